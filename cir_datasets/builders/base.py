@@ -1,0 +1,52 @@
+"""The contract of a builder: the publisher's files in, rows out.
+
+A builder is plain Python, so that scoring can prepare a benchmark without importing `datasets`;
+`cir_datasets.builders.hub` wraps each of them as a `datasets.GeneratorBasedBuilder` for `load_dataset`.
+No function in a builder may rank.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from cir_datasets.records import Row
+    from cir_datasets.registry import BenchmarkSpec
+
+
+class BenchmarkBuilder(ABC):
+    """Reads one configuration of a benchmark.
+
+    Args:
+        spec: the benchmark, card and configuration.
+        files: absolute paths of the publisher's files by the relative name that the card lists; a file of an
+            optional gallery may be absent.
+    """
+
+    version: ClassVar[int] = 1
+    """+1 whenever the rows of an unchanged source can change; part of the cache key."""
+
+    def __init__(self, spec: BenchmarkSpec, files: Mapping[str, Path]) -> None:
+        self.spec = spec
+        self.files = files
+
+    @abstractmethod
+    def schema(self) -> pa.Schema:
+        """Arrow schema of the rows (see `cir_datasets.records`)."""
+
+    @abstractmethod
+    def rows(self) -> Iterator[Row]:
+        """Queries or sessions in the publisher's order.
+
+        Raises:
+            RecordError: a record breaks the format; the message names file and record.
+        """
+
+    @abstractmethod
+    def images(self) -> Iterator[Row] | None:
+        """Rows of the gallery manifest in the publisher's order, or None where its list is not at hand."""

@@ -1,0 +1,132 @@
+"""What a benchmark card (`cards/<name>.yaml`) must say, checked by pydantic when it is read."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+MetricName = Annotated[str, Field(pattern=r"^[a-z_]+(@\d+)?$")]
+"""A metric as it is printed: `recall@5`, `hits_auc@10`, `mean_rank`."""
+
+_MEAN = re.compile(r"^mean\(([^()]+)\)$")
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Paper(_Strict):
+    """Where the benchmark is described."""
+
+    title: str
+    authors: str
+    venue: str
+    year: int
+    url: str
+
+
+class Licence(_Strict):
+    """Licences, of the annotations and of the images apart."""
+
+    annotations: str
+    images: str
+    copies_allowed: bool
+    """Whether the publisher's terms let us hand on a copy of the annotations."""
+
+
+class Source(_Strict):
+    """Where the publisher's files come from.
+
+    `folder` is the name of the publisher's folder below `CIR_DATA_HOME`. `revision` is a commit (40 hex
+    digits where it is known in full), or null where none could be had yet: the source is then unpinned.
+    `files` is the JSON list of the publisher's files with size and sha256, null where unknown.
+    """
+
+    publisher: Literal["github", "hub", "embedded"]
+    repository: str
+    folder: str
+    revision: Annotated[str, Field(pattern=r"^[0-9a-f]{7,40}$")] | None
+    files: str | None = None
+    instructions: str
+    """What a user does to get the files by hand."""
+
+    @property
+    def pinned(self) -> bool:
+        """Whether a revision is known."""
+        return self.revision is not None or self.publisher == "embedded"
+
+
+class Config(_Strict):
+    """One configuration of a benchmark: one split, one gallery, one protocol."""
+
+    split: Literal["train", "validation", "test"]
+    queries: int | None
+    """Rows (queries or sessions); null where no count is published."""
+    gallery: int | None
+    gallery_from: str | None = None
+    """Another benchmark's id whose gallery this one ranks (CIRCLED: the source split's)."""
+    gallery_optional: bool = False
+    """Whether queries load and files are scored without the gallery list (ids are then not checked)."""
+    reference: Literal["kept", "removed"]
+    """Whether the reference image stays in the ranking."""
+    ground_truth: Literal["public", "withheld"] = "public"
+    subset: int | None = None
+    """Size of the query's own subset, reference included (CIRR: 6)."""
+    turns: dict[int, int] | None = None
+    """Sessions by number of turns, where the paper gives them."""
+    files: tuple[str, ...] = ()
+    """The publisher's files that hold the rows, relative to its folder."""
+    gallery_files: tuple[str, ...] = ()
+    note: str = ""
+
+
+class Card(_Strict):
+    """A benchmark card: everything about a benchmark that is not a row."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+    title: str
+    version: Annotated[int, Field(ge=1)]
+    """+1 whenever a published number can move."""
+    kind: Literal["single_turn", "multi_turn", "mixed"]
+    """`mixed` where some configurations hold queries and some sessions (shapes)."""
+    status: Literal["published", "embedded", "pending_publication"]
+    summary: str
+    paper: Paper
+    license: Licence
+    source: Source
+    configs: dict[str, Config]
+    metrics: tuple[MetricName, ...]
+    main_metric: str
+    multi_turn_metrics: tuple[MetricName, ...] = ()
+    """Metrics of the multi-turn configurations of a mixed benchmark."""
+    multi_turn_main_metric: str | None = None
+    images: str
+    """How a user gets the images, and whether scoring needs them (it never does)."""
+    image_folder: str | None = None
+    """Folder of the images below `CIR_IMAGES`, in the publisher's own layout."""
+    traps: tuple[str, ...] = ()
+    """What users get wrong, a sentence each."""
+
+    @model_validator(mode="after")
+    def _main_metric_is_listed(self) -> Card:
+        for main, listed in ((self.main_metric, self.metrics), (self.multi_turn_main_metric, self.multi_turn_metrics)):
+            missing = [name for name in main_metric_terms(main) if name not in listed] if main else []
+            if missing:
+                raise ValueError(f"main_metric {main!r} uses {missing[0]!r}, which `metrics` does not list")
+        return self
+
+
+def main_metric_terms(expression: str) -> tuple[str, ...]:
+    """The metrics of a main-metric expression: a name, or `mean(name, name, ...)`.
+
+    Example:
+        >>> main_metric_terms("mean(recall@5, recall_subset@1)")
+        ('recall@5', 'recall_subset@1')
+        >>> main_metric_terms("map@10")
+        ('map@10',)
+    """
+    match = _MEAN.match(expression.strip())
+    inside = match.group(1) if match else expression
+    return tuple(term.strip() for term in inside.split(","))

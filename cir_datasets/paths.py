@@ -1,0 +1,20 @@
+"""Where this suite keeps its files, and where it looks for the publishers'."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import platformdirs
+
+
+def cache_home() -> Path:
+    """Folder of downloads and prepared benchmarks: `CIR_CACHE_HOME`, else the user's cache folder."""
+    configured = os.environ.get("CIR_CACHE_HOME")
+    return Path(configured).expanduser().absolute() if configured else Path(platformdirs.user_cache_dir("cir-benchmarks"))
+
+
+def data_home() -> Path | None:
+    """Folder that holds the publishers' folders (`CIR_DATA_HOME`), or None where it is not set."""
+    configured = os.environ.get("CIR_DATA_HOME")
+    return Path(configured).expanduser().absolute() if configured else None

@@ -1,0 +1,73 @@
+"""The rows of every benchmark, declared once as Arrow schemas.
+
+A single-turn row is a query, a multi-turn row a session, a row of a gallery an image. The Hugging Face
+features of a benchmark are derived from the same schema, so that the two cannot drift apart. Ids are strings.
+Withheld ground truth is null (one id) or empty (a list).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+Row = dict[str, Any]
+
+_ids = pa.list_(pa.string())
+
+QUERY_FIELDS: tuple[pa.Field, ...] = (
+    pa.field("query_id", pa.string()),
+    pa.field("reference_image_id", pa.string()),
+    pa.field("captions", pa.list_(pa.string())),
+    pa.field("relative_caption", pa.string()),
+    pa.field("target_image_id", pa.string()),
+    pa.field("positive_image_ids", _ids),
+    pa.field("negative_image_ids", _ids),
+    pa.field("subset_image_ids", _ids),
+    pa.field("aspects", pa.list_(pa.string())),
+)
+"""Fields of a query, in order; a benchmark appends what is its own."""
+
+TURN_FIELDS: tuple[pa.Field, ...] = (
+    pa.field("turn", pa.int32()),
+    pa.field("reference_image_id", pa.string()),
+    pa.field("relative_caption", pa.string()),
+)
+"""Fields of a turn (CIRCLED's names); a benchmark with several captions a turn appends `captions`."""
+
+SESSION_FIELDS: tuple[pa.Field, ...] = (
+    pa.field("session_id", pa.string()),
+    pa.field("subset", pa.string()),
+    pa.field("ground_truth_ids", _ids),
+    pa.field("num_turns", pa.int32()),
+    pa.field("turns", pa.list_(pa.struct(list(TURN_FIELDS)))),
+)
+"""Fields of a session, CIRCLED's own names."""
+
+IMAGE_FIELDS: tuple[pa.Field, ...] = (
+    pa.field("image_id", pa.string()),
+    pa.field("relative_path", pa.string()),
+    pa.field("sha256", pa.string()),
+    pa.field("pixel_sha256", pa.string()),
+    pa.field("num_bytes", pa.int64()),
+    pa.field("width", pa.int32()),
+    pa.field("height", pa.int32()),
+    pa.field("license", pa.string()),
+)
+"""Fields of an image in a manifest; null where the publisher does not say."""
+
+
+def query_schema(*own: pa.Field) -> pa.Schema:
+    """Schema of a single-turn benchmark whose own fields are `own`."""
+    return pa.schema([*QUERY_FIELDS, *own])
+
+
+def session_schema(*own_turn_fields: pa.Field) -> pa.Schema:
+    """Schema of a multi-turn benchmark whose turns carry `own_turn_fields` besides CIRCLED's three."""
+    turns = pa.field("turns", pa.list_(pa.struct([*TURN_FIELDS, *own_turn_fields])))
+    return pa.schema([*SESSION_FIELDS[:-1], turns])
+
+
+def image_schema() -> pa.Schema:
+    """Schema of a `<config>_images` manifest."""
+    return pa.schema(list(IMAGE_FIELDS))

@@ -1,0 +1,38 @@
+"""Errors of the suite: every one says what is wrong, where, and how to fix it.
+
+`CirError` is the root. Each room has one base below it, and bad input is also a `ValueError`, never a
+`KeyError` (whose text prints as a repr). `exit_code` is what the `cir` command returns: 1 when the input is
+wrong, 2 when the call is.
+"""
+
+from __future__ import annotations
+
+
+class CirError(Exception):
+    """Root of every error that this suite raises on purpose."""
+
+    exit_code = 1
+
+
+class CallError(CirError, ValueError):
+    """The call is wrong (an unknown name, a file that does not exist), whatever the input holds."""
+
+    exit_code = 2
+
+
+class UnknownNameError(CallError):
+    """No benchmark, metric, method or format has that name."""
+
+
+class MissingExtraError(CirError, ImportError):
+    """A feature needs an optional dependency that is not installed."""
+
+    exit_code = 2
+
+
+class MetricError(CirError):
+    """Base of the errors of `cir_metrics`."""
+
+
+class InputError(MetricError, ValueError):
+    """Predictions, references or arguments of a metric are malformed."""
