@@ -1,0 +1,64 @@
+# Two commands do everything: `make run` and `make test`. Both make their own virtual environments first.
+PYTHON ?= python3
+PORT   ?= 7860
+HOST   ?= 127.0.0.1
+SERVE  ?= 1
+
+RUN_VENV  := .venv/run
+TEST_VENV := .venv/test
+STATE     := .run
+PIP_FLAGS := --quiet --disable-pip-version-check
+
+export HF_HUB_DISABLE_TELEMETRY := 1
+export GRADIO_ANALYTICS_ENABLED := False
+
+.PHONY: run test test-slow lint types docs clean help
+
+help:
+	@echo "make run        set up, prepare the embedded benchmark, score its baselines, serve http://$(HOST):$(PORT)"
+	@echo "make test       set up with everything, then lint, types and tests"
+	@echo "make test-slow  the tests that take long"
+	@echo "make docs       write the generated parts of the docs anew"
+	@echo "make clean      remove the environments and the state of make run"
+
+# Without torch: what the suite needs to prepare, score and serve.
+$(RUN_VENV)/.installed: setup.cfg pyproject.toml constraints.txt
+	@echo "Setting up $(RUN_VENV) (once; about a minute)..."
+	@$(PYTHON) -m venv $(RUN_VENV)
+	@$(RUN_VENV)/bin/python -m pip install $(PIP_FLAGS) -c constraints.txt -e ".[leaderboard]"
+	@touch $@
+
+# With everything that the tests, the linter and the type checker need.
+$(TEST_VENV)/.installed: setup.cfg pyproject.toml constraints.txt
+	@echo "Setting up $(TEST_VENV) (once; a few minutes)..."
+	@$(PYTHON) -m venv $(TEST_VENV)
+	@$(TEST_VENV)/bin/python -m pip install $(PIP_FLAGS) -c constraints.txt -e ".[leaderboard,dev]"
+	@touch $@
+
+# State lies below .run: a second run reuses it and loses nothing.
+run: export CIR_CACHE_HOME := $(CURDIR)/$(STATE)/cache
+run: export CIR_LEADERBOARD_HOME := $(CURDIR)/$(STATE)/leaderboard
+run: export HF_HOME := $(CURDIR)/$(STATE)/huggingface
+run: $(RUN_VENV)/.installed
+	@$(RUN_VENV)/bin/cir datasets prepare --no-hub-cache shapes/val shapes/multiturn_val
+	@for board in val multiturn_val; do \
+	  $(RUN_VENV)/bin/cir run --benchmark shapes/$$board --all-baselines --out $(STATE)/rank_files && \
+	  $(RUN_VENV)/bin/cir leaderboard add --baseline $(STATE)/rank_files/*.shapes-$$board.json || exit $$?; \
+	done
+	@if [ "$(SERVE)" = "0" ]; then exit 0; fi; exec $(RUN_VENV)/bin/cir leaderboard serve --host $(HOST) --port $(PORT)
+
+lint: $(TEST_VENV)/.installed
+	@$(TEST_VENV)/bin/ruff check .
+	@$(TEST_VENV)/bin/ruff format --check .
+
+types: $(TEST_VENV)/.installed
+	@$(TEST_VENV)/bin/mypy
+
+test: lint types
+	@$(TEST_VENV)/bin/python -m pytest -m "not slow" -n 2 --dist loadfile
+
+test-slow: $(TEST_VENV)/.installed
+	@$(TEST_VENV)/bin/python -m pytest -m slow
+
+clean:
+	rm -rf .venv $(STATE)

@@ -1,0 +1,80 @@
+"""The `cir` command, assembled from the commands of every room.
+
+Each room's `commands.py` imports nothing heavy, so that `cir --help` answers at once. Data goes to stdout,
+words to stderr; exit code 0 means done, 1 that the input is wrong, 2 that the call is.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.metadata import PackageNotFoundError, version
+
+import typer
+
+import cir_datasets.commands
+import cir_metrics.commands
+import leaderboard.commands
+import submissions.commands
+from cir_metrics.errors import CirError
+
+_EPILOG = "Start with: cir datasets list, then cir validate FILE and cir score FILE."
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        try:
+            typer.echo(version("cir-benchmarks"))
+        except PackageNotFoundError:
+            typer.echo("not installed")
+        raise typer.Exit
+
+
+def build() -> typer.Typer:
+    """The whole command line as one typer application."""
+    app = typer.Typer(
+        name="cir",
+        no_args_is_help=True,
+        add_completion=False,
+        epilog=_EPILOG,
+        help="Benchmarks, metrics and a leaderboard for composed image retrieval.",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+    @app.callback()
+    def root(
+        debug: bool = typer.Option(False, "--debug", help="Show the traceback of an error."),
+        show_version: bool = typer.Option(
+            False, "--version", callback=_version, is_eager=True, help="Print the version and stop."
+        ),
+    ) -> None:
+        """Benchmarks, metrics and a leaderboard for composed image retrieval."""
+        if debug:
+            os.environ["CIR_DEBUG"] = "1"
+
+    for room in (cir_datasets.commands, cir_metrics.commands, submissions.commands, leaderboard.commands):
+        room.register(app)
+    return app
+
+
+def main() -> None:
+    """Run `cir`; errors become one message on stderr and an exit code."""
+    try:
+        build()()
+    except CirError as error:
+        if os.environ.get("CIR_DEBUG"):
+            raise
+        typer.echo(f"cir: {error}", err=True)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        # The reader of our output (head, less) has gone: that is not an error of ours.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except KeyboardInterrupt:
+        typer.echo("cir: interrupted", err=True)
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()
