@@ -32,7 +32,7 @@ $(RUN_VENV)/.installed: setup.cfg pyproject.toml constraints.txt
 $(TEST_VENV)/.installed: setup.cfg pyproject.toml constraints.txt
 	@echo "Setting up $(TEST_VENV) (once; a few minutes)..."
 	@$(PYTHON) -m venv $(TEST_VENV)
-	@$(TEST_VENV)/bin/python -m pip install $(PIP_FLAGS) -c constraints.txt -e ".[leaderboard,dev]"
+	@$(TEST_VENV)/bin/python -m pip install $(PIP_FLAGS) -c constraints.txt -e ".[leaderboard,retrieval,dev]"
 	@touch $@
 
 # State lies below .run: a second run reuses it and loses nothing.
@@ -59,6 +59,9 @@ test: lint types
 
 test-slow: $(TEST_VENV)/.installed
 	@$(TEST_VENV)/bin/python -m pytest -m slow
+
+docs: $(TEST_VENV)/.installed
+	@$(TEST_VENV)/bin/python docs/generate.py
 
 clean:
 	rm -rf .venv $(STATE)

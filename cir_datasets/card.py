@@ -111,7 +111,10 @@ class Card(_Strict):
 
     @model_validator(mode="after")
     def _main_metric_is_listed(self) -> Card:
-        for main, listed in ((self.main_metric, self.metrics), (self.multi_turn_main_metric, self.multi_turn_metrics)):
+        for main, listed in (
+            (self.main_metric, self.metrics),
+            (self.multi_turn_main_metric, self.multi_turn_metrics),
+        ):
             missing = [name for name in main_metric_terms(main) if name not in listed] if main else []
             if missing:
                 raise ValueError(f"main_metric {main!r} uses {missing[0]!r}, which `metrics` does not list")

@@ -21,7 +21,9 @@ def data_hash(rows: Iterable[Mapping[str, Any]]) -> str:
         >>> data_hash([row])[:8]
         '20406935'
     """
-    items = sorted((_session(row) if "session_id" in row else _query(row) for row in rows), key=lambda item: item[0])
+    items = sorted(
+        (_session(row) if "session_id" in row else _query(row) for row in rows), key=lambda item: item[0]
+    )
     return hashlib.sha256(orjson.dumps(items)).hexdigest()
 
 
@@ -48,6 +50,7 @@ def _query(row: Mapping[str, Any]) -> Sequence[Any]:
 
 def _session(row: Mapping[str, Any]) -> Sequence[Any]:
     turns = [
-        [turn["reference_image_id"], list(turn.get("captions") or []) or turn["relative_caption"]] for turn in row["turns"]
+        [turn["reference_image_id"], list(turn.get("captions") or []) or turn["relative_caption"]]
+        for turn in row["turns"]
     ]
     return [row["session_id"], turns, list(row["ground_truth_ids"])]

@@ -11,7 +11,11 @@ import platformdirs
 def cache_home() -> Path:
     """Folder of downloads and prepared benchmarks: `CIR_CACHE_HOME`, else the user's cache folder."""
     configured = os.environ.get("CIR_CACHE_HOME")
-    return Path(configured).expanduser().absolute() if configured else Path(platformdirs.user_cache_dir("cir-benchmarks"))
+    return (
+        Path(configured).expanduser().absolute()
+        if configured
+        else Path(platformdirs.user_cache_dir("cir-benchmarks"))
+    )
 
 
 def data_home() -> Path | None:

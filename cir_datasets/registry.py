@@ -58,7 +58,9 @@ class BenchmarkSpec:
 def names() -> tuple[str, ...]:
     """Names of all registered benchmarks, sorted."""
     folder = resources.files("cir_datasets") / "cards"
-    return tuple(sorted(entry.name.removesuffix(".yaml") for entry in folder.iterdir() if entry.name.endswith(".yaml")))
+    return tuple(
+        sorted(entry.name.removesuffix(".yaml") for entry in folder.iterdir() if entry.name.endswith(".yaml"))
+    )
 
 
 @functools.cache

@@ -1,0 +1,41 @@
+"""Every test run keeps to caches of its own, away from the user's; xdist's workers share them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+
+_OWNER = "CIR_TEST_HOME_OWNER"
+
+if "CIR_TEST_HOME" not in os.environ:
+    os.environ["CIR_TEST_HOME"] = tempfile.mkdtemp(prefix="cir-tests-")
+    os.environ[_OWNER] = str(os.getpid())
+
+_home = Path(os.environ["CIR_TEST_HOME"])
+os.environ["CIR_CACHE_HOME"] = str(_home / "cache")
+os.environ["CIR_LEADERBOARD_HOME"] = str(_home / "leaderboard")
+os.environ["HF_HOME"] = str(_home / "huggingface")
+os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
+os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+# A width of its own, so that help texts and tables are the same in every terminal.
+os.environ["COLUMNS"] = "110"
+os.environ["NO_COLOR"] = "1"
+
+
+def pytest_sessionfinish() -> None:
+    """Remove the caches when the process that made them ends."""
+    if os.environ.get(_OWNER) == str(os.getpid()):
+        shutil.rmtree(_home, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def data_home() -> Path:
+    """Folder of the publishers' real annotations; the test is skipped where it is not set."""
+    configured = os.environ.get("CIR_DATA_HOME")
+    if not configured:
+        pytest.skip("CIR_DATA_HOME is not set: this test needs the publishers' real annotations")
+    return Path(configured)

@@ -1,0 +1,88 @@
+"""Every command has help with an example, and `cir` keeps its promises about output and exit codes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from leaderboard.cli import build
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def leaves(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    children = getattr(command, "commands", None)
+    if children is None:
+        yield path, command
+    for name, child in (children or {}).items():
+        yield from leaves(child, (*path, name))
+
+
+COMMANDS = list(leaves(get_command(build())))
+
+
+def cir(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "leaderboard.cli", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_commands_are_the_expected_ones() -> None:
+    assert {" ".join(path) for path, _ in COMMANDS} == {
+        "datasets list",
+        "datasets show",
+        "datasets prepare",
+        "metrics list",
+        "metrics install",
+        "validate",
+        "score",
+        "convert",
+        "run",
+        "submit",
+        "leaderboard serve",
+        "leaderboard add",
+    }
+
+
+@pytest.mark.parametrize(("path", "command"), COMMANDS, ids=[" ".join(path) for path, _ in COMMANDS])
+def test_every_command_has_an_example_and_every_option_help(path: tuple[str, ...], command: Any) -> None:
+    assert "Example" in (command.help or ""), path
+    assert f"cir {' '.join(path)}" in command.help
+    assert [option.name for option in command.params if not getattr(option, "help", None)] == []
+
+
+def test_without_arguments_the_help_is_shown() -> None:
+    done = cir()
+    assert "datasets" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["datasets", "show", "cir/val"], 2, "no benchmark 'cir/val'. Did you mean 'cirr/val'?"),
+        (["score", "missing.json"], 2, "missing.json: no such file"),
+        (["validate", "missing.json"], 2, "missing.json: no such file"),
+        (["frobnicate"], 2, "No such command"),
+    ],
+)
+def test_a_wrong_call_exits_with_2_and_says_why(arguments: list[str], code: int, words: str) -> None:
+    done = cir(*arguments)
+    assert done.returncode == code
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_debug_shows_the_traceback() -> None:
+    done = cir("--debug", "datasets", "show", "cir/val")
+    assert "Traceback" in done.stderr

@@ -1,0 +1,76 @@
+"""Every registered benchmark has all that a benchmark needs."""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from cir_datasets import registry
+from cir_datasets.builders.base import BenchmarkBuilder
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMES = registry.names()
+IDS = registry.benchmark_ids()
+
+EXPECTED_CONFIGS = {
+    "cirr": 3,
+    "fashioniq": 12,
+    "circo": 2,
+    "circled": 9,
+    "shapes": 4,
+}
+"""Configurations of DESIGN.md's table; the two protocols of FashionIQ's validation split are two benchmarks."""
+
+
+def test_the_benchmarks_are_the_expected_ones() -> None:
+    assert {name: len(registry.card(name).configs) for name in NAMES} == EXPECTED_CONFIGS
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_card_is_complete(name: str) -> None:
+    card = registry.card(name)
+    assert card.summary
+    assert card.paper.url.startswith("https://")
+    assert card.license.annotations
+    assert card.license.images
+    assert card.traps or card.status == "embedded"
+    assert card.source.instructions
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_builder_is_named_after_the_benchmark(name: str) -> None:
+    module = import_module(f"cir_datasets.builders.{name}")
+    builder = getattr(module, name.title().replace("_", ""))
+    assert issubclass(builder, BenchmarkBuilder)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_source_file_is_listed_with_its_hash_or_as_unknown(name: str) -> None:
+    card = registry.card(name)
+    wanted = {file for config in card.configs.values() for file in (*config.files, *config.gallery_files)}
+    if card.source.files is None:
+        assert wanted == set()
+        return
+    listed = json.loads((ROOT / "cir_datasets" / "sources" / card.source.files).read_text(encoding="utf-8"))
+    assert wanted <= set(listed)
+
+
+@pytest.mark.parametrize("benchmark_id", IDS)
+def test_metrics_are_known_to_the_metrics_room(benchmark_id: str) -> None:
+    from cir_metrics.catalogue import parse_metric
+
+    spec = registry.spec(benchmark_id)
+    assert spec.metrics
+    assert spec.main_metric
+    for metric in spec.metrics:
+        parse_metric(metric)
+
+
+@pytest.mark.parametrize("benchmark_id", IDS)
+def test_gallery_of_another_benchmark_exists(benchmark_id: str) -> None:
+    source = registry.spec(benchmark_id).config.gallery_from
+    if source is not None:
+        assert source in IDS
