@@ -22,7 +22,7 @@ EXPECTED_CONFIGS = {
     "circled": 9,
     "shapes": 4,
 }
-"""Configurations of DESIGN.md's table; the two protocols of FashionIQ's validation split are two benchmarks."""
+"""Configurations a name; the two protocols of FashionIQ's validation split are two benchmarks."""
 
 
 def test_the_benchmarks_are_the_expected_ones() -> None:
