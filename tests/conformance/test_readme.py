@@ -1,0 +1,56 @@
+"""What the README shows is what happens: its console blocks are run, and its Python blocks too."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(console|python)\n(.*?)^```", README, flags=re.M | re.S)
+
+
+def commands(block: str) -> list[tuple[str, str]]:
+    """The commands of a console block, each with the output that is shown below it."""
+    parts = re.split(r"^\$ (.*)$", block, flags=re.M)
+    return [(command, output.strip()) for command, output in zip(parts[1::2], parts[2::2], strict=True)]
+
+
+def test_the_readme_shows_something() -> None:
+    assert {kind for kind, _ in BLOCKS} == {"console", "python"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("readme")
+
+
+def test_console_blocks(folder: Path) -> None:
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    checker = doctest.OutputChecker()
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    shown = [pair for kind, block in BLOCKS if kind == "console" for pair in commands(block)]
+    assert shown
+    for command, expected in shown:
+        done = subprocess.run(
+            ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"$ {command}\n{done.stdout}{done.stderr}"
+        assert checker.check_output(expected + "\n", done.stdout, flags), (
+            f"$ {command}\n--- shown\n{expected}\n--- printed\n{done.stdout}{done.stderr}"
+        )
+
+
+def test_python_blocks(folder: Path) -> None:
+    code = "\n".join(block for kind, block in BLOCKS if kind == "python")
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
