@@ -1,0 +1,80 @@
+"""Metrics of composed image retrieval: rankings in, numbers out.
+
+`import cir_metrics` makes eight names known to `evaluate.load` (in whichever order the two are imported) and
+loads nothing else; what is named below is imported when it is first used, and costs numpy alone.
+
+- `references(rows)`: the references that the metrics take, from a benchmark's rows
+- `evaluate_single_turn`, `evaluate_multi_turn`: several metrics at once, with one value a query -> `Results`
+- `target_ranks`, `best_target_ranks`, `top_k`: from scores to ranks and rankings
+- `METRICS`, `parse_metric`: the catalogue; `Signature`, `differences`: what a number may be compared with
+- `cir_metrics.measures`: the plain functions on arrays (they bear the names of the evaluate modules' folders,
+  so they are imported from there); `cir_metrics.kernels`: one value a query
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from cir_metrics.errors import CirError, InputError, MetricError, UnknownNameError
+from cir_metrics.evaluate_hook import install_hook
+
+if TYPE_CHECKING:
+    from cir_metrics.catalogue import METRICS, parse_metric
+    from cir_metrics.evaluation import Results, evaluate_multi_turn, evaluate_single_turn
+    from cir_metrics.inputs import references
+    from cir_metrics.kernels import UNLISTED
+    from cir_metrics.ranking import best_target_ranks, target_ranks, top_k
+    from cir_metrics.signature import Signature, differences
+
+__all__ = [
+    "METRICS",
+    "UNLISTED",
+    "CirError",
+    "InputError",
+    "MetricError",
+    "Results",
+    "Signature",
+    "UnknownNameError",
+    "best_target_ranks",
+    "differences",
+    "evaluate_multi_turn",
+    "evaluate_single_turn",
+    "parse_metric",
+    "references",
+    "target_ranks",
+    "top_k",
+]
+
+_HOMES = {
+    "METRICS": "catalogue",
+    "UNLISTED": "kernels",
+    "Results": "evaluation",
+    "Signature": "signature",
+    "best_target_ranks": "ranking",
+    "differences": "signature",
+    "evaluate_multi_turn": "evaluation",
+    "evaluate_single_turn": "evaluation",
+    "parse_metric": "catalogue",
+    "references": "inputs",
+    "target_ranks": "ranking",
+    "top_k": "ranking",
+}
+_MODULES = ("catalogue", "evaluation", "kernels", "measures", "ranking", "signature")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        value = getattr(importlib.import_module(f"cir_metrics.{_HOMES[name]}"), name)
+        globals()[name] = value
+        return value
+    if name in _MODULES:
+        return importlib.import_module(f"cir_metrics.{name}")
+    raise AttributeError(f"module 'cir_metrics' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_MODULES})
+
+
+install_hook()

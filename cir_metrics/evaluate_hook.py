@@ -1,0 +1,79 @@
+"""Makes the eight metric names known to `evaluate.load`, as soon as `evaluate` is imported.
+
+`evaluate.load("pnr_map")` asks one function, `evaluation_module_factory`, for the module of that name. This
+wraps it: our own names are answered from this package, without a look at the Hub; every other name, a path,
+and a folder of that name in the working directory (which evaluate itself puts first) go to evaluate as
+before.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from cir_metrics.post_import import on_import
+
+_FUNCTION = "evaluation_module_factory"
+_MARK = "_knows_cir_metrics"
+_FOLDER = Path(__file__).resolve().parent
+
+
+def install_hook() -> None:
+    """Wrap evaluate's look-up now, or when `evaluate` is imported; a second call changes nothing."""
+    on_import("evaluate", _wrap)
+
+
+def module_names() -> tuple[str, ...]:
+    """Names that `evaluate.load` learns: the folders here that hold a script of their own name.
+
+    Example:
+        >>> len(module_names())
+        8
+    """
+    return tuple(
+        sorted(folder.name for folder in _FOLDER.iterdir() if (folder / f"{folder.name}.py").is_file())
+    )
+
+
+def module_folder(name: str) -> Path:
+    """The folder of an evaluate module, which `evaluate.load` also takes as a path."""
+    return _FOLDER / name
+
+
+def _wrap(_evaluate: ModuleType) -> None:
+    try:
+        loading = importlib.import_module("evaluate.loading")
+        original = getattr(loading, _FUNCTION)
+    except (ImportError, AttributeError) as error:
+        warnings.warn(
+            f"this version of evaluate has no evaluate.loading.{_FUNCTION} ({error}), so evaluate.load does not know "
+            f"the metrics of cir_metrics by name. Load them by path, such as evaluate.load({str(module_folder('pnr_map'))!r}), "
+            "or run  cir metrics install",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return
+    if getattr(original, _MARK, False):
+        return
+    wrapped = _knowing(original, frozenset(module_names()))
+    setattr(loading, _FUNCTION, wrapped)
+    inspect = importlib.import_module("evaluate.inspect")
+    if getattr(inspect, _FUNCTION, None) is original:
+        setattr(inspect, _FUNCTION, wrapped)
+
+
+def _knowing(original: Callable[..., Any], names: frozenset[str]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def factory(path: Any, module_type: str | None = None, *args: Any, **kwargs: Any) -> Any:
+        ours = isinstance(path, str) and path in names and module_type in (None, "metric")
+        if ours and not (Path(path) / f"{path}.py").is_file():
+            path = str(module_folder(path))
+        return original(path, module_type, *args, **kwargs)
+
+    setattr(factory, _MARK, True)
+    return factory

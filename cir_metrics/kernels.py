@@ -1,0 +1,217 @@
+"""Vectorised measures over rankings that are already coded as booleans or ranks.
+
+One value a query (or session) comes back from each; `cir_metrics.measures` takes the means and holds the long
+explanations. Conventions: ranks are 1-based; column j-1 of a mask is rank j; a mask may be narrower than K (a
+list that ends early holds nothing further down); numpy alone. These functions trust their input: the checks
+are made once, in `measures` and `evaluation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+BoolArray = NDArray[np.bool_]
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+PnrVariant = Literal["equation", "released_code"]
+
+UNLISTED = int(np.iinfo(np.int64).max)
+"""Rank of a target that a ranking does not list: beyond every cutoff."""
+
+
+def encode(rankings: Sequence[Sequence[str]], relevant: Sequence[Collection[str]], depth: int) -> BoolArray:
+    """Which of the first `depth` places of each ranking hold a relevant image.
+
+    Args:
+        rankings: image ids, best first, one list a query; may be shorter than `depth`.
+        relevant: the relevant ids of each query, aligned with `rankings`; sets are quickest.
+        depth: number of places, 0 or more.
+
+    Returns:
+        Shape (n_queries, depth); places that a ranking does not fill are False.
+
+    Example:
+        >>> encode([["a", "b"], ["c"]], [{"b"}, {"c"}], depth=2)
+        array([[False,  True],
+               [ True, False]])
+    """
+    lengths = np.fromiter((min(len(ranking), depth) for ranking in rankings), np.int64, len(rankings))
+    flags = np.fromiter(
+        (
+            flag
+            for ranking, ids in zip(rankings, relevant, strict=True)
+            for flag in map(ids.__contains__, ranking[:depth])
+        ),
+        np.bool_,
+        int(lengths.sum()),
+    )
+    coded = np.zeros((len(rankings), depth), dtype=np.bool_)
+    coded[np.arange(depth) < lengths[:, None]] = flags
+    return coded
+
+
+def first_ranks(relevant: BoolArray) -> IntArray:
+    """Rank of the first relevant image of each row, `UNLISTED` where there is none.
+
+    Args:
+        relevant: shape (n_queries, depth), from `encode`.
+
+    Returns:
+        1-based ranks, shape (n_queries,).
+
+    Example:
+        >>> first_ranks(np.array([[False, True], [False, False]])) == [2, UNLISTED]
+        array([ True,  True])
+    """
+    if relevant.shape[1] == 0:
+        return np.full(relevant.shape[0], UNLISTED, dtype=np.int64)
+    ranks = np.argmax(relevant, axis=1).astype(np.int64) + 1
+    return np.where(relevant.any(axis=1), ranks, UNLISTED)
+
+
+def within(ranks: IntArray, k: int) -> FloatArray:
+    """1.0 where a rank is at most k, else 0.0 (Recall@K of one query).
+
+    Example:
+        >>> within(np.array([1, 7, UNLISTED]), k=5)
+        array([1., 0., 0.])
+    """
+    return (ranks <= k).astype(np.float64)
+
+
+def average_precision(positive: BoolArray, n_positives: IntArray, k: int) -> FloatArray:
+    """AP@K of each query: precision at each listed positive, summed, over min(n_positives, k).
+
+    Args:
+        positive: which places hold a positive, shape (n_queries, depth).
+        n_positives: number of positives of each query, listed or not, shape (n_queries,).
+        k: cutoff, 1 or more.
+
+    Returns:
+        Fractions, shape (n_queries,).
+
+    Example:
+        >>> average_precision(np.array([[True, False, True]]), np.array([2]), k=3).round(4)
+        array([0.8333])
+    """
+    precision: FloatArray = _precision_terms(positive[:, :k]).sum(axis=1) / np.minimum(n_positives, k)
+    return precision
+
+
+def pnr_average_precision(
+    positive: BoolArray,
+    negative: BoolArray,
+    n_positives: IntArray,
+    k: int,
+    variant: PnrVariant = "equation",
+) -> FloatArray:
+    """PNR-AP@K of each query: AP@K whose terms are weighted by the hard negatives ranked before them.
+
+    Args:
+        positive: which places hold a positive, shape (n_queries, depth).
+        negative: which places hold a hard negative, same shape, disjoint from `positive`.
+        n_positives: number of positives of each query, listed or not, shape (n_queries,).
+        k: cutoff, 1 or more.
+        variant: "equation" (weights at most 1) or "released_code" (0 at rank 1, else from 1 to 2).
+
+    Returns:
+        One value a query, shape (n_queries,); a fraction for "equation".
+
+    Example:
+        >>> positive, negative = np.array([[False, True]]), np.array([[True, False]])
+        >>> pnr_average_precision(positive, negative, np.array([1]), k=2)
+        array([0.25])
+    """
+    positive, negative = positive[:, :k], negative[:, :k]
+    ranks = np.arange(1, positive.shape[1] + 1)
+    before = np.cumsum(negative, axis=1)
+    divisor = np.maximum(before, 1)
+    if variant == "equation":
+        mean_rank = np.cumsum(negative * ranks, axis=1) / divisor
+        weights = np.where(before > 0, mean_rank / ranks, 1.0)
+    else:
+        mean_index = np.cumsum(negative * (ranks - 1), axis=1) / divisor
+        weights = 1.0 + np.where(before > 0, mean_index / np.maximum(ranks - 1, 1), 0.0)
+        weights[:, :1] = 0.0
+    precision: FloatArray = (_precision_terms(positive) * weights).sum(axis=1) / np.minimum(n_positives, k)
+    return precision
+
+
+def hits_by_turn(ranks: IntArray, num_turns: IntArray, k: int) -> FloatArray:
+    """1.0 from the first turn on that has a target within k; a session that has ended keeps its value.
+
+    Args:
+        ranks: best rank of a target at each turn, shape (n_sessions, max_turns); what lies behind a session's
+            last turn is not read.
+        num_turns: turns of each session, shape (n_sessions,).
+        k: cutoff, 1 or more.
+
+    Returns:
+        Shape (n_sessions, max_turns).
+
+    Example:
+        >>> hits_by_turn(np.array([[12, 3, 40], [1, 0, 0]]), np.array([3, 1]), k=10)
+        array([[0., 1., 1.],
+               [1., 1., 1.]])
+    """
+    taken = np.arange(ranks.shape[1]) < num_turns[:, None]
+    return np.maximum.accumulate((ranks <= k) & taken, axis=1).astype(np.float64)
+
+
+def final_ranks(ranks: IntArray, num_turns: IntArray) -> IntArray:
+    """Each session's rank at its own last turn.
+
+    Example:
+        >>> final_ranks(np.array([[12, 3, 40], [5, 0, 0]]), np.array([3, 1]))
+        array([40,  5])
+    """
+    last: IntArray = np.take_along_axis(ranks, num_turns[:, None] - 1, axis=1)[:, 0]
+    return last
+
+
+def area_under_hits(hits: FloatArray) -> FloatArray:
+    """Trapezoid over the turns of each session's hits, divided by (max_turns - 1); with one turn, that turn.
+
+    Args:
+        hits: shape (n_sessions, max_turns), from `hits_by_turn`.
+
+    Returns:
+        Fractions, shape (n_sessions,); their mean is the area under the mean curve, the trapezoid being
+        linear.
+
+    Example:
+        >>> area_under_hits(np.array([[0.0, 1.0, 1.0]]))
+        array([0.75])
+    """
+    if hits.shape[1] == 1:
+        return hits[:, 0]
+    area: FloatArray = (hits[:, :-1] + hits[:, 1:]).sum(axis=1) / (2 * (hits.shape[1] - 1))
+    return area
+
+
+def censor(ranks: IntArray, list_lengths: IntArray) -> tuple[IntArray, BoolArray]:
+    """Ranks with every unlisted target put right behind its list, and which ones those are.
+
+    Args:
+        ranks: from `first_ranks`, shape (n_queries,).
+        list_lengths: images in each ranking, shape (n_queries,).
+
+    Returns:
+        Ranks and a mask of the unlisted, both of shape (n_queries,).
+
+    Example:
+        >>> censor(np.array([2, UNLISTED]), np.array([50, 50]))
+        (array([ 2, 51]), array([False,  True]))
+    """
+    unlisted = ranks == UNLISTED
+    return np.where(unlisted, list_lengths + 1, ranks), unlisted
+
+
+def _precision_terms(positive: BoolArray) -> FloatArray:
+    """Precision at the places that hold a positive, 0 elsewhere."""
+    terms: FloatArray = np.cumsum(positive, axis=1) / np.arange(1, positive.shape[1] + 1) * positive
+    return terms

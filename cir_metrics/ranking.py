@@ -1,0 +1,238 @@
+"""From scores to ranks and rankings: the only module that orders images by score.
+
+Ranks are 1-based and ties count against the target: a candidate with the same score stands before it, so that
+constant scores get nothing and the order of the gallery never matters. Rankings need some order among ties;
+it is the image id's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cir_metrics.errors import InputError
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.floating[Any]]
+
+
+@overload
+def target_ranks(
+    scores: ArrayLike, targets: list[IntArray], *, excluded: ArrayLike | None = None
+) -> list[IntArray]: ...
+@overload
+def target_ranks(scores: ArrayLike, targets: IntArray, *, excluded: ArrayLike | None = None) -> IntArray: ...
+def target_ranks(
+    scores: ArrayLike, targets: IntArray | list[IntArray], *, excluded: ArrayLike | None = None
+) -> IntArray | list[IntArray]:
+    """Rank of each target among the gallery, ties counted against it.
+
+    rank = 1 + |{other candidates whose score >= the target's}|
+
+    A query's other targets are candidates like any other.
+
+    Args:
+        scores: shape (n_queries, n_gallery), higher is better; from one matrix, so that a target's score and
+            its rivals' were computed alike. Infinities are allowed, NaN is not.
+        targets: column of the target of each query, shape (n_queries,); or (n_queries, n_targets); or, where
+            their number differs, a list of n_queries integer arrays.
+        excluded: column that is no candidate in each query (the reference image, where the protocol removes
+            it), shape (n_queries,), -1 for none.
+
+    Returns:
+        int64 ranks from 1 to the number of candidates, in the form of `targets`.
+
+    Raises:
+        InputError: NaN in scores, wrong shapes, a column outside the gallery, a query without target, a
+            target given twice or excluded.
+
+    Example:
+        >>> target_ranks([[0.9, 0.5, 0.5]], np.array([1]))
+        array([3])
+        >>> target_ranks([[0.9, 0.5, 0.5]], np.array([1]), excluded=[0])
+        array([2])
+    """
+    matrix = _check_scores(scores)
+    columns, counts = _pad_targets(targets, matrix)
+    dropped = _check_excluded(excluded, matrix, columns)
+    own = np.take_along_axis(matrix, np.maximum(columns, 0), axis=1)
+    ranks = np.empty(columns.shape, dtype=np.int64)
+    for t in range(columns.shape[1]):
+        # The target itself is counted too, which is the 1 of the definition.
+        ranks[:, t] = np.count_nonzero(matrix >= own[:, t, None], axis=1)
+    ranks -= _beaten_by_excluded(matrix, own, dropped)
+    if isinstance(targets, list):
+        return [row[:count] for row, count in zip(ranks, counts, strict=True)]
+    return ranks.reshape(np.shape(targets))
+
+
+def best_target_ranks(
+    scores: ArrayLike, targets: IntArray | list[IntArray], *, excluded: ArrayLike | None = None
+) -> IntArray:
+    """Rank of the best target of each query, ties with images that are no target counted against it.
+
+    best rank = 1 + |{candidates that are no target, whose score >= the best target's}|
+
+    Targets that tie with each other do not stand in each other's way: one of them comes first.
+
+    Args:
+        scores: as for `target_ranks`.
+        targets: as for `target_ranks`.
+        excluded: as for `target_ranks`.
+
+    Returns:
+        int64 ranks, shape (n_queries,).
+
+    Raises:
+        InputError: as for `target_ranks`.
+
+    Example:
+        >>> best_target_ranks([[0.9, 0.9, 0.1]], np.array([[0, 1]]))
+        array([1])
+    """
+    matrix = _check_scores(scores)
+    columns, _ = _pad_targets(targets, matrix)
+    dropped = _check_excluded(excluded, matrix, columns)
+    own = np.take_along_axis(matrix, np.maximum(columns, 0), axis=1)
+    best = np.where(columns >= 0, own, -np.inf).max(axis=1, keepdims=True)
+    at_least = np.count_nonzero(matrix >= best, axis=1)
+    targets_at_least = np.count_nonzero((own >= best) & (columns >= 0), axis=1)
+    ranks: IntArray = 1 + at_least - targets_at_least - _beaten_by_excluded(matrix, best, dropped)[:, 0]
+    return ranks
+
+
+def top_k(
+    scores: ArrayLike, gallery_ids: Sequence[str], k: int, *, excluded: ArrayLike | None = None
+) -> list[list[str]]:
+    """The k best images of each query, best first; ties are ordered by image id.
+
+    Args:
+        scores: shape (n_queries, n_gallery), higher is better; no NaN.
+        gallery_ids: id of each column, distinct.
+        k: images a query, 1 or more; all candidates where there are fewer.
+        excluded: column that is no candidate in each query, shape (n_queries,), -1 for none.
+
+    Returns:
+        One list of ids a query, the same whatever the order of the gallery.
+
+    Raises:
+        InputError: NaN in scores, wrong shapes, an id given twice, k < 1, a column outside the gallery.
+
+    Example:
+        >>> top_k([[0.5, 0.9, 0.5]], ["b", "c", "a"], k=2)
+        [['c', 'a']]
+    """
+    matrix = _check_scores(scores)
+    if k < 1:
+        raise InputError(f"k={k}; a cutoff is 1 or more")
+    if len(gallery_ids) != matrix.shape[1]:
+        raise InputError(
+            f"{len(gallery_ids)} gallery ids but {matrix.shape[1]} columns of scores. Fix: name each column."
+        )
+    ids = sorted(gallery_ids)
+    for before, after in zip(ids, ids[1:], strict=False):
+        if before == after:
+            raise InputError(f"gallery_ids holds {after!r} twice. Fix: name each image once.")
+    by_id = np.array(sorted(range(len(ids)), key=gallery_ids.__getitem__), dtype=np.int64)
+    dropped = _check_excluded(excluded, matrix, None)
+    return [
+        [ids[place] for place in _best_places(row[by_id], k, skip=by_id == drop)]
+        for row, drop in zip(matrix, dropped, strict=True)
+    ]
+
+
+def _best_places(row: FloatArray, k: int, skip: NDArray[np.bool_]) -> list[int]:
+    """Places of the k best of one row, equal scores in the order of the row."""
+    candidates = np.flatnonzero(~skip)
+    values = row[candidates]
+    if k < len(values):
+        # The k-th best score: everything above it is in, and of its equals the first in the row.
+        threshold = np.partition(values, len(values) - k)[len(values) - k]
+        above = np.flatnonzero(values > threshold)
+        level = np.flatnonzero(values == threshold)[: k - len(above)]
+        chosen = np.sort(np.concatenate([above, level]))
+        candidates, values = candidates[chosen], values[chosen]
+    best: list[int] = candidates[np.argsort(-values, kind="stable")].tolist()
+    return best
+
+
+def _check_scores(scores: ArrayLike) -> FloatArray:
+    matrix = np.asarray(scores)
+    if matrix.dtype.kind not in "fiub" or matrix.ndim != 2 or 0 in matrix.shape:
+        raise InputError(
+            f"scores have shape {matrix.shape} and type {matrix.dtype}. Fix: pass numbers of shape (n_queries, n_gallery)."
+        )
+    if matrix.dtype.kind != "f":
+        return matrix.astype(np.float64)
+    missing = np.isnan(matrix)
+    if missing.any():
+        row, column = (int(each) for each in np.argwhere(missing)[0])
+        raise InputError(
+            f"scores[{row}, {column}] is NaN, which has no rank. Fix: find where the score became NaN."
+        )
+    return matrix
+
+
+def _pad_targets(targets: IntArray | list[IntArray], matrix: FloatArray) -> tuple[IntArray, list[int]]:
+    """Target columns as (n_queries, most targets), padded with -1, and the number of targets of each query."""
+    n_queries, n_gallery = matrix.shape
+    if isinstance(targets, list):
+        ragged = [np.atleast_1d(each) for each in targets]
+    else:
+        array = np.asarray(targets)
+        ragged = list(array.reshape(len(array), -1)) if array.ndim in (1, 2) else []
+    if len(ragged) != n_queries:
+        raise InputError(
+            f"targets for {len(ragged)} queries but scores for {n_queries}. Fix: give each query its targets."
+        )
+    counts = [each.size for each in ragged]
+    columns = np.full((n_queries, max(counts)), -1, dtype=np.int64)
+    for query, each in enumerate(ragged):
+        if each.size == 0 or each.ndim != 1 or each.dtype.kind not in "iu":
+            raise InputError(f"targets[{query}] is {each.tolist()!r}. Fix: give one column number or more.")
+        if each.min() < 0 or each.max() >= n_gallery:
+            wrong = int(each.min() if each.min() < 0 else each.max())
+            raise InputError(
+                f"targets[{query}] holds column {wrong}; the gallery has 0 to {n_gallery - 1}. Fix: correct it."
+            )
+        if np.unique(each).size != each.size:
+            raise InputError(
+                f"targets[{query}] is {each.tolist()!r}, which names a column twice. Fix: name it once."
+            )
+        columns[query, : each.size] = each
+    return columns, counts
+
+
+def _check_excluded(excluded: ArrayLike | None, matrix: FloatArray, columns: IntArray | None) -> IntArray:
+    n_queries, n_gallery = matrix.shape
+    if excluded is None:
+        return np.full(n_queries, -1, dtype=np.int64)
+    dropped = np.asarray(excluded)
+    if dropped.shape != (n_queries,) or dropped.dtype.kind not in "iu":
+        raise InputError(
+            f"excluded has shape {dropped.shape} and type {dropped.dtype}. Fix: give one column a query, -1 for none."
+        )
+    outside = np.flatnonzero((dropped < -1) | (dropped >= n_gallery))
+    if outside.size:
+        query = int(outside[0])
+        raise InputError(
+            f"excluded[{query}] is {dropped[query]}; the gallery has 0 to {n_gallery - 1}. Fix: use -1 for none."
+        )
+    if columns is not None:
+        clash = np.flatnonzero(((columns == dropped[:, None]) & (columns >= 0)).any(axis=1))
+        if clash.size:
+            query = int(clash[0])
+            raise InputError(
+                f"excluded[{query}] is {dropped[query]}, a target of that query. Fix: exclude the reference only."
+            )
+    return dropped.astype(np.int64)
+
+
+def _beaten_by_excluded(matrix: FloatArray, own: FloatArray, dropped: IntArray) -> IntArray:
+    """1 where the excluded column was counted among those that are at least as good, shape of `own`."""
+    scores = np.take_along_axis(matrix, np.maximum(dropped, 0)[:, None], axis=1)
+    counted: IntArray = ((scores >= own) & (dropped >= 0)[:, None]).astype(np.int64)
+    return counted

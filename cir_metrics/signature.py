@@ -1,0 +1,186 @@
+"""What a number was computed on and how: printed beside every score, compared before any two are.
+
+The comparability key holds what can move a number; package version and number of queries stand beside it for
+the record. Two numbers are comparable when their keys agree.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from typing import Any, Literal
+
+from cir_metrics.catalogue import check_variant, metric, parse_metric
+from cir_metrics.errors import InputError
+
+_SHORT = 7
+"""Characters of a hash in the printed form."""
+
+
+@functools.cache
+def package_version() -> str:
+    """Version of the installed distribution, `unknown` where the code runs without being installed."""
+    try:
+        return metadata.version("cir-benchmarks")
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signature:
+    """One number's signature; build it with `Signature.of`, which looks up versions.
+
+    Args:
+        benchmark: benchmark id, `name/config`.
+        benchmark_version: the card's version.
+        data_hash: sha256 (hex) over the rows.
+        gallery_hash: sha256 (hex) over the sorted image ids, or None where the gallery is not at hand.
+        gallery_size: number of images, or None likewise.
+        reference: whether the protocol keeps the reference image in the ranking.
+        metric: printed name, such as `recall@5`.
+        variant: how the metric was computed.
+        metric_version: the catalogue's version of the metric.
+        checks_skipped: names of checks that were not made, such as `counts`.
+        n: number of queries or sessions.
+        package_version: version of this package.
+        ties: the tie rule; `last` counts ties against the target.
+
+    Raises:
+        InputError: gallery hash without size or size without hash, or an unknown `reference`.
+
+    Example:
+        >>> signature = Signature.of("recall@10", benchmark="fashioniq/dress_val", benchmark_version=1,
+        ...     data_hash="4f1c2ab99", gallery_hash="9be02d177", gallery_size=3817, reference="kept", n=2017)
+        >>> str(signature).rpartition(" | ")[0]
+        'fashioniq/dress_val#1 | data:4f1c2ab | gallery:3817:9be02d1 | ref:kept | ties:last | metric:1 | n:2017'
+    """
+
+    benchmark: str
+    benchmark_version: int
+    data_hash: str
+    gallery_hash: str | None
+    gallery_size: int | None
+    reference: Literal["kept", "removed"]
+    metric: str
+    variant: str
+    metric_version: int
+    checks_skipped: tuple[str, ...] = ()
+    n: int
+    package_version: str
+    ties: str = "last"
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be compared."""
+        if (self.gallery_hash is None) != (self.gallery_size is None):
+            raise InputError(
+                "a signature has both gallery hash and size, or neither. Fix: pass both or None twice."
+            )
+        if self.reference not in ("kept", "removed"):
+            raise InputError(f"reference={self.reference!r}. Fix: use 'kept' or 'removed'.")
+        object.__setattr__(self, "checks_skipped", tuple(sorted(self.checks_skipped)))
+
+    @classmethod
+    def of(
+        cls,
+        printed: str,
+        *,
+        benchmark: str,
+        benchmark_version: int,
+        data_hash: str,
+        gallery_hash: str | None,
+        gallery_size: int | None,
+        reference: Literal["kept", "removed"],
+        n: int,
+        variant: str | None = None,
+        checks_skipped: tuple[str, ...] = (),
+    ) -> Signature:
+        """The signature of a score named `printed`; metric version and package version are looked up.
+
+        Raises:
+            UnknownNameError: no metric has that printed name.
+            InputError: the metric has no such variant, or see the class.
+        """
+        name, _ = parse_metric(printed)
+        return cls(
+            benchmark=benchmark,
+            benchmark_version=benchmark_version,
+            data_hash=data_hash,
+            gallery_hash=gallery_hash,
+            gallery_size=gallery_size,
+            reference=reference,
+            metric=printed,
+            variant=check_variant(name, variant),
+            metric_version=metric(name).version,
+            checks_skipped=checks_skipped,
+            n=n,
+            package_version=package_version(),
+        )
+
+    @property
+    def key(self) -> str:
+        """The comparability key: everything that can move the number, with whole hashes."""
+        return "|".join(f"{name}:{value}" for name, value in self._parts().items())
+
+    def __str__(self) -> str:
+        """The printed form, with hashes of seven characters."""
+        parts = [
+            f"{self.benchmark}#{self.benchmark_version}",
+            f"data:{self.data_hash[:_SHORT]}",
+            f"gallery:{self._gallery(_SHORT)}",
+            f"ref:{self.reference}",
+            f"ties:{self.ties}",
+            f"metric:{self._metric_version()}",
+        ]
+        if self.checks_skipped:
+            parts.append(f"skipped:{','.join(self.checks_skipped)}")
+        return " | ".join([*parts, f"n:{self.n}", f"v:{self.package_version}"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields and the key, ready for JSON."""
+        return {**asdict(self), "checks_skipped": list(self.checks_skipped), "key": self.key}
+
+    def _parts(self) -> dict[str, str]:
+        return {
+            "benchmark": f"{self.benchmark}#{self.benchmark_version}",
+            "data": self.data_hash,
+            "gallery": self._gallery(None),
+            "ref": self.reference,
+            "ties": self.ties,
+            "metric": f"{self.metric}:{self._metric_version()}",
+            "skipped": ",".join(self.checks_skipped) or "none",
+        }
+
+    def _gallery(self, characters: int | None) -> str:
+        return (
+            "unknown"
+            if self.gallery_hash is None
+            else f"{self.gallery_size}:{self.gallery_hash[:characters]}"
+        )
+
+    def _metric_version(self) -> str:
+        name, _ = parse_metric(self.metric)
+        default = self.variant == metric(name).default_variant
+        return str(self.metric_version) if default else f"{self.metric_version}:{self.variant}"
+
+
+def differences(first: Signature, second: Signature) -> list[str]:
+    """Which parts of two comparability keys differ, one line a part; empty when the numbers are comparable.
+
+    Args:
+        first: one number's signature.
+        second: the other's.
+
+    Returns:
+        Lines such as `ref: kept against removed`.
+
+    Example:
+        >>> one = Signature.of("map@5", benchmark="circo/val", benchmark_version=1, data_hash="4f1c",
+        ...     gallery_hash=None, gallery_size=None, reference="kept", n=220)
+        >>> two = Signature.of("map@5", benchmark="circo/val", benchmark_version=2, data_hash="4f1c",
+        ...     gallery_hash=None, gallery_size=None, reference="kept", n=220)
+        >>> differences(one, two)
+        ['benchmark: circo/val#1 against circo/val#2']
+    """
+    left, right = first._parts(), second._parts()
+    return [f"{name}: {left[name]} against {right[name]}" for name in left if left[name] != right[name]]
