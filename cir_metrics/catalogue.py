@@ -1,4 +1,4 @@
-"""The metrics that exist, their versions and variants, read from `catalogue.json` (the one place that says so).
+"""The metrics that exist, their versions and variants, read from `catalogue.json`, the one place for them.
 
 A metric has a module name (`recall_at_k`, what `evaluate.load` takes) and a printed name (`recall`, what
 boards, cards and scores show, with its cutoff: `recall@5`). A version goes up whenever a number can move.

@@ -51,9 +51,9 @@ def _wrap(_evaluate: ModuleType) -> None:
         original = getattr(loading, _FUNCTION)
     except (ImportError, AttributeError) as error:
         warnings.warn(
-            f"this version of evaluate has no evaluate.loading.{_FUNCTION} ({error}), so evaluate.load does not know "
-            f"the metrics of cir_metrics by name. Load them by path, such as evaluate.load({str(module_folder('pnr_map'))!r}), "
-            "or run  cir metrics install",
+            f"this version of evaluate has no evaluate.loading.{_FUNCTION} ({error}), so evaluate.load does "
+            "not know the metrics of cir_metrics by name. Fix: run  cir metrics install,  or load them by "
+            f"path: evaluate.load({str(module_folder('pnr_map'))!r}).",
             RuntimeWarning,
             stacklevel=2,
         )

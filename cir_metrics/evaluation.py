@@ -46,7 +46,7 @@ class Results:
 
 def evaluate_single_turn(
     metrics: Sequence[str],
-    rankings: Sequence[Sequence[str]],
+    rankings: Sequence[Sequence[str]] | None,
     references: Sequence[Mapping[str, Any]],
     *,
     subset_rankings: Sequence[Sequence[str]] | None = None,
@@ -56,7 +56,8 @@ def evaluate_single_turn(
 
     Args:
         metrics: printed names: `recall@K`, `map@K`, `pnr_map@K`, `recall_subset@K`, `mean_rank`.
-        rankings: image ids, best first, one list a query; an empty list is a miss.
+        rankings: image ids, best first, one list a query; an empty list is a miss. None where only
+            recall_subset is wanted.
         references: one dict (or dataset row) a query, aligned with `rankings`, with what the metrics need:
             `target` for recall, `target`, `reference` and `subset` for recall_subset, `positives` for map,
             pnr_map and mean_rank, `negatives` for pnr_map.
@@ -75,20 +76,27 @@ def evaluate_single_turn(
             rankings; the message names position and value.
 
     Example:
-        >>> evaluate_single_turn(["recall@1", "recall@2"], [["a", "b"], ["c"]], [{"target": "b"}, {"target": "c"}]).values
+        >>> references = [{"target": "b"}, {"target": "c"}]
+        >>> evaluate_single_turn(["recall@1", "recall@2"], [["a", "b"], ["c"]], references).values
         {'recall@1': 0.5, 'recall@2': 1.0}
     """
     wanted = _parse(metrics, "single_turn")
     variants = {name: check_variant(name, variant) for name, variant in (variants or {}).items()}
+    names = {name for name, _ in wanted}
+    if rankings is None:
+        if names != {"recall_subset"}:
+            raise InputError(
+                f"no rankings, which {min(names - {'recall_subset'})} needs. Fix: pass rankings."
+            )
+        rankings = [()] * len(references)
     check_same_length(rankings, references, "rankings")
-    on_subset = any(name == "recall_subset" for name, _ in wanted)
     lists = [
         check_ids(each, f"rankings[{q}]", what="ranking", allow_empty=True) for q, each in enumerate(rankings)
     ]
     checked = _check_references(references, wanted)
 
     coded = _Coded(lists, checked, depth=_depth(wanted, lists))
-    subset_ranks = _subset_ranks(subset_rankings, checked) if on_subset else None
+    subset_ranks = _subset_ranks(subset_rankings, checked) if "recall_subset" in names else None
     results = _Collector()
     for name, k in wanted:
         if name == "recall_at_k" and k is not None:
@@ -274,7 +282,7 @@ def _ranks_by_turn(
     num_turns: kernels.IntArray,
     depth: int,
 ) -> kernels.IntArray:
-    """Best rank of a positive at each turn, (sessions, longest session); `UNLISTED` behind a session's last turn."""
+    """Best rank of a positive at each turn, (sessions, longest); `UNLISTED` behind a session's last turn."""
     rankings = [turn for turns in sessions for turn in turns]
     positives = [frozenset(reference["positives"]) for reference in references]
     relevant = [positives[s] for s, turns in enumerate(sessions) for _ in turns]

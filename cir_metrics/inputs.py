@@ -96,7 +96,7 @@ def check_same_length(
     """
     if len(predictions) != len(references):
         raise InputError(
-            f"{len(predictions)} {what} but {len(references)} references. Fix: give one a query, in the same order."
+            f"{len(predictions)} {what} but {len(references)} references. Fix: give one a query."
         )
     if not len(predictions):
         raise InputError(
@@ -148,7 +148,7 @@ def check_ids(value: object, where: str, *, what: str, allow_empty: bool = False
     distinct = set(ids)
     if "" in distinct:
         raise InputError(
-            f"{where}[{ids.index('')}] is an empty string; an image id has at least one character. Fix: name it."
+            f"{where}[{ids.index('')}] is an empty string, which is no image id. Fix: name the image."
         )
     if len(distinct) != len(ids):
         raise InputError(_repeated(ids, where, what))
@@ -171,14 +171,14 @@ def check_turns(value: object, where: str, *, allow_empty: bool = False) -> list
     """
     if value is None or isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
         raise InputError(
-            f"{where} is {_short(value)}; a session is a list of rankings, one a turn. Fix: pass a list of lists."
+            f"{where} is {_short(value)}; a session is a list of rankings. Fix: give one ranking a turn."
         )
     turns = list(value)
     if not turns:
         raise InputError(f"{where} has no turn. Fix: give one ranking a turn.")
     if all(isinstance(turn, str) for turn in turns):
         raise InputError(
-            f"{where} is one ranking; a session is a list of rankings, one a turn. Fix: wrap a session of one turn as [ranking]."
+            f"{where} is one ranking; a session is a list of them. Fix: write a single turn as [ranking]."
         )
     return [
         check_ids(turn, f"{where}[{number}]", what="ranking", allow_empty=allow_empty)
@@ -207,7 +207,8 @@ def check_reference(value: object, where: str, fields: Sequence[str]) -> Referen
     """
     if not isinstance(value, Mapping):
         raise InputError(
-            f"{where} is {_short(value)}; a reference is a dict with {_listed(fields)}. Fix: see cir_metrics.references(rows)."
+            f"{where} is {_short(value)}; a reference is a dict with {_listed(fields)}. "
+            "Fix: take them from cir_metrics.references(rows)."
         )
     is_row = any(mark in value for mark in _ROW_MARKS)
     given = _pick(value) if is_row else value
@@ -254,11 +255,11 @@ def check_subset_ranking(ranking: Sequence[str], reference: Reference, where: st
     for position, image_id in enumerate(ranking):
         if image_id == reference["reference"]:
             raise InputError(
-                f"{where}[{position}] is the reference image {image_id!r}; the other members are ranked. Fix: drop it."
+                f"{where}[{position}] is the reference image {image_id!r}; it is not ranked. Fix: drop it."
             )
         if image_id not in members:
             raise InputError(
-                f"{where}[{position}] is {image_id!r}, which is not in the subset. Fix: rank only the subset's other members."
+                f"{where}[{position}] is {image_id!r}, which is not in the subset. Fix: rank its members."
             )
 
 
@@ -271,7 +272,7 @@ def _from_row(row: object, where: str) -> Reference:
         raise InputError(f"{where} has none of {names}. Fix: pass queries or sessions, not images.")
     if "target" not in picked and not picked.get("positives"):
         raise InputError(
-            f"{where}{_row_name(row)}: its ground truth is withheld. Fix: have the publisher's server score it."
+            f"{where}{_row_name(row)}: its ground truth is withheld. Fix: ask the publisher's server."
         )
     return picked
 
@@ -297,11 +298,11 @@ def _check_subset(checked: Reference, where: str) -> None:
     for field in ("target", "reference"):
         if checked[field] not in checked["subset"]:
             raise InputError(
-                f"{where}: {field} {checked[field]!r} is not in the subset. Fix: give the whole subset, reference included."
+                f"{where}: {field} {checked[field]!r} is not in the subset. Fix: give all its members."
             )
     if checked["target"] == checked["reference"]:
         raise InputError(
-            f"{where}: {checked['target']!r} is both target and reference. Fix: name the image that is sought."
+            f"{where}: {checked['target']!r} is both target and reference. Fix: correct one of them."
         )
 
 
@@ -318,7 +319,7 @@ def _image_id(value: object, where: str) -> str:
         fix = "drop it" if value is None else f"write {str(value)!r} if that is the id"
         raise InputError(f"{where} is {_short(value)}; an image id is a string. Fix: {fix}.")
     if not value:
-        raise InputError(f"{where} is an empty string; an image id has at least one character. Fix: name it.")
+        raise InputError(f"{where} is an empty string, which is no image id. Fix: name the image.")
     return str(value)
 
 
@@ -327,8 +328,8 @@ def _repeated(ids: Sequence[str], where: str, what: str) -> str:
     for position, image_id in enumerate(ids):
         if image_id in seen:
             return (
-                f"{where}[{position}] is {image_id!r}, which stands at [{seen[image_id]}] already; a {what} names an "
-                "image once. Fix: keep the first."
+                f"{where}[{position}] is {image_id!r}, which stands at [{seen[image_id]}] already; a {what} "
+                "names an image once. Fix: keep the first."
             )
         seen[image_id] = position
     return f"{where} names an image twice. Fix: keep the first."
@@ -344,12 +345,14 @@ def _refuse_unknown(value: Mapping[str, Any], where: str) -> None:
 
 def _missing(value: Mapping[str, Any], where: str, field: str, is_row: bool) -> str:
     if not is_row:
-        return f"{where} lacks {field!r}. Fix: add it; cir_metrics.references(rows) picks the fields from a benchmark."
+        return (
+            f"{where} lacks {field!r}. Fix: add it; cir_metrics.references(rows) takes it from a benchmark."
+        )
     name = _key(value, field, is_row)
     if name in value:
         return (
-            f"{where}{_row_name(value)}: {name!r} is {'null' if value[name] is None else 'empty'}. Fix: use a metric that "
-            "this benchmark has, or, where the ground truth is withheld, the publisher's server."
+            f"{where}{_row_name(value)}: {name!r} is {'null' if value[name] is None else 'empty'}. Fix: use "
+            "a metric that this benchmark has or, where the ground truth is withheld, the publisher's server."
         )
     return f"{where}{_row_name(value)} lacks {name!r}. Fix: pass a row of a benchmark that has this metric."
 

@@ -8,6 +8,7 @@ it is the image id's.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, overload
 
 import numpy as np
@@ -133,7 +134,7 @@ def top_k(
             f"{len(gallery_ids)} gallery ids but {matrix.shape[1]} columns of scores. Fix: name each column."
         )
     ids = sorted(gallery_ids)
-    for before, after in zip(ids, ids[1:], strict=False):
+    for before, after in pairwise(ids):
         if before == after:
             raise InputError(f"gallery_ids holds {after!r} twice. Fix: name each image once.")
     by_id = np.array(sorted(range(len(ids)), key=gallery_ids.__getitem__), dtype=np.int64)
@@ -163,21 +164,20 @@ def _check_scores(scores: ArrayLike) -> FloatArray:
     matrix = np.asarray(scores)
     if matrix.dtype.kind not in "fiub" or matrix.ndim != 2 or 0 in matrix.shape:
         raise InputError(
-            f"scores have shape {matrix.shape} and type {matrix.dtype}. Fix: pass numbers of shape (n_queries, n_gallery)."
+            f"scores have shape {matrix.shape} and type {matrix.dtype}. "
+            "Fix: pass numbers of shape (n_queries, n_gallery)."
         )
     if matrix.dtype.kind != "f":
         return matrix.astype(np.float64)
     missing = np.isnan(matrix)
     if missing.any():
         row, column = (int(each) for each in np.argwhere(missing)[0])
-        raise InputError(
-            f"scores[{row}, {column}] is NaN, which has no rank. Fix: find where the score became NaN."
-        )
+        raise InputError(f"scores[{row}, {column}] is NaN, which has no rank. Fix: find where it arose.")
     return matrix
 
 
 def _pad_targets(targets: IntArray | list[IntArray], matrix: FloatArray) -> tuple[IntArray, list[int]]:
-    """Target columns as (n_queries, most targets), padded with -1, and the number of targets of each query."""
+    """Target columns as (n_queries, most targets), padded with -1, and how many each query has."""
     n_queries, n_gallery = matrix.shape
     if isinstance(targets, list):
         ragged = [np.atleast_1d(each) for each in targets]
@@ -186,7 +186,7 @@ def _pad_targets(targets: IntArray | list[IntArray], matrix: FloatArray) -> tupl
         ragged = list(array.reshape(len(array), -1)) if array.ndim in (1, 2) else []
     if len(ragged) != n_queries:
         raise InputError(
-            f"targets for {len(ragged)} queries but scores for {n_queries}. Fix: give each query its targets."
+            f"targets for {len(ragged)} queries, scores for {n_queries}. Fix: give each its own."
         )
     counts = [each.size for each in ragged]
     columns = np.full((n_queries, max(counts)), -1, dtype=np.int64)
@@ -196,7 +196,7 @@ def _pad_targets(targets: IntArray | list[IntArray], matrix: FloatArray) -> tupl
         if each.min() < 0 or each.max() >= n_gallery:
             wrong = int(each.min() if each.min() < 0 else each.max())
             raise InputError(
-                f"targets[{query}] holds column {wrong}; the gallery has 0 to {n_gallery - 1}. Fix: correct it."
+                f"targets[{query}] holds {wrong}; columns are 0 to {n_gallery - 1}. Fix: correct it."
             )
         if np.unique(each).size != each.size:
             raise InputError(
@@ -213,20 +213,21 @@ def _check_excluded(excluded: ArrayLike | None, matrix: FloatArray, columns: Int
     dropped = np.asarray(excluded)
     if dropped.shape != (n_queries,) or dropped.dtype.kind not in "iu":
         raise InputError(
-            f"excluded has shape {dropped.shape} and type {dropped.dtype}. Fix: give one column a query, -1 for none."
+            f"excluded has shape {dropped.shape} and type {dropped.dtype}. "
+            "Fix: give one column a query, -1 for none."
         )
     outside = np.flatnonzero((dropped < -1) | (dropped >= n_gallery))
     if outside.size:
         query = int(outside[0])
         raise InputError(
-            f"excluded[{query}] is {dropped[query]}; the gallery has 0 to {n_gallery - 1}. Fix: use -1 for none."
+            f"excluded[{query}] is {dropped[query]}; columns are 0 to {n_gallery - 1}. Fix: use -1 for none."
         )
     if columns is not None:
         clash = np.flatnonzero(((columns == dropped[:, None]) & (columns >= 0)).any(axis=1))
         if clash.size:
             query = int(clash[0])
             raise InputError(
-                f"excluded[{query}] is {dropped[query]}, a target of that query. Fix: exclude the reference only."
+                f"excluded[{query}] is {dropped[query]}, a target of that query. Fix: exclude another."
             )
     return dropped.astype(np.int64)
 

@@ -50,10 +50,10 @@ class Signature:
         InputError: gallery hash without size or size without hash, or an unknown `reference`.
 
     Example:
-        >>> signature = Signature.of("recall@10", benchmark="fashioniq/dress_val", benchmark_version=1,
-        ...     data_hash="4f1c2ab99", gallery_hash="9be02d177", gallery_size=3817, reference="kept", n=2017)
-        >>> str(signature).rpartition(" | ")[0]
-        'fashioniq/dress_val#1 | data:4f1c2ab | gallery:3817:9be02d1 | ref:kept | ties:last | metric:1 | n:2017'
+        >>> signature = Signature.of("recall@10", benchmark="circo/val", benchmark_version=1,
+        ...     data_hash="4f1c2ab99", gallery_hash="9be02d177", gallery_size=3817, reference="kept", n=9)
+        >>> str(signature).partition(" | v:")[0]
+        'circo/val#1 | data:4f1c2ab | gallery:3817:9be02d1 | ref:kept | ties:last | metric:1 | n:9'
     """
 
     benchmark: str

@@ -1,0 +1,69 @@
+"""`cir metrics list` and `cir metrics install`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this room to the `cir` command."""
+    metrics = typer.Typer(
+        help="Metrics: which exist, and making their names known to evaluate.", no_args_is_help=True
+    )
+    metrics.command("list")(list_metrics)
+    metrics.command("install")(install_metrics)
+    app.add_typer(metrics, name="metrics")
+
+
+def list_metrics(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: one object a metric.")] = False,
+) -> None:
+    """List the metrics: name for evaluate.load, printed name, version, variants, protocol and source.
+
+    \b
+    Example:
+        cir metrics list
+    """
+    from dataclasses import asdict
+
+    from cir_metrics.catalogue import METRICS
+
+    if as_json:
+        import json
+
+        typer.echo(json.dumps([asdict(entry) for entry in METRICS.values()], indent=2))
+        return
+    rows = [("NAME", "PRINTED", "VERSION", "VARIANTS", "PROTOCOL", "SOURCE")]
+    for entry in METRICS.values():
+        printed = entry.printed + ("@K" if entry.has_cutoff else "")
+        columns = (", ".join(entry.variants), ", ".join(entry.protocols), entry.source)
+        rows.append((entry.name, printed, str(entry.version), *columns))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def install_metrics(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: name -> path of the script.")] = False,
+) -> None:
+    """Put the metrics into evaluate's cache, so that evaluate.load knows them without importing cir_metrics.
+
+    Without a reachable Hub, set HF_HUB_OFFLINE=1 when loading: evaluate then goes to its cache at once.
+
+    \b
+    Example:
+        cir metrics install
+    """
+    typer.echo("Installing the metrics into evaluate's cache ...", err=True)
+    from cir_metrics.install import install
+
+    installed = install()
+    if as_json:
+        import json
+
+        typer.echo(json.dumps({name: str(path) for name, path in installed.items()}, indent=2))
+        return
+    for name, path in installed.items():
+        typer.echo(f"{name}  {path}")

@@ -1,0 +1,26 @@
+"""AUC over Hits@K: area under the curve of Hits@K over turns.
+
+An evaluate module: `evaluate.load("hits_auc")`. README.md beside this file is its metric card.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cir_metrics.module import MultiTurnMetric, Results, evaluate_multi_turn  # From: cir-benchmarks
+
+
+class HitsAuc(MultiTurnMetric):
+    """AUC over Hits@K: area under the curve of Hits@K over turns.
+
+    Example:
+        >>> metric = HitsAuc()
+        >>> metric.compute(predictions=[[["a", "b"], ["b", "a"]]], references=[{"positives": ["b"]}], ks=(1,))
+        {'hits_auc@1': 0.5}
+    """
+
+    metric = "hits_auc"
+
+    def score(self, predictions: list[Any], references: list[dict[str, Any]], **options: Any) -> Results:
+        """Values at each cutoff of `ks`."""
+        return evaluate_multi_turn([f"hits_auc@{k}" for k in options["ks"]], predictions, references)

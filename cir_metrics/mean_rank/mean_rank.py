@@ -1,0 +1,49 @@
+"""Mean and median rank of the best target, and how many rankings list none.
+
+An evaluate module: `evaluate.load("mean_rank")`. README.md beside this file is its metric card.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cir_metrics.module import (  # From: cir-benchmarks
+    InputError,
+    RankingMetric,
+    Results,
+    check_ids,
+    check_turn_count,
+    check_turns,
+    evaluate_single_turn,
+)
+
+
+class MeanRank(RankingMetric):
+    """Mean and median rank of the best target, and how many rankings list none.
+
+    Example:
+        >>> metric = MeanRank()
+        >>> references = [{"positives": ["b"]}, {"positives": ["x"]}]
+        >>> metric.compute(predictions=[["a", "b"], ["c", "d"]], references=references)
+        {'mean_rank': 2.5, 'median_rank': 2.5, 'censored': 1}
+    """
+
+    metric = "mean_rank"
+    keywords = ("gallery_size",)
+    prediction_text = "one ranking a query, or one ranking a turn of each session (the last turn counts)"
+
+    def check_prediction(self, value: object, where: str, reference: dict[str, Any]) -> list[str]:
+        """A ranking, or the ranking of a session's last turn."""
+        if isinstance(value, (list, tuple)) and value and not isinstance(value[0], (str, type(None))):
+            turns = check_turns(value, where)
+            check_turn_count(turns, reference, where)
+            return turns[-1]
+        if "num_turns" in reference:
+            raise InputError(
+                f"{where} is one ranking, its reference a session. Fix: give one ranking a turn."
+            )
+        return check_ids(value, where, what="ranking")
+
+    def score(self, predictions: list[Any], references: list[dict[str, Any]], **options: Any) -> Results:
+        """Mean, median and number of rankings that list no target."""
+        return evaluate_single_turn(["mean_rank"], predictions, references)

@@ -1,0 +1,230 @@
+"""What the eight evaluate modules share: checks before evaluate sees anything, then `cir_metrics.evaluation`.
+
+evaluate lets `None` inside a list and unknown keys of a dict through, so `compute`, `add` and `add_batch`
+check each prediction and pick what the metric needs from each reference first. A reference may be a whole row
+of a dataset. evaluate then does what it is good at: incremental use, memory or disk, several processes.
+"""
+
+from __future__ import annotations
+
+import abc
+import numbers
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import datasets
+import evaluate
+
+from cir_metrics.catalogue import METRICS, MetricEntry, check_variant
+from cir_metrics.errors import InputError
+from cir_metrics.evaluation import Results, evaluate_multi_turn, evaluate_single_turn
+from cir_metrics.inputs import (
+    Reference,
+    check_cutoffs,
+    check_ids,
+    check_list,
+    check_reference,
+    check_same_length,
+    check_subset_ranking,
+    check_turn_count,
+    check_turns,
+)
+
+# A module's script imports from here alone: evaluate reads its imports one line at a time.
+__all__ = [
+    "InputError",
+    "MultiTurnMetric",
+    "RankingMetric",
+    "Results",
+    "SingleTurnMetric",
+    "check_ids",
+    "check_subset_ranking",
+    "check_turn_count",
+    "check_turns",
+    "evaluate_multi_turn",
+    "evaluate_single_turn",
+]
+
+_TEXT = datasets.Value("string")
+_IDS = datasets.List(_TEXT)
+_FIELD_TYPES = {"target": _TEXT, "reference": _TEXT, "subset": _IDS, "positives": _IDS, "negatives": _IDS}
+
+
+class _Batch(NamedTuple):
+    """Checked predictions with exactly what the metric needs of each reference."""
+
+    predictions: list[Any]
+    references: list[Reference]
+
+
+class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
+    """Base of the evaluate modules. A module names its metric, checks one prediction and scores them all."""
+
+    metric: str
+    """Module name, the key of the catalogue."""
+    keywords: tuple[str, ...] = ("ks",)
+    """What `compute` takes beside predictions and references."""
+    prediction_type: Any = _IDS
+    """datasets' feature of one checked prediction."""
+    prediction_text: str = "one ranking a query: image ids, best first"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Take what `evaluate.load` passes on."""
+        self._added = 0
+        self._longest = 0, 0
+        super().__init__(*args, **kwargs)
+
+    @abc.abstractmethod
+    def check_prediction(self, value: object, where: str, reference: Reference) -> Any:
+        """One prediction as it is stored."""
+
+    @abc.abstractmethod
+    def score(self, predictions: list[Any], references: list[Reference], **options: Any) -> Results:
+        """Values over everything that was added."""
+
+    @property
+    def entry(self) -> MetricEntry:
+        """The catalogue's entry of this metric."""
+        return METRICS[self.metric]
+
+    # evaluate copies the next three methods for each instance and appends to their docstrings.
+    def compute(
+        self, *, predictions: Any = None, references: Any = None, **keywords: Any
+    ) -> dict[str, float] | None:
+        """Value of the metric over what was added before and what is given here."""
+        options = self._check_keywords(keywords)
+        if predictions is None and references is None:
+            self._check_gallery(options, self._longest)
+        else:
+            batch = self._check_batch(predictions, references)
+            self._check_gallery(options, max(self._longest, self._longest_of(batch)))
+            self._store(batch)
+        if not self._added:
+            raise InputError(f"{self.metric}: nothing was added. Fix: pass predictions and references.")
+        values: dict[str, float] | None = super().compute(**options)
+        self._added, self._longest = 0, (0, 0)
+        return values
+
+    def add_batch(self, *, predictions: Any = None, references: Any = None, **unknown: Any) -> None:
+        """Add a batch of predictions and references."""
+        self._refuse(unknown, ("predictions", "references"))
+        self._store(self._check_batch(predictions, references))
+
+    def add(self, *, prediction: Any = None, reference: Any = None, **unknown: Any) -> None:
+        """Add one prediction and its reference."""
+        self._refuse(unknown, ("prediction", "reference"))
+        batch = self._check_batch([prediction], [reference])
+        super().add(prediction=batch.predictions[0], reference=batch.references[0])
+        self._count(batch)
+
+    def _compute(
+        self, *, predictions: list[Any], references: list[Reference], **options: Any
+    ) -> dict[str, float]:
+        options.pop("gallery_size", None)
+        return self.score(predictions, references, **options).values
+
+    def _info(self) -> evaluate.MetricInfo:
+        fields = {name: _FIELD_TYPES[name] for name in self.entry.fields}
+        return evaluate.MetricInfo(
+            description=f"{self.entry.title}: {self.entry.description}",
+            citation=self.entry.source,
+            inputs_description=self._inputs_description(),
+            features=datasets.Features({"predictions": self.prediction_type, "references": fields}),
+            license="Apache-2.0",
+            reference_urls=[self.entry.url] if self.entry.url else [],
+        )
+
+    def _inputs_description(self) -> str:
+        fields = ", ".join(repr(field) for field in self.entry.fields)
+        texts = {
+            "ks": f"ks: cutoffs, whole numbers of 1 or more; default {self.entry.default_ks}.",
+            "variant": f"variant: one of {self.entry.variants}; default {self.entry.default_variant!r}.",
+            "gallery_size": "gallery_size: if given, a list longer than this is an error.",
+        }
+        return "\n".join(
+            [
+                "\n\nArgs:",
+                f"    predictions: {self.prediction_text}.",
+                f"    references: one dict each with {fields}; a row of a benchmark will do.",
+                *(f"    {texts[keyword]}" for keyword in self.keywords),
+                "Returns:",
+                "    dict of printed name -> value.",
+                "Raises:",
+                "    InputError: malformed input; the message names position, value and fix.",
+            ]
+        )
+
+    def _check_keywords(self, keywords: Mapping[str, Any]) -> dict[str, Any]:
+        self._refuse(keywords, ("predictions", "references", *self.keywords), known=self.keywords)
+        options = dict(keywords)
+        if "ks" in self.keywords:
+            options["ks"] = check_cutoffs(keywords.get("ks", self.entry.default_ks))
+        if "variant" in self.keywords:
+            options["variant"] = check_variant(self.metric, keywords.get("variant"))
+        size = keywords.get("gallery_size")
+        if size is not None and (
+            isinstance(size, bool) or not isinstance(size, numbers.Integral) or size < 1
+        ):
+            raise InputError(f"gallery_size={size!r}; a gallery has 1 image or more. Fix: give their number.")
+        return options
+
+    def _check_batch(self, predictions: Any, references: Any) -> _Batch:
+        given = check_list(predictions, "predictions")
+        rows = check_list(references, "references")
+        check_same_length(given, rows)
+        checked: list[Any] = []
+        projected: list[Reference] = []
+        for position, (prediction, row) in enumerate(zip(given, rows, strict=True), start=self._added):
+            reference = check_reference(row, f"references[{position}]", self.entry.fields)
+            checked.append(self.check_prediction(prediction, f"predictions[{position}]", reference))
+            reference.pop("num_turns", None)
+            projected.append(reference)
+        return _Batch(checked, projected)
+
+    def _check_gallery(self, options: Mapping[str, Any], longest: tuple[int, int]) -> None:
+        size = options.get("gallery_size")
+        length, before = longest
+        if size is not None and length > size:
+            raise InputError(
+                f"predictions[{-before}] ranks {length} images, gallery_size={size}. Fix: give the true size."
+            )
+
+    def _longest_of(self, batch: _Batch) -> tuple[int, int]:
+        """Length of the longest list and its position, negated so that the first of equals is greatest."""
+        return max(
+            (len(each), -position) for position, each in enumerate(batch.predictions, start=self._added)
+        )
+
+    def _store(self, batch: _Batch) -> None:
+        super().add_batch(predictions=batch.predictions, references=batch.references)
+        self._count(batch)
+
+    def _count(self, batch: _Batch) -> None:
+        self._longest = max(self._longest, self._longest_of(batch))
+        self._added += len(batch.predictions)
+
+    def _refuse(self, given: Mapping[str, Any], takes: Sequence[str], known: Sequence[str] = ()) -> None:
+        for name in given:
+            if name not in known:
+                raise InputError(f"{self.metric} has no keyword {name!r}. Fix: use {', '.join(takes)}.")
+
+
+class SingleTurnMetric(RankingMetric):
+    """A metric of one ranking a query."""
+
+    def check_prediction(self, value: object, where: str, reference: Reference) -> list[str]:
+        """A ranking: distinct ids, at least one."""
+        return check_ids(value, where, what="ranking")
+
+
+class MultiTurnMetric(RankingMetric):
+    """A metric of one ranking a turn of each session."""
+
+    prediction_type = datasets.List(_IDS)
+    prediction_text = "one list a session of one ranking a turn: image ids, best first"
+
+    def check_prediction(self, value: object, where: str, reference: Reference) -> list[list[str]]:
+        """Rankings, as many as the session has turns where the reference says so."""
+        turns = check_turns(value, where)
+        check_turn_count(turns, reference, where)
+        return turns
