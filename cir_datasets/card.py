@@ -82,6 +82,13 @@ class Config(_Strict):
     note: str = ""
 
 
+class Example(_Strict):
+    """Invented ids in the benchmark's own manner, for the example rank file of `cir datasets show --format`."""
+
+    query_id: str
+    image_ids: Annotated[tuple[str, ...], Field(min_length=3)]
+
+
 class Card(_Strict):
     """A benchmark card: everything about a benchmark that is not a row."""
 
@@ -106,6 +113,7 @@ class Card(_Strict):
     """How a user gets the images, and whether scoring needs them (it never does)."""
     image_folder: str | None = None
     """Folder of the images below `CIR_IMAGES`, in the publisher's own layout."""
+    example: Example | None = None
     traps: tuple[str, ...] = ()
     """What users get wrong, a sentence each."""
 

@@ -31,3 +31,7 @@ class RecordError(DatasetError, ValueError):
 
 class CountError(DatasetError, ValueError):
     """The rows are not as many as the card says."""
+
+
+class UnpinnedDataWarning(UserWarning):
+    """A local file is not the one that the card pins: it is used, and everything computed from it says so."""

@@ -71,3 +71,15 @@ def session_schema(*own_turn_fields: pa.Field) -> pa.Schema:
 def image_schema() -> pa.Schema:
     """Schema of a `<config>_images` manifest."""
     return pa.schema(list(IMAGE_FIELDS))
+
+
+def image_row(image_id: str, **known: Any) -> Row:
+    """A row of a manifest: the id and what is known of the image; everything else is null.
+
+    Example:
+        >>> row = image_row("a", relative_path="a.png")
+        >>> row["image_id"], row["relative_path"], row["width"]
+        ('a', 'a.png', None)
+    """
+    row: Row = dict.fromkeys((field.name for field in IMAGE_FIELDS), None)
+    return row | {"image_id": image_id, **known}

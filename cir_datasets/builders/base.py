@@ -25,7 +25,7 @@ class BenchmarkBuilder(ABC):
     Args:
         spec: the benchmark, card and configuration.
         files: absolute paths of the publisher's files by the relative name that the card lists; a file of an
-            optional gallery may be absent.
+            optional gallery may be absent. Where the gallery is another benchmark's, its files are here too.
     """
 
     version: ClassVar[int] = 1
@@ -34,6 +34,14 @@ class BenchmarkBuilder(ABC):
     def __init__(self, spec: BenchmarkSpec, files: Mapping[str, Path]) -> None:
         self.spec = spec
         self.files = files
+
+    @property
+    def gallery_source(self) -> BenchmarkSpec | None:
+        """The benchmark whose gallery this one ranks, or None where it has its own."""
+        from cir_datasets import registry
+
+        source = self.spec.config.gallery_from
+        return None if source is None else registry.spec(source)
 
     @abstractmethod
     def schema(self) -> pa.Schema:

@@ -1,0 +1,57 @@
+"""What is asked: benchmarks of composed image retrieval, as typed rows and as Hugging Face datasets.
+
+`import cir_datasets` makes the benchmarks' names known to `datasets.load_dataset`, in either import order, and
+imports nothing heavy: names below are loaded when they are used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from cir_datasets.datasets_hook import install as _install
+
+if TYPE_CHECKING:
+    from cir_datasets.benchmark import Benchmark as Benchmark
+    from cir_datasets.images import image_manifest as image_manifest
+    from cir_datasets.prepared import load as load
+    from cir_datasets.prepared import prepare as prepare
+    from cir_datasets.registry import BenchmarkSpec as BenchmarkSpec
+    from cir_datasets.registry import benchmark_ids as benchmark_ids
+    from cir_datasets.registry import names as names
+    from cir_datasets.registry import spec as spec
+
+_HOMES = {
+    "Benchmark": "benchmark",
+    "BenchmarkSpec": "registry",
+    "benchmark_ids": "registry",
+    "image_manifest": "images",
+    "load": "prepared",
+    "names": "registry",
+    "prepare": "prepared",
+    "spec": "registry",
+}
+
+__all__ = [
+    "Benchmark",
+    "BenchmarkSpec",
+    "benchmark_ids",
+    "image_manifest",
+    "load",
+    "names",
+    "prepare",
+    "spec",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+_install()

@@ -1,0 +1,71 @@
+"""CIRCLED: multi-turn sessions made from FashionIQ, CIRR and CIRCO; the publisher's field names are kept.
+
+The publisher ships no gallery lists: a configuration ranks the gallery of the official split it was made
+from, where that list is at hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from cir_datasets.builders import builder_class
+from cir_datasets.builders.base import BenchmarkBuilder
+from cir_datasets.builders.circo import coco_id
+from cir_datasets.builders.reading import Record, read_records
+from cir_datasets.records import Row, session_schema
+
+
+class Circled(BenchmarkBuilder):
+    """Rows of all nine subsets."""
+
+    def schema(self) -> pa.Schema:
+        """CIRCLED's own session."""
+        return session_schema()
+
+    def rows(self) -> Iterator[Row]:
+        """One session a record, in file order."""
+        (name,) = self.spec.config.files
+        for record in read_records(self.files[name]):
+            yield self._row(record.named(f"session_id {record.id('session_id')}"))
+
+    def images(self) -> Iterator[Row] | None:
+        """The gallery of the source benchmark, or None where its list is not at hand."""
+        source = self.gallery_source
+        if source is None or not all(name in self.files for name in source.config.gallery_files):
+            return None
+        return builder_class(source.card.name)(source, self.files).images()
+
+    def _row(self, record: Record) -> Row:
+        subset = record.id("subset")
+        if subset != self.spec.config_name:
+            record.fail(f"its subset is {subset!r}, but this file is {self.spec.config_name!r}.")
+        turns = []
+        for number, fields in enumerate(record.items("turns"), start=1):
+            if not isinstance(fields, dict):
+                record.fail(f"turn {number} must be an object, not {fields!r}.")
+            turn = Record(record.path, record.number, fields, f"{record.label}, turn {number}")
+            turns.append(
+                {
+                    "turn": turn.integer("turn"),
+                    "reference_image_id": self._image_id(turn, turn.id("reference_image_id")),
+                    "relative_caption": turn.text("relative_caption"),
+                }
+            )
+        return {
+            "session_id": record.id("session_id"),
+            "subset": subset,
+            "ground_truth_ids": [self._image_id(record, name) for name in record.texts("ground_truth_ids")],
+            "num_turns": record.integer("num_turns"),
+            "turns": turns,
+        }
+
+    def _image_id(self, record: Record, name: str) -> str:
+        bare = name.removesuffix(".jpg").removesuffix(".png")
+        if not self.spec.config_name.startswith("circo_"):
+            return bare
+        try:
+            return coco_id(bare)
+        except ValueError as error:
+            record.fail(f"{error}.")

@@ -1,0 +1,66 @@
+"""FashionIQ (Wu et al., CVPR 2021): three categories, two captions a query.
+
+The publisher gives no query ids; ours are `{category}_{split}_{index:05d}` in file order, the same in both
+gallery protocols of the validation split. Captions are kept as published, blanks and empty ones included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from cir_datasets.builders.base import BenchmarkBuilder
+from cir_datasets.builders.reading import read_json, read_records
+from cir_datasets.errors import RecordError
+from cir_datasets.records import Row, image_row, query_schema
+
+
+class Fashioniq(BenchmarkBuilder):
+    """Rows of `fashioniq/{dress,shirt,toptee}_{train,val,val_union,test}`."""
+
+    def schema(self) -> pa.Schema:
+        """A query with its `category`."""
+        return query_schema(pa.field("category", pa.string()))
+
+    def rows(self) -> Iterator[Row]:
+        """One query a record, in file order."""
+        (name,) = self.spec.config.files
+        category, split = self.spec.config_name.split("_")[:2]
+        withheld = self.spec.config.ground_truth == "withheld"
+        for record in read_records(self.files[name]):
+            captions = record.texts("captions")
+            target = None if withheld else record.id("target")
+            yield {
+                "query_id": f"{category}_{split}_{record.number - 1:05d}",
+                "reference_image_id": record.id("candidate"),
+                "captions": captions,
+                "relative_caption": captions[0] if len(captions) == 1 else None,
+                "target_image_id": target,
+                "positive_image_ids": [] if target is None else [target],
+                "negative_image_ids": [],
+                "subset_image_ids": [],
+                "aspects": [],
+                "category": category,
+            }
+
+    def images(self) -> Iterator[Row]:
+        """The split file's images; for a union, references and targets in the order of their first use."""
+        for image_id in self._union() if self.spec.config_name.endswith("_union") else self._split():
+            # The publisher's pictures are .png or .jpg, which only the folder tells: no relative path.
+            yield image_row(image_id)
+
+    def _union(self) -> Iterator[str]:
+        seen: dict[str, None] = {}
+        for row in self.rows():
+            seen.setdefault(row["reference_image_id"])
+            seen.setdefault(row["target_image_id"])
+        yield from seen
+
+    def _split(self) -> Iterator[str]:
+        (name,) = self.spec.config.gallery_files
+        path = self.files[name]
+        for number, image_id in enumerate(read_json(path, list), start=1):
+            if not isinstance(image_id, str) or not image_id:
+                raise RecordError(f"{path}: record {number}: an image id must be a string, not {image_id!r}.")
+            yield image_id

@@ -1,0 +1,151 @@
+"""The benchmarks as Hugging Face datasets: what `load_dataset("cirr", "val")` builds.
+
+One class serves every benchmark; its name is `dataset_name`, its configurations are the card's and the
+`<config>_images` manifests. Rows come from our own prepared Parquet, so that `load_dataset` and
+`cir_datasets.load` cannot differ. The folder in the Hugging Face cache is named after the prepared key, which
+holds the hash of the source files and the checks made: a changed source is never hidden by an older cache.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pyarrow as pa
+import pyarrow.parquet as pq
+from datasets.builder import Key
+from datasets.table import table_cast
+
+from cir_datasets import registry
+from cir_datasets.builders import builder_class
+from cir_datasets.errors import CountError, UnpinnedDataWarning
+from cir_datasets.images import manifest_file
+from cir_datasets.prepared import ensure
+from cir_datasets.records import image_schema
+from cir_datasets.registry import IMAGES_SUFFIX, BenchmarkSpec
+
+UNPREPARED = "unprepared"
+"""Stands for the hash until the source files have been read."""
+
+_BATCH_ROWS = 10_000
+
+
+def builder_configs(name: str) -> list[datasets.BuilderConfig]:
+    """The configurations of a benchmark, each followed by its gallery's."""
+    card = registry.card(name)
+    return [
+        datasets.BuilderConfig(name=config + suffix, version=f"{card.version}.0.0", description=card.summary)
+        for config in card.configs
+        for suffix in ("", IMAGES_SUFFIX)
+    ]
+
+
+def fill_cache(
+    benchmark_id: str, data_dir: str | Path | None = None, verification_mode: str = "all_checks"
+) -> list[Path]:
+    """Put a benchmark and its gallery into the Hugging Face cache; the folders.
+
+    From then on `load_dataset("cirr", "val")` works without importing `cir_datasets`. A gallery whose list is not
+    at hand is left out.
+    """
+    spec = registry.spec(benchmark_id)
+    prepared = ensure(benchmark_id, data_dir=data_dir, verification_mode=verification_mode)
+    names = [spec.config_name] + ([spec.config_name + IMAGES_SUFFIX] if prepared.images_file else [])
+    folders = []
+    for config_name in names:
+        builder = datasets.load_dataset_builder(
+            spec.card.name, config_name, data_dir=None if data_dir is None else str(data_dir)
+        )
+        builder.download_and_prepare(verification_mode=verification_mode)
+        folders.append(Path(builder.cache_dir))
+    return folders
+
+
+class CirBenchmark(datasets.ArrowBasedBuilder):  # type: ignore[misc]
+    """One benchmark; `dataset_name` says which.
+
+    `data_dir` is the publisher's folder or its parent. It is no part of the configuration's name in the cache: the
+    content of its files is (through the prepared key).
+    """
+
+    def __init__(self, *args: Any, data_dir: str | None = None, **kwargs: Any) -> None:
+        self._data_dir = None if data_dir is None else Path(data_dir).expanduser().absolute()
+        self._file: Path | None = None
+        super().__init__(*args, **kwargs)
+
+    @property
+    def _spec(self) -> BenchmarkSpec:
+        return registry.spec(f"{self.dataset_name}/{self.config.name.removesuffix(IMAGES_SUFFIX)}")
+
+    @property
+    def _is_manifest(self) -> bool:
+        return self.config.name not in registry.card(self.dataset_name).configs
+
+    def _info(self) -> datasets.DatasetInfo:
+        spec = self._spec
+        card = spec.card
+        schema = image_schema() if self._is_manifest else builder_class(card.name)(spec, {}).schema()
+        return datasets.DatasetInfo(
+            description=card.summary,
+            features=datasets.Features.from_arrow_schema(schema),
+            homepage=card.paper.url,
+            license=card.license.annotations,
+            citation=f"{card.paper.authors}. {card.paper.title}. {card.paper.venue}, {card.paper.year}.",
+        )
+
+    def download_and_prepare(
+        self,
+        output_dir: str | None = None,
+        download_config: Any = None,
+        download_mode: Any = None,
+        verification_mode: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        """Prepare the benchmark, then write it to the cache folder of its key."""
+        checks = datasets.VerificationMode(verification_mode or datasets.VerificationMode.BASIC_CHECKS)
+        reuse = datasets.DownloadMode.REUSE_DATASET_IF_EXISTS
+        fresh = datasets.DownloadMode(download_mode or reuse) == datasets.DownloadMode.FORCE_REDOWNLOAD
+        self._prepare(checks.value, force=fresh)
+        super().download_and_prepare(
+            output_dir, download_config, download_mode, verification_mode=verification_mode, **kwargs
+        )
+        if Path(self._cache_dir).is_dir():
+            # Without our import `datasets` takes the youngest folder: make that the one prepared last.
+            os.utime(self._cache_dir)
+
+    def as_streaming_dataset(self, *args: Any, **kwargs: Any) -> Any:
+        """Prepare the benchmark first, so that what is wrong is said here and not at the first row.
+
+        `load_dataset` does not hand `verification_mode` on to streams, so that a wrong count is a warning here.
+        """
+        try:
+            self._prepare(datasets.VerificationMode.BASIC_CHECKS.value)
+        except CountError as error:
+            warnings.warn(f"streamed although {error}", UnpinnedDataWarning, stacklevel=2)
+            self._prepare(datasets.VerificationMode.NO_CHECKS.value)
+        return super().as_streaming_dataset(*args, **kwargs)
+
+    def _prepare(self, verification_mode: str, *, force: bool = False) -> None:
+        """Find or make our Parquet, and move to the cache folder of its key."""
+        prepared = ensure(
+            self._spec.id, data_dir=self._data_dir, verification_mode=verification_mode, force=force
+        )
+        self._file = manifest_file(prepared) if self._is_manifest else prepared.rows_file
+        self.hash = prepared.key
+        self._cache_dir = self._build_cache_dir()
+        self._output_dir = self._cache_dir
+
+    def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
+        # Without a file (nobody has prepared yet) this still tells `datasets` the name of the split.
+        files = [] if self._file is None else [str(self._file)]
+        return [datasets.SplitGenerator(name=self._spec.config.split, gen_kwargs={"files": files})]
+
+    def _generate_tables(self, files: list[str]) -> Iterator[tuple[Any, Any]]:
+        for file in files:
+            for number, batch in enumerate(pq.ParquetFile(file).iter_batches(_BATCH_ROWS)):
+                table = pa.Table.from_batches([batch])
+                yield Key(0, number), table_cast(table, self.info.features.arrow_schema)

@@ -1,0 +1,144 @@
+"""Reading a publisher's JSON: every fault is an error that names file and record.
+
+Records count from 1 in messages. Nothing is repaired and nothing is dropped: dropping a record would change
+the denominator of every metric.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from cir_datasets.errors import RecordError
+
+FIX = "Fix: get the publisher's file again, or correct that record."
+
+_KINDS = {str: "a string", int: "an integer", float: "a number", list: "a list", dict: "an object"}
+
+
+class _NotStrictJsonError(ValueError):
+    """A key occurs twice in one object, or a number is NaN or infinite."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """One record of a publisher's file, with what an error message needs."""
+
+    path: Path
+    number: int
+    fields: dict[str, Any]
+    label: str = ""
+    """The record's own id, such as `pairid 12063`."""
+
+    @property
+    def where(self) -> str:
+        """File and record, as error messages print them."""
+        own = f" ({self.label})" if self.label else ""
+        return f"{self.path}: record {self.number}{own}"
+
+    def named(self, label: str) -> Record:
+        """The same record, known by its own id from here on."""
+        return Record(self.path, self.number, self.fields, label)
+
+    def fail(self, what: str) -> NoReturn:
+        """Raise a `RecordError` that says `what` is wrong with this record."""
+        raise RecordError(f"{self.where}: {what} {FIX}")
+
+    def get(self, name: str) -> Any:
+        """A field that must be there."""
+        if name not in self.fields:
+            self.fail(f"the field {name!r} is missing.")
+        return self.fields[name]
+
+    def text(self, name: str) -> str:
+        """A string, as published (it may be blank)."""
+        return self._text(self.get(name), f"the field {name!r}")
+
+    def id(self, name: str) -> str:
+        """A string that is not empty."""
+        value = self.text(name)
+        if not value:
+            self.fail(f"the field {name!r} is an empty string.")
+        return value
+
+    def integer(self, name: str) -> int:
+        """An integer (a boolean is not one)."""
+        value = self.get(name)
+        if not isinstance(value, int) or isinstance(value, bool):
+            self.fail(f"the field {name!r} must be an integer, not {value!r}.")
+        return value
+
+    def object(self, name: str) -> Record:
+        """An object, as a record whose messages still name this one."""
+        value = self.get(name)
+        if not isinstance(value, dict):
+            self.fail(f"the field {name!r} must be an object, not {value!r}.")
+        return Record(self.path, self.number, value, f"{self.label}, {name}" if self.label else name)
+
+    def items(self, name: str) -> list[Any]:
+        """A list that is not empty."""
+        value = self.get(name)
+        if not isinstance(value, list) or not value:
+            self.fail(f"the field {name!r} must be a list that is not empty, not {value!r}.")
+        return value
+
+    def texts(self, name: str) -> list[str]:
+        """A list of strings that is not empty; the strings may be blank."""
+        return [self._text(value, f"an item of {name!r}") for value in self.items(name)]
+
+    def _text(self, value: Any, what: str) -> str:
+        if not isinstance(value, str):
+            self.fail(f"{what} must be a string, not {value!r}.")
+        return value
+
+
+def read_json(path: Path, kind: type[list[Any]] | type[dict[str, Any]]) -> Any:
+    """The JSON of a file whose top level is a list or an object.
+
+    Raises:
+        RecordError: the file is not UTF-8 JSON (the message names line and column), holds a key twice in one
+            object, or has another top level.
+    """
+    try:
+        content = json.loads(
+            path.read_bytes().decode("utf-8"), object_pairs_hook=_unique, parse_constant=_refuse_constant
+        )
+    except UnicodeDecodeError as error:
+        raise RecordError(f"{path}: byte {error.start} is not UTF-8. {FIX}") from error
+    except json.JSONDecodeError as error:
+        raise RecordError(
+            f"{path}: line {error.lineno}, column {error.colno}: not JSON: {error.msg}. {FIX}"
+        ) from error
+    except (_NotStrictJsonError, RecursionError) as error:
+        raise RecordError(f"{path}: {error}. {FIX}") from error
+    if not isinstance(content, kind):
+        raise RecordError(
+            f"{path}: the top level must be {_KINDS[kind]}, not {_KINDS.get(type(content), 'a value')}. {FIX}"
+        )
+    return content
+
+
+def read_records(path: Path) -> Iterator[Record]:
+    """The records of a file that holds a list of objects."""
+    for number, fields in enumerate(read_json(path, list), start=1):
+        if not isinstance(fields, dict):
+            raise RecordError(f"{path}: record {number} must be an object, not {fields!r}. {FIX}")
+        yield Record(path, number, fields)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise _NotStrictJsonError(f"the key {key!r} occurs twice in one object")
+            seen.add(key)
+    return found
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise _NotStrictJsonError(f"{name} is not JSON")

@@ -1,0 +1,64 @@
+"""Image-ID manifests: which images a gallery holds. Images themselves are never redistributed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cir_datasets import registry
+from cir_datasets.errors import SourceError
+from cir_datasets.prepared import Prepared, ensure, read_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from cir_datasets.records import Row
+
+
+def image_manifest(
+    benchmark_id: str, *, data_dir: str | Path | None = None, verification_mode: str = "all_checks"
+) -> list[Row]:
+    """The gallery of a benchmark, one row an image, in the publisher's order.
+
+    Args:
+        benchmark_id: such as `cirr/val`.
+        data_dir: the publisher's folder or its parent; None looks below `CIR_DATA_HOME`, then downloads.
+        verification_mode: `all_checks`, or `no_checks` to skip the counts.
+
+    Returns:
+        Rows with `image_id`, `relative_path` (to the benchmark's folder below `CIR_IMAGES`) and what is known of
+        hashes, sizes and licence; null where the publisher does not say.
+
+    Raises:
+        SourceError: the list of the gallery is not at hand.
+
+    Example:
+        >>> image_manifest("shapes/val")[0]["relative_path"] is not None
+        True
+    """
+    prepared = ensure(benchmark_id, data_dir=data_dir, verification_mode=verification_mode)
+    rows: list[Row] = manifest_table(prepared).to_pylist()
+    return rows
+
+
+def manifest_file(prepared: Prepared) -> Path:
+    """Parquet of a prepared benchmark's manifest.
+
+    Raises:
+        SourceError: the list of its gallery is not at hand; the message says where it would be.
+    """
+    if prepared.images_file is None:
+        spec = prepared.spec
+        source = spec if spec.config.gallery_from is None else registry.spec(spec.config.gallery_from)
+        publisher = source.card.source
+        raise SourceError(
+            f"{spec.id}: the list of its gallery is not at hand ({', '.join(source.config.gallery_files)} of "
+            f"{publisher.repository}).\n  Fix: put it below CIR_DATA_HOME/{publisher.folder}, or pass data_dir.\n"
+            f"  By hand: {publisher.instructions}"
+        )
+    return prepared.images_file
+
+
+def manifest_table(prepared: Prepared) -> pa.Table:
+    """The manifest of a prepared benchmark as an Arrow table (see `manifest_file`)."""
+    return read_table(manifest_file(prepared))

@@ -1,0 +1,237 @@
+"""Where the publishers' files come from, and whether they are the ones that the card pins.
+
+In this order: `data_dir` (the publisher's folder or its parent, told apart by content), the publisher's folder
+below `CIR_DATA_HOME`, a download from the publisher; else an error that names all three ways.
+
+A downloaded file that is not the pinned one is refused. A *local* file that differs is used, because a user may
+hold a newer revision on purpose: the benchmark is then `unpinned`, a warning says so, and counts and records are
+still checked. Files for which no hash is known yet are unpinned too.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from cir_datasets import download
+from cir_datasets.errors import CardError, IntegrityError, SourceError, UnpinnedDataWarning
+from cir_datasets.paths import data_home
+
+if TYPE_CHECKING:
+    from cir_datasets.card import Card
+    from cir_datasets.registry import BenchmarkSpec
+
+Origin = Literal["data_dir", "CIR_DATA_HOME", "download"]
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A publisher's file on this machine.
+
+    Args:
+        name: its path relative to the publisher's folder, as the card lists it.
+        path: where it lies, absolute.
+        sha256: hex digest of its content.
+        num_bytes: its size.
+        pin: what the card expects, or None where nothing is known yet.
+        origin: which of the three ways it came.
+        revision: the publisher's revision it was downloaded at, where known.
+    """
+
+    name: str
+    path: Path
+    sha256: str
+    num_bytes: int
+    pin: download.Pin | None
+    origin: Origin
+    revision: str | None = None
+
+    @property
+    def pinned(self) -> bool:
+        """Whether this is exactly the file that the card pins."""
+        return self.pin is not None and self.pin.sha256 == self.sha256
+
+
+@functools.cache
+def pins(name: str) -> Mapping[str, download.Pin | None]:
+    """The files of a benchmark's publisher with size and sha256; None where they are not known yet.
+
+    Raises:
+        CardError: the list is malformed.
+    """
+    from cir_datasets import registry
+
+    listed = registry.card(name).source.files
+    if listed is None:
+        return {}
+    entry = resources.files("cir_datasets") / "sources" / listed
+    try:
+        content = json.loads(entry.read_text(encoding="utf-8"))
+        return {
+            path: None if pin is None else download.Pin(str(pin["sha256"]), int(pin["bytes"]))
+            for path, pin in content.items()
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CardError(f"sources/{listed}: {error!r}") from error
+
+
+def resolve(
+    spec: BenchmarkSpec, data_dir: str | Path | None = None, *, refresh: bool = False
+) -> dict[str, SourceFile]:
+    """The publisher's files of a benchmark, by relative name.
+
+    An optional gallery's files are left out where they are not at hand; so are those of the benchmark whose
+    gallery this one ranks (`gallery_from`).
+
+    Args:
+        spec: the benchmark.
+        data_dir: the publisher's folder or its parent; None looks below `CIR_DATA_HOME`, then downloads.
+        refresh: download again what is not pinned, in case the publisher has changed it.
+
+    Raises:
+        SourceError: a file cannot be found or fetched.
+        IntegrityError: a downloaded file is not the pinned one.
+    """
+    card, config = spec.card, spec.config
+    if card.source.publisher == "embedded":
+        return {}
+    required = [*config.files, *(() if config.gallery_optional else config.gallery_files)]
+    optional = config.gallery_files if config.gallery_optional else ()
+    root = _given_folder(card, data_dir, required)
+    found: dict[str, SourceFile] = {}
+    for name in required:
+        local = _local(card, name, root)
+        found[name] = local or _downloaded(spec, name, refresh=refresh)
+    for name in optional:
+        gallery = _local(card, name, root) or _local(card, name, None)
+        if gallery is not None:
+            found[name] = gallery
+    if config.gallery_from is not None:
+        fetched = any(file.origin == "download" for file in found.values())
+        found |= _borrowed(config.gallery_from, data_dir, may_download=fetched)
+    for file in found.values():
+        _warn_if_changed(file)
+    return found
+
+
+def _given_folder(card: Card, data_dir: str | Path | None, required: Sequence[str]) -> Path | None:
+    """The publisher's folder at or in `data_dir`; None where no `data_dir` was given."""
+    if data_dir is None:
+        return None
+    given = Path(data_dir).expanduser().absolute()
+    if not given.is_dir():
+        raise SourceError(f"data_dir {given}: no such folder. Fix: pass the folder that holds {required[0]}.")
+    root = _folder_with(given, card.source.folder, required)
+    if root is not None:
+        return root
+    near = _folder_with(given, card.source.folder, required[:1]) or given
+    missing = [name for name in required if not (near / name).is_file()]
+    raise SourceError(
+        f"data_dir {given}: it is neither {card.title!r}'s folder nor its parent: {near / missing[0]} does not exist.\n"
+        f"  Fix: pass the folder that holds {', '.join(missing)}, or leave data_dir out to look in CIR_DATA_HOME "
+        f"and at the publisher.\n  By hand: {card.source.instructions}"
+    )
+
+
+def _folder_with(given: Path, folder: str, names: Sequence[str]) -> Path | None:
+    """`given` itself, its sub-folder of the publisher's name, or its only sub-folder that holds `names`."""
+    inside = sorted(child for child in given.iterdir() if child.is_dir())
+    named = [child for child in inside if child.name.lower() == folder.lower()]
+    for candidate in (given, *named):
+        if all((candidate / name).is_file() for name in names):
+            return candidate
+    holding = [child for child in inside if all((child / name).is_file() for name in names)]
+    return holding[0] if len(holding) == 1 else None
+
+
+def _local(card: Card, name: str, root: Path | None) -> SourceFile | None:
+    """The file in `root`, else (without a root) in the publisher's folder below `CIR_DATA_HOME`."""
+    if root is not None:
+        return _read(card, name, root / name, "data_dir") if (root / name).is_file() else None
+    home = data_home()
+    path = None if home is None else home / card.source.folder / name
+    return _read(card, name, path, "CIR_DATA_HOME") if path is not None and path.is_file() else None
+
+
+def _downloaded(spec: BenchmarkSpec, name: str, *, refresh: bool) -> SourceFile:
+    card = spec.card
+    pin = pins(card.name).get(name)
+    try:
+        path = download.fetch(card.name, card.source, name, pin, refresh=refresh)
+    except IntegrityError:
+        raise
+    except SourceError as error:
+        raise SourceError(_all_ways(spec, name, error)) from error
+    return _read(card, name, path, "download", download.revision_of(path) or card.source.revision)
+
+
+def _all_ways(spec: BenchmarkSpec, name: str, error: SourceError) -> str:
+    folder, home = spec.card.source.folder, data_home()
+    looked = f"{home / folder} has no such file" if home else "not set"
+    return (
+        f"{spec.id}: the publisher's file {name} is not at hand.\n"
+        f"  data_dir: not given. CIR_DATA_HOME: {looked}. Download: {error}\n"
+        f"  Fix: pass data_dir= (--data-dir), the folder that holds {name}; or set CIR_DATA_HOME to the parent of "
+        f"{folder}/; or try again with a network.\n  By hand: {spec.card.source.instructions}"
+    )
+
+
+def _borrowed(gallery_from: str, data_dir: str | Path | None, *, may_download: bool) -> dict[str, SourceFile]:
+    """The gallery files of another benchmark: from beside `data_dir`, `CIR_DATA_HOME` or earlier downloads.
+
+    The network is used only where the rows themselves were downloaded; a gallery that cannot be had is left
+    out, never an error.
+    """
+    from cir_datasets import registry
+
+    source = registry.spec(gallery_from)
+    card, names = source.card, source.config.gallery_files
+    roots: list[Path | None] = []
+    if data_dir is not None:
+        given = Path(data_dir).expanduser().absolute()
+        roots = [_folder_with(folder, card.source.folder, names) for folder in (given, given.parent)]
+    found: dict[str, SourceFile] = {}
+    for name in names:
+        local = next((file for root in roots if root and (file := _local(card, name, root))), None)
+        file = local or _local(card, name, None) or _earlier_download(card, name)
+        if file is None and may_download and not source.config.gallery_optional:
+            try:
+                file = _downloaded(source, name, refresh=False)
+            except SourceError:
+                return {}
+        if file is None:
+            return {}
+        found[name] = file
+    return found
+
+
+def _earlier_download(card: Card, name: str) -> SourceFile | None:
+    path = download.kept_copy(card.name, card.source, name, pins(card.name).get(name))
+    return None if path is None else _read(card, name, path, "download", download.revision_of(path))
+
+
+def _read(card: Card, name: str, path: Path, origin: Origin, revision: str | None = None) -> SourceFile:
+    try:
+        with path.open("rb") as handle:
+            digest = hashlib.file_digest(handle, "sha256").hexdigest()
+            size = handle.tell()
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be read: {error.strerror}. Fix: check its permissions.") from error
+    return SourceFile(name, path, digest, size, pins(card.name).get(name), origin, revision)
+
+
+def _warn_if_changed(file: SourceFile) -> None:
+    if file.pin is not None and not file.pinned:
+        warnings.warn(
+            f"{file.path}: not the file that the card pins (sha256 {file.sha256[:12]}, {file.num_bytes} bytes; "
+            f"pinned {file.pin.sha256[:12]}, {file.pin.num_bytes} bytes). It is used, and results say `unpinned-data`.",
+            UnpinnedDataWarning,
+            stacklevel=2,
+        )
