@@ -1,7 +1,7 @@
 """What is asked: benchmarks of composed image retrieval, as typed rows and as Hugging Face datasets.
 
-`import cir_datasets` makes the benchmarks' names known to `datasets.load_dataset`, in either import order, and
-imports nothing heavy: names below are loaded when they are used.
+`import cir_datasets` makes the benchmarks' names known to `datasets.load_dataset`, in either import order,
+and imports nothing heavy: names below are loaded when they are used.
 """
 
 from __future__ import annotations

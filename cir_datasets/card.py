@@ -83,7 +83,7 @@ class Config(_Strict):
 
 
 class Example(_Strict):
-    """Invented ids in the benchmark's own manner, for the example rank file of `cir datasets show --format`."""
+    """Invented ids in the benchmark's manner, for the example of `cir datasets show --format`."""
 
     query_id: str
     image_ids: Annotated[tuple[str, ...], Field(min_length=3)]

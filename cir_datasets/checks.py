@@ -1,6 +1,7 @@
 """What every benchmark's rows must be, whoever published them.
 
-Records are checked always; counts (queries, gallery, sessions by number of turns) unless the caller skips them.
+Records are checked always; counts (queries, gallery, sessions by number of turns) unless the caller skips
+them.
 """
 
 from __future__ import annotations
@@ -92,8 +93,9 @@ def check_counts(
 def _compare(spec: BenchmarkSpec, what: str, found: int, expected: int | None, origin: Path | str) -> None:
     if expected is not None and found != expected:
         raise CountError(
-            f"{spec.id}: {origin}: {found:,} {what}, but the card says {expected:,}. Fix: get the publisher's files "
-            "again; to use other files knowingly pass verification_mode='no_checks' (--no-checks), and scores will say so."
+            f"{spec.id}: {origin}: {found:,} {what}, but the card says {expected:,}. Fix: get the "
+            "publisher's files again; to use other files knowingly pass verification_mode='no_checks' "
+            "(--no-checks), and scores will say so."
         )
 
 

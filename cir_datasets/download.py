@@ -119,7 +119,8 @@ def _staging(target: Path) -> Iterator[Path]:
         folder = Path(tempfile.mkdtemp(prefix=".partial-", dir=target.parent))
     except OSError as error:
         raise SourceError(
-            f"{target.parent}: cannot be written: {error.strerror}. Fix: set CIR_CACHE_HOME to a folder of yours."
+            f"{target.parent}: cannot be written: {error.strerror}. Fix: set CIR_CACHE_HOME "
+            "to a folder of yours."
         ) from error
     try:
         yield folder
@@ -140,14 +141,15 @@ def _check(path: Path, pin: Pin | None, url: str) -> None:
         what = "the download was cut short" if size < pin.num_bytes else "it is longer than it should be"
         raise IntegrityError(
             f"{url}: {size} bytes came, the card pins {pin.num_bytes}: {what}. Nothing was kept. "
-            "Fix: try again; if it stays so, the publisher's file has changed and the card needs a new revision."
+            "Fix: try again; if it stays so, the publisher's file has changed."
         )
     if not _matches(path, pin):
         with path.open("rb") as handle:
             got = hashlib.file_digest(handle, "sha256").hexdigest()
         raise IntegrityError(
             f"{url}: its sha256 is {got}, the card pins {pin.sha256}. Nothing was kept. "
-            "Fix: check the network between here and the publisher; if it stays so, the publisher's file has changed."
+            "Fix: check the network between here and the publisher; if it stays so, the publisher's file has "
+            "changed."
         )
 
 
@@ -180,7 +182,8 @@ def _get(url: str, partial: Path) -> bool:
         return bool(retrying(_get_once, url, partial))
     except httpx.RemoteProtocolError as error:
         raise IntegrityError(
-            f"{url}: the connection closed before the whole file had come ({error}). Nothing was kept. Fix: try again."
+            f"{url}: the connection closed before the whole file had come ({error}). Nothing was kept. "
+            "Fix: try again."
         ) from error
     except httpx.HTTPStatusError as error:
         raise SourceError(f"{url}: the server answered {error.response.status_code}") from error
@@ -211,7 +214,7 @@ def _length(response: httpx.Response) -> int | None:
 def _is_passing(error: BaseException) -> bool:
     """Whether an error may be gone the next time: a broken connection or a 5xx answer."""
     import httpx
-    from huggingface_hub.utils import httpx as hub_httpx  # a library of its own since huggingface_hub 2
+    from huggingface_hub.utils import httpx as hub_httpx  # type: ignore[attr-defined] # not always our httpx
 
     if isinstance(error, httpx.HTTPStatusError | hub_httpx.HTTPStatusError):
         return error.response.status_code >= httpx.codes.INTERNAL_SERVER_ERROR
@@ -220,12 +223,12 @@ def _is_passing(error: BaseException) -> bool:
 
 def _from_hub(source: Source, file: str, folder: Path) -> tuple[Path, dict[str, str]]:
     from huggingface_hub import errors, hf_hub_download, hf_hub_url
-    from huggingface_hub.utils import httpx as hub_httpx
-    from huggingface_hub.utils import tqdm
+    from huggingface_hub.utils import httpx as hub_httpx  # type: ignore[attr-defined]
+    from huggingface_hub.utils.tqdm import tqdm
 
-    class Silent(tqdm):  # type: ignore[type-arg]
+    class Silent(tqdm):
         def __init__(self, *args: Any, **kwargs: Any) -> None:
-            super().__init__(*args, **{**kwargs, "disable": True})
+            super().__init__(*args, **{**kwargs, "disable": True})  # type: ignore[no-untyped-call]
 
     url = hf_hub_url(source.repository, file, repo_type="dataset", revision=source.revision)
     try:

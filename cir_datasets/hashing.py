@@ -16,8 +16,8 @@ def data_hash(rows: Iterable[Mapping[str, Any]]) -> str:
     positives, negatives, subset]; for a session [session id, [[reference, captions] per turn], ground truth].
 
     Example:
-        >>> row = {"query_id": "1", "reference_image_id": "a", "captions": ["red"], "positive_image_ids": ["b"],
-        ...        "negative_image_ids": [], "subset_image_ids": []}
+        >>> row = {"query_id": "1", "reference_image_id": "a", "captions": ["red"],
+        ...        "positive_image_ids": ["b"], "negative_image_ids": [], "subset_image_ids": []}
         >>> data_hash([row])[:8]
         '20406935'
     """

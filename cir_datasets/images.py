@@ -26,8 +26,8 @@ def image_manifest(
         verification_mode: `all_checks`, or `no_checks` to skip the counts.
 
     Returns:
-        Rows with `image_id`, `relative_path` (to the benchmark's folder below `CIR_IMAGES`) and what is known of
-        hashes, sizes and licence; null where the publisher does not say.
+        Rows with `image_id`, `relative_path` (to the benchmark's folder below `CIR_IMAGES`) and what is
+        known of hashes, sizes and licence; null where the publisher does not say.
 
     Raises:
         SourceError: the list of the gallery is not at hand.
@@ -52,8 +52,9 @@ def manifest_file(prepared: Prepared) -> Path:
         source = spec if spec.config.gallery_from is None else registry.spec(spec.config.gallery_from)
         publisher = source.card.source
         raise SourceError(
-            f"{spec.id}: the list of its gallery is not at hand ({', '.join(source.config.gallery_files)} of "
-            f"{publisher.repository}).\n  Fix: put it below CIR_DATA_HOME/{publisher.folder}, or pass data_dir.\n"
+            f"{spec.id}: the list of its gallery is not at hand "
+            f"({', '.join(source.config.gallery_files)} of {publisher.repository}).\n"
+            f"  Fix: put it below CIR_DATA_HOME/{publisher.folder}, or pass data_dir.\n"
             f"  By hand: {publisher.instructions}"
         )
     return prepared.images_file

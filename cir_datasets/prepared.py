@@ -1,15 +1,15 @@
 """Prepared benchmarks: the publishers' files read, checked and written once as Parquet.
 
-`cache_home()/prepared/<name>/<config>/<version>/<key>/` holds `rows.parquet`, `images.parquet` (where the gallery
-is at hand) and `meta.json`. The key is a hash of the source files' content, the builder's version, the card's
-version and the checks made, and it is computed anew at every load: a changed source is never hidden by an older
-cache. A folder appears in one step, so that two processes at once do no harm.
+`cache_home()/prepared/<name>/<config>/<version>/<key>/` holds `rows.parquet`, `images.parquet` (where the
+gallery is at hand) and `meta.json`. The key is a hash of the source files' content, the builder's version,
+the card's version and the checks made, and it is computed anew at every load: a changed source is never
+hidden by an older cache. A folder appears in one step, so that two processes at once do no harm.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import os
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -238,7 +238,8 @@ def _write(folder: Path, tables: Mapping[str, pa.Table], meta: Mapping[str, Any]
         staging = Path(tempfile.mkdtemp(prefix=".making-", dir=folder.parent))
     except OSError as error:
         raise DatasetError(
-            f"{folder.parent}: cannot be written: {error.strerror}. Fix: set CIR_CACHE_HOME to a folder of yours."
+            f"{folder.parent}: cannot be written: {error.strerror}. Fix: set CIR_CACHE_HOME "
+            "to a folder of yours."
         ) from error
     try:
         made = staging / "made"
@@ -253,10 +254,8 @@ def _write(folder: Path, tables: Mapping[str, pa.Table], meta: Mapping[str, Any]
 
 def _move(made: Path, folder: Path, aside: Path) -> None:
     if folder.exists():
-        try:
+        with contextlib.suppress(FileNotFoundError):  # another process moved it aside for the same reason
             folder.rename(aside)
-        except FileNotFoundError:
-            pass  # another process moved it aside for the same reason
     try:
         made.rename(folder)
     except OSError:

@@ -1,11 +1,11 @@
 """Where the publishers' files come from, and whether they are the ones that the card pins.
 
-In this order: `data_dir` (the publisher's folder or its parent, told apart by content), the publisher's folder
-below `CIR_DATA_HOME`, a download from the publisher; else an error that names all three ways.
+In this order: `data_dir` (the publisher's folder or its parent, told apart by content), the publisher's
+folder below `CIR_DATA_HOME`, a download from the publisher; else an error that names all three ways.
 
-A downloaded file that is not the pinned one is refused. A *local* file that differs is used, because a user may
-hold a newer revision on purpose: the benchmark is then `unpinned`, a warning says so, and counts and records are
-still checked. Files for which no hash is known yet are unpinned too.
+A downloaded file that is not the pinned one is refused. A *local* file that differs is used, because a user
+may hold a newer revision on purpose: the benchmark is then `unpinned`, a warning says so, and counts and
+records are still checked. Files for which no hash is known yet are unpinned too.
 """
 
 from __future__ import annotations
@@ -134,9 +134,10 @@ def _given_folder(card: Card, data_dir: str | Path | None, required: Sequence[st
     near = _folder_with(given, card.source.folder, required[:1]) or given
     missing = [name for name in required if not (near / name).is_file()]
     raise SourceError(
-        f"data_dir {given}: it is neither {card.title!r}'s folder nor its parent: {near / missing[0]} does not exist.\n"
-        f"  Fix: pass the folder that holds {', '.join(missing)}, or leave data_dir out to look in CIR_DATA_HOME "
-        f"and at the publisher.\n  By hand: {card.source.instructions}"
+        f"data_dir {given}: neither the folder of {card.name} nor its parent: {near / missing[0]} does not "
+        f"exist.\n"
+        f"  Fix: pass the folder that holds {', '.join(missing)}, or leave data_dir out to look in "
+        f"CIR_DATA_HOME and at the publisher.\n  By hand: {card.source.instructions}"
     )
 
 
@@ -178,8 +179,8 @@ def _all_ways(spec: BenchmarkSpec, name: str, error: SourceError) -> str:
     return (
         f"{spec.id}: the publisher's file {name} is not at hand.\n"
         f"  data_dir: not given. CIR_DATA_HOME: {looked}. Download: {error}\n"
-        f"  Fix: pass data_dir= (--data-dir), the folder that holds {name}; or set CIR_DATA_HOME to the parent of "
-        f"{folder}/; or try again with a network.\n  By hand: {spec.card.source.instructions}"
+        f"  Fix: pass data_dir= (--data-dir), the folder that holds {name}; or set CIR_DATA_HOME to the "
+        f"parent of {folder}/; or try again with a network.\n  By hand: {spec.card.source.instructions}"
     )
 
 
@@ -230,8 +231,9 @@ def _read(card: Card, name: str, path: Path, origin: Origin, revision: str | Non
 def _warn_if_changed(file: SourceFile) -> None:
     if file.pin is not None and not file.pinned:
         warnings.warn(
-            f"{file.path}: not the file that the card pins (sha256 {file.sha256[:12]}, {file.num_bytes} bytes; "
-            f"pinned {file.pin.sha256[:12]}, {file.pin.num_bytes} bytes). It is used, and results say `unpinned-data`.",
+            f"{file.path}: not the file that the card pins (sha256 {file.sha256[:12]}, {file.num_bytes} "
+            f"bytes; pinned {file.pin.sha256[:12]}, {file.pin.num_bytes} bytes). It is used, and results say "
+            "`unpinned-data`.",
             UnpinnedDataWarning,
             stacklevel=2,
         )

@@ -32,6 +32,7 @@ class BenchmarkBuilder(ABC):
     """+1 whenever the rows of an unchanged source can change; part of the cache key."""
 
     def __init__(self, spec: BenchmarkSpec, files: Mapping[str, Path]) -> None:
+        """Keep both; nothing is read before `rows` or `images` is called."""
         self.spec = spec
         self.files = files
 

@@ -49,8 +49,8 @@ def fill_cache(
 ) -> list[Path]:
     """Put a benchmark and its gallery into the Hugging Face cache; the folders.
 
-    From then on `load_dataset("cirr", "val")` works without importing `cir_datasets`. A gallery whose list is not
-    at hand is left out.
+    From then on `load_dataset("cirr", "val")` works without importing `cir_datasets`. A gallery whose list
+    is not at hand is left out.
     """
     spec = registry.spec(benchmark_id)
     prepared = ensure(benchmark_id, data_dir=data_dir, verification_mode=verification_mode)
@@ -68,11 +68,12 @@ def fill_cache(
 class CirBenchmark(datasets.ArrowBasedBuilder):  # type: ignore[misc]
     """One benchmark; `dataset_name` says which.
 
-    `data_dir` is the publisher's folder or its parent. It is no part of the configuration's name in the cache: the
-    content of its files is (through the prepared key).
+    `data_dir` is the publisher's folder or its parent. It is no part of the configuration's name in the
+    cache: the content of its files is (through the prepared key).
     """
 
     def __init__(self, *args: Any, data_dir: str | None = None, **kwargs: Any) -> None:
+        """Take `data_dir` for ourselves and leave the rest to `datasets`."""
         self._data_dir = None if data_dir is None else Path(data_dir).expanduser().absolute()
         self._file: Path | None = None
         super().__init__(*args, **kwargs)
@@ -120,7 +121,8 @@ class CirBenchmark(datasets.ArrowBasedBuilder):  # type: ignore[misc]
     def as_streaming_dataset(self, *args: Any, **kwargs: Any) -> Any:
         """Prepare the benchmark first, so that what is wrong is said here and not at the first row.
 
-        `load_dataset` does not hand `verification_mode` on to streams, so that a wrong count is a warning here.
+        `load_dataset` does not hand `verification_mode` on to streams, so that a wrong count is a warning
+        here.
         """
         try:
             self._prepare(datasets.VerificationMode.BASIC_CHECKS.value)
