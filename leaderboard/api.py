@@ -1,0 +1,236 @@
+"""The REST API: upload a rank file, ask what became of it, read the boards.
+
+Every error is JSON, `{"error": {"code", "message", "fix"}}`; bad input is 4xx. An upload is answered when it
+is durable (202, or 200 where the same file is there already); what became of it is asked afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import FileResponse, JSONResponse, Response
+from starlette.datastructures import FormData, UploadFile
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from cir_metrics.errors import UnknownNameError
+from cir_metrics.signature import package_version
+from leaderboard import boards
+from leaderboard.errors import RefusedError
+from leaderboard.files import path_of
+from leaderboard.intake import CHUNK, Cover, method_from_form
+from leaderboard.server import Server
+from leaderboard.submission import Submission
+from leaderboard.views import board_view, submission_view, table_view
+
+_FORM_OVERHEAD = 64 * 1024
+"""Bytes that a multipart form may need besides the file."""
+
+_FIELDS = 20
+"""Fields that a form may hold."""
+
+UPLOAD_PATH = "/api/submissions"
+
+
+def add_routes(app: FastAPI, server: Server) -> None:
+    """Put the API onto the application."""
+    app.add_middleware(BodyLimit, server=server)
+    app.add_exception_handler(RefusedError, _refused)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.include_router(_router(server))
+
+
+class BodyLimit:
+    """Stops an upload at the limit while it comes in, whatever its headers say.
+
+    Args:
+        app: what handles the request.
+        server: knows the limit.
+    """
+
+    def __init__(self, app: ASGIApp, server: Server) -> None:
+        """Remember both."""
+        self._app = app
+        self._server = server
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Count the bytes of an upload's body."""
+        if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] != UPLOAD_PATH:
+            await self._app(scope, receive, send)
+            return
+        seen = 0
+
+        async def counted() -> Message:
+            nonlocal seen
+            message = await receive()
+            seen += len(message.get("body", b""))
+            self._server.intake.check_size(seen - _FORM_OVERHEAD)
+            return message
+
+        await self._app(scope, counted, send)
+
+
+def _router(server: Server) -> APIRouter:
+    router = APIRouter()
+
+    @router.get("/health")
+    def health() -> dict[str, Any]:
+        """Whether the server lives and its store answers."""
+        return {
+            "status": "ok",
+            "version": package_version(),
+            "boards": len(boards.ids()),
+            "waiting": len(server.store.unfinished()),
+            "max_upload_bytes": server.settings.max_upload_bytes,
+        }
+
+    @router.get("/api/boards")
+    def list_boards() -> dict[str, Any]:
+        """All boards, without their rows."""
+        counts = server.store.count_published()
+        return {"boards": [board_view(board, counts.get(board.id, 0)) for board in boards.boards()]}
+
+    @router.get("/api/boards/{board_id:path}")
+    def one_board(board_id: str) -> dict[str, Any]:
+        """A board and its rows, best first."""
+        try:
+            board = boards.board(board_id)
+        except UnknownNameError as error:
+            raise RefusedError(
+                "unknown-board",
+                f"no board {board_id[:80]!r} here.",
+                fix=f"use one of {', '.join(boards.ids())}",
+                status=404,
+            ) from error
+        return table_view(board, server.entries(board))
+
+    @router.post(UPLOAD_PATH)
+    async def upload(request: Request) -> JSONResponse:
+        """Take a rank file in: multipart with the field `file`, or the file alone as the request's body."""
+        if _says_too_large(request, server):
+            server.intake.check_size(server.settings.max_upload_bytes + 1)
+        if request.headers.get("content-type", "").startswith("multipart/form-data"):
+            submission, new = await _from_form(request, server)
+        else:
+            submission, new = await _from_body(request, server)
+        server.worker.wake()
+        status = 202 if new else 200
+        headers = {"Location": f"{UPLOAD_PATH}/{submission.id}"}
+        return JSONResponse({**submission_view(submission), "new": new}, status_code=status, headers=headers)
+
+    @router.get(UPLOAD_PATH + "/{submission_id}")
+    def one_submission(submission_id: str) -> dict[str, Any]:
+        """What became of a submission."""
+        return submission_view(_known(server, submission_id))
+
+    @router.get(UPLOAD_PATH + "/{submission_id}/file")
+    def file(submission_id: str) -> FileResponse:
+        """The rank file of an entry that stands on an open board, as it was sent."""
+        submission = _known(server, submission_id)
+        if submission.state != "published":
+            raise RefusedError(
+                "not-published",
+                f"submission {submission.id} stands on no board.",
+                fix="ask for the file of an entry on a board",
+                status=404,
+            )
+        name = f"{submission.board.replace('/', '-')}.{submission.id}.json"
+        path = path_of(server.settings.files, submission.sha256)
+        return FileResponse(path, media_type="application/json", filename=name)
+
+    @router.api_route(
+        "/api/{rest:path}", methods=["GET", "POST", "PUT", "PATCH", "DELETE"], include_in_schema=False
+    )
+    def nothing_here(rest: str) -> None:
+        """Answer what is no route in JSON too, not with a page."""
+        raise HTTPException(404)
+
+    return router
+
+
+async def _from_form(request: Request, server: Server) -> tuple[Submission, bool]:
+    async with request.form(max_files=1, max_fields=_FIELDS) as form:
+        texts = _texts(form)
+        upload = form.get("file")
+        if not isinstance(upload, UploadFile):
+            raise RefusedError(
+                "missing-file",
+                "the form holds no file.",
+                fix="put the rank file into the field `file`",
+                status=422,
+            )
+        board = await run_in_threadpool(
+            server.intake.board, request.query_params.get("board") or texts.get("board")
+        )
+        draft = server.intake.draft()
+        try:
+            while chunk := await upload.read(CHUNK):
+                draft.write(chunk)
+            cover = _cover(texts, upload.filename)
+            return await run_in_threadpool(server.intake.accept, board, draft, cover)
+        finally:
+            draft.discard()
+
+
+async def _from_body(request: Request, server: Server) -> tuple[Submission, bool]:
+    query = request.query_params
+    board = await run_in_threadpool(server.intake.board, query.get("board"))
+    draft = server.intake.draft()
+    try:
+        async for chunk in request.stream():
+            draft.write(chunk)
+        return await run_in_threadpool(
+            server.intake.accept, board, draft, _cover(query, query.get("file_name"))
+        )
+    finally:
+        draft.discard()
+
+
+def _texts(form: FormData) -> dict[str, str]:
+    return {key: value for key, value in form.multi_items() if isinstance(value, str)}
+
+
+def _cover(texts: Mapping[str, str], file_name: str | None) -> Cover:
+    return Cover(
+        file_name=file_name or "upload.json",
+        submitter=texts.get("submitter", ""),
+        method=method_from_form(texts),
+    )
+
+
+def _says_too_large(request: Request, server: Server) -> bool:
+    said = request.headers.get("content-length", "0")
+    return said.isdecimal() and int(said) - _FORM_OVERHEAD > server.settings.max_upload_bytes
+
+
+def _known(server: Server, submission_id: str) -> Submission:
+    submission = server.store.submission(submission_id)
+    if submission is None:
+        raise RefusedError(
+            "unknown-submission",
+            f"no submission {submission_id[:40]!r} here.",
+            fix="use the id that the upload was answered with",
+            status=404,
+        )
+    return submission
+
+
+def _refused(_request: Request, error: Exception) -> Response:
+    if not isinstance(error, RefusedError):
+        raise error
+    return JSONResponse({"error": error.to_dict()}, status_code=error.status)
+
+
+def _http_error(_request: Request, error: Exception) -> Response:
+    if not isinstance(error, HTTPException):
+        raise error
+    fixes = {404: "see /api/boards for the boards", 405: "use the method that the route is documented with"}
+    body = {
+        "code": {404: "not-found", 405: "wrong-method"}.get(error.status_code, "bad-request"),
+        "message": str(error.detail),
+        "fix": fixes.get(error.status_code, "correct the request and send it again"),
+    }
+    return JSONResponse({"error": body}, status_code=error.status_code, headers=error.headers)

@@ -1,0 +1,168 @@
+"""The boards, declared in `boards/*.yaml`: a benchmark, what ranks, and what is shown beside it."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import re
+from collections.abc import Mapping
+from importlib import resources
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from cir_datasets import registry
+from cir_datasets.card import main_metric_terms
+from cir_metrics.errors import UnknownNameError
+from leaderboard.errors import BoardError
+
+_DERIVED = re.compile(r"^(?P<metric>[a-z_]+@\d+)@turn\d+$")
+_FROM_MEAN_RANK = ("median_rank", "censored")
+
+
+class Column(BaseModel):
+    """A metric that the board shows."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    metric: str
+    """The metric's printed name, `recall@5`."""
+    label: str
+    """The column's heading, `R@5`."""
+    direction: Literal["higher", "lower"] = "higher"
+    """Which values are better."""
+    unit: Literal["percent", "rank"] = "percent"
+    """`percent` for fractions, multiplied by 100 in tables only; `rank` for mean and median ranks."""
+
+
+class Board(BaseModel):
+    """A board: one benchmark, one metric that ranks, the columns beside it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: Annotated[str, Field(pattern=r"^[a-z0-9_]+(/[a-z0-9_+]+)?$")]
+    title: Annotated[str, Field(min_length=1, max_length=80)]
+    short_title: Annotated[str, Field(min_length=1, max_length=30)]
+    """What the list of boards shows."""
+    group: str
+    """The heading below which the list of boards shows it."""
+    order: int
+    """Its place in the list of boards."""
+    benchmark: str
+    track: Literal["open"]
+    """`open`: the ground truth is public, and anyone can compute the scores again."""
+    primary: str
+    """What ranks: a metric's name or `mean(a, b)`."""
+    primary_label: str
+    primary_unit: Literal["percent", "rank"] = "percent"
+    primary_direction: Literal["higher", "lower"] = "higher"
+    columns: Annotated[tuple[Column, ...], Field(min_length=1)]
+    description: str
+
+    @property
+    def spec(self) -> registry.BenchmarkSpec:
+        """The benchmark's card and configuration."""
+        return registry.spec(self.benchmark)
+
+    @property
+    def primary_terms(self) -> tuple[str, ...]:
+        """The metrics that the ranking value is made of."""
+        return main_metric_terms(self.primary)
+
+    def primary_value(self, metrics: Mapping[str, float]) -> float:
+        """The value that ranks, from a submission's metrics.
+
+        Raises:
+            BoardError: the metrics lack a term.
+        """
+        missing = [term for term in self.primary_terms if term not in metrics]
+        if missing:
+            raise BoardError(f"board {self.id!r}: the scores hold no {missing[0]!r}, which ranks this board.")
+        return sum(metrics[term] for term in self.primary_terms) / len(self.primary_terms)
+
+
+def ids() -> tuple[str, ...]:
+    """Ids of all boards, in the order in which they are listed."""
+    return tuple(_all())
+
+
+def boards() -> tuple[Board, ...]:
+    """All boards, in the order in which they are listed."""
+    return tuple(_all().values())
+
+
+def board(board_id: str) -> Board:
+    """The board of that id.
+
+    Raises:
+        UnknownNameError: there is none; the message names the nearest.
+
+    Example:
+        >>> board("cirr/val").primary
+        'mean(recall@5, recall_subset@1)'
+    """
+    found = _all().get(board_id)
+    if found is None:
+        near = difflib.get_close_matches(board_id, ids(), n=1, cutoff=0.4)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise UnknownNameError(f"no board {board_id!r}.{hint} Boards: {', '.join(ids())}.")
+    return found
+
+
+def of_benchmark(benchmark_id: str) -> tuple[Board, ...]:
+    """The boards that rank submissions to a benchmark."""
+    return tuple(board for board in boards() if board.benchmark == benchmark_id)
+
+
+def parse(data: Any, where: str) -> Board:
+    """A board from what its YAML file holds, checked against the registry.
+
+    Args:
+        data: the parsed YAML.
+        where: the file's name, for messages.
+
+    Raises:
+        BoardError: a field is missing or malformed, or the benchmark or a metric does not exist.
+    """
+    try:
+        found = Board.model_validate(data)
+    except ValidationError as error:
+        raise BoardError(f"{where}: {error}") from error
+    try:
+        known = found.spec.metrics
+    except UnknownNameError as error:
+        raise BoardError(f"{where}: {error}") from error
+    for name in (*found.primary_terms, *(column.metric for column in found.columns)):
+        if not _is_computed(name, known):
+            raise BoardError(
+                f"{where}: {found.benchmark} has no metric {name!r}. It has: {', '.join(known)}. "
+                "Fix: name one of these, or add it to the benchmark's card."
+            )
+    return found
+
+
+def _is_computed(name: str, known: tuple[str, ...]) -> bool:
+    by_turn = _DERIVED.match(name)
+    if by_turn:
+        return by_turn["metric"] in known
+    return name in known or (name in _FROM_MEAN_RANK and "mean_rank" in known)
+
+
+@functools.cache
+def _all() -> dict[str, Board]:
+    import yaml
+
+    found: dict[str, Board] = {}
+    for entry in (resources.files("leaderboard") / "boards").iterdir():
+        if not entry.name.endswith(".yaml"):
+            continue
+        where = f"boards/{entry.name}"
+        try:
+            data = yaml.safe_load(entry.read_text(encoding="utf-8"))
+        except yaml.YAMLError as error:
+            raise BoardError(f"{where}: {error}") from error
+        one = parse(data, where)
+        if one.id in found:
+            raise BoardError(f"{where}: there is another board {one.id!r}. Fix: give it an id of its own.")
+        found[one.id] = one
+    return dict(sorted(found.items(), key=lambda item: item[1].order))

@@ -1,0 +1,254 @@
+"""The commands of the leaderboard room: `cir leaderboard serve`, `cir leaderboard add`, `cir submit`."""
+
+from __future__ import annotations
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cir_metrics.errors import CallError, CirError, MissingExtraError
+
+if TYPE_CHECKING:
+    from leaderboard.boards import Board
+    from leaderboard.client import Client, Outcome
+    from leaderboard.server import Server
+    from leaderboard.submission import Submission
+
+_SERVER_MODULES = ("fastapi", "gradio", "multipart", "sqlalchemy", "uvicorn")
+
+Home = Annotated[
+    Path | None,
+    typer.Option(
+        "--home",
+        help="Folder of database and files; default: CIR_LEADERBOARD_HOME, else the user's data folder.",
+        show_default=False,
+    ),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the room's commands to the command line."""
+    group = typer.Typer(no_args_is_help=True, help="Run a leaderboard, or put entries onto its boards.")
+    group.command("serve")(serve)
+    group.command("add")(add)
+    app.add_typer(group, name="leaderboard")
+    app.command("submit")(submit)
+
+
+def serve(
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; 0.0.0.0 lets others reach it.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="TCP port; 0 takes any that is free.", min=0, max=65535)] = 7860,
+    home: Home = None,
+) -> None:
+    """Serve the leaderboard: pages and API, until Ctrl-C.
+
+    Example:
+        cir leaderboard serve --port 7860
+    """
+    _need_server("cir leaderboard serve")
+    from leaderboard import settings
+    from leaderboard.app import create_app
+    from leaderboard.serving import serve as run
+
+    chosen = settings.read(home)
+
+    def ready(address: str) -> None:
+        typer.echo(f"Leaderboard on {address} (Ctrl-C stops it). State: {chosen.home}", err=True)
+
+    run(lambda: create_app(chosen=chosen), host, port, ready)
+    typer.echo("Stopped.", err=True)
+
+
+def add(
+    files: Annotated[list[Path], typer.Argument(help="Rank files.", show_default=False)],
+    board: Annotated[
+        str | None, typer.Option(help="Board id; default: the board of the benchmark that a file names.")
+    ] = None,
+    baseline: Annotated[bool, typer.Option("--baseline", help="Mark the entries as baselines.")] = False,
+    home: Home = None,
+) -> None:
+    """Put rank files onto the boards of a home, without a server; the same file twice is one entry.
+
+    Example:
+        cir leaderboard add --baseline run.json
+    """
+    _need_server("cir leaderboard add")
+    from leaderboard import settings
+    from leaderboard.server import Server
+
+    server = Server.open(settings.read(home))
+    try:
+        outcomes = [_added(server, path, board, baseline) for path in files]
+    finally:
+        server.close()
+    refused = [path for path, good in zip(files, outcomes, strict=True) if not good]
+    if refused:
+        raise CirError(
+            f"{len(refused)} of {len(files)} files are not on a board: {', '.join(map(str, refused))}"
+        )
+
+
+def submit(
+    file: Annotated[Path, typer.Argument(help="Rank file.", show_default=False)],
+    to: Annotated[
+        str, typer.Option("--to", help="Address of the leaderboard.", metavar="URL", show_default=False)
+    ],
+    board: Annotated[
+        str | None, typer.Option(help="Board id; default: the board of the benchmark that the file names.")
+    ] = None,
+    submitter: Annotated[str, typer.Option(help="Who submits, shown with the entry.")] = "",
+    timeout: Annotated[float, typer.Option(help="Seconds to wait for the outcome.", min=1.0)] = 600.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the submission as JSON.")] = False,
+) -> None:
+    """Hand a rank file to a leaderboard and wait for its outcome; it is validated here first where possible.
+
+    Example:
+        cir submit run.json --to http://127.0.0.1:7860
+    """
+    from leaderboard.client import Client
+
+    if not file.is_file():
+        raise CallError(f"{file}: no such file. Fix: name the rank file to submit.")
+    board_id = board or _board_of(file).id
+    client = Client(to)
+    try:
+        limit = client.max_upload_bytes()
+        if file.stat().st_size > limit:
+            raise CirError(
+                f"too-large: {file}: more than the {limit:,} bytes that {to} takes. Fix: write compact JSON."
+            )
+        _validate_here(file, board_id)
+        outcome = _handed_in(client, file, board_id, {"submitter": submitter} if submitter else {}, timeout)
+        _show(client, outcome, as_json)
+    finally:
+        client.close()
+
+
+def _need_server(command: str) -> None:
+    missing = [name for name in _SERVER_MODULES if find_spec(name) is None]
+    if missing:
+        raise MissingExtraError(
+            f'{command} needs {", ".join(missing)}. Fix: pip install "cir-benchmarks[leaderboard]"'
+        )
+
+
+def _board_of(file: Path) -> Board:
+    """The board of the benchmark that a file names."""
+    import submissions
+    from leaderboard import boards
+
+    found = submissions.read(file)
+    answered = getattr(found, "benchmark", None) or getattr(found, "suite", "")
+    candidates = boards.of_benchmark(str(answered))
+    if not candidates:
+        raise CallError(
+            f"{file}: no board ranks {answered!r}. Fix: choose one with --board: {', '.join(boards.ids())}."
+        )
+    return candidates[0]
+
+
+def _added(server: Server, path: Path, board_id: str | None, baseline: bool) -> bool:
+    """Put one file onto a board; whether it stands there now."""
+    from leaderboard.intake import Cover, chunks_of
+
+    if not path.is_file():
+        raise CallError(f"{path}: no such file. Fix: name rank files that exist.")
+    board = server.intake.board(board_id) if board_id else _board_of(path)
+    cover = Cover(file_name=path.name, baseline=baseline)
+    submission, new = server.intake.take(board.id, chunks_of(path), cover)
+    submission = server.worker.process(submission)
+    if submission.state == "published":
+        typer.echo(_line(board, submission, "added" if new else "already there"))
+        return True
+    typer.echo(_reason(submission), err=True)
+    return False
+
+
+def _line(board: Board, submission: Submission, word: str) -> str:
+    metrics = (submission.scores or {})["metrics"]
+    value = board.primary_value(metrics)
+    shown = f"{100 * value:.2f}" if board.primary_unit == "percent" else f"{value:.1f}"
+    return f"{board.id}\t{(submission.method or {}).get('name', '')}\t{board.primary}\t{shown}\t{word}"
+
+
+def _reason(submission: Submission) -> str:
+    from leaderboard.views import submission_view
+
+    view = submission_view(submission)
+    return str(view["findings_text"] or view["message"] or f"{submission.file_name}: {submission.state}")
+
+
+def _validate_here(file: Path, board_id: str) -> None:
+    """Refuse a broken file before it travels, where this machine knows the board and has its data."""
+    import submissions
+    from cir_datasets.errors import SourceError
+    from leaderboard import boards, data
+    from submissions.errors import RefusedError
+
+    if board_id not in boards.ids():
+        return
+    board = boards.board(board_id)
+    if data.problem(board) is not None:
+        typer.echo(f"{board.benchmark} is not on this machine: the server alone validates.", err=True)
+        return
+    try:
+        report = submissions.validate(file, board.benchmark, part=False)
+    except SourceError as error:
+        typer.echo(f"Not validated here, only on the server: {error}", err=True)
+        return
+    if not report.ok:
+        raise RefusedError(f"{file} is not sent.", report)
+
+
+def _handed_in(client: Client, file: Path, board_id: str, fields: dict[str, str], timeout: float) -> Outcome:
+    """Upload and wait, saying on stderr what happens."""
+    from rich.console import Console
+
+    words = {"received": "waiting to be validated", "validated": "valid; being scored", "scored": "scored"}
+    with Console(stderr=True).status(
+        f"uploading {file.stat().st_size / 1e6:.1f} MB to {client.url}"
+    ) as status:
+        outcome = client.submit(file, board_id, fields)
+        if not outcome.get("new", True):
+            typer.echo("This file is on that board already; this is its entry.", err=True)
+
+        def step(found: Outcome) -> None:
+            status.update(words.get(found["state"], found["state"]))
+
+        return client.wait(outcome["id"], timeout, step)
+
+
+def _show(client: Client, outcome: Outcome, as_json: bool) -> None:
+    from leaderboard.errors import LeaderboardError, RemoteError
+
+    page = client.page(outcome)
+    if as_json:
+        typer.echo(json.dumps({**outcome, "url": page}, indent=2))
+    if outcome["state"] == "failed":
+        raise RemoteError(f"{client.url}: submission {outcome['id']}: {outcome['message']}")
+    if outcome["state"] == "rejected":
+        if not as_json:
+            typer.echo(outcome["findings_text"])
+        raise LeaderboardError(
+            f"{outcome['file_name']} is refused by {client.url}; nothing stands on the board."
+        )
+    if not as_json:
+        for line in _score_lines(outcome):
+            typer.echo(line)
+        typer.echo(f"Its row: {page}")
+
+
+def _score_lines(outcome: Outcome) -> list[str]:
+    scores: dict[str, Any] = outcome["scores"]
+    width = max(len(name) for name in [*scores["metrics"], scores["main_metric"]])
+    lines = []
+    for name, value in scores["metrics"].items():
+        lines.append(f"{name:<{width}}  {value:.4f}  {scores['signatures'][name]['text']}")
+    if scores["main_metric"] not in scores["metrics"]:
+        lines.append(f"{scores['main_metric']:<{width}}  {scores['main']:.4f}  (main)")
+    return lines

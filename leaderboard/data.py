@@ -1,0 +1,65 @@
+"""Whether a board's data is at hand on this server, and the benchmarks that the worker has loaded.
+
+The server never downloads while somebody waits: its keeper prepares what its boards need.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cir_datasets import download
+from cir_datasets.paths import data_home
+from cir_datasets.sources import pins
+from leaderboard.boards import Board
+
+if TYPE_CHECKING:
+    from cir_datasets.benchmark import Benchmark
+    from cir_datasets.card import Card
+
+
+def problem(board: Board) -> str | None:
+    """Why submissions to a board cannot be judged here, or None where they can.
+
+    Returns:
+        A sentence that names the missing file and what the server's keeper does about it.
+    """
+    card, config = board.spec.card, board.spec.config
+    if config.ground_truth == "withheld":
+        return f"the ground truth of {board.benchmark} stays with its publisher."
+    if card.source.publisher == "embedded":
+        return None
+    required = [*config.files, *(() if config.gallery_optional else config.gallery_files)]
+    missing = [name for name in required if not _at_hand(card, name)]
+    if not missing:
+        return None
+    return (
+        f"the publisher's file {missing[0]} is not on this server. Its keeper runs  "
+        f"cir datasets prepare {board.benchmark}  or sets CIR_DATA_HOME."
+    )
+
+
+def _at_hand(card: Card, name: str) -> bool:
+    home = data_home()
+    if home is not None and (home / card.source.folder / name).is_file():
+        return True
+    return download.kept_copy(card.name, card.source, name, pins(card.name).get(name)) is not None
+
+
+class Benchmarks:
+    """Loaded benchmarks, kept until the process ends: new data needs a new start."""
+
+    def __init__(self) -> None:
+        """Nothing is loaded before it is asked for."""
+        self._loaded: dict[str, Benchmark] = {}
+
+    def of(self, board: Board) -> Benchmark:
+        """The benchmark of a board.
+
+        Raises:
+            DatasetError: its data cannot be read.
+        """
+        import cir_datasets
+
+        if board.benchmark not in self._loaded:
+            self._loaded[board.benchmark] = cir_datasets.load(board.benchmark)
+        return self._loaded[board.benchmark]

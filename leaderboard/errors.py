@@ -1,0 +1,54 @@
+"""Errors of the leaderboard room, all below `LeaderboardError`."""
+
+from __future__ import annotations
+
+from cir_metrics.errors import CallError, CirError
+
+
+class LeaderboardError(CirError):
+    """Base of the errors of `leaderboard`."""
+
+
+class BoardError(LeaderboardError, ValueError):
+    """A board's YAML is malformed, or names a benchmark or metric that does not exist."""
+
+
+class StoreError(LeaderboardError):
+    """The store cannot be opened, or was written by a newer version."""
+
+    exit_code = 2
+
+
+class ConflictError(LeaderboardError):
+    """Another process has recorded an event of the same submission first."""
+
+
+class ServeError(LeaderboardError, CallError):
+    """The server cannot be started as asked (the port is taken, the home cannot be written)."""
+
+
+class RemoteError(LeaderboardError, CallError):
+    """The leaderboard asked for cannot be reached, or answered in a way that is not ours."""
+
+
+class RefusedError(LeaderboardError, ValueError):
+    """An upload is refused before it becomes a submission.
+
+    Args:
+        code: a word that programs may rely on (`unknown-board`, `too-large`, ...).
+        message: what is wrong and where.
+        fix: what the sender can do.
+        status: the HTTP status, 4xx.
+    """
+
+    def __init__(self, code: str, message: str, *, fix: str, status: int = 400) -> None:
+        """Keep the parts, for a JSON answer, beside the one text."""
+        super().__init__(f"{code}: {message}\n  Fix: {fix}")
+        self.code = code
+        self.message = message
+        self.fix = fix
+        self.status = status
+
+    def to_dict(self) -> dict[str, str]:
+        """The refusal as JSON."""
+        return {"code": self.code, "message": self.message, "fix": self.fix}

@@ -1,0 +1,229 @@
+"""The way in: a file and what was written beside it become a submission, acknowledged only when durable.
+
+Nothing is parsed here. What can be refused without reading the file (an unknown board, data that is not at
+hand, too many bytes, none at all) is refused before there is a submission.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cir_metrics.errors import UnknownNameError
+from leaderboard import boards
+from leaderboard.boards import Board
+from leaderboard.errors import RefusedError
+from leaderboard.files import Draft
+from leaderboard.settings import Settings
+from leaderboard.store import Store
+from leaderboard.submission import Submission
+
+CHUNK = 1 << 20
+"""Bytes read at a time."""
+
+_SUBMITTER_LENGTH = 80
+_FILE_NAME_LENGTH = 120
+_TEXT_FIELDS = ("name", "paper", "code", "backbone", "caption_rule", "aggregation", "notes")
+_LIST_FIELDS = ("trained_on", "text_fields")
+_TRUE = ("true", "yes", "1", "on")
+_FALSE = ("false", "no", "0", "off")
+
+
+@dataclass(frozen=True)
+class Cover:
+    """What comes beside the file.
+
+    Args:
+        file_name: the sender's name for the file.
+        submitter: who sends it, may be empty; shown.
+        method: fields of the method block, for what the file's own block leaves out.
+        baseline: whether the board's keepers put it up as a baseline.
+    """
+
+    file_name: str = "upload.json"
+    submitter: str = ""
+    method: Mapping[str, Any] = field(default_factory=dict)
+    baseline: bool = False
+
+
+def method_from_form(form: Mapping[str, str]) -> dict[str, Any]:
+    """The method's fields from a form's texts; empty ones are left out.
+
+    Args:
+        form: texts by field name; several values of `trained_on` and `text_fields` are separated by commas,
+            `zero_shot` is yes or no.
+
+    Raises:
+        RefusedError: a field is refused: `zero_shot` is neither yes nor no, a link is not https, ...
+
+    Example:
+        >>> method_from_form({"name": " CLIP sum ", "zero_shot": "yes", "paper": "", "trained_on": "a, b"})
+        {'name': 'CLIP sum', 'zero_shot': True, 'trained_on': ['a', 'b']}
+    """
+    from pydantic import ValidationError
+
+    from submissions.rank_file import Method
+
+    method: dict[str, Any] = {key: form[key].strip() for key in _TEXT_FIELDS if form.get(key, "").strip()}
+    written = form.get("zero_shot", "").strip().lower()
+    if written:
+        if written not in _TRUE + _FALSE:
+            raise RefusedError(
+                "bad-metadata",
+                f"zero_shot is {written[:40]!r}.",
+                fix="write yes or no, or leave it out",
+                status=422,
+            )
+        method["zero_shot"] = written in _TRUE
+    for key in _LIST_FIELDS:
+        parts = [part.strip() for part in form.get(key, "").split(",") if part.strip()]
+        if parts:
+            method[key] = parts
+    try:
+        Method.model_validate({"name": "unnamed", **method})
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = str(first["loc"][0])
+        reason = first["msg"].removeprefix("Value error, ")
+        raise RefusedError(
+            "bad-metadata", f"{place}: {reason}.", fix=f"correct the field {place}", status=422
+        ) from error
+    return method
+
+
+class Intake:
+    """Takes files in.
+
+    Args:
+        settings: where files go, and how large they may be.
+        store: where submissions are recorded.
+        data_problem: says why a board's data is not at hand, or None where it is.
+    """
+
+    def __init__(self, settings: Settings, store: Store, data_problem: Callable[[Board], str | None]) -> None:
+        """Remember the rooms that it connects."""
+        self._settings = settings
+        self._store = store
+        self._data_problem = data_problem
+
+    def board(self, board_id: str | None) -> Board:
+        """The board asked for, when it takes submissions.
+
+        Raises:
+            RefusedError: no board is named, none has that id, or its data is not at hand here.
+        """
+        if not board_id:
+            raise RefusedError(
+                "missing-board",
+                "the upload does not say for which board it is.",
+                fix=f"add ?board= with one of {_ids()}",
+            )
+        try:
+            board = boards.board(board_id)
+        except UnknownNameError as error:
+            raise RefusedError(
+                "unknown-board", f"no board {board_id[:80]!r} here.", fix=f"use one of {_ids()}", status=404
+            ) from error
+        problem = self._data_problem(board)
+        if problem is not None:
+            raise RefusedError(
+                "board-unavailable",
+                f"the board {board.id} takes no submissions now: {problem}",
+                fix=f"score it where the data is:  cir score FILE --benchmark {board.benchmark}",
+                status=409,
+            )
+        return board
+
+    def draft(self) -> Draft:
+        """A file on its way in, which refuses more bytes than the limit."""
+        return Draft(self._settings.files, self.check_size)
+
+    def check_size(self, size: int) -> None:
+        """Refuse a file of that many bytes when they are too many.
+
+        Raises:
+            RefusedError: `too-large`.
+        """
+        limit = self._settings.max_upload_bytes
+        if size > limit:
+            raise RefusedError(
+                "too-large",
+                f"the upload has more than {limit:,} bytes, the limit of this server.",
+                fix="write compact JSON (no indentation) and no more images a query than the board uses",
+                status=413,
+            )
+
+    def accept(self, board: Board, draft: Draft, cover: Cover) -> tuple[Submission, bool]:
+        """Make a complete draft a submission; when this returns, file and record are durable.
+
+        Returns:
+            The submission, and whether it is new (the same bytes for the same board are one submission).
+
+        Raises:
+            RefusedError: the file is empty, or a text beside it is refused.
+        """
+        if draft.size == 0:
+            raise RefusedError(
+                "malformed", "the file is empty.", fix="write the rank file again, then send it"
+            )
+        submitter = _line(cover.submitter, "submitter", _SUBMITTER_LENGTH)
+        kept = draft.keep()
+        return self._store.receive(
+            board=board.id,
+            sha256=kept.sha256,
+            size=kept.size,
+            file_name=_file_name(cover.file_name),
+            submitter=submitter,
+            form=cover.method,
+            baseline=cover.baseline,
+        )
+
+    def take(self, board_id: str | None, chunks: Iterable[bytes], cover: Cover) -> tuple[Submission, bool]:
+        """Take a whole file in, chunk by chunk.
+
+        Raises:
+            RefusedError: see `board`, `check_size` and `accept`.
+        """
+        board = self.board(board_id)
+        draft = self.draft()
+        try:
+            for chunk in chunks:
+                draft.write(chunk)
+            return self.accept(board, draft, cover)
+        finally:
+            draft.discard()
+
+
+def chunks_of(path: Path) -> Iterable[bytes]:
+    """The bytes of a file, a chunk at a time."""
+    with path.open("rb") as handle:
+        while chunk := handle.read(CHUNK):
+            yield chunk
+
+
+def _ids() -> str:
+    return ", ".join(boards.ids())
+
+
+def _line(text: str, name: str, length: int) -> str:
+    text = unicodedata.normalize("NFC", text).strip()
+    if len(text) > length or any(unicodedata.category(character)[0] == "C" for character in text):
+        raise RefusedError(
+            "bad-metadata",
+            f"{name} has more than {length} characters, or control or formatting characters.",
+            fix="shorten it to one plain line",
+            status=422,
+        )
+    return text
+
+
+def _file_name(name: str) -> str:
+    """The sender's file name as one short, plain line: only shown, never used as a path."""
+    last = name.replace("\\", "/").rsplit("/", maxsplit=1)[-1]
+    plain = "".join(
+        c for c in unicodedata.normalize("NFC", last) if unicodedata.category(c)[0] in "LMNPS" or c == " "
+    )
+    return plain[-_FILE_NAME_LENGTH:].strip() or "upload.json"

@@ -1,0 +1,100 @@
+"""Judging one file: validation, then scoring, by the very functions that the command line uses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+import submissions
+from leaderboard.submission import Submission
+
+if TYPE_CHECKING:
+    from cir_datasets.benchmark import Benchmark
+    from submissions.rank_file import RankFile
+    from submissions.validation import ValidationReport
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """A file that is refused, with its findings."""
+
+    payload: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Validated:
+    """A file that may be scored, with its warnings."""
+
+    payload: dict[str, Any]
+    rank_file: RankFile
+    method: dict[str, Any]
+
+
+def judge_file(path: Path, benchmark: Benchmark, submission: Submission) -> Rejected | Validated:
+    """Validate a stored file against its board's benchmark.
+
+    Fields of the method that the file leaves out are taken from the form that came with it; in a format that
+    has no method block, the form says everything.
+
+    Args:
+        path: the stored copy.
+        benchmark: what the board ranks.
+        submission: its file name stands in the messages.
+    """
+    from submissions.rank_file import Method, RankFile
+
+    content = path.read_bytes()
+    report = _validate(content, benchmark, submission)
+    if not report.ok and any(finding.code == "bad-metadata" for finding in report.errors):
+        completed = _with_method(content, submission.form)
+        if completed is not None:
+            report = _validate(completed, benchmark, submission)
+    payload = {"findings": [finding.to_dict() for finding in report.findings], "text": report.text()}
+    rank_file = report.rank_file
+    if not report.ok or not isinstance(rank_file, RankFile):
+        return Rejected(payload)
+    method = _method(rank_file, submission.form)
+    return Validated(payload, replace(rank_file, method=Method(**method)), method)
+
+
+def score_file(judged: Validated, benchmark: Benchmark, submission: Submission) -> dict[str, Any]:
+    """Score a validated file.
+
+    Returns:
+        The score report as JSON values, each signature with its printed form (`text`) and its `key`.
+    """
+    name = submission.file_name
+    return submissions.score(judged.rank_file, benchmark, name=name).to_dict()
+
+
+def _validate(content: bytes, benchmark: Benchmark, submission: Submission) -> ValidationReport:
+    return submissions.validate(content, benchmark, part=False, name=submission.file_name)
+
+
+def _with_method(content: bytes, form: dict[str, Any]) -> bytes | None:
+    """The file with what its method block lacks taken from the form; None where that is not what is wrong."""
+    if "name" not in form:
+        return None
+    try:
+        document = orjson.loads(content)
+    except orjson.JSONDecodeError:
+        return None
+    block = document.get("method", {}) if isinstance(document, dict) else None
+    if not isinstance(block, dict) or block.get("name"):
+        return None
+    return orjson.dumps({**document, "method": _merged(block, form)})
+
+
+def _method(rank_file: RankFile, form: dict[str, Any]) -> dict[str, Any]:
+    from submissions.rank_file import FORMAT
+
+    block = rank_file.method.to_dict()
+    return _merged(block, form) if rank_file.format == FORMAT else {**block, **form}
+
+
+def _merged(block: dict[str, Any], form: dict[str, Any]) -> dict[str, Any]:
+    """The block, completed by the form where it says nothing."""
+    return {**form, **{key: value for key, value in block.items() if value not in ("", [], None)}}

@@ -1,0 +1,1 @@
+"""The leaderboard's pages, made with Gradio."""

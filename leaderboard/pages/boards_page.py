@@ -1,0 +1,186 @@
+"""The boards page: pick a board, read its table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import groupby
+from typing import Any
+
+import gradio as gr
+
+from cir_metrics.errors import UnknownNameError
+from leaderboard import boards, data
+from leaderboard.boards import Board
+from leaderboard.pages.layout import column_heading, day, heading, html_block, number, page_foot, page_head
+from leaderboard.pages.markup import element, joined, link_out, text
+from leaderboard.pages.outcome import outcome_html
+from leaderboard.server import Server
+from leaderboard.standings import Entry
+from leaderboard.views import entry_page
+
+_DETAILS = (
+    ("backbone", "Backbone"),
+    ("trained_on", "Trained on"),
+    ("caption_rule", "Caption rule"),
+    ("text_fields", "Text fields"),
+    ("aggregation", "Aggregation"),
+    ("notes", "Notes"),
+)
+
+
+def build(demo: Any, server: Server) -> None:
+    """Fill the first page of the pages' Blocks."""
+    with demo:
+        page_head("Boards")
+        shown = html_block(element("p", "Loading the board…", "loading"), elem_id="board")
+        page_foot()
+
+        def load(request: gr.Request) -> str:
+            return page_html(server, dict(request.query_params))
+
+        demo.load(load, outputs=shown, show_progress="hidden", api_visibility="private")
+
+
+def page_html(server: Server, query: Mapping[str, str]) -> str:
+    """The page's content for an address's query: `board`, and `entry` for the entry to mark."""
+    try:
+        board = boards.board(query["board"]) if query.get("board") else boards.boards()[0]
+    except UnknownNameError:
+        missing = element("h3", "No such board") + element(
+            "p", f"There is no board {text(query['board'][:80])}."
+        )
+        return _picker(None, server) + element("div", missing, "outcome bad", role="alert")
+    entries = server.entries(board)
+    marked = query.get("entry", "")
+    return (
+        _picker(board, server)
+        + _intro(board)
+        + _notice(board, server, marked, entries)
+        + _table(board, entries, marked)
+    )
+
+
+def _picker(current: Board | None, server: Server) -> str:
+    counts = server.store.count_published()
+    groups = []
+    ordered = sorted(boards.boards(), key=lambda board: (board.group != "Single-turn", board.order))
+    for name, members in groupby(ordered, key=lambda board: board.group):
+        chips = joined(_chip(board, current, counts.get(board.id, 0)) for board in members)
+        groups.append(
+            element("div", element("span", text(name), "group") + element("div", chips, "chips"), "row")
+        )
+    return element("nav", joined(groups), "picker", aria_label="Boards")
+
+
+def _chip(board: Board, current: Board | None, count: int) -> str:
+    number_of = element("span", str(count), "n", title=f"{count} entries") if count else ""
+    here = current is not None and board.id == current.id
+    extra = {"aria_current": "page"} if here else {}
+    css = "chip here" if here else "chip"
+    return element("a", text(board.short_title) + number_of, css, href=f".{entry_page(board.id)}", **extra)
+
+
+def _intro(board: Board) -> str:
+    config, card = board.spec.config, board.spec.card
+    facts = [f"benchmark {board.benchmark}, version {card.version}"]
+    if config.queries is not None:
+        facts.append(f"{config.queries:,} {'sessions' if board.spec.kind == 'multi_turn' else 'queries'}")
+    facts.append(
+        f"gallery of {config.gallery:,} images" if config.gallery is not None else "gallery size unknown"
+    )
+    facts.append(f"reference {config.reference}")
+    facts.append(f"ranked by {board.primary}")
+    facts.append(f"{board.track} track")
+    listed = joined(element("li", text(fact)) for fact in facts)
+    submit = element("a", "Submit a rank file", "button", href=f"./submit?board={text(board.id)}")
+    title = element("div", element("h1", text(board.title)) + submit, "title")
+    return title + element("p", text(board.description), "lead") + element("ul", listed, "facts")
+
+
+def _notice(board: Board, server: Server, marked: str, entries: list[Entry]) -> str:
+    problem = data.problem(board)
+    notice = ""
+    if problem is not None:
+        notice = element("p", text(f"This board takes no submissions now: {problem}"), "notice")
+    if marked and all(entry.submission.id != marked for entry in entries):
+        submission = server.store.submission(marked)
+        if submission is not None and submission.board == board.id:
+            notice += outcome_html(submission, board)
+    return notice
+
+
+def _table(board: Board, entries: list[Entry], marked: str) -> str:
+    if not entries:
+        words = element("p", "Nothing stands on this board yet.") + element(
+            "p", f"cir submit FILE --to URL --board {text(board.id)}", "command"
+        )
+        return element("div", words, "empty")
+    primary = heading(board.primary_label, board.primary_unit, board.primary_direction)
+    heads = [element("th", "#", "rank", scope="col"), element("th", "Method", "method", scope="col")]
+    heads.append(element("th", primary, "num main", scope="col"))
+    heads += [element("th", column_heading(column), "num", scope="col") for column in board.columns]
+    heads += [element("th", "Received", "when", scope="col"), element("th", "Signature", "sig", scope="col")]
+    rows = joined(_row(board, entry, marked) for entry in entries)
+    table = element(
+        "table", element("thead", element("tr", joined(heads))) + element("tbody", rows), "standings"
+    )
+    note = "Fractions in per cent. Equal values share a rank; inside a tie the earlier entry stands first."
+    if any(entry.rank is None for entry in entries):
+        note += " Entries without a rank were scored on other data or by another version, and do not compare."
+    return element("div", table, "table-scroll", tabindex="0") + element("p", note, "note")
+
+
+def _row(board: Board, entry: Entry, marked: str) -> str:
+    cells = [
+        element("td", "–" if entry.rank is None else str(entry.rank), "rank"),
+        element("td", _method(entry), "method"),
+        element("td", number(entry.value, board.primary_unit), "num main"),
+    ]
+    cells += [element("td", number(entry.metrics.get(c.metric), c.unit), "num") for c in board.columns]
+    cells.append(element("td", day(entry.received_at), "when"))
+    cells.append(element("td", element("code", text(_short(entry)), title=entry.signature), "sig"))
+    css = " ".join(
+        name
+        for name, wanted in (
+            ("baseline", entry.submission.baseline),
+            ("marked", entry.submission.id == marked),
+        )
+        if wanted
+    )
+    return element("tr", joined(cells), css, id=f"entry-{entry.submission.id}")
+
+
+def _short(entry: Entry) -> str:
+    """The parts of the signature that differ between entries of one board."""
+    parts = entry.signature.split(" | ")
+    return " ".join(part for part in parts if part.startswith(("data:", "v:", "skipped:")))
+
+
+def _method(entry: Entry) -> str:
+    method = entry.method
+    badges = [element("span", "baseline", "badge")] if entry.submission.baseline else []
+    if method.get("zero_shot") is True:
+        badges.append(element("span", "zero-shot", "badge zs"))
+    links = [link_out(method.get("paper"), "paper"), link_out(method.get("code"), "code")]
+    name = element("span", text(entry.name), "name", dir="auto")
+    return element("div", name + joined(badges) + joined(links), "who") + _details(entry)
+
+
+def _details(entry: Entry) -> str:
+    method = entry.method
+    lines = [
+        (title, ", ".join(map(str, value)) if isinstance(value, list) else str(value))
+        for key, title in _DETAILS
+        if (value := method.get(key))
+    ]
+    if entry.submission.submitter:
+        lines.append(("Submitted by", entry.submission.submitter))
+    lines.append(("Signature", entry.signature))
+    pairs = joined(element("dt", text(title)) + element("dd", text(value)) for title, value in lines)
+    address = f"./api/submissions/{text(entry.submission.id)}/file"
+    file = (
+        element("a", "Rank file", href=address, download="")
+        + f" · sha256 {text(entry.submission.sha256[:12])}"
+    )
+    pairs += element("dt", "File") + element("dd", file)
+    return element("details", element("summary", "details") + element("dl", pairs))

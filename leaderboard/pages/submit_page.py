@@ -1,0 +1,123 @@
+"""The submit page: a rank file and who answers; validated before it is scored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from leaderboard import boards
+from leaderboard.errors import RefusedError
+from leaderboard.intake import Cover, chunks_of, method_from_form
+from leaderboard.pages.layout import html_block, page_foot, page_head
+from leaderboard.pages.markup import element, text
+from leaderboard.pages.outcome import outcome_html, progress_html, refusal_html
+from leaderboard.server import Server
+from leaderboard.views import entry_page
+
+_STEP_SECONDS = 0.5
+_PATIENCE_STEPS = 600
+"""After so many steps the page stops waiting; the submission goes on."""
+
+_ZERO_SHOT = {"not said": "", "yes": "yes", "no": "no"}
+
+
+def build(demo: Any, server: Server) -> None:
+    """Add the page to the pages' Blocks."""
+    with demo.route("Submit", "/submit"):
+        page_head("Submit")
+        html_block(_INTRO)
+        choices = [(f"{board.title} ({board.id})", board.id) for board in boards.boards()]
+        with gr.Row(equal_height=False, elem_classes="submit-row"):
+            with gr.Column(scale=1, min_width=300):
+                board = gr.Dropdown(choices, value=choices[0][1], label="Board", elem_id="field-board")
+                file = gr.File(label="Rank file (JSON)", type="filepath", elem_id="field-file", height=150)
+            with gr.Column(scale=1, min_width=300, elem_classes="fields"):
+                name = gr.Textbox(
+                    label="Method name", placeholder="as it should stand on the board", max_length=80
+                )
+                with gr.Row():
+                    backbone = gr.Textbox(label="Backbone", placeholder="encoder and weights", min_width=140)
+                    zero_shot = gr.Dropdown(
+                        list(_ZERO_SHOT), value="not said", label="Zero-shot", min_width=140
+                    )
+                with gr.Row():
+                    paper = gr.Textbox(label="Paper", placeholder="https://", min_width=140)
+                    code = gr.Textbox(label="Code", placeholder="https://", min_width=140)
+                notes = gr.Textbox(label="Notes", lines=2, placeholder="what a reader needs to know")
+                submitter = gr.Textbox(label="Submitted by (optional, shown)", max_length=80)
+        send = gr.Button("Validate and submit", variant="primary", elem_id="send")
+        outcome = html_block("", elem_id="outcome")
+        page_foot()
+
+        def prepare(request: gr.Request) -> Any:
+            asked = request.query_params.get("board", "")
+            return asked if asked in boards.ids() else choices[0][1]
+
+        def submit(board_id: str, path: str | None, *fields: str) -> Iterator[str]:
+            yield from steps(server, board_id, path, dict(zip(_FIELDS, fields, strict=True)))
+
+        demo.load(prepare, outputs=board, show_progress="hidden", api_visibility="private")
+        send.click(
+            submit,
+            inputs=[board, file, name, backbone, zero_shot, paper, code, notes, submitter],
+            outputs=outcome,
+            show_progress="hidden",
+            api_visibility="private",
+            concurrency_limit=8,
+        )
+
+
+_FIELDS = ("name", "backbone", "zero_shot", "paper", "code", "notes", "submitter")
+
+_INTRO = element("div", element("h1", "Submit a rank file"), "title") + element(
+    "p",
+    "The file is validated first; what is wrong with it is shown here, as cir validate shows it. A valid "
+    "file is scored and stands on the board with its signature. The form fills in what the file's own method "
+    "block leaves out.",
+    "lead",
+)
+
+
+def steps(server: Server, board_id: str, path: str | None, form: dict[str, str]) -> Iterator[str]:
+    """What the page shows while a file is received, validated and scored, one HTML text a step.
+
+    Args:
+        server: the leaderboard.
+        board_id: the board chosen.
+        path: the uploaded file, or None where none was chosen.
+        form: the form's texts by name.
+    """
+    if path is None:
+        yield refusal_html(RefusedError("missing-file", "no file is chosen.", fix="choose a rank file above"))
+        return
+    yield progress_html("Storing the file…")
+    try:
+        chosen = _ZERO_SHOT.get(form.get("zero_shot", ""), "")
+        cover = Cover(
+            file_name=Path(path).name,
+            submitter=form.get("submitter", "") or "",
+            method=method_from_form(
+                {**{key: value or "" for key, value in form.items()}, "zero_shot": chosen}
+            ),
+        )
+        submission, _ = server.intake.take(board_id, chunks_of(Path(path)), cover)
+    except RefusedError as error:
+        yield refusal_html(error)
+        return
+    server.worker.wake()
+    board = boards.board(submission.board)
+    state = ""
+    for _ in range(_PATIENCE_STEPS):
+        if submission.state != state:
+            state = submission.state
+            yield outcome_html(submission, board)
+        if submission.finished:
+            return
+        submission = server.wait(submission, _STEP_SECONDS)
+    later = element("a", "the board's page", href=f".{entry_page(board.id, submission.id)}")
+    yield element(
+        "div", element("p", f"{text(submission.id)} is still waiting; its outcome will be on {later}.")
+    )

@@ -1,0 +1,70 @@
+"""One running leaderboard: store, files, intake and worker, put together for the API and the pages."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from leaderboard import data, files
+from leaderboard.boards import Board
+from leaderboard.errors import StoreError
+from leaderboard.intake import Intake
+from leaderboard.settings import Settings
+from leaderboard.standings import Entry, standings
+from leaderboard.store import Store
+from leaderboard.submission import Submission
+from leaderboard.worker import Worker
+
+_POLL_SECONDS = 0.1
+
+
+@dataclass(frozen=True)
+class Server:
+    """The rooms of one leaderboard.
+
+    Args:
+        settings: where its state lies, and its limits.
+        store: submissions and their log.
+        intake: the way in.
+        worker: what judges; runs after `worker.start()`.
+    """
+
+    settings: Settings
+    store: Store
+    intake: Intake
+    worker: Worker
+
+    @classmethod
+    def open(cls, settings: Settings) -> Server:
+        """Open the state in `settings.home`, or make it.
+
+        Raises:
+            StoreError: the folder cannot be made or written, or a newer version wrote the store.
+        """
+        try:
+            settings.files.mkdir(parents=True, exist_ok=True)
+            files.sweep(settings.files)
+        except OSError as error:
+            raise StoreError(
+                f"{settings.home}: cannot be used as the leaderboard's home: {error.strerror}. "
+                "Fix: name a folder that can be written with --home or CIR_LEADERBOARD_HOME."
+            ) from error
+        store = Store(settings.database_url)
+        return cls(settings, store, Intake(settings, store, data.problem), Worker(settings, store))
+
+    def close(self) -> None:
+        """Stop the worker after the submission in hand, and give the database back."""
+        self.worker.stop()
+        self.store.close()
+
+    def entries(self, board: Board) -> list[Entry]:
+        """A board's table."""
+        return standings(board, self.store.published(board.id))
+
+    def wait(self, submission: Submission, seconds: float) -> Submission:
+        """The submission when it is finished, or as it stands after `seconds`."""
+        until = time.monotonic() + seconds
+        while not submission.finished and time.monotonic() < until:
+            time.sleep(_POLL_SECONDS)
+            submission = self.store.submission(submission.id) or submission
+        return submission

@@ -1,0 +1,87 @@
+"""Running the server in this process, until it is told to stop."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from leaderboard.errors import ServeError
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+_GRACE_SECONDS = 3
+"""Open connections (pages that listen) are cut after so long when the server stops."""
+
+
+def serve(make_app: Callable[[], FastAPI], host: str, port: int, ready: Callable[[str], None]) -> None:
+    """Serve until SIGINT or SIGTERM, then stop cleanly.
+
+    Args:
+        make_app: makes the application, after the port is ours.
+        host: address to listen on.
+        port: TCP port, 0 for any that is free.
+        ready: called with the address once requests are answered.
+
+    Raises:
+        ServeError: the port is taken, or the address is not this machine's.
+    """
+    listener = _listen(host, port)
+    shown_host = f"[{host}]" if ":" in host else host
+    address = f"http://{shown_host}:{listener.getsockname()[1]}"
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    config = uvicorn.Config(
+        make_app(),
+        log_level="warning",
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+        server_header=False,
+        lifespan="on",
+    )
+    with contextlib.closing(listener):
+        _Server(config, lambda: ready(address)).run(sockets=[listener])
+
+
+class _Server(uvicorn.Server):
+    """uvicorn, ending with exit code 0 when it is told to stop, and saying when it is ready."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._ready()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Handle the signals and keep them: uvicorn would raise them again after the shut-down."""
+        wanted = (signal.SIGINT, signal.SIGTERM)
+        before = {number: signal.signal(number, self.handle_exit) for number in wanted}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(2048)
+    except OSError as error:
+        listener.close()
+        raise ServeError(
+            f"cannot listen on {host}:{port}: {error.strerror or error}. "
+            "Fix: stop what listens there, or choose another port with --port (0 takes any that is free)."
+        ) from error
+    return listener

@@ -1,0 +1,73 @@
+"""What the API says about boards and submissions, as JSON values."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from leaderboard import data
+from leaderboard.boards import Board
+from leaderboard.standings import Entry
+from leaderboard.submission import Submission
+
+
+def board_view(board: Board, entries: int) -> dict[str, Any]:
+    """A board without its rows."""
+    config = board.spec.config
+    return {
+        "id": board.id,
+        "title": board.title,
+        "group": board.group,
+        "benchmark": board.benchmark,
+        "benchmark_version": board.spec.card.version,
+        "track": board.track,
+        "primary": board.primary,
+        "direction": board.primary_direction,
+        "columns": [column.model_dump() for column in board.columns],
+        "description": board.description,
+        "protocol": {"queries": config.queries, "gallery": config.gallery, "reference": config.reference},
+        "unavailable": data.problem(board),
+        "entries": entries,
+    }
+
+
+def table_view(board: Board, entries: list[Entry]) -> dict[str, Any]:
+    """A board with its rows, best first."""
+    return {**board_view(board, len(entries)), "rows": [entry.to_dict() for entry in entries]}
+
+
+def submission_view(submission: Submission) -> dict[str, Any]:
+    """A submission: its state, what validation found, and its scores."""
+    judged = submission.last("validated", "rejected")
+    failed = submission.last("failed")
+    return {
+        "id": submission.id,
+        "board": submission.board,
+        "state": submission.state,
+        "finished": submission.finished,
+        "received_at": submission.received_at.isoformat(),
+        "sha256": submission.sha256,
+        "size": submission.size,
+        "file_name": submission.file_name,
+        "submitter": submission.submitter,
+        "baseline": submission.baseline,
+        "method": submission.method,
+        "findings": submission.findings,
+        "findings_text": "" if judged is None else judged.payload.get("text", ""),
+        "message": None if failed is None else failed.payload["message"],
+        "scores": submission.scores,
+        "events": [{"kind": event.kind, "at": event.at.isoformat()} for event in submission.events],
+        "page": entry_page(submission.board, submission.id),
+        "file": f"/api/submissions/{submission.id}/file" if submission.state == "published" else None,
+    }
+
+
+def entry_page(board_id: str, submission_id: str | None = None) -> str:
+    """Address of a board's page, with one entry marked, relative to the server's root.
+
+    Example:
+        >>> entry_page("cirr/val", "289f32ba7118")
+        '/?board=cirr%2Fval&entry=289f32ba7118'
+    """
+    marked = {} if submission_id is None else {"entry": submission_id}
+    return f"/?{urlencode({'board': board_id, **marked})}"
