@@ -1,0 +1,56 @@
+"""Shapes, the embedded benchmark: a small rendered world. Synthetic, and meant to be seen as such.
+
+Pictures come from scene graphs, so that whatever a person or a model would be asked about them has an exact
+answer: `describe` is the caption of a scene, `difference` the relative caption between two, `merge` the scene
+that a relative caption makes of its reference. Everything is computed from nothing, in whole numbers, and is
+the same on every machine. What the benchmark asks and how it was made is told in the `README.md` beside.
+"""
+
+from __future__ import annotations
+
+from cir_datasets.shapes.captions import describe, difference
+from cir_datasets.shapes.draws import Draws
+from cir_datasets.shapes.edits import random_scene
+from cir_datasets.shapes.gallery import (
+    load_pixels,
+    manifest,
+    picture,
+    relative_path,
+    scene,
+    split_of,
+    write_pictures,
+)
+from cir_datasets.shapes.merging import merge, read
+from cir_datasets.shapes.render import SIDE, pixel_sha256, pixels
+from cir_datasets.shapes.splits import SPLITS, Split, split
+from cir_datasets.shapes.world import Change, Goal, Look, Meaning, Scene, Thing, changes, distance
+
+__all__ = [
+    "SIDE",
+    "SPLITS",
+    "Change",
+    "Draws",
+    "Goal",
+    "Look",
+    "Meaning",
+    "Scene",
+    "Split",
+    "Thing",
+    "changes",
+    "describe",
+    "difference",
+    "distance",
+    "load_pixels",
+    "manifest",
+    "merge",
+    "picture",
+    "pixel_sha256",
+    "pixels",
+    "random_scene",
+    "read",
+    "relative_path",
+    "scene",
+    "split",
+    "split_of",
+    "write_pictures",
+]

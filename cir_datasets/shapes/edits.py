@@ -1,0 +1,180 @@
+"""Scenes made at random, and random single changes to them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cir_datasets.shapes.draws import Draws
+from cir_datasets.shapes.world import (
+    BACKGROUNDS,
+    CELLS,
+    COLOURS,
+    MOST_OBJECTS,
+    MOST_THINGS,
+    SHAPES,
+    SIZES,
+    TEXTURES,
+    VIEWPOINTS,
+    Change,
+    Scene,
+    Thing,
+)
+
+_THING_COUNTS = ((1, 20), (2, 42), (3, 38))
+_TEXTURE_WEIGHTS = tuple((texture, 46 if texture == "plain" else 18) for texture in TEXTURES)
+_VIEWPOINT_WEIGHTS = tuple((view, 40 if view == "straight" else 20) for view in VIEWPOINTS)
+_GRAINS = 1 << 32
+
+
+def random_scene(draws: Draws, *, fewest_things: int = 1) -> Scene:
+    """A scene at random: one to four objects, any background and viewpoint.
+
+    Example:
+        >>> len(random_scene(Draws("example"), fewest_things=3).things)
+        3
+    """
+    n_things = max(fewest_things, draws.weighted(_THING_COUNTS))
+    counts = [1] * n_things
+    while sum(counts) < MOST_OBJECTS and draws.chance(42):
+        counts[draws.below(n_things)] += 1
+    cells = iter(draws.sample(range(CELLS), sum(counts)))
+    looks = zip(draws.sample(SHAPES, n_things), draws.sample(COLOURS, n_things), counts, strict=True)
+    things = tuple(
+        Thing(
+            shape=shape,
+            colour=colour,
+            size=draws.choice(SIZES),
+            texture=draws.weighted(_TEXTURE_WEIGHTS),
+            cells=tuple(next(cells) for _ in range(count)),
+        )
+        for shape, colour, count in looks
+    )
+    return Scene(things, draws.choice(BACKGROUNDS), draws.weighted(_VIEWPOINT_WEIGHTS), draws.below(_GRAINS))
+
+
+def retaken(scene: Scene, draws: Draws) -> Scene:
+    """The same scene photographed again: layout and viewpoint stay, only the grain is new."""
+    return replace(scene, grain=draws.below(_GRAINS))
+
+
+def rearranged(
+    scene: Scene, draws: Draws, *, viewpoint: str | None = None, places: tuple[tuple[str, int], ...] = ()
+) -> Scene:
+    """A scene of the same meaning, laid out anew and seen from anywhere.
+
+    Args:
+        scene: any scene.
+        draws: decides layout, viewpoint and grain.
+        viewpoint: the viewpoint to keep to, or None for any.
+        places: (shape, cell) pairs to keep to.
+    """
+    fixed = dict(places)
+    rest = [cell for cell in range(CELLS) if cell not in fixed.values()]
+    objects = sum(len(thing.cells) for thing in scene.things)
+    cells = iter(draws.sample(rest, objects))
+    things = tuple(
+        replace(
+            thing,
+            cells=(fixed[thing.shape],) if thing.shape in fixed else tuple(next(cells) for _ in thing.cells),
+        )
+        for thing in scene.things
+    )
+    view = viewpoint or draws.weighted(_VIEWPOINT_WEIGHTS)
+    return Scene(things, scene.background, view, draws.below(_GRAINS))
+
+
+def altered(
+    scene: Scene, kind: str, draws: Draws, *, but_not: frozenset[str] = frozenset()
+) -> tuple[Scene, Change] | None:
+    """The scene after one random change, in its old layout, and the change.
+
+    Args:
+        scene: where the change starts.
+        kind: one of `KINDS`.
+        draws: decides which change of that kind.
+        but_not: shapes of things to leave alone.
+
+    Returns:
+        None where the scene allows no change of that kind.
+    """
+    grain = draws.below(_GRAINS)
+    if kind == "background":
+        background = draws.choice([other for other in BACKGROUNDS if other != scene.background])
+        return replace(scene, background=background, grain=grain), Change(kind, scene.background, background)
+    if kind == "viewpoint":
+        view = draws.choice([other for other in VIEWPOINTS if other != scene.viewpoint])
+        return replace(scene, viewpoint=view, grain=grain), Change(kind, scene.viewpoint, view)
+    if kind == "addition":
+        new = _extra(scene, draws)
+        things = (*scene.things, *([new] if new else []))
+        return (replace(scene, things=things, grain=grain), Change(kind, None, new.look)) if new else None
+    thing = _pick(scene, kind, draws, but_not)
+    if thing is None:
+        return None
+    if kind == "negation":
+        things = tuple(other for other in scene.things if other is not thing)
+        return replace(scene, things=things, grain=grain), Change(kind, thing.look, None)
+    after = _other(scene, thing, kind, draws)
+    things = tuple(after if other is thing else other for other in scene.things)
+    cell = after.cells[0] if kind == "position" else None
+    return replace(scene, things=things, grain=grain), Change(kind, thing.look, after.look, cell)
+
+
+def _free(scene: Scene) -> list[int]:
+    taken = {cell for thing in scene.things for cell in thing.cells}
+    return [cell for cell in range(CELLS) if cell not in taken]
+
+
+def _spare(scene: Scene) -> int:
+    return MOST_OBJECTS - sum(len(thing.cells) for thing in scene.things)
+
+
+def _extra(scene: Scene, draws: Draws) -> Thing | None:
+    if len(scene.things) == MOST_THINGS or not _spare(scene):
+        return None
+    count = 1 + (_spare(scene) > 1 and draws.chance(25))
+    return Thing(
+        shape=draws.choice(
+            [shape for shape in SHAPES if all(shape != thing.shape for thing in scene.things)]
+        ),
+        colour=draws.choice(
+            [colour for colour in COLOURS if all(colour != thing.colour for thing in scene.things)]
+        ),
+        size=draws.choice(SIZES),
+        texture=draws.weighted(_TEXTURE_WEIGHTS),
+        cells=tuple(draws.sample(_free(scene), count)),
+    )
+
+
+def _pick(scene: Scene, kind: str, draws: Draws, but_not: frozenset[str]) -> Thing | None:
+    """A thing that a change of that kind can happen to."""
+    things = [thing for thing in scene.things if thing.shape not in but_not]
+    if kind == "negation" and len(scene.things) == 1:
+        return None
+    if kind == "position":
+        things = [thing for thing in things if len(thing.cells) == 1]
+    if kind == "cardinality" and not _spare(scene):
+        things = [thing for thing in things if len(thing.cells) > 1]
+    return draws.choice(things) if things else None
+
+
+def _other(scene: Scene, thing: Thing, kind: str, draws: Draws) -> Thing:
+    """The thing after a change of that kind."""
+    if kind == "position":
+        return replace(thing, cells=(draws.choice(_free(scene)),))
+    if kind == "cardinality":
+        most = len(thing.cells) + _spare(scene)
+        count = draws.choice([n for n in range(1, most + 1) if n != len(thing.cells)])
+        cells = (*thing.cells, *draws.shuffled(_free(scene)))[:count]
+        return replace(thing, cells=cells)
+    if kind == "shape":
+        return replace(
+            thing, shape=draws.choice([s for s in SHAPES if all(s != t.shape for t in scene.things)])
+        )
+    if kind == "colour":
+        return replace(
+            thing, colour=draws.choice([c for c in COLOURS if all(c != t.colour for t in scene.things)])
+        )
+    if kind == "size":
+        return replace(thing, size=draws.choice([size for size in SIZES if size != thing.size]))
+    return replace(thing, texture=draws.choice([texture for texture in TEXTURES if texture != thing.texture]))

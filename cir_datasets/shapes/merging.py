@@ -1,0 +1,169 @@
+"""Captions of the world of shapes, read back: what a reference becomes when a relative caption is true of it.
+
+This is the reader whom every query was checked against: a caption from which it does not get the target is
+not asked. Out of scope: English in general; only captions in the manner of `cir_datasets.shapes.captions`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import NamedTuple
+
+from cir_datasets.errors import RecordError
+from cir_datasets.shapes.captions import NUMBERS, PLACES, VIEWS, plural
+from cir_datasets.shapes.world import BACKGROUNDS, CELLS, COLOURS, SHAPES, SIZES, TEXTURES, Scene, Thing
+
+
+class Mention(NamedTuple):
+    """A thing as a caption mentions it; None where the caption does not say."""
+
+    number: int
+    size: str | None
+    texture: str | None
+    colour: str | None
+    shape: str
+    cell: int | None
+    added: bool
+    """Whether it is said to be there "also"."""
+
+
+class Reading(NamedTuple):
+    """What a caption says."""
+
+    mentions: tuple[Mention, ...]
+    background: str | None
+    viewpoint: str | None
+
+
+def _any(words: tuple[str, ...]) -> str:
+    return "|".join(sorted(words, key=len, reverse=True))
+
+
+_COUNTS = {"a": 1, "an": 1, **{word: number for number, word in enumerate(NUMBERS)}}
+_SINGULAR = {form: shape for shape in SHAPES for form in (shape, plural(shape))}
+_THING = re.compile(
+    rf"(?P<added>also )?(?P<count>{_any(tuple(_COUNTS))}) (?:(?P<size>{_any(SIZES)}) )?"
+    rf"(?:(?P<texture>{_any(TEXTURES)}) )?(?:(?P<colour>{_any(COLOURS)}) )?"
+    rf"(?P<shape>{_any(tuple(_SINGULAR))})(?: (?P<place>{_any(PLACES)}))?"
+)
+_BACKGROUND = re.compile(rf"(?:\bon )?\ban? (?P<background>{_any(BACKGROUNDS)}) background")
+_VIEW = re.compile(_any(tuple(VIEWS.values())))
+_BETWEEN = re.compile(r",| and ")
+
+
+def read(caption: str) -> Reading:
+    """What a caption says.
+
+    Raises:
+        RecordError: a phrase is not in the language of this world.
+
+    Example:
+        >>> reading = read("two blue stars on a sandy background")
+        >>> reading.mentions[0].number, reading.mentions[0].colour, reading.background
+        (2, 'blue', 'sandy')
+    """
+    views = {words: view for view, words in VIEWS.items()}
+    view = _VIEW.search(caption)
+    background = _BACKGROUND.search(caption)
+    rest = _BACKGROUND.sub(",", _VIEW.sub("", caption))
+    mentions = []
+    for phrase in filter(None, (part.strip() for part in _BETWEEN.split(rest))):
+        found = _THING.fullmatch(phrase)
+        if found is None:
+            raise RecordError(
+                f"caption {caption!r}: {phrase!r} is not in the language of shapes. "
+                "Fix: say it as cir_datasets.shapes.describe and difference do."
+            )
+        mentions.append(
+            Mention(
+                number=_COUNTS[found["count"]],
+                size=found["size"],
+                texture=found["texture"],
+                colour=found["colour"],
+                shape=_SINGULAR[found["shape"]],
+                cell=PLACES.index(found["place"]) if found["place"] else None,
+                added=bool(found["added"]),
+            )
+        )
+    return Reading(
+        tuple(mentions),
+        background["background"] if background else None,
+        views[view.group()] if view else None,
+    )
+
+
+def merge(reference: Scene, relative_caption: str) -> Scene:
+    """The scene that a relative caption makes of its reference.
+
+    "no X" takes away, "also X" adds (large and plain unless said otherwise); any other mention alters the
+    reference's thing of that shape, else the one of that colour, which then takes the shape. What is not
+    mentioned stays.
+
+    Raises:
+        RecordError: the caption is not in the language of this world, or mentions a thing that the reference
+            does not allow to be found, or leads to a scene that cannot be.
+
+    Example:
+        >>> first = Scene((Thing("circle", "red", "small", "plain", (4,)),), "grassy")
+        >>> meaning = merge(first, "two blue circles on a sandy background").meaning
+        >>> [tuple(look) for look in meaning.looks], meaning.background
+        ([('circle', 'blue', 'small', 'plain', 2)], 'sandy')
+    """
+    reading = read(relative_caption)
+    things = list(reference.things)
+    for mention in reading.mentions:
+        if mention.added:
+            continue
+        old = _meant(reference.things, mention, relative_caption)
+        if old is None:
+            continue
+        free = _free(things, mention.cell)
+        things = [
+            (_altered(old, mention, free) if thing is old else thing)
+            for thing in things
+            if thing is not old or mention.number
+        ]
+    for mention in reading.mentions:
+        if mention.added:
+            blank = Thing(mention.shape, mention.colour or "white", "large", "plain", ())
+            things.append(_altered(blank, mention, _free(things, mention.cell)))
+    return replace(
+        reference,
+        things=tuple(things),
+        background=reading.background or reference.background,
+        viewpoint=reading.viewpoint or reference.viewpoint,
+    )
+
+
+def _meant(things: tuple[Thing, ...], mention: Mention, caption: str) -> Thing | None:
+    for thing in things:
+        if thing.shape == mention.shape:
+            return thing
+    if mention.number == 0:
+        return None
+    for thing in things:
+        if mention.colour is not None and thing.colour == mention.colour:
+            return thing
+    raise RecordError(
+        f"caption {caption!r}: the reference has no {mention.shape} that it could mean, nor anything of that "
+        'colour. Fix: say "also" where a thing is added.'
+    )
+
+
+def _altered(thing: Thing, mention: Mention, free: list[int]) -> Thing:
+    cells = thing.cells
+    if mention.cell is not None:
+        cells = (mention.cell,)
+    return Thing(
+        shape=mention.shape,
+        colour=mention.colour or thing.colour,
+        size=mention.size or thing.size,
+        texture=mention.texture or thing.texture,
+        cells=(*cells, *free)[: mention.number],
+    )
+
+
+def _free(things: list[Thing], wanted: int | None) -> list[int]:
+    taken = {cell for other in things for cell in other.cells}
+    return [cell for cell in range(CELLS) if cell not in taken and cell != wanted]

@@ -1,0 +1,158 @@
+"""The two splits of the benchmark: gallery, queries and sessions, by rule and from nothing.
+
+A split has one gallery, which its queries and its sessions share. Positives are the pictures that fulfil a
+query's goal, wherever they come from. Hard negatives are the pictures that miss it by one point, and those
+that mean the same as the reference: the caption ignored. No meaning of `val` occurs in `train`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cir_datasets.shapes.captions import VIEWS, noun_phrase
+from cir_datasets.shapes.draws import Draws
+from cir_datasets.shapes.families import Family, aspects, family
+from cir_datasets.shapes.journeys import Journey, journey
+from cir_datasets.shapes.world import Change, Goal, Look, Meaning, Scene, less_one, one_step_away
+from cir_metrics.errors import UnknownNameError
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    queries: int
+    sessions: tuple[tuple[int, int], ...]
+    """(number of turns, how many)."""
+
+
+_PLANS = {
+    "val": _Plan(queries=300, sessions=((2, 92), (3, 56), (4, 28), (5, 15), (6, 9))),
+    "train": _Plan(queries=2000, sessions=((2, 230), (3, 140), (4, 70), (5, 38), (6, 22))),
+}
+SPLITS = tuple(_PLANS)
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """One split: the scenes of its gallery (scene i is image `<name>-<i, six digits>`) and its rows."""
+
+    name: str
+    scenes: tuple[Scene, ...]
+    queries: tuple[Row, ...]
+    sessions: tuple[Row, ...]
+    goals: tuple[Goal, ...]
+    """What each query asks for."""
+
+    @property
+    def image_ids(self) -> list[str]:
+        """Ids of the gallery, in its order."""
+        return [f"{self.name}-{i:06d}" for i in range(len(self.scenes))]
+
+
+@functools.cache
+def split(name: str) -> Split:
+    """A split, made on first use (`val` in about a second, `train` in several) and kept.
+
+    Raises:
+        UnknownNameError: there is no such split.
+    """
+    if name not in _PLANS:
+        raise UnknownNameError(f"shapes has no split {name!r}. Fix: one of {', '.join(SPLITS)}.")
+    plan = _PLANS[name]
+    avoid = _meanings("val") if name == "train" else frozenset()
+    families = [family(name, i, avoid=avoid) for i in range(plan.queries)]
+    lengths = Draws(name, "lengths").shuffled([turns for turns, count in plan.sessions for _ in range(count)])
+    journeys = [journey(name, i, turns, avoid=avoid) for i, turns in enumerate(lengths)]
+    made = [scene for source in (*families, *journeys) for scene in source.scenes]
+    scenes = tuple(Draws(name, "gallery").shuffled(list(dict.fromkeys(made))))
+    gallery = _Gallery(name, scenes)
+    queries = tuple(_query(f"shapes_{name}_{i:05d}", found, gallery) for i, found in enumerate(families))
+    config = f"multiturn_{name}"
+    sessions = tuple(
+        _session(f"shapes_{config}_{i:05d}", config, found, gallery) for i, found in enumerate(journeys)
+    )
+    return Split(name, scenes, queries, sessions, tuple(found.goal for found in families))
+
+
+def _meanings(name: str) -> frozenset[Meaning]:
+    found: Split = split(name)
+    return frozenset(scene.meaning for scene in found.scenes)
+
+
+class _Gallery:
+    """The pictures of a split, findable by scene and by meaning."""
+
+    def __init__(self, name: str, scenes: Sequence[Scene]) -> None:
+        self.id_of = {scene: f"{name}-{i:06d}" for i, scene in enumerate(scenes)}
+        self.by_meaning: dict[Meaning, list[Scene]] = defaultdict(list)
+        self.with_one_more: dict[Meaning, list[Scene]] = defaultdict(list)
+        for scene in scenes:
+            self.by_meaning[scene.meaning].append(scene)
+        for meaning, found in self.by_meaning.items():
+            for less in less_one(meaning):
+                self.with_one_more[less].extend(found)
+
+    def ids(self, scenes: Collection[Scene]) -> list[str]:
+        """Their ids, sorted."""
+        return sorted(self.id_of[scene] for scene in scenes)
+
+    def fulfilling(self, goal: Goal) -> list[Scene]:
+        """The pictures that miss a goal in nothing."""
+        return [scene for scene in self.by_meaning.get(goal.meaning, ()) if not goal.unnamed_misses(scene)]
+
+    def one_off(self, goal: Goal) -> list[Scene]:
+        """The pictures that miss a goal in exactly one point."""
+        same = [scene for scene in self.by_meaning.get(goal.meaning, ()) if goal.unnamed_misses(scene) == 1]
+        near = [scene for other in one_step_away(goal.meaning) for scene in self.by_meaning.get(other, ())]
+        near += self.with_one_more.get(goal.meaning, ())
+        return same + [scene for scene in near if not goal.unnamed_misses(scene)]
+
+
+def _query(query_id: str, found: Family, gallery: _Gallery) -> Row:
+    positives = gallery.fulfilling(found.goal)
+    ignoring = [scene for scene in gallery.by_meaning[found.reference.meaning] if scene not in positives]
+    negatives = {scene for scene in (*gallery.one_off(found.goal), *ignoring) if scene != found.reference}
+    return {
+        "query_id": query_id,
+        "reference_image_id": gallery.id_of[found.reference],
+        "captions": [found.caption],
+        "relative_caption": found.caption,
+        "target_image_id": gallery.id_of[found.target],
+        "positive_image_ids": gallery.ids(positives),
+        "negative_image_ids": gallery.ids(negatives),
+        "subset_image_ids": gallery.ids((found.reference, found.target, *found.distractors)),
+        "aspects": aspects(found.changes),
+        "changes": [_in_words(change) for change in found.changes],
+    }
+
+
+def _session(session_id: str, config: str, found: Journey, gallery: _Gallery) -> Row:
+    return {
+        "session_id": session_id,
+        "subset": config,
+        "ground_truth_ids": gallery.ids(gallery.by_meaning[found.target.meaning]),
+        "num_turns": len(found.steps),
+        "turns": [
+            {
+                "turn": turn,
+                "reference_image_id": gallery.id_of[step.reference],
+                "relative_caption": step.caption,
+            }
+            for turn, step in enumerate(found.steps, start=1)
+        ],
+    }
+
+
+def _in_words(change: Change) -> Row:
+    return {"kind": change.kind, "before": _words(change.before), "after": _words(change.after, change.cell)}
+
+
+def _words(value: Look | str | None, cell: int | None = None) -> str | None:
+    if isinstance(value, Look):
+        return noun_phrase(value, cell=cell)
+    return VIEWS.get(value, f"{value} background") if value is not None else None
