@@ -73,7 +73,8 @@ def map_at_k(positive: ArrayLike, n_positives: ArrayLike, k: int) -> float:
     """Mean over queries of the average precision at k.
 
     AP@k = (1 / min(|G|, k)) * sum over positives at ranks j <= k of (positives up to j) / j   (CIRCO;
-    ZeroSight Eq. 8-10). trec_eval's `map_cut_k` and ranx's `map@k` divide by |G| instead: the two agree where k >= |G|.
+    ZeroSight Eq. 8-10). trec_eval's `map_cut_k` and ranx's `map@k` divide by |G| instead: the
+    two agree where k >= |G|.
 
     Args:
         positive: whether each place of each ranking holds a positive, best first, shape (n_queries, depth);
@@ -330,7 +331,8 @@ def _check_sessions(ranks: ArrayLike, num_turns: ArrayLike) -> tuple[kernels.Int
     if outside.size:
         session = int(outside[0])
         raise InputError(
-            f"num_turns[{session}] is {turns[session]}; of {table.shape[1]} turns. Fix: use 1 or more."
+            f"num_turns[{session}] is {turns[session]}, ranks hold {table.shape[1]} turns. "
+            f"Fix: use 1 to {table.shape[1]}."
         )
     longest = int(turns.max())
     table = table[:, :longest]
