@@ -30,8 +30,8 @@ def _wrap(datasets: ModuleType) -> None:
     if not all(callable(getattr(home, _FACTORY, None)) for home in homes):
         warnings.warn(
             f"datasets {getattr(datasets, '__version__', '?')} has no load.{_FACTORY}; load_dataset does "
-            "not know the names of cir_datasets by itself. `cir_datasets.load` works, and so does load_dataset "
-            "after `cir datasets prepare NAME`. Fix: update cir-benchmarks.",
+            "not know the names of cir_datasets by itself. `cir_datasets.load` works, and so does "
+            "load_dataset after `cir datasets prepare NAME`. Fix: update cir-benchmarks.",
             RuntimeWarning,
             stacklevel=2,
         )

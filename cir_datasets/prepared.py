@@ -152,6 +152,16 @@ def ensure(
     return Prepared(spec, folder, orjson.loads((folder / "meta.json").read_bytes()))
 
 
+def last_prepared(spec: BenchmarkSpec) -> Prepared | None:
+    """The benchmark as it was last prepared here, whatever its sources are now; None where it never was."""
+    home = _folder(spec, "").parent
+    folders = [path.parent for path in home.glob("*/meta.json")] if home.is_dir() else []
+    if not folders:
+        return None
+    folder = max(folders, key=lambda path: path.stat().st_mtime_ns)
+    return Prepared(spec, folder, orjson.loads((folder / "meta.json").read_bytes()))
+
+
 def read_table(path: Path, columns: list[str] | None = None) -> pa.Table:
     """A Parquet file of a prepared folder.
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -60,9 +61,22 @@ def fill_cache(
         builder = datasets.load_dataset_builder(
             spec.card.name, config_name, data_dir=None if data_dir is None else str(data_dir)
         )
-        builder.download_and_prepare(verification_mode=verification_mode)
+        with _without_bars():
+            builder.download_and_prepare(verification_mode=verification_mode)
         folders.append(Path(builder.cache_dir))
     return folders
+
+
+@contextmanager
+def _without_bars() -> Iterator[None]:
+    """Writing our Parquet once more takes moments: the bars of `datasets` would only be noise."""
+    shown = datasets.are_progress_bars_disabled() is False
+    datasets.disable_progress_bars()
+    try:
+        yield
+    finally:
+        if shown:
+            datasets.enable_progress_bars()
 
 
 class CirBenchmark(datasets.ArrowBasedBuilder):  # type: ignore[misc]

@@ -1,0 +1,224 @@
+"""Benchmarks in words: what `cir datasets list` and `cir datasets show` print."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from cir_datasets import registry, sources
+from cir_datasets.prepared import last_prepared
+
+if TYPE_CHECKING:
+    from cir_datasets.card import Card
+    from cir_datasets.registry import BenchmarkSpec
+
+LIST_COLUMNS = ("id", "queries", "gallery", "reference", "main_metric", "license", "status")
+
+_DEFAULT_EXAMPLE = ("query-1", ("image-1", "image-2", "image-3"))
+_SHOWN_DIGITS = 12
+
+
+def listed() -> list[dict[str, Any]]:
+    """One row a benchmark, with `LIST_COLUMNS` as keys; counts that are not published are None."""
+    return [_list_row(registry.spec(benchmark_id)) for benchmark_id in registry.benchmark_ids()]
+
+
+def list_text(rows: Sequence[dict[str, Any]]) -> str:
+    """The rows of `listed` as an aligned table with a head line."""
+    cells = [[column.upper().replace("_", " ") for column in LIST_COLUMNS]]
+    cells += [[_cell(row[column]) for column in LIST_COLUMNS] for row in rows]
+    return _aligned(cells)
+
+
+def described(name_or_id: str) -> dict[str, Any]:
+    """Everything about a benchmark, or about all configurations of a name, that is not a row.
+
+    Raises:
+        UnknownNameError: there is no such name or id.
+    """
+    specs = _specs(name_or_id)
+    card = specs[0].card
+    return {
+        "name": card.name,
+        "title": card.title,
+        "version": card.version,
+        "status": card.status,
+        "summary": card.summary,
+        "paper": card.paper.model_dump(),
+        "license": card.license.model_dump(),
+        "images": card.images,
+        "traps": list(card.traps),
+        "source": {
+            "publisher": card.source.publisher,
+            "repository": card.source.repository,
+            "revision": card.source.revision,
+            "folder": card.source.folder,
+            "instructions": card.source.instructions,
+        },
+        "benchmarks": [_protocol(spec) for spec in specs],
+    }
+
+
+def described_text(name_or_id: str) -> str:
+    """`described` for people."""
+    card = _specs(name_or_id)[0].card
+    found = described(name_or_id)
+    lines = [f"{card.title} (version {card.version}, {card.status.replace('_', ' ')})", "", card.summary, ""]
+    lines += _aligned(_facts(card)).splitlines()
+    for protocol in found["benchmarks"]:
+        lines += [
+            "",
+            protocol["id"],
+            *(f"  {line}" for line in _aligned(_protocol_facts(protocol)).splitlines()),
+        ]
+        lines += [f"  file       {line}" for line in map(_file_line, protocol["files"])]
+        if protocol["note"]:
+            lines.append(f"  note       {protocol['note']}")
+    if card.traps:
+        lines += ["", "What users get wrong", *(f"  - {trap}" for trap in card.traps)]
+    return "\n".join(lines)
+
+
+def example_rank_file(name_or_id: str) -> str:
+    """A small rank file for a benchmark, as JSON; its ids are invented.
+
+    Raises:
+        UnknownNameError: there is no such name or id.
+
+    Example:
+        >>> print(example_rank_file("circo/val")[:72])
+        {
+          "format": "cir-rank-file",
+          "format_version": 1,
+          "benchmark":
+    """
+    spec = _specs(name_or_id)[0]
+    example = spec.card.example
+    query_id, image_ids = (example.query_id, example.image_ids) if example else _DEFAULT_EXAMPLE
+    ranking: Any = list(image_ids)
+    if spec.kind == "multi_turn":
+        ranking = [ranking, [*ranking[1:], ranking[0]]]
+    content: dict[str, Any] = {
+        "format": "cir-rank-file",
+        "format_version": 1,
+        "benchmark": spec.id,
+        "benchmark_version": spec.card.version,
+        "method": {"name": "my method", "zero_shot": True, "text_fields": ["relative_caption"]},
+        "rankings": {query_id: ranking},
+    }
+    if spec.config.subset is not None:
+        content["subset_rankings"] = {query_id: list(image_ids)}
+    return json.dumps(content, indent=2)
+
+
+def _specs(name_or_id: str) -> list[BenchmarkSpec]:
+    if name_or_id in registry.names():
+        return [registry.spec(f"{name_or_id}/{config}") for config in registry.card(name_or_id).configs]
+    return [registry.spec(name_or_id)]
+
+
+def _list_row(spec: BenchmarkSpec) -> dict[str, Any]:
+    return {
+        "id": spec.id,
+        "queries": spec.config.queries,
+        "gallery": spec.config.gallery,
+        "reference": spec.config.reference,
+        "main_metric": spec.main_metric,
+        "license": spec.card.license.annotations,
+        "status": spec.card.status,
+    }
+
+
+def _protocol(spec: BenchmarkSpec) -> dict[str, Any]:
+    config = spec.config
+    return {
+        "id": spec.id,
+        "kind": spec.kind,
+        "split": config.split,
+        "queries": config.queries,
+        "gallery": config.gallery,
+        "gallery_from": config.gallery_from,
+        "gallery_optional": config.gallery_optional,
+        "reference": config.reference,
+        "ground_truth": config.ground_truth,
+        "subset": config.subset,
+        "turns": config.turns,
+        "metrics": list(spec.metrics),
+        "main_metric": spec.main_metric,
+        "files": _files(spec),
+        "note": config.note,
+    }
+
+
+def _files(spec: BenchmarkSpec) -> list[dict[str, Any]]:
+    """The publisher's files: what the card pins, and what was found when the benchmark was last prepared."""
+    last = last_prepared(spec)
+    got = {} if last is None else last.meta["sources"]
+    pins = sources.pins(spec.card.name)
+    rows = []
+    for name in (*spec.config.files, *spec.config.gallery_files):
+        pin = pins.get(name)
+        rows.append(
+            {
+                "name": name,
+                "pinned": None if pin is None else {"sha256": pin.sha256, "num_bytes": pin.num_bytes},
+                "got": got.get(name),
+            }
+        )
+    return rows
+
+
+def _facts(card: Card) -> list[list[str]]:
+    paper, source = card.paper, card.source
+    where = "embedded" if source.publisher == "embedded" else f"{source.repository} ({source.publisher})"
+    at = "" if source.publisher == "embedded" else f", {source.revision or 'unpinned: no revision is known'}"
+    return [
+        ["paper", f"{paper.authors}. {paper.title}. {paper.venue} {paper.year}. {paper.url}"],
+        ["licence", f"annotations: {card.license.annotations}; images: {card.license.images}"],
+        ["publisher", where + at],
+        ["by hand", source.instructions],
+        ["images", card.images],
+        ["metrics", ", ".join((*card.metrics, *card.multi_turn_metrics))],
+    ]
+
+
+def _protocol_facts(protocol: dict[str, Any]) -> list[list[str]]:
+    gallery = _cell(protocol["gallery"]) + (
+        f" (of {protocol['gallery_from']})" if protocol["gallery_from"] else ""
+    )
+    noun = "sessions" if protocol["kind"] == "multi_turn" else "queries"
+    rows = [
+        [noun, f"{_cell(protocol['queries'])} ({protocol['split']})"],
+        ["gallery", gallery + (", optional" if protocol["gallery_optional"] else "")],
+        ["reference", f"{protocol['reference']} in the ranking".replace("removed in", "removed from")],
+        ["truth", protocol["ground_truth"]],
+        ["main", protocol["main_metric"]],
+    ]
+    if protocol["turns"]:
+        rows.append(
+            ["turns", ", ".join(f"{count:,} of {turns}" for turns, count in protocol["turns"].items())]
+        )
+    return rows
+
+
+def _file_line(file: dict[str, Any]) -> str:
+    pin, got = file["pinned"], file["got"]
+    state = f"pinned {pin['sha256'][:_SHOWN_DIGITS]}, {pin['num_bytes']:,} bytes" if pin else "unpinned"
+    if got is not None and not got["pinned"]:
+        revision = f", revision {got['revision']}" if got["revision"] else ""
+        digits, size = got["sha256"][:_SHOWN_DIGITS], got["num_bytes"]
+        state += f"; got {digits}, {size:,} bytes, from {got['origin']}{revision}"
+    return f"{file['name']}  {state}"
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    return "\n".join(line.rstrip() for line in lines)

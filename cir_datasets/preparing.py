@@ -1,0 +1,110 @@
+"""Preparing several benchmarks in one go: what `cir datasets prepare` does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cir_datasets import registry
+from cir_datasets.errors import DatasetError
+from cir_datasets.prepared import Prepared, ensure
+from cir_datasets.progress import step_progress
+from cir_datasets.suites import suite, suite_ids
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A benchmark that was prepared, and where."""
+
+    prepared: Prepared
+    hub_folders: tuple[Path, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The outcome for a program."""
+        meta = self.prepared.meta
+        return {
+            "id": self.prepared.spec.id,
+            "rows": meta["rows"],
+            "gallery": meta["gallery"],
+            "pinned": meta["pinned"],
+            "checks_skipped": meta["checks_skipped"],
+            "folder": str(self.prepared.folder),
+            "hub_cache": [str(folder) for folder in self.hub_folders],
+        }
+
+    def text(self) -> str:
+        """The outcome in a line, and where it lies."""
+        meta = self.prepared.meta
+        noun = "sessions" if self.prepared.spec.kind == "multi_turn" else "queries"
+        gallery = (
+            "gallery not at hand" if meta["gallery"] is None else f"{meta['gallery']:,} images in the gallery"
+        )
+        notes = ["" if meta["pinned"] else "unpinned", "counts not checked" if meta["checks_skipped"] else ""]
+        head = ", ".join([f"{meta['rows']:,} {noun}", gallery, *filter(None, notes)])
+        where = [self.prepared.folder, *self.hub_folders]
+        return "\n".join([f"{self.prepared.spec.id}: {head}", *(f"  {folder}" for folder in where)])
+
+
+def prepare_all(
+    names_or_ids: Sequence[str],
+    data_dir: Path | None,
+    verification_mode: str,
+    *,
+    force: bool,
+    hub_cache: bool,
+    say: Callable[[str], None],
+) -> Iterator[Outcome]:
+    """Prepare benchmarks one after the other; one that fails does not stop the others.
+
+    Args:
+        names_or_ids: benchmark ids, names (all configurations) or suites.
+        data_dir: the publisher's folder or its parent, or None.
+        verification_mode: `all_checks` or `no_checks`.
+        force: prepare again what is there already.
+        hub_cache: fill the Hugging Face cache too.
+        say: takes the failure of one among several, as it happens.
+
+    Yields:
+        Each benchmark that was prepared, as soon as it is.
+
+    Raises:
+        UnknownNameError: there is no such name or id; nothing has been prepared then.
+        DatasetError: the failure of the only benchmark, or how many of several failed.
+    """
+    wanted = list(dict.fromkeys(found for name in names_or_ids for found in _ids(name)))
+    failures: list[DatasetError] = []
+    with step_progress("preparing", len(wanted)) as advance:
+        for benchmark_id in wanted:
+            try:
+                yield _prepare(benchmark_id, data_dir, verification_mode, force, hub_cache)
+            except DatasetError as error:
+                if len(wanted) == 1:
+                    raise
+                failures.append(error)
+                say(f"cir: {error}")
+            advance(1)
+    if failures:
+        raise type(failures[0])(
+            f"{len(failures)} of {len(wanted)} benchmarks could not be prepared, see above."
+        )
+
+
+def _prepare(
+    benchmark_id: str, data_dir: Path | None, verification_mode: str, force: bool, hub_cache: bool
+) -> Outcome:
+    prepared = ensure(benchmark_id, data_dir=data_dir, verification_mode=verification_mode, force=force)
+    folders: list[Path] = []
+    if hub_cache:
+        from cir_datasets.builders.hub import fill_cache
+
+        folders = fill_cache(benchmark_id, data_dir, verification_mode)
+    return Outcome(prepared, tuple(folders))
+
+
+def _ids(name: str) -> tuple[str, ...]:
+    """The benchmark ids that a name, an id or a suite stands for."""
+    if name in registry.names():
+        return tuple(f"{name}/{config}" for config in registry.card(name).configs)
+    return suite(name).benchmarks if name in suite_ids() else (registry.spec(name).id,)
