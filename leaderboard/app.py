@@ -6,6 +6,7 @@ The pages load nothing from elsewhere (fonts, scripts, analytics): a leaderboard
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -78,20 +79,23 @@ def create_app(home: Path | None = None, *, chosen: Settings | None = None) -> F
     def icon() -> Response:
         return Response(layout.icon(), media_type="image/svg+xml")
 
-    mounted: FastAPI = gr.mount_gradio_app(
-        app,
-        pages(server),
-        path="/",
-        theme=layout.theme(),
-        css=layout.css(),
-        footer_links=[],
-        run_history=False,
-        ssr_mode=False,
-        pwa=False,
-        mcp_server=False,
-        show_error=False,
-        max_file_size=server.settings.max_upload_bytes,
-    )
+    with warnings.catch_warnings():
+        # Said even where server-side rendering is switched off.
+        warnings.filterwarnings("ignore", message="SSR mode is not supported")
+        mounted: FastAPI = gr.mount_gradio_app(
+            app,
+            pages(server),
+            path="/",
+            theme=layout.theme(),
+            css=layout.css(),
+            footer_links=[],
+            run_history=False,
+            ssr_mode=False,
+            pwa=False,
+            mcp_server=False,
+            show_error=False,
+            max_file_size=server.settings.max_upload_bytes,
+        )
     return mounted
 
 

@@ -48,6 +48,7 @@ def serve(
     """Serve the leaderboard: pages and API, until Ctrl-C.
 
     Example:
+
         cir leaderboard serve --port 7860
     """
     _need_server("cir leaderboard serve")
@@ -75,6 +76,7 @@ def add(
     """Put rank files onto the boards of a home, without a server; the same file twice is one entry.
 
     Example:
+
         cir leaderboard add --baseline run.json
     """
     _need_server("cir leaderboard add")
@@ -108,6 +110,7 @@ def submit(
     """Hand a rank file to a leaderboard and wait for its outcome; it is validated here first where possible.
 
     Example:
+
         cir submit run.json --to http://127.0.0.1:7860
     """
     from leaderboard.client import Client

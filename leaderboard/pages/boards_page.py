@@ -92,7 +92,9 @@ def _intro(board: Board) -> str:
     facts.append(f"ranked by {board.primary}")
     facts.append(f"{board.track} track")
     listed = joined(element("li", text(fact)) for fact in facts)
-    submit = element("a", "Submit a rank file", "button", href=f"./submit?board={text(board.id)}")
+    submit = ""
+    if data.problem(board) is None:
+        submit = element("a", "Submit a rank file", "button", href=f"./submit?board={text(board.id)}")
     title = element("div", element("h1", text(board.title)) + submit, "title")
     return title + element("p", text(board.description), "lead") + element("ul", listed, "facts")
 
@@ -111,9 +113,9 @@ def _notice(board: Board, server: Server, marked: str, entries: list[Entry]) -> 
 
 def _table(board: Board, entries: list[Entry], marked: str) -> str:
     if not entries:
-        words = element("p", "Nothing stands on this board yet.") + element(
-            "p", f"cir submit FILE --to URL --board {text(board.id)}", "command"
-        )
+        words = element("p", "Nothing stands on this board yet.")
+        if data.problem(board) is None:
+            words += element("p", f"cir submit FILE --to URL --board {text(board.id)}", "command")
         return element("div", words, "empty")
     primary = heading(board.primary_label, board.primary_unit, board.primary_direction)
     heads = [element("th", "#", "rank", scope="col"), element("th", "Method", "method", scope="col")]

@@ -32,6 +32,8 @@ def theme() -> Any:
         button_primary_background_fill="*primary_700",
         button_primary_background_fill_hover="*primary_800",
         button_primary_text_color="white",
+        body_text_color_subdued="*neutral_500",
+        body_text_color_subdued_dark="*neutral_400",
         block_label_text_weight="500",
         block_title_text_weight="500",
     )

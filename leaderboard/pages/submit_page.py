@@ -30,24 +30,22 @@ def build(demo: Any, server: Server) -> None:
         page_head("Submit")
         html_block(_INTRO)
         choices = [(f"{board.title} ({board.id})", board.id) for board in boards.boards()]
-        with gr.Row(equal_height=False, elem_classes="submit-row"):
+        with gr.Row(equal_height=False):
             with gr.Column(scale=1, min_width=300):
                 board = gr.Dropdown(choices, value=choices[0][1], label="Board", elem_id="field-board")
-                file = gr.File(label="Rank file (JSON)", type="filepath", elem_id="field-file", height=150)
-            with gr.Column(scale=1, min_width=300, elem_classes="fields"):
-                name = gr.Textbox(
-                    label="Method name", placeholder="as it should stand on the board", max_length=80
-                )
+                file = gr.File(label="Rank file (JSON)", type="filepath", elem_id="field-file", height=190)
+                submitter = gr.Textbox(label="Submitted by", placeholder="optional, shown", max_length=80)
+            with gr.Column(scale=1, min_width=300):
+                name = gr.Textbox(label="Method name", placeholder="if the file has none", max_length=80)
                 with gr.Row():
-                    backbone = gr.Textbox(label="Backbone", placeholder="encoder and weights", min_width=140)
+                    backbone = gr.Textbox(label="Backbone", placeholder="ViT-B/32", min_width=130)
                     zero_shot = gr.Dropdown(
-                        list(_ZERO_SHOT), value="not said", label="Zero-shot", min_width=140
+                        list(_ZERO_SHOT), value="not said", label="Zero-shot", min_width=130
                     )
                 with gr.Row():
-                    paper = gr.Textbox(label="Paper", placeholder="https://", min_width=140)
-                    code = gr.Textbox(label="Code", placeholder="https://", min_width=140)
+                    paper = gr.Textbox(label="Paper", placeholder="https://", min_width=130)
+                    code = gr.Textbox(label="Code", placeholder="https://", min_width=130)
                 notes = gr.Textbox(label="Notes", lines=2, placeholder="what a reader needs to know")
-                submitter = gr.Textbox(label="Submitted by (optional, shown)", max_length=80)
         send = gr.Button("Validate and submit", variant="primary", elem_id="send")
         outcome = html_block("", elem_id="outcome")
         page_foot()
