@@ -1,0 +1,105 @@
+"""Suites: several benchmarks and how their numbers are averaged, declared in `suites/*.yaml`."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+from collections.abc import Mapping
+from importlib import resources
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from cir_datasets.card import MetricName, main_metric_terms
+from cir_datasets.errors import CardError
+from cir_datasets.registry import benchmark_ids
+from cir_metrics.errors import UnknownNameError
+
+
+class Suite(BaseModel):
+    """Several benchmarks that are reported as one.
+
+    A metric of the suite is the macro mean of the members' values: each member weighs the same, however many
+    queries it has.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: str
+    version: int
+    """+1 whenever a published number of the suite can move."""
+    title: str
+    summary: str
+    benchmarks: tuple[str, ...]
+    metrics: tuple[MetricName, ...]
+    average: Literal["macro"]
+    main_metric: str
+    source: str
+
+    @model_validator(mode="after")
+    def _names_exist(self) -> Suite:
+        unknown = [member for member in self.benchmarks if member not in benchmark_ids()]
+        if unknown or not self.benchmarks:
+            raise ValueError(f"no benchmark {unknown[0]!r}" if unknown else "a suite needs members")
+        unlisted = [name for name in main_metric_terms(self.main_metric) if name not in self.metrics]
+        if unlisted:
+            raise ValueError(f"main_metric uses {unlisted[0]!r}, which `metrics` does not list")
+        return self
+
+    def mean(self, values: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+        """The suite's numbers from its members'.
+
+        Args:
+            values: by benchmark id the values by metric name.
+
+        Returns:
+            By metric name the macro mean over all members.
+        """
+        return {
+            metric: sum(values[member][metric] for member in self.benchmarks) / len(self.benchmarks)
+            for metric in self.metrics
+        }
+
+
+@functools.cache
+def _suites() -> dict[str, Suite]:
+    import yaml
+    from pydantic import ValidationError
+
+    found: dict[str, Suite] = {}
+    folder = resources.files("cir_datasets") / "suites"
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if entry.name.endswith(".yaml"):
+            try:
+                suite = Suite.model_validate(yaml.safe_load(entry.read_text(encoding="utf-8")))
+            except (ValidationError, yaml.YAMLError) as error:
+                raise CardError(f"suites/{entry.name}: {error}") from error
+            found[suite.id] = suite
+    return found
+
+
+def suite_ids() -> tuple[str, ...]:
+    """Ids of all suites.
+
+    Example:
+        >>> suite_ids()
+        ('circled', 'fashioniq/val')
+    """
+    return tuple(_suites())
+
+
+def suite(suite_id: str) -> Suite:
+    """The suite of an id such as `fashioniq/val`.
+
+    Raises:
+        UnknownNameError: no suite has that id; the message names the nearest.
+
+    Example:
+        >>> suite("fashioniq/val").benchmarks[0]
+        'fashioniq/dress_val'
+    """
+    if suite_id not in _suites():
+        near = difflib.get_close_matches(suite_id, suite_ids(), n=1, cutoff=0.4)
+        hint = f" Did you mean {near[0]!r}?" if near else f" There are {', '.join(suite_ids())}."
+        raise UnknownNameError(f"no suite {suite_id!r}.{hint}")
+    return _suites()[suite_id]

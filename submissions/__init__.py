@@ -1,0 +1,75 @@
+"""Rank files: what a method answers, read, validated, scored and converted.
+
+`read`, `write`, `validate`, `score`, `convert` are what the `cir` commands of the same names call.
+Everything is imported when it is first used, so that `import submissions` costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from submissions.conversion import convert
+    from submissions.errors import ConversionError, RefusedError, SubmissionError, WithheldError
+    from submissions.findings import Finding
+    from submissions.methods import make_rank_file, method_names
+    from submissions.parsing import read
+    from submissions.rank_file import FORMAT, Method, RankBundle, RankFile, write
+    from submissions.score_report import ScoreReport
+    from submissions.scoring import score
+    from submissions.validation import ValidationReport, validate
+
+_HOMES = {
+    "FORMAT": "rank_file",
+    "ConversionError": "errors",
+    "Finding": "findings",
+    "Method": "rank_file",
+    "RankBundle": "rank_file",
+    "RankFile": "rank_file",
+    "RefusedError": "errors",
+    "ScoreReport": "score_report",
+    "SubmissionError": "errors",
+    "ValidationReport": "validation",
+    "WithheldError": "errors",
+    "convert": "conversion",
+    "make_rank_file": "methods",
+    "method_names": "methods",
+    "read": "parsing",
+    "score": "scoring",
+    "validate": "validation",
+    "write": "rank_file",
+}
+
+__all__ = [
+    "FORMAT",
+    "ConversionError",
+    "Finding",
+    "Method",
+    "RankBundle",
+    "RankFile",
+    "RefusedError",
+    "ScoreReport",
+    "SubmissionError",
+    "ValidationReport",
+    "WithheldError",
+    "convert",
+    "make_rank_file",
+    "method_names",
+    "read",
+    "score",
+    "validate",
+    "write",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        value = getattr(importlib.import_module(f"submissions.{_HOMES[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'submissions' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,204 @@
+"""Checks of a draft's content against a benchmark's questions: every place is one finding of one cause."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from submissions.depth import MAX_DEPTH, SUBSET_DEPTH
+from submissions.drafts import Answers, Draft
+from submissions.findings import Findings, ordinal, shown
+from submissions.image_ids import image_family, near_miss, well_formed
+from submissions.questions import Questions
+
+_JOIN_FIX = "join it with your other file:  cir convert {file} OTHER --benchmark {benchmark} --to native"
+
+
+def check_content(draft: Draft, asked: Questions, findings: Findings, *, part: bool) -> None:
+    """Check a draft against what its benchmark asks.
+
+    Args:
+        draft: structure checked already; entries of a wrong type are None and are skipped.
+        asked: the benchmark, without its ground truth.
+        findings: collects what is wrong.
+        part: whether one of the CIRR server's two files alone will do.
+    """
+    checker = _Checker(draft, asked, findings)
+    if draft.rankings is None:
+        if not part:
+            findings.add(
+                "missing-query",
+                "the file ranks the subsets only; the board also needs rankings of the whole gallery.",
+                count=len(asked.num_turns),
+                fix=_JOIN_FIX.replace("OTHER", "RECALL"),
+            )
+    else:
+        checker.check_rankings(draft.rankings)
+    checker.check_subsets(part=part)
+
+
+class _Checker:
+    def __init__(self, draft: Draft, asked: Questions, findings: Findings) -> None:
+        self.draft, self.asked, self.findings = draft, asked, findings
+        self.family = image_family(draft.spec)
+
+    def check_rankings(self, answers: Answers) -> None:
+        self._unknown_queries(answers, "")
+        gone = [query for query in self.asked.num_turns if query not in answers]
+        for query in gone:
+            self._add("missing-query", f"{self._of_all(len(gone))} no ranking.", query)
+        for query, wanted in self.asked.num_turns.items():
+            answer = answers.get(query)
+            if answer is None:
+                continue
+            if not self.asked.multi_turn:
+                self._ranking(query, None, answer)
+                continue
+            if len(answer) != wanted:
+                code = "missing-turn" if len(answer) < wanted else "extra-turn"
+                self._add(code, f"the session has {wanted} turns, its answer {len(answer)} rankings.", query)
+            for turn, ranking in enumerate(answer[:wanted], start=1):
+                self._ranking(query, turn, ranking)
+
+    def check_subsets(self, *, part: bool) -> None:
+        answers, asked = self.draft.subset_rankings, self.asked
+        if answers is None:
+            if asked.subset_wanted and not part:
+                self._missing_subsets()
+            return
+        if not asked.subsets:
+            message = (
+                f"{asked.benchmark} has no subsets, so that there is nothing for subset_rankings to rank."
+            )
+            self.findings.add("not-in-subset", message, fix='drop "subset_rankings" from the file')
+            return
+        self._unknown_queries(answers, "subset")
+        ranked = asked.num_turns if self.draft.rankings is None else self.draft.rankings
+        for query, members in asked.subsets.items():
+            if query in answers:
+                answer = answers[query]
+                if answer is not None:
+                    self._subset_ranking(query, answer, members)
+            elif query in ranked:
+                self._add("missing-subset", "its subset is not ranked.", query, cause="some")
+
+    def _missing_subsets(self) -> None:
+        message = "the board shows Recall_subset, and no subset is ranked."
+        fix = None
+        if self.draft.format == "cirr-server":
+            message = "the file ranks for recall alone; the board also shows Recall_subset."
+            fix = _JOIN_FIX.replace("OTHER", "RECALL_SUBSET")
+        self.findings.add("missing-subset", message, count=len(self.asked.subsets), fix=fix)
+
+    def _ranking(self, query: str, turn: int | None, ids: list[Any]) -> None:
+        asked, depth = self.asked, self.asked.depth
+        if not ids:
+            self._add("empty-ranking", "the ranking is empty.", query, turn=turn)
+            return
+        present = set(ids)
+        if len(present) < len(ids):
+            self._duplicates(query, turn, ids, "ranking")
+        if asked.gallery is not None:
+            if not present <= asked.gallery:
+                self._unknown_images(query, turn, ids, asked.gallery)
+        elif not all(well_formed(self.family, image) for image in ids):
+            self._malformed_images(query, turn, ids)
+        removed = asked.removed.get(query)
+        if removed is not None:
+            reference = removed[(turn or 1) - 1]
+            if reference is not None and reference in present:
+                place = ids.index(reference) + 1
+                message = (
+                    f"the reference image {shown(reference)} is ranked {ordinal(place)}. "
+                    f"{asked.title} ranks the gallery without it."
+                )
+                self._add("reference-ranked", message, query, turn=turn, value=reference, position=place)
+        if len(ids) < depth.required:
+            many = "1 image" if len(ids) == 1 else f"{len(ids)} images"
+            self._add("short-ranking", f"{many}; the board's metrics use {depth.required}.", query, turn=turn)
+        elif len(ids) > MAX_DEPTH:
+            self._add(
+                "long-ranking", f"{len(ids):,} images; at most {MAX_DEPTH:,} are accepted.", query, turn=turn
+            )
+        elif len(ids) > depth.used:
+            self._add(
+                "deep-ranking",
+                f"{len(ids):,} images; the board uses the first {depth.used}.",
+                query,
+                turn=turn,
+            )
+
+    def _subset_ranking(self, query: str, ids: list[Any], members: frozenset[str]) -> None:
+        needed = min(SUBSET_DEPTH, len(members))
+        if not ids:
+            message = "the subset ranking is empty."
+            self._add("empty-ranking", message, query, cause="subset", depth=needed)
+            return
+        if len(set(ids)) < len(ids):
+            self._duplicates(query, None, ids, "subset ranking")
+        reference = self.asked.references.get(query)
+        for place, image in enumerate(ids, start=1):
+            if image in members:
+                continue
+            if image == reference:
+                message = (
+                    f"the reference image {shown(image)} is ranked {ordinal(place)} in the subset; "
+                    "the other members are ranked."
+                )
+                self._add(
+                    "reference-ranked", message, query, cause="subset", value=image, position=place,
+                    fix="drop it, add your next member to keep three, then run  cir validate {file}",
+                )  # fmt: skip
+            else:
+                message = f"the {ordinal(place)} image {shown(image)} is not one of the query's subset."
+                self._add("not-in-subset", message, query, value=image, position=place)
+        if len(ids) < needed:
+            many = "1 image" if len(ids) == 1 else f"{len(ids)} images"
+            message = f"{many} in the subset ranking; Recall_subset uses {needed}."
+            self._add("short-ranking", message, query, cause="subset", depth=needed)
+
+    def _unknown_queries(self, answers: Answers, cause: str) -> None:
+        kind = "session" if self.asked.multi_turn else "query"
+        unknown = [query for query in answers if query not in self.asked.num_turns]
+        for query in unknown[:5]:
+            near = near_miss(query, self.asked.num_turns) or (query.zfill(1).lstrip("0") or "0")
+            hint = f" Did you mean {shown(near)}?" if near in self.asked.num_turns else ""
+            message = f"{self.asked.benchmark} has no such {kind}.{hint}"
+            self._add("unknown-query", message, query, cause=cause, value=query)
+        if len(unknown) > 5:
+            self.findings.add("unknown-query", "", cause=cause, count=len(unknown) - 5)
+
+    def _duplicates(self, query: str, turn: int | None, ids: list[Any], part: str) -> None:
+        first: dict[str, int] = {}
+        for place, image in enumerate(ids, start=1):
+            if image in first:
+                message = (
+                    f"{shown(image)} is ranked {ordinal(first[image])} and {ordinal(place)} in the {part}."
+                )
+                self._add(
+                    "duplicate-image", message, query, turn=turn, cause=part, value=image, position=place
+                )
+            else:
+                first[image] = place
+
+    def _unknown_images(self, query: str, turn: int | None, ids: list[Any], gallery: frozenset[str]) -> None:
+        for place, image in enumerate(ids, start=1):
+            if image not in gallery:
+                near = near_miss(image, gallery)
+                hint = f" Did you mean {shown(near)}?" if near is not None else ""
+                message = f"the {ordinal(place)} image {shown(image)} is not in the gallery.{hint}"
+                self._add("unknown-image", message, query, turn=turn, value=image, position=place)
+
+    def _malformed_images(self, query: str, turn: int | None, ids: list[Any]) -> None:
+        for place, image in enumerate(ids, start=1):
+            if not well_formed(self.family, image):
+                message = f"the {ordinal(place)} image {shown(image)} is no COCO id; those are 12 digits."
+                self._add(
+                    "unknown-image", message, query, turn=turn, cause="form", value=image, position=place
+                )
+
+    def _of_all(self, count: int) -> str:
+        return f"{count:,} of {len(self.asked.num_turns):,} have" if count > 1 else "it has"
+
+    def _add(self, code: str, message: str, query: str, *, cause: str = "", **details: Any) -> None:
+        depth = details.pop("depth", self.asked.depth.required)
+        self.findings.add(code, message, query=query, cause=cause, depth=depth, **details)

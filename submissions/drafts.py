@@ -1,0 +1,139 @@
+"""A rank file while it is being read: structure checked, content not yet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from submissions.findings import Findings, json_type, ordinal, shown
+from submissions.image_ids import image_family, normaliser
+
+if TYPE_CHECKING:
+    from cir_datasets.registry import BenchmarkSpec
+    from submissions.rank_file import Method, RankFile
+
+Answers = dict[str, list[Any] | None]
+"""By query or session id the ranking (or one a turn); None where it has a wrong type, which is reported."""
+
+
+@dataclass
+class Draft:
+    """What could be read of a rank file.
+
+    Args:
+        spec: the benchmark that it answers.
+        version: the benchmark's version that it names, or None where that is wrong.
+        method: who answers, or None where the description is refused.
+        rankings: the answers; None where there are none at all (the CIRR server's subset file).
+        subset_rankings: rankings of the queries' subsets, or None.
+        format: the format's name.
+    """
+
+    spec: BenchmarkSpec
+    version: int | None
+    method: Method | None
+    rankings: Answers | None
+    subset_rankings: Answers | None
+    format: str
+
+    def finished(self) -> RankFile | None:
+        """The rank file, or None where a part could not be read."""
+        from submissions.rank_file import RankFile
+
+        parts = [part for part in (self.rankings, self.subset_rankings) if part is not None]
+        if (
+            self.version is None
+            or self.method is None
+            or any(a is None for part in parts for a in part.values())
+        ):
+            return None
+        return RankFile(
+            benchmark=self.spec.id,
+            benchmark_version=self.version,
+            method=self.method,
+            rankings={query: answer for query, answer in (self.rankings or {}).items() if answer is not None},
+            subset_rankings=None
+            if self.subset_rankings is None
+            else {query: answer for query, answer in self.subset_rankings.items() if answer is not None},
+            format=self.format,
+        )
+
+
+def read_rankings(raw: Any, spec: BenchmarkSpec, findings: Findings, *, section: str = "rankings") -> Answers:
+    """Check the types of `rankings` (or of `subset_rankings`) and bring the ids to the benchmark's spelling.
+
+    Args:
+        raw: what the file holds there.
+        spec: the benchmark; sessions want one list a turn.
+        findings: collects `bad-type`.
+        section: the key in the file.
+
+    Returns:
+        The answers; empty where `raw` is no object.
+    """
+    if not isinstance(raw, Mapping):
+        findings.add(
+            "bad-type", f'"{section}" is {json_type(raw)}; it must be an object of rankings by query id.'
+        )
+        return {}
+    by_turn = spec.kind == "multi_turn" and section == "rankings"
+    normalise = normaliser(image_family(spec))
+    answers: Answers = {}
+    for query, answer in raw.items():
+        if not isinstance(query, str):
+            findings.add(
+                "bad-type",
+                f"{section}: the key {query!r} is no string; query ids are.",
+                cause=f"{section}-key",
+            )
+            continue
+        if by_turn:
+            answers[query] = _turns(answer, query, normalise, findings)
+        else:
+            answers[query] = _ranking(answer, query, None, normalise, findings, section)
+    return answers
+
+
+def _turns(answer: Any, query: str, normalise: Any, findings: Findings) -> list[Any] | None:
+    if not isinstance(answer, list | tuple):
+        message = f"the session's answer is {json_type(answer)}; it must be a list of rankings, one a turn."
+        findings.add("bad-type", message, cause="turns", query=query, value=answer)
+        return None
+    if answer and all(isinstance(item, str) for item in answer):
+        message = "the session's answer is one ranking; it must be a list of rankings, one a turn."
+        findings.add("bad-type", message, cause="turns", query=query)
+        return None
+    turns = [
+        _ranking(item, query, number, normalise, findings, "rankings")
+        for number, item in enumerate(answer, start=1)
+    ]
+    return None if any(turn is None for turn in turns) else turns
+
+
+def _ranking(
+    answer: Any, query: str, turn: int | None, normalise: Any, findings: Findings, section: str
+) -> list[Any] | None:
+    part = "subset ranking" if section != "rankings" else "ranking"
+    if not isinstance(answer, list | tuple):
+        message = f"the {part} is {json_type(answer)}; it must be a list of image ids, best first."
+        findings.add("bad-type", message, cause=section, query=query, turn=turn, value=answer)
+        return None
+    ids: list[Any] = normalise(answer)
+    if set(map(type, ids)) <= {str} and "" not in ids:
+        return ids
+    position, value = next(
+        (place, item) for place, item in enumerate(ids, start=1) if type(item) is not str or not item
+    )
+    if type(value) is list and turn is None:
+        message = f"the {part} holds lists; a benchmark without turns wants a flat list of image ids."
+    elif value == "":
+        message = f"the {ordinal(position)} image id of the {part} is an empty string."
+    else:
+        kind = json_type(value)
+        said = f" ({shown(value)})" if not isinstance(value, list | dict) and value is not None else ""
+        message = f"the {ordinal(position)} image of the {part} is {kind}{said}; an image id is a string."
+    findings.add(
+        "bad-type", message, cause=f"{section}-id", query=query, turn=turn, value=value, position=position
+    )
+    return None

@@ -1,0 +1,44 @@
+"""Errors of the submissions room, all below `SubmissionError`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cir_metrics.errors import CallError, CirError
+
+if TYPE_CHECKING:
+    from submissions.validation import ValidationReport
+
+
+class SubmissionError(CirError):
+    """Base of the errors of `submissions`."""
+
+
+class MissingFileError(CallError):
+    """The file that the call names does not exist."""
+
+
+class RefusedError(SubmissionError, ValueError):
+    """A rank file has findings that are errors; `report` holds them all.
+
+    Args:
+        what: what was refused, and why in a few words.
+        report: the findings.
+    """
+
+    def __init__(self, what: str, report: ValidationReport) -> None:
+        """See the class."""
+        super().__init__(f"{what}\n{report.text()}")
+        self.report = report
+
+
+class WithheldError(SubmissionError):
+    """The benchmark's ground truth is not public, so that nothing can be scored here."""
+
+
+class ConversionError(SubmissionError, ValueError):
+    """A rank file cannot be written in the format that was asked for."""
+
+
+class MethodError(CallError):
+    """A method cannot rank the benchmark that was asked for."""

@@ -1,0 +1,265 @@
+"""Findings: what validation says about a rank file, a code at a time (the codes are `findings.yaml`)."""
+
+from __future__ import annotations
+
+import functools
+import json
+import shlex
+import textwrap
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import Any, Literal
+
+Severity = Literal["error", "warning"]
+
+MAX_EXAMPLES = 5
+"""A finding shows at most so many places; `count` says how many there are."""
+
+_SHOWN = 80
+_WIDTH = 88
+
+
+@dataclass(frozen=True)
+class Code:
+    """One entry of `findings.yaml`."""
+
+    severity: Severity
+    meaning: str
+    fix: str
+
+
+@functools.cache
+def codes() -> dict[str, Code]:
+    """All finding codes in their documented order.
+
+    Example:
+        >>> codes()["duplicate-image"].severity
+        'error'
+    """
+    import yaml
+
+    text = (resources.files("submissions") / "findings.yaml").read_text(encoding="utf-8")
+    return {name: Code(**entry) for name, entry in yaml.safe_load(text).items()}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that validation found, with all the places where it found it.
+
+    Args:
+        code: a name of `findings.yaml`.
+        severity: `error` (the file is refused) or `warning` (it is accepted).
+        message: what is wrong at the first place, and why that matters.
+        fix: what to do about it.
+        count: number of places.
+        examples: up to five of them: `query_id`, `turn`, `position` (1-based), `value`, as far as they apply.
+        query: the first place's query or session.
+        turn: the first place's turn, from 1.
+        benchmark: the member of a bundle that the finding is about.
+    """
+
+    code: str
+    severity: Severity
+    message: str
+    fix: str
+    count: int = 1
+    examples: tuple[dict[str, Any], ...] = ()
+    query: str | None = None
+    turn: int | None = None
+    benchmark: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The finding as JSON values."""
+        return {
+            "code": self.code,
+            "severity": self.severity,
+            "message": self.message,
+            "fix": self.fix,
+            "count": self.count,
+            "query": self.query,
+            "turn": self.turn,
+            "benchmark": self.benchmark,
+            "examples": [dict(example) for example in self.examples],
+        }
+
+    def text(self, file: str) -> str:
+        """The finding as a terminal shows it: code, file, query, what and why; then the fix."""
+        where = [file, self.benchmark] if self.benchmark else [file]
+        if self.query is not None:
+            where.append(
+                f"query {shown(self.query)}" + (f", turn {self.turn}" if self.turn is not None else "")
+            )
+        line = f"{self.code}: {': '.join(where)}: {self.message}"
+        if self.count > 1:
+            line += f" ({self._others()})"
+        wrapped = textwrap.wrap(
+            line, _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        )
+        return "\n".join([*wrapped, f"  Fix: {self.fix}"])
+
+    def _others(self) -> str:
+        others = []
+        for example in self.examples[1:]:
+            if "query_id" not in example:
+                continue
+            turn = f" turn {example['turn']}" if "turn" in example else ""
+            name = shown(example["query_id"]) + turn
+            if name not in others:
+                others.append(name)
+        tail = f"; also {', '.join(others)}" if others else ""
+        more = ", ..." if others and self.count > len(self.examples) else ""
+        return f"{self.count:,} in all{tail}{more}"
+
+
+def shown(value: object) -> str:
+    """A value from an untrusted file, quoted, cut to 80 characters, and with nothing that a terminal obeys.
+
+    Example:
+        >>> shown("dev-0")
+        '"dev-0"'
+        >>> print(shown("a" + chr(27) + "[31m"))
+        "a\\u001b[31m"
+    """
+    if isinstance(value, str):
+        text = json.dumps(value[: _SHOWN + 1], ensure_ascii=not value[: _SHOWN + 1].isprintable())
+        return text if len(value) <= _SHOWN else text[: _SHOWN + 1] + '..."'
+    if isinstance(value, bool | int | float) or value is None:
+        return json.dumps(value) if not isinstance(value, int) or abs(value) < 10**18 else "a huge number"
+    return json_type(value)
+
+
+def json_type(value: object) -> str:
+    """What JSON calls a value's type, with an article.
+
+    Example:
+        >>> json_type([]), json_type(True), json_type(3)
+        ('a list', 'a boolean', 'a number')
+    """
+    if isinstance(value, bool):
+        return "a boolean"
+    names = {
+        dict: "an object",
+        list: "a list",
+        str: "a string",
+        int: "a number",
+        float: "a number",
+        type(None): "null",
+    }
+    return names.get(type(value), f"a Python {type(value).__name__}")
+
+
+def ordinal(position: int) -> str:
+    """A 1-based position in words.
+
+    Example:
+        >>> ordinal(1), ordinal(12), ordinal(22)
+        ('1st', '12th', '22nd')
+    """
+    ending = (
+        {1: "st", 2: "nd", 3: "rd"}.get(position % 10, "th") if position % 100 not in (11, 12, 13) else "th"
+    )
+    return f"{position}{ending}"
+
+
+@dataclass
+class _Cause:
+    code: str
+    message: str
+    fix: str
+    count: int = 0
+    examples: list[dict[str, Any]] = field(default_factory=list)
+    query: str | None = None
+    turn: int | None = None
+
+
+class _Blanks(dict[str, str]):
+    def __missing__(self, key: str) -> str:
+        return key.upper()
+
+
+class Findings:
+    """Collects findings while a file is read and checked; the places of one cause become one finding.
+
+    Args:
+        file: the file's name in messages and commands.
+        benchmark: the benchmark's id in commands.
+        member: the bundle's member that is being checked, or None.
+    """
+
+    def __init__(self, file: str, benchmark: str | None = None, *, member: str | None = None) -> None:
+        """See the class."""
+        self.file = file
+        self.benchmark = benchmark
+        self.member = member
+        self._causes: dict[tuple[str, str], _Cause] = {}
+
+    def add(
+        self,
+        code: str,
+        message: str,
+        *,
+        cause: str = "",
+        query: str | None = None,
+        turn: int | None = None,
+        value: object = None,
+        position: int | None = None,
+        count: int = 1,
+        fix: str | None = None,
+        **blanks: object,
+    ) -> None:
+        """Note one place (or `count` places) of a cause.
+
+        Args:
+            code: a name of `findings.yaml`.
+            message: what is wrong here and why; the first place's message is kept.
+            cause: tells apart different causes of one code.
+            query: id of the query or session.
+            turn: turn, from 1.
+            value: the offending value.
+            position: its place in the ranking, from 1.
+            count: places that this call stands for.
+            fix: what to do, where `findings.yaml` does not say it well enough.
+            blanks: further blanks of the fix, such as `depth`.
+        """
+        entry = self._causes.get((code, cause))
+        if entry is None:
+            filled = _Blanks(file=shlex.quote(self.file), benchmark=self.benchmark or "BENCHMARK")
+            filled.update({name: str(blank) for name, blank in blanks.items()})
+            text = (fix or codes()[code].fix).format_map(filled)
+            entry = self._causes[code, cause] = _Cause(code, message, text, query=query, turn=turn)
+        entry.count += count
+        if len(entry.examples) < MAX_EXAMPLES:
+            example: dict[str, Any] = {}
+            if query is not None:
+                example["query_id"] = query
+            if turn is not None:
+                example["turn"] = turn
+            if position is not None:
+                example["position"] = position
+            if value is not None:
+                example["value"] = value if isinstance(value, str) and len(value) <= _SHOWN else shown(value)
+            if example:
+                entry.examples.append(example)
+
+    @property
+    def errors(self) -> int:
+        """Number of findings that are errors."""
+        return sum(codes()[code].severity == "error" for code, _ in self._causes)
+
+    def listed(self) -> list[Finding]:
+        """The findings, errors first, in the order in which they were met."""
+        found = [
+            Finding(
+                code=entry.code,
+                severity=codes()[entry.code].severity,
+                message=entry.message,
+                fix=entry.fix,
+                count=entry.count,
+                examples=tuple(entry.examples),
+                query=entry.query,
+                turn=entry.turn,
+                benchmark=self.member,
+            )
+            for entry in self._causes.values()
+        ]
+        return sorted(found, key=lambda finding: finding.severity != "error")

@@ -1,0 +1,92 @@
+"""The formats that are read and written, told apart by what a file holds, never by its name.
+
+A format is a module with `NAME` and `parse(document, context) -> Draft | None`; the servers' formats also
+have `BENCHMARKS` (the datasets they belong to) and `dump(rank_file) -> dict of part -> bytes`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from submissions.findings import Findings, json_type, shown
+
+if TYPE_CHECKING:
+    from submissions.drafts import Draft
+    from submissions.known import Known
+
+RANK_FILE = "cir-rank-file"
+"""What a native rank file says under "format"."""
+BUNDLE = "cir-rank-bundle"
+"""What a bundle says there."""
+FORMAT_VERSION = 1
+
+NATIVE = "native"
+CIRR_SERVER = "cirr-server"
+CIRCO_SERVER = "circo-server"
+FORMATS = (NATIVE, CIRR_SERVER, CIRCO_SERVER)
+"""Names of the formats that `convert` writes."""
+
+
+@dataclass
+class Context:
+    """What a format's reader gets besides the JSON value.
+
+    Args:
+        findings: collects what is wrong.
+        known: resolves benchmark ids.
+        expected: the benchmark id that the file must answer, or None where the file says.
+        label: name of the file without ending: the method's name where a format has none.
+    """
+
+    findings: Findings
+    known: Known
+    expected: str | None
+    label: str
+
+
+def is_bundle(document: Any) -> bool:
+    """Whether a JSON value is a bundle of rank files."""
+    return isinstance(document, dict) and document.get("format") == BUNDLE
+
+
+def parse(document: Any, context: Context) -> Draft | None:
+    """Read one rank file of any format.
+
+    Args:
+        document: the JSON value.
+        context: findings, benchmarks, and what was asked for.
+
+    Returns:
+        The draft, or None where the finding leaves nothing to check further.
+    """
+    from submissions.formats import circo_server, cirr_server, native
+
+    if not isinstance(document, dict):
+        context.findings.add(
+            "wrong-format", f"the file holds {json_type(document)}; a rank file is an object."
+        )
+        return None
+    if "format" in document:
+        return native.parse(document, context)
+    if "version" in document and "metric" in document:
+        return cirr_server.parse(document, context)
+    if _looks_like_circo(document):
+        return circo_server.parse(document, context)
+    if "rankings" in document:
+        context.findings.add(
+            "wrong-format", 'the key "format" is missing, so that the file does not say how it is to be read.'
+        )
+    else:
+        keys = ", ".join(shown(key) for key in list(document)[:3])
+        holds = f"an object with the keys {keys}" if keys else "an empty object"
+        context.findings.add(
+            "wrong-format",
+            f"the file holds {holds}, which is neither a rank file nor a file of the CIRR or CIRCO server.",
+        )
+    return None
+
+
+def _looks_like_circo(document: dict[str, Any]) -> bool:
+    numbers = sum(key.isascii() and key.isdigit() for key in document)
+    return numbers > 0 and 2 * numbers >= len(document)

@@ -1,0 +1,67 @@
+"""The CIRCO test server's file: `{"0": [50 ids], ..., "799": [...]}` with ids as integers.
+
+The server does not check the length of the lists, so that a short one costs points
+silently: it is checked here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from submissions.drafts import Draft, read_rankings
+from submissions.errors import ConversionError
+from submissions.findings import shown
+from submissions.formats import CIRCO_SERVER, Context
+
+if TYPE_CHECKING:
+    from submissions.rank_file import RankFile
+
+NAME = CIRCO_SERVER
+BENCHMARKS = ("circo",)
+DEPTH = 50
+"""Ids a query."""
+
+
+def parse(document: dict[str, Any], context: Context) -> Draft | None:
+    """Read the server's file; ids may be integers, short or padded strings, with or without ".jpg".
+
+    Args:
+        document: the JSON object.
+        context: findings, benchmarks, and what was asked for.
+    """
+    from submissions.formats.foreign import asked_benchmark, nameless_method
+
+    spec = asked_benchmark(
+        context, format_title="a CIRCO server file", datasets=BENCHMARKS, example="circo/test"
+    )
+    if spec is None:
+        return None
+    answers = read_rankings(document, spec, context.findings)
+    return Draft(spec, spec.card.version, nameless_method(context.label), answers, None, NAME)
+
+
+def dump(rank_file: RankFile) -> dict[str, bytes]:
+    """The server's file, under the part name "" since there is only one.
+
+    Args:
+        rank_file: rankings of CIRCO, checked.
+
+    Raises:
+        ConversionError: a list is too short, or an id is not a number.
+    """
+    from submissions.rank_file import compact
+
+    document: dict[str, Any] = {}
+    for query, ids in rank_file.rankings.items():
+        if len(ids) < DEPTH:
+            raise ConversionError(
+                f"query {shown(query)}: {len(ids)} images; the CIRCO server wants {DEPTH}. "
+                f"Fix: rank at least {DEPTH} images a query."
+            )
+        wrong = next((image for image in ids[:DEPTH] if not (image.isascii() and image.isdigit())), None)
+        if wrong is not None:
+            raise ConversionError(
+                f"query {shown(query)}: {shown(wrong)} is no COCO id. Fix: use CIRCO's 12 digits."
+            )
+        document[query] = [int(image) for image in ids[:DEPTH]]
+    return {"": compact(document)}

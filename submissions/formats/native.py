@@ -1,0 +1,246 @@
+"""The native format: one JSON object with header, method and rankings (and the bundle of several)."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, Any
+
+from cir_metrics.errors import UnknownNameError
+from submissions.drafts import Draft, read_rankings
+from submissions.findings import Findings, json_type, shown
+from submissions.formats import BUNDLE, FORMAT_VERSION, NATIVE, RANK_FILE, Context
+
+if TYPE_CHECKING:
+    from cir_datasets.registry import BenchmarkSpec
+    from submissions.rank_file import Method
+
+NAME = NATIVE
+_KEYS = (
+    "format",
+    "format_version",
+    "benchmark",
+    "benchmark_version",
+    "method",
+    "rankings",
+    "subset_rankings",
+)
+_BUNDLE_KEYS = ("format", "format_version", "suite", "runs")
+
+
+def parse(document: dict[str, Any], context: Context) -> Draft | None:
+    """Read a native rank file.
+
+    Args:
+        document: the JSON object.
+        context: findings, benchmarks, and what was asked for.
+
+    Returns:
+        The draft, or None where it is not a rank file of this version, or answers another benchmark.
+    """
+    findings = context.findings
+    if not _is_format(document, findings) or not _is_version(document, findings):
+        return None
+    _unknown_keys(document, _KEYS, findings)
+    spec = read_benchmark(document, context)
+    method = read_method(document.get("method"), "method" in document, findings)
+    if spec is None:
+        return None
+    version = read_benchmark_version(document, spec, findings)
+    rankings = document.get("rankings")
+    if "rankings" not in document:
+        findings.add("bad-type", 'the key "rankings" is missing; it holds the ranked image ids by query id.')
+    subset = None
+    if document.get("subset_rankings") is not None:
+        subset = read_rankings(document["subset_rankings"], spec, findings, section="subset_rankings")
+    answers = read_rankings(rankings, spec, findings) if "rankings" in document else {}
+    readable = isinstance(rankings, dict) and (
+        subset is None or isinstance(document["subset_rankings"], dict)
+    )
+    if not readable:
+        return None
+    return Draft(spec, version, method, answers, subset, NAME)
+
+
+def parse_bundle_header(
+    document: dict[str, Any], findings: Findings
+) -> tuple[str, list[dict[str, Any]]] | None:
+    """The suite's id and the runs of a bundle, or None with findings.
+
+    Args:
+        document: the JSON object.
+        findings: collects what is wrong.
+    """
+    if "format_version" in document and not _is_version(document, findings):
+        return None
+    _unknown_keys(document, _BUNDLE_KEYS, findings)
+    suite, runs = document.get("suite"), document.get("runs")
+    if "suite" not in document:
+        findings.add("wrong-benchmark", 'the key "suite" is missing; a bundle answers a suite.')
+    elif not isinstance(suite, str):
+        findings.add("bad-type", f'"suite" is {json_type(suite)}; it must be a suite\'s id.')
+    if not isinstance(runs, list):
+        findings.add("bad-type", f'"runs" is {json_type(runs)}; it must be a list of rank files.')
+    elif not all(isinstance(run, dict) for run in runs):
+        number = next(n for n, run in enumerate(runs, start=1) if not isinstance(run, dict))
+        findings.add("bad-type", f"run {number} is {json_type(runs[number - 1])}; it must be a rank file.")
+    else:
+        return (suite, runs) if isinstance(suite, str) else None
+    return None
+
+
+def read_method(raw: Any, present: bool, findings: Findings) -> Method | None:
+    """The method block, or None with findings of code `bad-metadata`.
+
+    Args:
+        raw: what the file holds there.
+        present: whether it holds anything.
+        findings: collects what is wrong.
+    """
+    from pydantic import ValidationError
+
+    from submissions.rank_file import Method
+
+    if not present:
+        findings.add(
+            "bad-metadata", 'the key "method" is missing; a board must say who answers.', fix=_METHOD_FIX
+        )
+        return None
+    if not isinstance(raw, dict):
+        findings.add(
+            "bad-metadata",
+            f'"method" is {json_type(raw)}; it must be an object with a name.',
+            fix=_METHOD_FIX,
+        )
+        return None
+    try:
+        return Method.model_validate(raw)
+    except ValidationError as error:
+        for entry in error.errors(include_url=False):
+            place = ".".join(str(step) for step in ("method", *entry["loc"]))
+            findings.add("bad-metadata", f"{shown(place)[1:-1]}: {_reason(entry, Method)}.", cause=place)
+    return None
+
+
+_METHOD_FIX = 'add "method": {{"name": "..."}}, then run  cir validate {file}'
+
+
+def _reason(entry: Any, method: type[Method]) -> str:
+    kind = entry["type"]
+    if kind == "missing":
+        return "it is missing"
+    if kind == "extra_forbidden":
+        near = difflib.get_close_matches(str(entry["loc"][-1]), list(method.model_fields), n=1)
+        return "there is no such field" + (f"; did you mean {near[0]}?" if near else "").rstrip("?")
+    if kind == "string_too_long":
+        return (
+            f"it has {len(entry['input']):,} characters; at most {entry['ctx']['max_length']:,} are accepted"
+        )
+    if kind == "string_too_short":
+        return "it is empty"
+    if kind == "string_type":
+        return f"it is {json_type(entry['input'])}; it must be a string"
+    if kind == "list_type":
+        return f"it is {json_type(entry['input'])}; it must be a list of strings"
+    if kind in ("bool_type", "bool_parsing"):
+        return f"it is {json_type(entry['input'])}; it must be true, false or null"
+    if kind == "value_error":
+        return str(entry["ctx"]["error"])
+    return str(entry["msg"]).rstrip(".")
+
+
+def _is_format(document: dict[str, Any], findings: Findings) -> bool:
+    found = document["format"]
+    if found == RANK_FILE:
+        return True
+    near = difflib.get_close_matches(found, [RANK_FILE, BUNDLE], n=1) if isinstance(found, str) else []
+    hint = f" Did you mean {shown(near[0])}?" if near and near[0] != found else ""
+    findings.add("wrong-format", f'"format" is {shown(found)}; a rank file says "{RANK_FILE}".{hint}')
+    return False
+
+
+def _is_version(document: dict[str, Any], findings: Findings) -> bool:
+    version = document.get("format_version")
+    if "format_version" not in document:
+        message = f'the key "format_version" is missing; this version of the format is {FORMAT_VERSION}.'
+    elif type(version) is not int:
+        findings.add("bad-type", f'"format_version" is {json_type(version)}; it must be the whole number 1.')
+        return False
+    elif version != FORMAT_VERSION:
+        message = f'"format_version" is {shown(version)}; version {FORMAT_VERSION} is read here.'
+    else:
+        return True
+    findings.add("wrong-version", message, fix=f'write "format_version": {FORMAT_VERSION} and what it means')
+    return False
+
+
+def _unknown_keys(document: dict[str, Any], known: tuple[str, ...], findings: Findings) -> None:
+    for key in document:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1)
+            hint = f" Did you mean {shown(near[0])}?" if near else ""
+            findings.add(
+                "bad-metadata",
+                f"the top level has no key {shown(key)}.{hint}",
+                cause="keys",
+                value=key,
+                fix="drop it (remarks go to method.notes), then run  cir validate {file}",
+            )
+
+
+def read_benchmark(document: dict[str, Any], context: Context) -> BenchmarkSpec | None:
+    """The benchmark that a header names, or None with a finding.
+
+    Args:
+        document: holds `benchmark`.
+        context: findings, benchmarks, and what was asked for.
+    """
+    found, findings = document.get("benchmark"), context.findings
+    if "benchmark" not in document:
+        findings.add("wrong-benchmark", 'the key "benchmark" is missing; a ranking means nothing without it.')
+        return None
+    if not isinstance(found, str):
+        findings.add("bad-type", f'"benchmark" is {json_type(found)}; it must be an id such as "cirr/val".')
+        return None
+    if context.expected is not None and found != context.expected:
+        findings.add(
+            "wrong-benchmark",
+            f"the file answers {shown(found)}, but was checked against {shown(context.expected)}.",
+            value=found,
+        )
+        return None
+    try:
+        return context.known.spec(found)
+    except UnknownNameError as error:
+        findings.add(
+            "wrong-benchmark",
+            f"{error}" if len(found) <= 80 else f"no benchmark {shown(found)}.",
+            value=found,
+        )
+        return None
+
+
+def read_benchmark_version(document: dict[str, Any], spec: BenchmarkSpec, findings: Findings) -> int | None:
+    """The benchmark's version that a header names, or None with a finding where it is not the one in use.
+
+    Args:
+        document: holds `benchmark_version`.
+        spec: the benchmark.
+        findings: collects what is wrong.
+    """
+    found, wanted = document.get("benchmark_version"), spec.card.version
+    if "benchmark_version" not in document:
+        message = f'the key "benchmark_version" is missing; {spec.id} is at version {wanted}.'
+        findings.add(
+            "wrong-version", message, fix=f'add "benchmark_version": {wanted} if you ranked that version'
+        )
+        return None
+    if type(found) is not int:
+        findings.add("bad-type", f'"benchmark_version" is {json_type(found)}; it must be a whole number.')
+        return None
+    if found != wanted:
+        findings.add(
+            "wrong-version",
+            f"the file answers version {shown(found)} of {spec.id}; it is at version {wanted}.",
+        )
+        return None
+    return found

@@ -1,0 +1,117 @@
+"""What a method is asked: questions out of rows, and the gallery with its pictures."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from submissions.errors import MethodError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from cir_datasets.benchmark import Benchmark
+
+CAPTION_RULE = 'the relative caption; where there are several, joined by " and " after trimming'
+"""How several captions become one text here."""
+
+_SHRINK = 4
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One question: a query, or one turn of a session.
+
+    Args:
+        key: the query's id, or the session's id and the turn.
+        reference: id of the reference image, or None where there is none.
+        text: the relative caption, or "" where there is none.
+    """
+
+    key: str
+    reference: str | None
+    text: str
+
+
+@dataclass(frozen=True, eq=False)
+class Gallery:
+    """The images that are ranked.
+
+    Args:
+        benchmark: whose gallery it is.
+        ids: image ids, in the manifest's order.
+    """
+
+    benchmark: Benchmark
+    ids: Sequence[str]
+
+    @functools.cached_property
+    def place(self) -> dict[str, int]:
+        """Column of each image."""
+        return {image: column for column, image in enumerate(self.ids)}
+
+    @functools.cached_property
+    def pictures(self) -> NDArray[np.uint8]:
+        """Small pictures of all images, RGB, shape (images, height, width, 3).
+
+        Raises:
+            MethodError: they are not at hand.
+        """
+        spec = self.benchmark.spec
+        if spec.card.source.publisher != "embedded":
+            raise MethodError(
+                f"the pictures of {spec.id} are not part of this package, and this method looks at pixels. "
+                "Fix: use --method random, or a benchmark of shapes."
+            )
+        ids, pixels = _drawn(spec.config_name)
+        order = {image: row for row, image in enumerate(ids)}
+        unknown = next((image for image in self.ids if image not in order), None)
+        if unknown is not None:
+            raise MethodError(f"{spec.id} has no picture of {unknown!r}. Fix: prepare the benchmark anew.")
+        return pixels[[order[image] for image in self.ids]]
+
+
+@functools.lru_cache(maxsize=1)
+def _drawn(config: str) -> tuple[list[str], NDArray[np.uint8]]:
+    """Small pictures of a configuration of shapes; the last one is kept, for the next method."""
+    from cir_datasets.shapes import load_pixels
+
+    return load_pixels(config, shrink=_SHRINK)
+
+
+def gallery_of(benchmark: Benchmark) -> Gallery:
+    """The gallery of a benchmark.
+
+    Raises:
+        MethodError: its list is not at hand, so that there is nothing to rank.
+    """
+    if benchmark.gallery is None:
+        raise MethodError(
+            f"the gallery list of {benchmark.id} is not at hand, so there is nothing to rank. "
+            f"Fix: see `cir datasets show {benchmark.id}` for where the publisher's list is had."
+        )
+    return Gallery(benchmark, benchmark.gallery)
+
+
+def asks_of(row: dict[str, Any]) -> list[Ask]:
+    """The questions of a row: one for a query, one a turn for a session.
+
+    Example:
+        >>> row = {"query_id": "7", "reference_image_id": "a", "captions": ["red ", "big"]}
+        >>> asks_of(row)
+        [Ask(key='7', reference='a', text='red and big')]
+    """
+    if "session_id" not in row:
+        return [Ask(row["query_id"], row["reference_image_id"], _text(row))]
+    return [
+        Ask(f"{row['session_id']}#{turn['turn']}", turn["reference_image_id"], _text(turn))
+        for turn in row["turns"]
+    ]
+
+
+def _text(row: dict[str, Any]) -> str:
+    captions = [row["relative_caption"]] if row.get("relative_caption") else row.get("captions") or []
+    return " and ".join(stripped for caption in captions if (stripped := (caption or "").strip()))

@@ -1,0 +1,244 @@
+"""From a file of any accepted format to drafts of rank files, with what is wrong about each."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cir_metrics.errors import UnknownNameError
+from submissions.drafts import Draft, read_rankings
+from submissions.errors import RefusedError
+from submissions.findings import Findings, shown
+from submissions.formats import BUNDLE, Context, is_bundle, native, parse
+from submissions.known import Known, find_suite
+from submissions.reading import MAX_BYTES, parse_json, read_bytes
+
+if TYPE_CHECKING:
+    from cir_datasets.suites import Suite
+    from submissions.rank_file import RankBundle, RankFile
+    from submissions.validation import BenchmarkLike, FileLike
+
+
+@dataclass
+class Parsed:
+    """What could be read of a file.
+
+    Args:
+        findings: what is wrong with the file as a whole.
+        drafts: one a rank file, with what is wrong with that one; None where it could not be read.
+        suite: the suite of a bundle, or None.
+        benchmark: id of what the file answers, or None where that could not be told.
+    """
+
+    findings: Findings
+    drafts: list[tuple[Draft | None, Findings]] = field(default_factory=list)
+    suite: Suite | None = None
+    benchmark: str | None = None
+
+    def collectors(self) -> list[Findings]:
+        """All collectors of findings, each once."""
+        return [self.findings, *(found for _, found in self.drafts if found is not self.findings)]
+
+    def finished(self) -> RankFile | RankBundle | None:
+        """The rank file or bundle, or None where a part could not be read."""
+        from submissions.rank_file import RankBundle
+
+        runs = [draft.finished() if draft is not None else None for draft, _ in self.drafts]
+        whole = tuple(run for run in runs if run is not None)
+        if not whole or len(whole) < len(runs):
+            return None
+        return whole[0] if self.suite is None else RankBundle(self.suite.id, whole)
+
+
+def parse_file(
+    file: FileLike, known: Known, *, max_bytes: int = MAX_BYTES, name: str | None = None
+) -> Parsed:
+    """Read a rank file or bundle as far as it can be read.
+
+    Args:
+        file: a path, the file's bytes, a `RankFile` or a `RankBundle`.
+        known: resolves benchmark ids.
+        max_bytes: bytes that are read at most.
+        name: the file's name in messages, where `file` is bytes.
+
+    Raises:
+        MissingFileError: no file has that name.
+    """
+    from submissions.rank_file import RankBundle, RankFile
+
+    if isinstance(file, RankFile | RankBundle):
+        return _parse_object(file, known, name or "rank file")
+    label = name or ("rank file" if isinstance(file, bytes) else os.fspath(file))
+    parsed = Parsed(Findings(label, known.expected))
+    content = read_bytes(file, parsed.findings, max_bytes=max_bytes)
+    document = None if content is None else parse_json(content, parsed.findings)
+    if document is None:
+        return parsed
+    if is_bundle(document):
+        _parse_bundle(document, known, parsed)
+        return parsed
+    if known.suite is not None:
+        parsed.findings.add(
+            "wrong-benchmark",
+            f"{known.suite.id} is a suite, which is answered by a bundle of one rank file a member.",
+            fix=f'write {{{{"format": "cir-rank-bundle", "suite": "{known.suite.id}", "runs": [...]}}}}',
+        )
+        return parsed
+    draft = parse(document, Context(parsed.findings, known, known.expected, Path(label).stem))
+    _note(draft, parsed)
+    return parsed
+
+
+def read(
+    file: str | os.PathLike[str] | bytes,
+    *,
+    benchmark: BenchmarkLike = None,
+    max_bytes: int = MAX_BYTES,
+    name: str | None = None,
+) -> RankFile | RankBundle:
+    """Read a rank file or bundle, checking its structure only; `validate` checks the content.
+
+    Args:
+        file: a path, or the file's bytes.
+        benchmark: what it answers; needed for the CIRR and CIRCO servers' formats, which do not say it.
+        max_bytes: bytes that are read at most.
+        name: the file's name in messages, where `file` is bytes.
+
+    Raises:
+        MissingFileError: no file has that name.
+        UnknownNameError: `benchmark` is no benchmark and no suite.
+        RefusedError: the structure is broken; its `report` holds the findings.
+
+    Example:
+        >>> content = b'{"version": "rc2", "metric": "recall", "12063": ["dev-0-0-img0.png"]}'
+        >>> read(content, benchmark="cirr/val").rankings
+        {'12063': ['dev-0-0-img0']}
+    """
+    from submissions.validation import report_of
+
+    parsed = parse_file(file, Known(benchmark), max_bytes=max_bytes, name=name)
+    finished = parsed.finished()
+    if finished is None or any(found.errors for found in parsed.collectors()):
+        report = report_of(parsed)
+        raise RefusedError(f"{report.file} cannot be read.", report)
+    return finished
+
+
+def _note(draft: Draft | None, parsed: Parsed) -> None:
+    parsed.drafts.append((draft, parsed.findings))
+    if draft is not None:
+        parsed.benchmark = parsed.findings.benchmark = draft.spec.id
+
+
+def _parse_bundle(document: dict[str, Any], known: Known, parsed: Parsed) -> None:
+    header = native.parse_bundle_header(document, parsed.findings)
+    if header is None:
+        return
+    suite_id, runs = header
+    parsed.suite = _suite(suite_id, known, parsed.findings)
+    if parsed.suite is None:
+        return
+    parsed.benchmark = parsed.suite.id
+    for run in runs:
+        member = run.get("benchmark")
+        own = Findings(parsed.findings.file, str(member), member=member if isinstance(member, str) else None)
+        if run.get("format") == BUNDLE:
+            own.add("wrong-format", "a bundle cannot hold another bundle.")
+            parsed.drafts.append((None, own))
+            continue
+        parsed.drafts.append((parse(run, Context(own, known, None, "")), own))
+    _check_members([run.get("benchmark") for run in runs], parsed)
+
+
+def _suite(suite_id: str, known: Known, findings: Findings) -> Suite | None:
+    from cir_datasets.suites import suite_ids
+
+    suite = find_suite(suite_id)
+    if suite is None:
+        known_ids = ", ".join(suite_ids())
+        findings.add("wrong-benchmark", f"no suite {shown(suite_id)}; there are {known_ids}.", value=suite_id)
+        return None
+    if known.expected is not None and known.expected != suite_id:
+        findings.add(
+            "wrong-benchmark",
+            f"the file answers the suite {shown(suite_id)}, but was checked against {shown(known.expected)}.",
+            value=suite_id,
+        )
+        return None
+    return suite
+
+
+def _check_members(members: list[Any], parsed: Parsed) -> None:
+    suite, findings = parsed.suite, parsed.findings
+    if suite is None:
+        return
+    for member in dict.fromkeys(m for m in members if isinstance(m, str)):
+        if members.count(member) > 1:
+            findings.add(
+                "wrong-benchmark",
+                f"{shown(member)} is answered {members.count(member)} times.",
+                cause="twice",
+            )
+        if member not in suite.benchmarks and _exists(member):
+            findings.add(
+                "wrong-benchmark", f"{shown(member)} is no member of {suite.id}.", cause="alien", value=member
+            )
+    for member in suite.benchmarks:
+        if member not in members:
+            findings.add(
+                "wrong-benchmark",
+                f"the suite's member {shown(member)} has no run.",
+                cause="missing",
+                value=member,
+                fix="add one rank file for each member, then run  cir validate {file}",
+            )
+
+
+def _exists(benchmark_id: str) -> bool:
+    from cir_datasets.registry import spec
+
+    try:
+        spec(benchmark_id)
+    except UnknownNameError:
+        return False  # reported as unknown when the run was read
+    return True
+
+
+def _parse_object(file: RankFile | RankBundle, known: Known, label: str) -> Parsed:
+    from submissions.rank_file import RankFile
+
+    parsed = Parsed(Findings(label, known.expected))
+    if isinstance(file, RankFile):
+        if known.suite is not None:
+            message = f"{known.suite.id} is a suite, which is answered by a bundle of one rank file a member."
+            parsed.findings.add("wrong-benchmark", message, fix="pass a RankBundle")
+            return parsed
+        _note(_draft_of(file, known, known.expected, parsed.findings), parsed)
+        return parsed
+    parsed.suite = _suite(file.suite, known, parsed.findings)
+    if parsed.suite is not None:
+        parsed.benchmark = parsed.suite.id
+        for run in file.runs:
+            own = Findings(label, run.benchmark, member=run.benchmark)
+            parsed.drafts.append((_draft_of(run, known, None, own), own))
+        _check_members([run.benchmark for run in file.runs], parsed)
+    return parsed
+
+
+def _draft_of(rank_file: RankFile, known: Known, expected: str | None, findings: Findings) -> Draft | None:
+    header = {"benchmark": rank_file.benchmark, "benchmark_version": rank_file.benchmark_version}
+    context = Context(findings, known, expected, "")
+    spec = native.read_benchmark(header, context)
+    if spec is None:
+        return None
+    version = native.read_benchmark_version(header, spec, findings)
+    subset = rank_file.subset_rankings
+    answers = None
+    if rank_file.rankings or subset is None or rank_file.format == native.NAME:
+        answers = read_rankings(rank_file.rankings, spec, findings)
+    subset_answers = (
+        None if subset is None else read_rankings(subset, spec, findings, section="subset_rankings")
+    )
+    return Draft(spec, version, rank_file.method, answers, subset_answers, rank_file.format)

@@ -1,0 +1,235 @@
+"""The rank file: one method's answer to one benchmark, ids only, best first (and bundles of them).
+
+Scores are left out on purpose: scores bring ties, and a tie rule belongs to `cir_metrics.ranking`, not to a
+file. The native form is one JSON object, see `RankFile.to_dict`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import orjson
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictStr
+
+from submissions.errors import SubmissionError
+from submissions.formats import BUNDLE, FORMAT_VERSION, NATIVE, RANK_FILE
+
+FORMAT = NATIVE
+"""`RankFile.format` of our own format; the others have no method block, only the file's name."""
+
+Ranking = list[str]
+"""Image ids, best first, none twice."""
+
+_NAME_EXTRA = frozenset(" -_.,:;+*/()[]&@#'!?=~^%·")
+_LINK = re.compile(r"^https://[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::\d{1,5})?(?:[/?#][!-~]*)?$")
+_LINK_REFUSED = frozenset("<>\"'`{}|\\^")
+
+
+def _plain(text: str) -> str:
+    """The text in NFC, trimmed; nothing but letters, numbers, punctuation, symbols and blanks."""
+    text = unicodedata.normalize("NFC", text).strip()
+    for character in text:
+        if unicodedata.category(character)[0] not in "LMNPS" and character != " ":
+            raise ValueError(
+                f"the character U+{ord(character):04X} is refused (control, formatting or unassigned)"
+            )
+    return text
+
+
+def _name(text: str) -> str:
+    text = _plain(text)
+    for character in text:
+        if unicodedata.category(character)[0] not in "LMN" and character not in _NAME_EXTRA:
+            raise ValueError(
+                f"the character {character!r} is refused; letters, numbers and {_allowed()} are accepted"
+            )
+    if not text:
+        raise ValueError("it is empty")
+    if not any(unicodedata.category(character)[0] in "LN" for character in text):
+        raise ValueError("it needs a letter or a number")
+    return text
+
+
+def _allowed() -> str:
+    return "".join(sorted(_NAME_EXTRA - {" "})) + " and blanks"
+
+
+def _link(text: str) -> str:
+    text = text.strip()
+    if text and (not _LINK.match(text) or _LINK_REFUSED & set(text)):
+        raise ValueError("a link starts with https:// and holds no blanks, quotes or user names")
+    return text
+
+
+def _field_name(text: str) -> str:
+    if not re.fullmatch(r"[a-z][a-z0-9_]{0,39}", text):
+        raise ValueError("a text field is a column's name, such as relative_caption")
+    return text
+
+
+Name = Annotated[StrictStr, Field(min_length=1, max_length=80), AfterValidator(_name)]
+Text = Annotated[StrictStr, Field(max_length=300), AfterValidator(_plain)]
+Notes = Annotated[StrictStr, Field(max_length=2000), AfterValidator(_plain)]
+Link = Annotated[StrictStr, Field(max_length=300), AfterValidator(_link)]
+FieldName = Annotated[StrictStr, AfterValidator(_field_name)]
+
+
+class Method(BaseModel):
+    """Who answers: what a board shows beside the numbers, checked like any other untrusted input.
+
+    Text is brought to NFC; control, formatting and bidirectional characters are refused; links are https.
+
+    Example:
+        >>> Method(name="Image + text, sum", zero_shot=True).name
+        'Image + text, sum'
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Name
+    """1 to 80 characters."""
+    paper: Link = ""
+    code: Link = ""
+    backbone: Text = ""
+    """Encoder and weights, as exactly as can be said."""
+    zero_shot: StrictBool | None = None
+    """Whether nothing was trained on the benchmark's own data; null where unknown."""
+    trained_on: Annotated[list[Text], Field(max_length=20)] = []
+    caption_rule: Text = ""
+    """How several captions become one text: part of the method, since it moves scores."""
+    text_fields: Annotated[list[FieldName], Field(max_length=20)] = []
+    """Columns whose text the method reads."""
+    aggregation: Text = ""
+    """How the turns of a session become one ranking."""
+    notes: Notes = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The method as JSON values; what was left empty is left out."""
+        return {key: value for key, value in self.model_dump().items() if value not in ("", [], None)}
+
+
+@dataclass(frozen=True)
+class RankFile:
+    """One method's rankings of one benchmark.
+
+    Args:
+        benchmark: the benchmark's id, such as `cirr/val`.
+        benchmark_version: version of the benchmark's card.
+        method: who answers.
+        rankings: by query id the ranked image ids, or by session id one such list a turn; empty in the
+            CIRR server's subset file.
+        subset_rankings: by query id the ranked members of the query's subset, or None.
+        format: name of the format that it was read from.
+    """
+
+    benchmark: str
+    benchmark_version: int
+    method: Method
+    rankings: Mapping[str, list[Any]]
+    subset_rankings: Mapping[str, Ranking] | None = None
+    format: str = NATIVE
+
+    def to_dict(self) -> dict[str, Any]:
+        """The native form as JSON values."""
+        document: dict[str, Any] = {
+            "format": RANK_FILE,
+            "format_version": FORMAT_VERSION,
+            "benchmark": self.benchmark,
+            "benchmark_version": self.benchmark_version,
+            "method": self.method.to_dict(),
+            "rankings": dict(self.rankings),
+        }
+        if self.subset_rankings is not None:
+            document["subset_rankings"] = dict(self.subset_rankings)
+        return document
+
+    def to_json(self) -> bytes:
+        """The native form as compact JSON with a newline at the end; equal rank files give equal bytes.
+
+        Raises:
+            SubmissionError: an id is not text that JSON can hold.
+        """
+        return compact(self.to_dict())
+
+
+@dataclass(frozen=True)
+class RankBundle:
+    """One method's rank files for every benchmark of a suite.
+
+    Args:
+        suite: the suite's id, such as `fashioniq/val`.
+        runs: one rank file a member.
+    """
+
+    suite: str
+    runs: tuple[RankFile, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The native form as JSON values."""
+        return {"format": BUNDLE, "suite": self.suite, "runs": [run.to_dict() for run in self.runs]}
+
+    def to_json(self) -> bytes:
+        """The native form as compact JSON with a newline at the end.
+
+        Raises:
+            SubmissionError: an id is not text that JSON can hold.
+        """
+        return compact(self.to_dict())
+
+
+def compact(document: dict[str, Any]) -> bytes:
+    """JSON without blanks, with a newline at the end.
+
+    Raises:
+        SubmissionError: the document holds what JSON cannot.
+    """
+    try:
+        return orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)
+    except TypeError as error:
+        raise SubmissionError(
+            f"the rank file cannot be written as JSON: {error}. Fix: use strings as ids."
+        ) from error
+
+
+def write(file: RankFile | RankBundle, path: str | os.PathLike[str]) -> Path:
+    """Write a rank file or bundle in the native format; a reader never sees half of it.
+
+    Args:
+        file: what to write.
+        path: where; an existing file is replaced.
+
+    Returns:
+        The absolute path.
+
+    Raises:
+        SubmissionError: it holds what JSON cannot, or the system refuses to write there.
+    """
+    return write_bytes(file.to_json(), path)
+
+
+def write_bytes(content: bytes, path: str | os.PathLike[str]) -> Path:
+    """Write bytes so that a reader sees all of them or none.
+
+    Raises:
+        SubmissionError: the system refuses to write there.
+    """
+    target = Path(path).absolute()
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(
+            dir=target.parent, prefix=f".{target.name}.", delete=False
+        ) as handle:
+            handle.write(content)
+        partial = Path(handle.name)
+        partial.chmod(0o644)
+        partial.replace(target)
+    except OSError as error:
+        raise SubmissionError(f"{target}: cannot be written: {error.strerror or error}.") from error
+    return target

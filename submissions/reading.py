@@ -1,0 +1,175 @@
+"""Reading an untrusted file as JSON, safely: what is odd about it becomes a finding, never a traceback.
+
+What JSON libraries let through is refused here: repeated keys (the last silently wins), NaN and Infinity,
+lone surrogates, numbers beyond a double, and nesting that exhausts the stack. Nothing is unpickled,
+decompressed or fetched.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from submissions.errors import MissingFileError
+from submissions.findings import Findings, shown
+
+MAX_BYTES = 128 * 2**20
+"""Bytes that are read at most unless the caller says otherwise; a server passes a smaller number."""
+
+Source = str | os.PathLike[str] | bytes
+
+_KINDS_OF_BYTES = {
+    b"\x1f\x8b": "is compressed with gzip; decompress it first",
+    b"PK\x03\x04": "is a zip archive; take the JSON file out of it",
+    b"PAR1": "is a Parquet file",
+    b"\xff\xfe": "is UTF-16",
+    b"\xfe\xff": "is UTF-16",
+}
+
+
+def read_bytes(source: Source, findings: Findings, *, max_bytes: int = MAX_BYTES) -> bytes | None:
+    """The content of a file, or None with a finding where it is too large or the system refuses it.
+
+    Args:
+        source: a path, or the content itself.
+        findings: collects `too-large` and `unreadable`.
+        max_bytes: bytes that are read at most.
+
+    Raises:
+        MissingFileError: no file has that name.
+    """
+    if isinstance(source, bytes):
+        content = source
+    else:
+        path = Path(source)
+        if not path.exists():
+            example = findings.benchmark or "cirr/val"
+            raise MissingFileError(
+                f"{path}: no such file. `cir datasets show {example} --format` prints an example of what "
+                "it should hold."
+            )
+        if path.is_dir():
+            findings.add("unreadable", "this is a folder, not a file.", fix="name the rank file inside it")
+            return None
+        try:
+            with path.open("rb") as handle:
+                content = handle.read(max_bytes + 1)
+        except OSError as error:
+            findings.add(
+                "unreadable", f"the system refuses to read it: {error.strerror}.", fix="check its permissions"
+            )
+            return None
+    if len(content) > max_bytes:
+        size = len(content) if isinstance(source, bytes) else Path(source).stat().st_size
+        findings.add("too-large", f"the file has {size:,} bytes; at most {max_bytes:,} are read.", depth=50)
+        return None
+    return content
+
+
+def parse_json(content: bytes, findings: Findings) -> Any:
+    """The JSON value of a file's bytes, or None with a finding (`unreadable`, `malformed`, `repeated-key`).
+
+    After `repeated-key` the value is still returned, so that the other findings can be shown as well.
+
+    Args:
+        content: the file's bytes.
+        findings: collects what is wrong.
+
+    Returns:
+        The value. A file that holds just `null` is reported as `wrong-format`, since None means failure.
+    """
+    if not _is_utf8(content, findings):
+        return None
+    try:
+        value = orjson.loads(content)
+    except orjson.JSONDecodeError as error:
+        _explain(content, error, findings)
+        return None
+    if value is None:
+        findings.add("wrong-format", "the file holds null; a rank file is an object.")
+        return None
+    del value
+    repeats: list[tuple[str, dict[str, Any]]] = []
+
+    def build(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        built = dict(pairs)
+        if len(built) != len(pairs):
+            repeats.append((_first_repeat(pairs), built))
+        return built
+
+    try:
+        document = json.loads(content, object_pairs_hook=build)
+    except RecursionError:
+        findings.add(
+            "malformed", "its lists or objects are nested hundreds deep; a rank file needs five levels."
+        )
+        return None
+    for key, inside in repeats:
+        findings.add(
+            "repeated-key", f"the key {shown(key)} is there twice in {_place(document, inside)}.", value=key
+        )
+    return document
+
+
+def _is_utf8(content: bytes, findings: Findings) -> bool:
+    if not content.strip():
+        findings.add(
+            "malformed", "the file is empty.", fix="write the rank file again; submissions.write does"
+        )
+        return False
+    if content.startswith(b"\xef\xbb\xbf"):
+        findings.add(
+            "malformed",
+            "it starts with a byte order mark, which JSON forbids.",
+            fix="save it as UTF-8 without BOM",
+        )
+        return False
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        kind = next((text for magic, text in _KINDS_OF_BYTES.items() if content.startswith(magic)), None)
+        findings.add(
+            "unreadable", f"this {kind}." if kind else f"byte {error.start + 1:,} is not UTF-8 text."
+        )
+        return False
+    return True
+
+
+def _explain(content: bytes, error: orjson.JSONDecodeError, findings: Findings) -> None:
+    reason = error.msg.rstrip(".")
+    where = f"line {error.lineno:,}, column {error.colno:,}"
+    if "depth limit" in reason:
+        message = "its lists or objects are nested hundreds deep; a rank file needs five levels."
+    elif any(content.startswith(word, error.pos) for word in (b"NaN", b"Infinity", b"-Infinity")):
+        message = f"{where}: NaN and Infinity are no JSON."
+    else:
+        message = f"{where}: {reason}."
+    findings.add("malformed", message)
+
+
+def _first_repeat(pairs: list[tuple[str, Any]]) -> str:
+    seen: set[str] = set()
+    for key, _ in pairs:
+        if key in seen:
+            return key
+        seen.add(key)
+    return ""
+
+
+def _place(document: Any, inside: dict[str, Any]) -> str:
+    if document is inside:
+        return "the top level"
+    if isinstance(document, dict):
+        for key, value in document.items():
+            if value is inside:
+                return shown(key)
+            if key == "runs" and isinstance(value, list):
+                for number, run in enumerate(value, start=1):
+                    place = _place(run, inside)
+                    if place != "an inner object":
+                        return f"run {number}, {place}"
+    return "an inner object"

@@ -1,0 +1,141 @@
+"""What `score` returns: the board's numbers, each with the signature that makes it comparable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from submissions.findings import Finding
+
+if TYPE_CHECKING:
+    from cir_metrics.signature import Signature
+
+
+@dataclass(frozen=True)
+class ScoreReport:
+    """Scores of one rank file, or of a bundle over its suite.
+
+    Args:
+        file: the file's name.
+        method: the method's name.
+        benchmark: id of the benchmark or suite.
+        benchmark_version: version of its card.
+        main_metric: the metric that ranks, or `mean(a, b)`.
+        main: its value, a fraction; None where a part of it could not be computed.
+        metrics: by printed name the values: fractions (`mean_rank`, `median_rank`: ranks; `censored`: count).
+        signatures: by printed name; empty for a suite, whose numbers are means over `runs`.
+        n: number of queries or sessions.
+        missing: how many rankings were not in the file and were counted as misses.
+        missing_metrics: the board's metrics that the file holds no rankings for.
+        warnings: findings that do not refuse the file.
+        per_query: one row a query, `query_id` and its values, where that was asked for.
+        runs: a suite's members.
+    """
+
+    file: str
+    method: str
+    benchmark: str
+    benchmark_version: int
+    main_metric: str
+    main: float | None
+    metrics: dict[str, float]
+    signatures: dict[str, Signature]
+    n: int
+    missing: int = 0
+    missing_metrics: tuple[str, ...] = ()
+    warnings: tuple[Finding, ...] = ()
+    per_query: list[dict[str, Any]] | None = None
+    runs: tuple[ScoreReport, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Whether every metric of the board was computed."""
+        return not self.missing_metrics
+
+    @property
+    def submittable(self) -> bool:
+        """Whether a board takes this score: nothing was left out."""
+        return self.complete and self.missing == 0
+
+    def signature_key(self, metric: str) -> str:
+        """The comparability key of a metric; for a suite the members' keys, joined."""
+        if self.runs:
+            return " + ".join(run.signature_key(metric) for run in self.runs)
+        return self.signatures[metric].key
+
+    def signature_text(self, metric: str) -> str:
+        """The signature as it is printed beside a number; for a suite the members', joined."""
+        if self.runs:
+            return " + ".join(run.signature_text(metric) for run in self.runs)
+        return str(self.signatures[metric])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as JSON values; the rows of `per_query` are left out."""
+        document: dict[str, Any] = {
+            "file": self.file,
+            "method": self.method,
+            "benchmark": self.benchmark,
+            "benchmark_version": self.benchmark_version,
+            "main_metric": self.main_metric,
+            "main": self.main,
+            "metrics": dict(self.metrics),
+            "n": self.n,
+            "missing": self.missing,
+            "missing_metrics": list(self.missing_metrics),
+            "complete": self.complete,
+            "submittable": self.submittable,
+            "warnings": [finding.to_dict() for finding in self.warnings],
+            "signatures": {
+                metric: {**signature.to_dict(), "text": str(signature)}
+                for metric, signature in self.signatures.items()
+            },
+        }
+        if self.runs:
+            document["runs"] = [run.to_dict() for run in self.runs]
+        return document
+
+    def notes(self) -> list[str]:
+        """What a reader of the numbers must know, a sentence each."""
+        notes = [finding.text(self.file) for finding in self.warnings]
+        if self.missing:
+            notes.append(
+                f"{self.missing:,} rankings are missing and count as misses; this score cannot be submitted."
+            )
+        if self.missing_metrics:
+            names = ", ".join(self.missing_metrics)
+            notes.append(
+                f"not in the file, so not scored: {names}; this score cannot be submitted. "
+                'Fix: join the CIRR server\'s two files with "cir convert RECALL SUBSET --to native".'
+            )
+        return notes
+
+    def text(self) -> str:
+        """The scores as a table, in per cent; ranks and counts as they are."""
+        head = f"{self.method} on {self.benchmark}#{self.benchmark_version}, {self.n:,} answered"
+        lines = [head, ""]
+        for run in self.runs:
+            lines += [run.text(), ""]
+        if self.runs:
+            lines.append(f"{self.benchmark}: mean of {len(self.runs)} benchmarks")
+        width = max(len(name) for name in [*self.metrics, self.main_metric])
+        for name, value in self.metrics.items():
+            signature = "" if self.runs else f"  {self.signature_text(name)}"
+            lines.append(f"{name:<{width}}  {shown_value(name, value)}{signature}")
+        lines.append(
+            f"{self.main_metric:<{width}}  {shown_value(self.main_metric, self.main)}  ranks on boards"
+        )
+        return "\n".join(lines)
+
+
+def shown_value(metric: str, value: float | None) -> str:
+    """A value as tables show it: per cent with two decimals, ranks with two, counts whole.
+
+    Example:
+        >>> shown_value("recall@5", 0.4983), shown_value("censored", 12.0), shown_value("recall@5", None)
+        (' 49.83', '    12', '     -')
+    """
+    if value is None:
+        return f"{'-':>6}"
+    if metric == "censored":
+        return f"{int(value):>6}"
+    return f"{value if metric in ('mean_rank', 'median_rank') else 100 * value:>6.2f}"

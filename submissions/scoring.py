@@ -1,0 +1,222 @@
+"""`score`: from a rank file to the numbers of its board, each with its signature.
+
+Ground truth is read from the benchmark's prepared Parquet; the `datasets` library is never imported.
+Lists longer than the board uses are cut to what it uses, so that a metric without cutoff (`mean_rank`) sees
+the same depth from everybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from submissions.depth import board_depth, is_subset_metric
+from submissions.errors import RefusedError, WithheldError
+from submissions.formats import CIRR_SERVER
+from submissions.known import Known
+from submissions.reading import MAX_BYTES
+from submissions.score_report import ScoreReport
+from submissions.validation import ValidationReport, validate
+
+if TYPE_CHECKING:
+    from cir_datasets.benchmark import Benchmark
+    from cir_metrics.evaluation import Results
+    from submissions.rank_file import RankBundle, RankFile
+    from submissions.validation import BenchmarkLike, FileLike
+
+_FORGIVEN = frozenset({"missing-query", "missing-turn"})
+
+
+def score(
+    file: FileLike,
+    benchmark: BenchmarkLike = None,
+    *,
+    allow_missing: bool = False,
+    per_query: bool = False,
+    max_bytes: int = MAX_BYTES,
+    name: str | None = None,
+) -> ScoreReport:
+    """Validate a rank file or a bundle and compute the metrics of its board.
+
+    One of the CIRR server's two files alone is scored for the metric that it names; the report then says
+    which metrics are missing (`complete` is False), and no board takes it.
+
+    Args:
+        file: a path, the file's bytes, a `RankFile` or a `RankBundle`.
+        benchmark: as in `validate`.
+        allow_missing: count queries and turns without a ranking as misses instead of refusing the file; the
+            report says how many, and no board takes it.
+        per_query: whether to return one row a query as well.
+        max_bytes: bytes that are read at most.
+        name: the file's name in messages, where `file` is bytes.
+
+    Returns:
+        The report; its numbers are fractions.
+
+    Raises:
+        RefusedError: validation found errors; its `report` holds them.
+        WithheldError: the benchmark's ground truth is not public; the message names the way out.
+        MissingFileError: no file has that name.
+        UnknownNameError: `benchmark` is no benchmark and no suite.
+        SourceError: the benchmark's own data is not at hand.
+    """
+    from submissions.rank_file import RankBundle
+
+    known = Known(benchmark)
+    checked = validate(file, benchmark, part=True, max_bytes=max_bytes, name=name)
+    _refuse_withheld(checked, known)
+    read = checked.rank_file
+    blocking = [finding for finding in checked.errors if not (allow_missing and finding.code in _FORGIVEN)]
+    if blocking or read is None:
+        forgivable = all(finding.code in _FORGIVEN for finding in checked.errors)
+        hint = " --allow-missing counts what is missing as misses." if forgivable else ""
+        raise RefusedError(f"{checked.file} cannot be scored.{hint}", checked)
+    if isinstance(read, RankBundle):
+        return _score_bundle(read, known, checked, per_query=per_query)
+    return _score_run(read, known.load(read.benchmark), checked, per_query=per_query)
+
+
+def _refuse_withheld(checked: ValidationReport, known: Known) -> None:
+    from submissions.rank_file import RankBundle
+
+    if checked.benchmark is None or isinstance(checked.rank_file, RankBundle) or known.suite is not None:
+        return
+    spec = known.spec(checked.benchmark)
+    if spec.config.ground_truth != "withheld":
+        return
+    servers = {"cirr": "cirr-server", "circo": "circo-server"}
+    if spec.card.name in servers:
+        server = spec.card.name.upper()
+        way_out = (
+            f"The {server} server scores it. "
+            f"Fix: cir convert {checked.file} --to {servers[spec.card.name]} --benchmark {spec.id}"
+        )
+    else:
+        public = [f"{spec.card.name}/{n}" for n, c in spec.card.configs.items() if c.ground_truth == "public"]
+        near = [i for i in public if i.endswith("_val")] or public
+        way_out = f"No server scores it any more. Fix: rank one with public ground truth, such as {near[0]}."
+    raise WithheldError(
+        f"{checked.file}: the ground truth of {spec.id} is withheld by its publisher. {way_out}"
+    )
+
+
+def _score_bundle(
+    bundle: RankBundle, known: Known, checked: ValidationReport, *, per_query: bool
+) -> ScoreReport:
+    from cir_datasets.suites import suite
+
+    declared = suite(bundle.suite)
+    by_id = {run.benchmark: run for run in bundle.runs}
+    runs = tuple(
+        _score_run(by_id[member], known.load(member), checked, per_query=per_query)
+        for member in declared.benchmarks
+    )
+    metrics = declared.mean({run.benchmark: run.metrics for run in runs})
+    rows = [{"benchmark": run.benchmark, **row} for run in runs for row in run.per_query or []]
+    return ScoreReport(
+        file=checked.file,
+        method=bundle.runs[0].method.name,
+        benchmark=declared.id,
+        benchmark_version=declared.version,
+        main_metric=declared.main_metric,
+        main=_main(declared.main_metric, metrics),
+        metrics=metrics,
+        signatures={},
+        n=sum(run.n for run in runs),
+        missing=sum(run.missing for run in runs),
+        warnings=checked.warnings,
+        per_query=rows if per_query else None,
+        runs=runs,
+    )
+
+
+def _score_run(
+    rank_file: RankFile, benchmark: Benchmark, checked: ValidationReport, *, per_query: bool
+) -> ScoreReport:
+    from cir_metrics.evaluation import evaluate_multi_turn, evaluate_single_turn
+    from cir_metrics.inputs import references
+    from cir_metrics.signature import Signature
+
+    metrics, left_out = _computable(rank_file, benchmark)
+    answers, missing = _answers(rank_file, benchmark)
+    truth = references(benchmark.rows())
+    if benchmark.multi_turn:
+        results = evaluate_multi_turn(metrics, answers, truth)
+    else:
+        subset = rank_file.subset_rankings
+        subsets = None if subset is None else [subset.get(query, []) for query in benchmark.query_ids]
+        results = evaluate_single_turn(metrics, answers, truth, subset_rankings=subsets)
+    gallery_size = None if benchmark.gallery is None else len(benchmark.gallery)
+    signatures = {
+        printed: Signature.of(
+            printed,
+            benchmark=benchmark.id,
+            benchmark_version=benchmark.version,
+            data_hash=benchmark.data_hash,
+            gallery_hash=benchmark.gallery_hash,
+            gallery_size=gallery_size,
+            reference=benchmark.spec.config.reference,
+            checks_skipped=benchmark.checks_skipped,
+            n=results.n,
+        )
+        for printed in results.values
+    }
+    return ScoreReport(
+        file=checked.file,
+        method=rank_file.method.name,
+        benchmark=benchmark.id,
+        benchmark_version=benchmark.version,
+        main_metric=benchmark.spec.main_metric,
+        main=_main(benchmark.spec.main_metric, results.values),
+        metrics=results.values,
+        signatures=signatures,
+        n=results.n,
+        missing=missing,
+        missing_metrics=left_out,
+        warnings=tuple(f for f in checked.warnings if f.benchmark in (None, benchmark.id)),
+        per_query=_rows(benchmark.query_ids, results) if per_query else None,
+    )
+
+
+def _computable(rank_file: RankFile, benchmark: Benchmark) -> tuple[list[str], tuple[str, ...]]:
+    """The board's metrics that the file holds rankings for, and the others."""
+    has_all = bool(rank_file.rankings) or rank_file.format != CIRR_SERVER
+    has_subset = rank_file.subset_rankings is not None
+    wanted = benchmark.spec.metrics
+    possible = [metric for metric in wanted if (has_subset if is_subset_metric(metric) else has_all)]
+    return possible, tuple(metric for metric in wanted if metric not in possible)
+
+
+def _answers(rank_file: RankFile, benchmark: Benchmark) -> tuple[list[list[Any]], int]:
+    """The rankings in the benchmark's order, cut to what the board uses, and how many are missing."""
+    depth = board_depth(benchmark).used
+    subset_only = not rank_file.rankings and rank_file.subset_rankings is not None
+    if subset_only:
+        unranked = sum(query not in (rank_file.subset_rankings or {}) for query in benchmark.query_ids)
+        return [[] for _ in benchmark.query_ids], unranked
+    if not benchmark.multi_turn:
+        found = [rank_file.rankings.get(query) for query in benchmark.query_ids]
+        return [(ranking or [])[:depth] for ranking in found], sum(ranking is None for ranking in found)
+    answers, missing = [], 0
+    turns: Sequence[int] = benchmark.column("num_turns")
+    for session, wanted in zip(benchmark.query_ids, turns, strict=True):
+        given = [ranking[:depth] for ranking in rank_file.rankings.get(session, [])]
+        missing += wanted - len(given)
+        answers.append(given + [[] for _ in range(wanted - len(given))])
+    return answers, missing
+
+
+def _main(expression: str, values: dict[str, float]) -> float | None:
+    from cir_datasets.card import main_metric_terms
+
+    terms = [values.get(term) for term in main_metric_terms(expression)]
+    known = [value for value in terms if value is not None]
+    return sum(known) / len(known) if len(known) == len(terms) else None
+
+
+def _rows(query_ids: list[str], results: Results) -> list[dict[str, Any]]:
+    columns = {metric: values.tolist() for metric, values in results.per_query.items()}
+    return [
+        {"query_id": query, **{metric: values[place] for metric, values in columns.items()}}
+        for place, query in enumerate(query_ids)
+    ]
