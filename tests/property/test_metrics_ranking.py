@@ -1,0 +1,135 @@
+"""What holds of ranks whatever the scores."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.typing import NDArray
+
+from cir_metrics import kernels, measures
+from cir_metrics.ranking import best_target_ranks, target_ranks, top_k
+
+Scores = NDArray[np.float64]
+
+# Few distinct values, so that ties are common; infinities have a place too.
+scores_with_ties = arrays(
+    np.float64, (6, 9), elements=st.sampled_from([-np.inf, -1.0, 0.0, 0.5, 1.0, np.inf])
+)
+any_scores = st.one_of(scores_with_ties, arrays(np.float64, (6, 9), elements=st.floats(-1, 1)))
+columns = arrays(np.int64, (6,), elements=st.integers(0, 8))
+orders = st.permutations(range(9))
+IDS = [f"image_{number}" for number in range(9)]
+
+
+def rank_twin(row: Scores, target: int, excluded: int) -> int:
+    rivals = [column for column in range(len(row)) if column not in (target, excluded)]
+    return 1 + sum(row[column] >= row[target] for column in rivals)
+
+
+@given(any_scores, columns, columns)
+def test_ranks_equal_a_plain_reading(
+    scores: Scores, targets: NDArray[np.int64], dropped: NDArray[np.int64]
+) -> None:
+    dropped = np.where(dropped == targets, -1, dropped)
+    expected = [rank_twin(row, *pair) for row, *pair in zip(scores, targets, dropped, strict=True)]
+    assert target_ranks(scores, targets, excluded=dropped).tolist() == expected
+    assert best_target_ranks(scores, targets, excluded=dropped).tolist() == expected
+
+
+@given(any_scores, orders)
+def test_gallery_order_never_matters(scores: Scores, order: list[int]) -> None:
+    moved = np.argsort(order)[np.arange(6)]
+    assert (target_ranks(scores, np.arange(6)) == target_ranks(scores[:, order], moved)).all()
+    ids = [IDS[column] for column in order]
+    assert top_k(scores, IDS, 4) == top_k(scores[:, order], ids, 4)
+
+
+@given(any_scores, orders)
+def test_each_target_of_many_has_its_own_rank(scores: Scores, order: list[int]) -> None:
+    targets = np.array([order[:3]] * 6)
+    ranks = target_ranks(scores, targets)
+    for place in range(3):
+        assert (ranks[:, place] == target_ranks(scores, targets[:, place])).all()
+    ragged = target_ranks(scores, [row[: 1 + query % 3] for query, row in enumerate(targets)])
+    assert [each.tolist() for each in ragged] == [
+        row[: 1 + query % 3].tolist() for query, row in enumerate(ranks)
+    ]
+
+
+@given(any_scores, orders)
+def test_best_rank_is_the_worst_place_that_ties_allow(scores: Scores, order: list[int]) -> None:
+    targets = order[:3]
+    found = best_target_ranks(scores, np.array([targets] * 6))
+    for row, best in zip(scores, found, strict=True):
+        # Everyone sorted by score, images that are no target before targets where they tie.
+        worst = sorted(range(9), key=lambda column: (-row[column], column in targets))
+        assert best == 1 + min(worst.index(target) for target in targets)
+    assert (found <= target_ranks(scores, np.array([targets] * 6)).min(axis=1)).all()
+
+
+@given(any_scores, columns, st.integers(1, 9))
+def test_top_k_is_the_head_of_the_whole_order(scores: Scores, dropped: NDArray[np.int64], k: int) -> None:
+    lists = top_k(scores, IDS, k, excluded=dropped)
+    for row, drop, ids in zip(scores, dropped, lists, strict=True):
+        whole = sorted(
+            (column for column in range(9) if column != drop), key=lambda column: (-row[column], IDS[column])
+        )
+        assert ids == [IDS[column] for column in whole[:k]]
+
+
+@given(arrays(np.float64, (6, 9), elements=st.floats(-1, 1), unique=True), columns)
+def test_without_ties_rank_and_ranking_agree(scores: Scores, targets: NDArray[np.int64]) -> None:
+    lists = top_k(scores, IDS, 9)
+    places = [ids.index(IDS[target]) + 1 for ids, target in zip(lists, targets, strict=True)]
+    assert target_ranks(scores, targets).tolist() == places
+
+
+@given(any_scores, columns)
+def test_raising_the_target_never_costs_it_a_place(scores: Scores, targets: NDArray[np.int64]) -> None:
+    raised = scores.copy()
+    raised[np.arange(6), targets] = np.maximum(raised[np.arange(6), targets], 0.75)
+    assert (target_ranks(raised, targets) <= target_ranks(scores, targets)).all()
+
+
+def test_constant_scorer_wins_nothing() -> None:
+    ranks = target_ranks(np.zeros((50, 100)), np.arange(50))
+    assert (ranks == 100).all()
+    assert measures.recall_at_k(ranks, k=99) == 0.0
+
+
+def test_constant_scorer_gets_the_last_rank_of_those_left() -> None:
+    excluded = np.full(50, 99)
+    assert (target_ranks(np.ones((50, 100)), np.arange(50), excluded=excluded) == 99).all()
+
+
+def test_random_scorer_is_within_three_sigma_of_chance() -> None:
+    random = np.random.default_rng(7)
+    n, gallery, k = 5000, 40, 10
+    ranks = target_ranks(random.random((n, gallery)), random.integers(0, gallery, n))
+    chance = k / gallery
+    assert abs(measures.recall_at_k(ranks, k) - chance) < 3 * np.sqrt(chance * (1 - chance) / n)
+
+
+def test_random_subset_ranking_has_one_in_five() -> None:
+    random = np.random.default_rng(11)
+    n = 5000
+    # Six members, the reference in column 0 is removed: five are left.
+    targets = random.integers(1, 6, n)
+    ranks = target_ranks(random.random((n, 6)), targets, excluded=np.zeros(n, dtype=np.int64))
+    assert abs(measures.recall_subset(ranks, 1) - 0.2) < 3 * np.sqrt(0.2 * 0.8 / n)
+
+
+def test_one_order_for_all_queries_is_within_three_sigma_of_chance() -> None:
+    random = np.random.default_rng(13)
+    n, gallery, k = 5000, 40, 10
+    ranks = target_ranks(
+        np.tile(random.permutation(gallery).astype(float), (n, 1)), random.integers(0, gallery, n)
+    )
+    chance = k / gallery
+    assert abs(measures.recall_at_k(ranks, k) - chance) < 3 * np.sqrt(chance * (1 - chance) / n)
+
+
+def test_unlisted_is_beyond_every_cutoff() -> None:
+    assert kernels.within(np.array([kernels.UNLISTED]), 10**12).tolist() == [0.0]
