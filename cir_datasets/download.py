@@ -13,11 +13,11 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from cir_datasets.errors import IntegrityError, SourceError
@@ -25,13 +25,14 @@ from cir_datasets.paths import cache_home
 from cir_datasets.progress import byte_progress
 
 if TYPE_CHECKING:
-    import httpx
+    from tenacity import Retrying
 
     from cir_datasets.card import Source
 
 GITHUB_ENDPOINT = "https://raw.githubusercontent.com"
 ATTEMPTS = 3
 TIMEOUT_SECONDS = 30.0
+_FIRST_WAIT_SECONDS = 0.2
 _FULL_COMMIT = 40
 _ORIGIN_SUFFIX = ".origin.json"
 
@@ -162,24 +163,61 @@ def _from_github(source: Source, file: str, pin: Pin | None, folder: Path) -> tu
         urls.append(f"{endpoint}/{source.repository}/HEAD/{quote(file)}")
     partial = folder / "file"
     for url in urls:
-        if _get(url, partial):
+        if _get(url, partial, {}):
             return partial, {"url": url, "revision": revision}
     raise SourceError(f"{urls[0]}: 404, the publisher has no such file at that revision")
 
 
-def _get(url: str, partial: Path) -> bool:
+def _from_hub(source: Source, file: str, folder: Path) -> tuple[Path, dict[str, str]]:
+    from huggingface_hub import hf_hub_url
+    from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
+
+    # Read at each call: huggingface_hub reads it once, when it is imported.
+    endpoint = os.environ.get("HF_ENDPOINT") or None
+    url = hf_hub_url(
+        source.repository, file, repo_type="dataset", revision=source.revision, endpoint=endpoint
+    )
+    commit, size = _hub_state(url)
+    url = hf_hub_url(source.repository, file, repo_type="dataset", revision=commit, endpoint=endpoint)
+    partial = folder / "file"
+    if not _get(url, partial, build_hf_headers()):
+        raise SourceError(f"{url}: 404, the publisher has no such file")
+    if size is not None and partial.stat().st_size != size:
+        raise IntegrityError(
+            f"{url}: {partial.stat().st_size} bytes came, the Hub announced {size}. Nothing was kept. "
+            "Fix: try again."
+        )
+    return partial, {"url": url, "revision": commit}
+
+
+def _hub_state(url: str) -> tuple[str, int | None]:
+    """The commit that the Hub serves a file from, and its size.
+
+    `hf_hub_download` is not used because without a network it tries for 23 seconds, and because what it has
+    half fetched stays in its cache.
+    """
+    from huggingface_hub import errors, get_hf_file_metadata
+    from huggingface_hub.utils import httpx as hub_httpx  # type: ignore[attr-defined] # not always our httpx
+
+    try:
+        metadata = _retrying()(get_hf_file_metadata, url, timeout=TIMEOUT_SECONDS)
+    except (errors.EntryNotFoundError, errors.RepositoryNotFoundError, errors.RevisionNotFoundError) as error:
+        raise SourceError(f"{url}: 404, the publisher has no such file ({type(error).__name__})") from error
+    except errors.HfHubHTTPError as error:
+        raise SourceError(f"{url}: the server answered {error.response.status_code}") from error
+    except (errors.OfflineModeIsEnabled, hub_httpx.HTTPError) as error:
+        raise SourceError(f"{url}: no network ({type(error).__name__}: {error})") from error
+    if metadata.commit_hash is None:
+        raise SourceError(f"{url}: the server is no Hugging Face Hub, its answer names no commit")
+    return metadata.commit_hash, metadata.size
+
+
+def _get(url: str, partial: Path, headers: Mapping[str, str]) -> bool:
     """Write the body of `url` to `partial`; False where the server has no such file."""
     import httpx
-    from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
-    retrying = Retrying(
-        retry=retry_if_exception(_is_passing),
-        stop=stop_after_attempt(ATTEMPTS),
-        wait=wait_exponential(0.2),
-        reraise=True,
-    )
     try:
-        return bool(retrying(_get_once, url, partial))
+        return bool(_retrying()(_get_once, url, partial, headers))
     except httpx.RemoteProtocolError as error:
         raise IntegrityError(
             f"{url}: the connection closed before the whole file had come ({error}). Nothing was kept. "
@@ -191,14 +229,16 @@ def _get(url: str, partial: Path) -> bool:
         raise SourceError(f"{url}: no network ({type(error).__name__}: {error})") from error
 
 
-def _get_once(url: str, partial: Path) -> bool:
+def _get_once(url: str, partial: Path, headers: Mapping[str, str]) -> bool:
     import httpx
 
-    with httpx.stream("GET", url, follow_redirects=True, timeout=TIMEOUT_SECONDS) as response:
+    plain = {**headers, "Accept-Encoding": "identity"}
+    with httpx.stream("GET", url, headers=plain, follow_redirects=True, timeout=TIMEOUT_SECONDS) as response:
         if response.status_code == httpx.codes.NOT_FOUND:
             return False
         response.raise_for_status()
-        total = _length(response)
+        length = response.headers.get("Content-Length", "")
+        total = int(length) if length.isdigit() else None
         with partial.open("wb") as out, byte_progress(url.rsplit("/", 1)[-1], total) as advance:
             for chunk in response.iter_bytes():
                 out.write(chunk)
@@ -206,9 +246,15 @@ def _get_once(url: str, partial: Path) -> bool:
     return True
 
 
-def _length(response: httpx.Response) -> int | None:
-    length = response.headers.get("Content-Length", "")
-    return int(length) if length.isdigit() else None
+def _retrying() -> Retrying:
+    from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
+
+    return Retrying(
+        retry=retry_if_exception(_is_passing),
+        stop=stop_after_attempt(ATTEMPTS),
+        wait=wait_exponential(_FIRST_WAIT_SECONDS),
+        reraise=True,
+    )
 
 
 def _is_passing(error: BaseException) -> bool:
@@ -216,57 +262,7 @@ def _is_passing(error: BaseException) -> bool:
     import httpx
     from huggingface_hub.utils import httpx as hub_httpx  # type: ignore[attr-defined] # not always our httpx
 
-    if isinstance(error, httpx.HTTPStatusError | hub_httpx.HTTPStatusError):
-        return error.response.status_code >= httpx.codes.INTERNAL_SERVER_ERROR
+    response = getattr(error, "response", None)
+    if response is not None:
+        return bool(response.status_code >= httpx.codes.INTERNAL_SERVER_ERROR)
     return isinstance(error, httpx.TransportError | hub_httpx.TransportError)
-
-
-def _from_hub(source: Source, file: str, folder: Path) -> tuple[Path, dict[str, str]]:
-    from huggingface_hub import errors, hf_hub_download, hf_hub_url
-    from huggingface_hub.utils import httpx as hub_httpx  # type: ignore[attr-defined]
-    from huggingface_hub.utils.tqdm import tqdm
-
-    class Silent(tqdm):
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
-            super().__init__(*args, **{**kwargs, "disable": True})  # type: ignore[no-untyped-call]
-
-    url = hf_hub_url(source.repository, file, repo_type="dataset", revision=source.revision)
-    try:
-        commit = _hub_commit(url)
-        # A cache of its own, in the staging folder: the Hub's own would keep what a check here refuses.
-        got = hf_hub_download(
-            source.repository, file, repo_type="dataset", revision=commit, cache_dir=folder, tqdm_class=Silent
-        )
-    except (errors.EntryNotFoundError, errors.RepositoryNotFoundError, errors.RevisionNotFoundError) as error:
-        raise SourceError(f"{url}: 404, the publisher has no such file ({type(error).__name__})") from error
-    except errors.HfHubHTTPError as error:
-        raise SourceError(f"{url}: the server answered {error.response.status_code}") from error
-    except (errors.OfflineModeIsEnabled, hub_httpx.ConnectError, hub_httpx.TimeoutException) as error:
-        raise SourceError(f"{url}: no network ({type(error).__name__}: {error})") from error
-    except (hub_httpx.HTTPError, OSError) as error:
-        what = str(error).partition("\n")[0]
-        raise IntegrityError(
-            f"{url}: the whole file did not come ({what}). Nothing was kept. Fix: try again."
-        ) from error
-    return Path(got).resolve(), {"url": url, "revision": commit}
-
-
-def _hub_commit(url: str) -> str:
-    """The commit that the Hub would serve a file from: fails at once, and clearly, where there is no network.
-
-    `hf_hub_download` by itself tries for 23 seconds before it says so.
-    """
-    from huggingface_hub import get_hf_file_metadata
-    from huggingface_hub.errors import FileMetadataError
-    from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
-
-    retrying = Retrying(
-        retry=retry_if_exception(_is_passing),
-        stop=stop_after_attempt(ATTEMPTS),
-        wait=wait_exponential(0.2),
-        reraise=True,
-    )
-    commit: str | None = retrying(get_hf_file_metadata, url, timeout=TIMEOUT_SECONDS).commit_hash
-    if commit is None:
-        raise FileMetadataError("the server is no Hugging Face Hub: its answer names no commit")
-    return commit

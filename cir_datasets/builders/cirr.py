@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from cir_datasets.builders.base import BenchmarkBuilder
-from cir_datasets.builders.reading import Record, read_json, read_records
+from cir_datasets.builders.reading import FIX, Record, read_json, read_records
 from cir_datasets.errors import RecordError
 from cir_datasets.records import Row, image_row, query_schema
 
@@ -53,7 +53,7 @@ class Cirr(BenchmarkBuilder):
         for image_id, relative_path in read_json(path, dict).items():
             if not isinstance(relative_path, str):
                 raise RecordError(
-                    f"{path}: image {image_id!r}: its path must be a string, not {relative_path!r}."
+                    f"{path}: image {image_id!r}: its path must be a string, not {relative_path!r}. {FIX}"
                 )
             yield image_row(_image_id(image_id), relative_path=relative_path.removeprefix("./"))
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from cir_datasets.builders.base import BenchmarkBuilder
-from cir_datasets.builders.reading import read_json, read_records
+from cir_datasets.builders.reading import FIX, read_json, read_records
 from cir_datasets.errors import RecordError
 from cir_datasets.records import Row, image_row, query_schema
 
@@ -62,5 +62,7 @@ class Fashioniq(BenchmarkBuilder):
         path = self.files[name]
         for number, image_id in enumerate(read_json(path, list), start=1):
             if not isinstance(image_id, str) or not image_id:
-                raise RecordError(f"{path}: record {number}: an image id must be a string, not {image_id!r}.")
+                raise RecordError(
+                    f"{path}: record {number}: an image id must be a string, not {image_id!r}. {FIX}"
+                )
             yield image_id
