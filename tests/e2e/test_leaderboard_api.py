@@ -1,0 +1,236 @@
+"""The API of a real server in a process of its own, over HTTP."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import httpx
+import pytest
+
+import submissions
+
+
+@pytest.fixture(scope="module")
+def server(world: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    home = tmp_path_factory.mktemp("api") / "home"
+    with world.serving(home, CIR_LEADERBOARD_MAX_UPLOAD_MB="1", CIR_DATA_HOME="") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def good(world: ModuleType) -> dict[str, Any]:
+    document: dict[str, Any] = world.rank_file(1, "First method", hits=0.5, zero_shot=True)
+    return document
+
+
+def test_health_says_what_a_client_must_know(server: Any) -> None:
+    answer = server.get("/health")
+    assert answer.status_code == 200
+    assert answer.json()["status"] == "ok"
+    assert answer.json()["max_upload_bytes"] == 2**20
+
+
+def test_a_rank_file_travels_to_the_board(server: Any, world: ModuleType, good: dict[str, Any]) -> None:
+    content = world.as_bytes(good)
+    answer = server.upload(content, form={"backbone": "ViT-B/32", "name": "not taken", "submitter": "Ada"})
+    assert answer.status_code == 202
+    assert answer.json()["new"] is True
+    done = server.finished(answer.json()["id"])
+    assert done["state"] == "published"
+    assert [event["kind"] for event in done["events"]] == ["received", "validated", "scored", "published"]
+    assert done["sha256"] == hashlib.sha256(content).hexdigest()
+    assert done["method"] == {"name": "First method", "backbone": "ViT-B/32", "zero_shot": True}
+    here = submissions.score(content, "shapes/val")
+    assert done["scores"]["metrics"] == here.metrics
+    assert done["scores"]["main"] == here.main
+    row = next(row for row in server.rows() if row["submission"] == done["id"])
+    assert row["metrics"] == here.metrics
+    assert row["signature"] == str(here.signatures["recall@10"])
+    assert row["submitter"] == "Ada"
+    file = server.get(done["file"])
+    assert file.content == content
+    assert "attachment" in file.headers["content-disposition"]
+
+
+def test_the_same_file_again_is_the_same_entry(server: Any, world: ModuleType, good: dict[str, Any]) -> None:
+    first = server.submitted(world.as_bytes(good))
+    before = len(server.rows())
+    again = server.upload(world.as_bytes(good), form={"name": "Another name"})
+    assert again.status_code == 200
+    assert again.json()["new"] is False
+    assert again.json()["id"] == first["id"]
+    assert len(server.rows()) == before
+
+
+def test_a_broken_file_gets_the_findings_of_the_command_line(
+    server: Any, world: ModuleType, good: dict[str, Any]
+) -> None:
+    content = world.as_bytes(world.broken(good))
+    before = server.rows()
+    done = server.submitted(content)
+    report = submissions.validate(content, "shapes/val", name="run.json")
+    assert done["state"] == "rejected"
+    assert [finding["code"] for finding in done["findings"]] == ["duplicate-image"]
+    assert done["findings"] == json.loads(json.dumps(report.to_dict()["findings"]))
+    assert done["findings_text"] == report.text()
+    assert done["scores"] is None
+    assert server.rows() == before
+    refused = server.get(f"/api/submissions/{done['id']}/file")
+    assert refused.status_code == 404
+    assert refused.json()["error"]["code"] == "not-published"
+
+
+def test_the_form_fills_in_for_a_missing_method_block(
+    server: Any, world: ModuleType, good: dict[str, Any]
+) -> None:
+    nameless = {key: value for key, value in world.rank_file(7).items() if key != "method"}
+    rejected = server.submitted(world.as_bytes(nameless))
+    assert [finding["code"] for finding in rejected["findings"]] == ["bad-metadata"]
+    done = server.submitted(world.as_bytes(nameless), form={"name": "From the form", "zero_shot": "no"})
+    assert done["state"] == "published"
+    assert done["id"] != rejected["id"]
+    assert done["method"] == {"name": "From the form", "zero_shot": False}
+
+
+def test_a_raw_body_is_a_file_too(server: Any, world: ModuleType) -> None:
+    content = world.as_bytes(world.rank_file(8, "Raw"))
+    path = f"{server.url}/api/submissions?board=shapes/val&file_name=../../raw.json&submitter=me"
+    answer = httpx.post(path, content=content, timeout=60)
+    assert answer.status_code == 202
+    assert answer.json()["file_name"] == "raw.json"
+    assert server.finished(answer.json()["id"])["state"] == "published"
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        (b"{", "malformed"),
+        (b"\xff\xfe\x00", "unreadable"),
+        (b"[]", "wrong-format"),
+        (b'{"format": "cir-rank-file", "format": "cir-rank-file"}', "repeated-key"),
+        (b'{"format": "cir-rank-file", "format_version": 1, "benchmark": "cirr/val"}', "wrong-benchmark"),
+        (b"[" * 100_000, "malformed"),
+        (b'{"format": "cir-rank-file", "rankings": NaN}', "malformed"),
+        (b'{"format": "cir-rank-bundle", "suite": "fashioniq/val", "runs": []}', "wrong-benchmark"),
+    ],
+)
+def test_malformed_files_are_rejected_with_their_code(server: Any, content: bytes, code: str) -> None:
+    done = server.submitted(content)
+    assert done["state"] == "rejected"
+    assert code in [finding["code"] for finding in done["findings"]]
+
+
+@pytest.mark.parametrize(
+    ("board", "content", "form", "status", "code"),
+    [
+        ("shapes/vall", b"{}", {}, 404, "unknown-board"),
+        ("<script>", b"{}", {}, 404, "unknown-board"),
+        (None, b"{}", {}, 400, "missing-board"),
+        ("shapes/val", b"", {}, 400, "malformed"),
+        ("shapes/val", b"x" * (2**20 + 1), {}, 413, "too-large"),
+        ("cirr/val", b"{}", {}, 409, "board-unavailable"),
+        ("shapes/val", b"{}", {"zero_shot": "perhaps"}, 422, "bad-metadata"),
+        ("shapes/val", b"{}", {"paper": "http://x.example"}, 422, "bad-metadata"),
+        ("shapes/val", b"{}", {"code": "javascript:alert(1)"}, 422, "bad-metadata"),
+        ("shapes/val", b"{}", {"name": "a\u202eb"}, 422, "bad-metadata"),
+        ("shapes/val", b"{}", {"submitter": "x" * 81}, 422, "bad-metadata"),
+    ],
+)
+def test_what_cannot_become_a_submission_is_refused(
+    server: Any, board: str | None, content: bytes, form: dict[str, str], status: int, code: str
+) -> None:
+    waiting = server.get("/health").json()["waiting"]
+    answer = server.upload(content, board=board, form=form)
+    assert answer.status_code == status
+    error = answer.json()["error"]
+    assert error["code"] == code
+    assert error["message"]
+    assert error["fix"]
+    assert server.get("/health").json()["waiting"] == waiting
+
+
+def test_the_limit_holds_without_a_content_length(server: Any) -> None:
+    def chunks() -> Iterator[bytes]:
+        for _ in range(20):
+            yield b"x" * 2**17
+
+    answer = httpx.post(f"{server.url}/api/submissions?board=shapes/val", content=chunks(), timeout=60)
+    assert answer.status_code == 413
+    assert answer.json()["error"]["code"] == "too-large"
+
+
+def test_a_form_without_a_file_is_refused(server: Any) -> None:
+    answer = httpx.post(
+        f"{server.url}/api/submissions?board=shapes/val", files={"other": ("a.json", b"{}")}, timeout=60
+    )
+    assert answer.status_code == 422
+    assert answer.json()["error"]["code"] == "missing-file"
+
+
+def test_a_form_that_is_no_form_is_4xx(server: Any) -> None:
+    headers = {"content-type": "multipart/form-data; boundary=x"}
+    answer = httpx.post(
+        f"{server.url}/api/submissions?board=shapes/val", content=b"nonsense", headers=headers, timeout=60
+    )
+    assert 400 <= answer.status_code < 500
+    assert answer.json()["error"]["code"]
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("/api/submissions/doesnotexist", "unknown-submission"),
+        ("/api/submissions/doesnotexist/file", "unknown-submission"),
+        ("/api/boards/cirr/test1", "unknown-board"),
+        ("/api/nothing", "not-found"),
+    ],
+)
+def test_what_is_not_there_is_404_in_json(server: Any, path: str, code: str) -> None:
+    answer = server.get(path)
+    assert answer.status_code == 404
+    assert answer.json()["error"]["code"] == code
+
+
+def test_a_wrong_method_is_said_in_json(server: Any) -> None:
+    answer = httpx.delete(f"{server.url}/api/boards", timeout=30)
+    assert answer.status_code in (404, 405)
+    assert answer.json()["error"]["fix"]
+
+
+def test_a_board_without_data_is_shown_and_says_so(server: Any) -> None:
+    listed = {board["id"]: board for board in server.get("/api/boards").json()["boards"]}
+    assert "is not on this server" in listed["cirr/val"]["unavailable"]
+    assert listed["shapes/val"]["unavailable"] is None
+    assert server.get("/api/boards/cirr/val").json()["rows"] == []
+
+
+def test_parallel_uploads_all_land_once(server: Any, world: ModuleType) -> None:
+    contents = [world.as_bytes(world.rank_file(seed, f"Parallel {seed}")) for seed in range(20, 24)]
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(server.upload, contents * 3))
+    assert {answer.status_code for answer in answers} <= {200, 202}
+    ids = {answer.json()["id"] for answer in answers}
+    assert len(ids) == 4
+    assert {server.finished(one)["state"] for one in ids} == {"published"}
+    names = [row["method"]["name"] for row in server.rows()]
+    assert sorted(name for name in names if name.startswith("Parallel")) == [
+        f"Parallel {n}" for n in range(20, 24)
+    ]
+
+
+def test_a_page_comes_from_this_server_alone(server: Any) -> None:
+    for path in ("/", "/submit", "/about"):
+        answer = server.get(path)
+        assert answer.status_code == 200
+        assert "fonts.googleapis" not in answer.text
+        assert "connect-src 'self'" in answer.headers["content-security-policy"]
+
+
+def test_the_log_of_the_server_holds_no_traceback(server: Any) -> None:
+    assert "Traceback" not in Path(server.log).read_text()

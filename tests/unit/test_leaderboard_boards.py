@@ -1,0 +1,113 @@
+"""The declared boards, and what a wrong declaration is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cir_datasets import registry
+from cir_metrics.errors import UnknownNameError
+from leaderboard import boards, data
+from leaderboard.errors import BoardError
+
+GOOD: dict[str, Any] = {
+    "id": "cirr/val",
+    "title": "CIRR",
+    "short_title": "CIRR",
+    "group": "Single-turn",
+    "order": 1,
+    "benchmark": "cirr/val",
+    "track": "open",
+    "primary": "recall@5",
+    "primary_label": "R@5",
+    "columns": [{"metric": "recall@1", "label": "R@1"}],
+    "description": "made up",
+}
+
+
+def test_the_boards_are_the_expected_ones() -> None:
+    assert set(boards.ids()) == {
+        "shapes/val",
+        "shapes/multiturn_val",
+        "cirr/val",
+        "fashioniq/dress_val",
+        "fashioniq/shirt_val",
+        "fashioniq/toptee_val",
+        "circo/val",
+        "circled/cirr_val",
+    }
+
+
+@pytest.mark.parametrize("board", boards.boards(), ids=lambda board: board.id)
+def test_every_board_ranks_by_its_benchmarks_main_metric(board: boards.Board) -> None:
+    assert board.primary == board.spec.main_metric
+    assert board.spec.config.ground_truth == "public"
+    assert boards.of_benchmark(board.benchmark) == (board,)
+
+
+@pytest.mark.parametrize("board", boards.boards(), ids=lambda board: board.id)
+def test_directions_and_units_are_the_metrics_own(board: boards.Board) -> None:
+    for column in board.columns:
+        rank = column.metric in ("mean_rank", "median_rank")
+        assert (column.direction, column.unit) == (("lower", "rank") if rank else ("higher", "percent"))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"benchmark": "cirr/vall"}, r"x\.yaml: no benchmark 'cirr/vall'\. Did you mean 'cirr/val'"),
+        ({"primary": "map@5"}, r"cirr/val has no metric 'map@5'\. It has: recall@1"),
+        ({"primary": "mean(recall@5, recall@7)"}, r"no metric 'recall@7'"),
+        ({"columns": [{"metric": "recall@2", "label": "R"}]}, r"no metric 'recall@2'"),
+        ({"columns": [{"metric": "median_rank", "label": "R"}]}, r"no metric 'median_rank'"),
+        ({"columns": []}, r"x\.yaml: .*columns"),
+        ({"track": "secret"}, r"track"),
+        ({"colour": "red"}, r"colour"),
+        ({"id": "../etc"}, r"id"),
+    ],
+)
+def test_a_wrong_board_is_an_error_that_says_where(change: dict[str, Any], words: str) -> None:
+    with pytest.raises(BoardError, match=f"(?s){words}"):
+        boards.parse({**GOOD, **change}, "x.yaml")
+
+
+def test_turns_and_median_rank_are_columns_where_the_benchmark_has_them() -> None:
+    columns = [{"metric": "hits@10@turn2", "label": "H"}, {"metric": "median_rank", "label": "M"}]
+    change = {"benchmark": "circled/cirr_val", "primary": "hits_auc@10", "columns": columns}
+    assert boards.parse({**GOOD, **change}, "x.yaml").columns[0].metric == "hits@10@turn2"
+
+
+def test_an_unknown_board_gets_a_hint() -> None:
+    with pytest.raises(UnknownNameError, match=r"no board 'cirr/vall'\. Did you mean 'cirr/val'"):
+        boards.board("cirr/vall")
+
+
+def test_a_mean_ranks_by_both_terms() -> None:
+    board = boards.board("cirr/val")
+    assert board.primary_value({"recall@5": 0.2, "recall_subset@1": 0.6}) == pytest.approx(0.4, abs=1e-15)
+    with pytest.raises(BoardError, match="no 'recall_subset@1'"):
+        board.primary_value({"recall@5": 0.2})
+
+
+def test_a_board_without_its_publishers_files_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CIR_DATA_HOME", raising=False)
+    problem = data.problem(boards.board("cirr/val"))
+    assert problem is not None
+    assert "captions/cap.rc2.val.json is not on this server" in problem
+    assert "cir datasets prepare cirr/val" in problem
+    assert data.problem(boards.board("shapes/val")) is None
+
+
+@pytest.mark.real_data
+def test_with_the_publishers_files_every_board_of_theirs_is_open(data_home: object) -> None:
+    there = [board.id for board in boards.boards() if data.problem(board) is None]
+    assert {"cirr/val", "fashioniq/dress_val", "circo/val"} <= set(there)
+
+
+def test_withheld_ground_truth_closes_a_board() -> None:
+    board = boards.parse({**GOOD, "id": "cirr/test1", "benchmark": "cirr/test1"}, "x.yaml")
+    assert registry.spec("cirr/test1").config.ground_truth == "withheld"
+    problem = data.problem(board)
+    assert problem is not None
+    assert "stays with its publisher" in problem

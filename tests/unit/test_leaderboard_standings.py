@@ -1,0 +1,75 @@
+"""The order of a board: ties share a rank, the earlier stands first, other data is not ranked."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from leaderboard import boards
+from leaderboard.standings import standings
+from leaderboard.submission import Event, Submission
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def entry(
+    name: str, value: float, minute: int, *, key: str = "same", metric: str = "recall@10"
+) -> Submission:
+    at = START + timedelta(minutes=minute)
+    report = {"metrics": {metric: value}, "signatures": {metric: {"key": key, "text": f"{key} | n:1"}}}
+    return Submission(
+        id=name,
+        board="shapes/val",
+        sha256="0" * 64,
+        attempt=1,
+        size=1,
+        file_name="run.json",
+        received_at=at,
+        submitter="",
+        form={},
+        method={"name": name},
+        baseline=False,
+        events=(Event(1, "scored", at, {"report": report}), Event(2, "published", at, {})),
+    )
+
+
+def shown(*submissions: Submission) -> list[tuple[int | None, str]]:
+    return [(line.rank, line.name) for line in standings(boards.board("shapes/val"), submissions)]
+
+
+def test_best_first_and_ties_share_a_rank_with_the_earlier_first() -> None:
+    late, early = entry("late", 0.5, 3), entry("early", 0.5, 1)
+    best, worst = entry("best", 0.9, 4), entry("worst", 0.1, 0)
+    assert shown(late, best, worst, early) == [(1, "best"), (2, "early"), (2, "late"), (4, "worst")]
+
+
+def test_the_last_bit_of_a_float_makes_no_rank() -> None:
+    a, b = entry("a", 0.1 + 0.2, 1), entry("b", 0.3, 0)
+    assert a.scores != b.scores
+    assert shown(a, b) == [(1, "b"), (1, "a")]
+
+
+def test_scores_on_other_data_are_listed_without_a_rank() -> None:
+    old, new = entry("old", 0.9, 0, key="v1"), entry("new", 0.2, 1, key="v2")
+    assert shown(old, new) == [(1, "new"), (None, "old")]
+
+
+def test_where_lower_is_better_the_lowest_is_first() -> None:
+    board = boards.board("shapes/multiturn_val").model_copy(
+        update={"primary": "mean_rank", "primary_direction": "lower", "primary_unit": "rank"}
+    )
+    lines = standings(
+        board, [entry("far", 30.0, 0, metric="mean_rank"), entry("near", 2.5, 1, metric="mean_rank")]
+    )
+    assert [(line.rank, line.name) for line in lines] == [(1, "near"), (2, "far")]
+
+
+def test_an_empty_board_is_an_empty_table() -> None:
+    assert shown() == []
+
+
+def test_values_stay_unrounded_fractions() -> None:
+    line = standings(boards.board("shapes/val"), [entry("a", 1 / 3, 0)])[0]
+    assert line.metrics["recall@10"] == 1 / 3
+    assert line.to_dict()["main"] == pytest.approx(1 / 3, abs=1e-12)
