@@ -207,7 +207,7 @@ def _hub_state(url: str) -> tuple[str, int | None]:
         raise SourceError(f"{url}: the server answered {error.response.status_code}") from error
     except (errors.OfflineModeIsEnabled, hub_httpx.HTTPError) as error:
         raise SourceError(f"{url}: no network ({type(error).__name__}: {error})") from error
-    if metadata.commit_hash is None:
+    if not metadata.commit_hash:
         raise SourceError(f"{url}: the server is no Hugging Face Hub, its answer names no commit")
     return metadata.commit_hash, metadata.size
 

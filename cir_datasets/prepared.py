@@ -154,7 +154,7 @@ def ensure(
 
 def last_prepared(spec: BenchmarkSpec) -> Prepared | None:
     """The benchmark as it was last prepared here, whatever its sources are now; None where it never was."""
-    home = _folder(spec, "").parent
+    home = _home(spec)
     folders = [path.parent for path in home.glob("*/meta.json")] if home.is_dir() else []
     if not folders:
         return None
@@ -188,7 +188,11 @@ def _key(builder: BenchmarkBuilder, files: Mapping[str, sources.SourceFile], ski
 
 
 def _folder(spec: BenchmarkSpec, key: str) -> Path:
-    return cache_home() / "prepared" / spec.card.name / spec.config_name / str(spec.card.version) / key
+    return _home(spec) / key
+
+
+def _home(spec: BenchmarkSpec) -> Path:
+    return cache_home() / "prepared" / spec.card.name / spec.config_name / str(spec.card.version)
 
 
 def _make(

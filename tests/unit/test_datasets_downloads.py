@@ -1,0 +1,274 @@
+"""Downloads, through a real HTTP server on this machine: what is whole is kept, the rest leaves nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import cir_datasets
+from cir_datasets import registry, sources
+from cir_datasets.download import Pin
+from cir_datasets.errors import IntegrityError, SourceError
+from cir_datasets.prepared import last_prepared
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _fixture(name: str) -> ModuleType:
+    path = Path(__file__).parents[1] / "fixtures" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+made = _fixture("datasets_publishers")
+servers = _fixture("datasets_server")
+
+CAPTIONS = "captions/cap.rc2.val.json"
+REVISION = registry.card("cirr").source.revision
+HUB_FILE = "/datasets/tk1441/CIRCLED/resolve/main/data/cirr_val.json"
+
+
+def github(file: str, revision: str | None = REVISION) -> str:
+    return f"/Cuberick-Orion/CIRR/{revision}/{file}"
+
+
+@pytest.fixture
+def publisher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A server that holds made-up files of CIRR and CIRCLED; nothing else can be reached."""
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("CIR_DATA_HOME", raising=False)
+    with servers.Publisher() as server:
+        monkeypatch.setenv("CIR_GITHUB_ENDPOINT", server.url)
+        monkeypatch.setenv("HF_ENDPOINT", server.url)
+        root = made.write_cirr(tmp_path / "published", "val")
+        for path in root.rglob("*.json"):
+            server.files[github(str(path.relative_to(root)))] = path.read_bytes()
+        sessions = made.write_circled(tmp_path / "published", "cirr_val") / "data/cirr_val.json"
+        server.files[HUB_FILE] = sessions.read_bytes()
+        yield server
+
+
+@pytest.fixture
+def pinned(publisher: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The same server; the made-up files are what the card pins."""
+    pins = {
+        path.removeprefix(github("")): Pin(hashlib.sha256(body).hexdigest(), len(body))
+        for path, body in publisher.files.items()
+    }
+    monkeypatch.setattr(sources, "pins", lambda name: pins if name == "cirr" else {})
+    return publisher
+
+
+def load(benchmark_id: str) -> cir_datasets.Benchmark:
+    return cir_datasets.load(benchmark_id, verification_mode="no_checks")
+
+
+def kept(tmp_path: Path) -> list[str]:
+    """Everything below the cache that is a file."""
+    return sorted(
+        str(path.relative_to(tmp_path / "cache"))
+        for path in (tmp_path / "cache").rglob("*")
+        if path.is_file()
+    )
+
+
+def test_pinned_files_are_downloaded_once(pinned: Any, tmp_path: Path) -> None:
+    benchmark = load("cirr/val")
+    assert benchmark.pinned
+    assert len(benchmark) == 3
+    assert sorted(pinned.requests) == sorted(f"GET {path}" for path in pinned.files if "CIRR" in path)
+    load("cirr/val")
+    assert len(pinned.requests) == 3
+    last = last_prepared(benchmark.spec)
+    assert last is not None
+    assert last.meta["sources"][CAPTIONS]["origin"] == "download"
+    assert last.meta["sources"][CAPTIONS]["revision"] == REVISION
+    assert not [name for name in kept(tmp_path) if ".partial-" in name]
+
+
+def test_a_kept_file_that_was_damaged_is_fetched_again(pinned: Any, tmp_path: Path) -> None:
+    load("cirr/val")
+    path = next((tmp_path / "cache/sources").rglob("cap.rc2.val.json"))
+    path.write_bytes(b"[]")
+    assert len(load("cirr/val")) == 3
+    assert pinned.requests.count(f"GET {github(CAPTIONS)}") == 2
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("cut", "the connection closed before the whole file had come"),
+        ("short", "the download was cut short"),
+    ],
+)
+def test_a_truncated_file_is_refused(fault: str, words: str, pinned: Any, tmp_path: Path) -> None:
+    pinned.faults[github(CAPTIONS)] = fault
+    with pytest.raises(IntegrityError, match=words) as error:
+        load("cirr/val")
+    assert github(CAPTIONS) in str(error.value)
+    assert "Fix: " in str(error.value)
+    assert kept(tmp_path) == []
+    del pinned.faults[github(CAPTIONS)]
+    assert len(load("cirr/val")) == 3
+
+
+def test_a_file_of_the_wrong_content_is_refused(pinned: Any, tmp_path: Path) -> None:
+    body = pinned.files[github(CAPTIONS)]
+    pinned.files[github(CAPTIONS)] = body.replace(b"made up 0", b"made up 9")
+    with pytest.raises(IntegrityError, match=r"its sha256 is [0-9a-f]{64}, the card pins [0-9a-f]{64}"):
+        load("cirr/val")
+    pinned.files[github(CAPTIONS)] = body + b" "
+    with pytest.raises(IntegrityError, match="it is longer than it should be"):
+        load("cirr/val")
+    assert kept(tmp_path) == []
+
+
+def test_the_made_up_files_are_not_the_ones_of_the_real_card(publisher: Any) -> None:
+    with pytest.raises(IntegrityError, match="the card pins 1609916"):
+        load("cirr/val")
+
+
+def test_a_missing_file_is_a_404(pinned: Any, tmp_path: Path) -> None:
+    del pinned.files[github(CAPTIONS)]
+    with pytest.raises(SourceError, match="404, the publisher has no such file at that revision") as error:
+        load("cirr/val")
+    assert not isinstance(error.value, IntegrityError)
+    assert "Fix: pass data_dir=" in str(error.value)
+    assert pinned.requests.count(f"GET {github(CAPTIONS)}") == 1
+    assert kept(tmp_path) == []
+
+
+def test_a_server_in_trouble_is_asked_again_briefly(pinned: Any) -> None:
+    pinned.faults[github(CAPTIONS)] = "flaky"
+    assert len(load("cirr/val")) == 3
+    assert pinned.requests.count(f"GET {github(CAPTIONS)}") == 2
+
+
+def test_a_server_that_stays_in_trouble_is_given_up(pinned: Any, tmp_path: Path) -> None:
+    pinned.faults[github(CAPTIONS)] = "down"
+    with pytest.raises(SourceError, match="the server answered 503"):
+        load("cirr/val")
+    assert pinned.requests.count(f"GET {github(CAPTIONS)}") == 3
+    assert kept(tmp_path) == []
+
+
+def test_an_abbreviated_revision_falls_back_to_the_newest_state(
+    pinned: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = made.write_fashioniq(tmp_path / "published", "dress", "val")
+    bodies = {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*.json")}
+    pins = {name: Pin(hashlib.sha256(body).hexdigest(), len(body)) for name, body in bodies.items()}
+    monkeypatch.setattr(sources, "pins", lambda name: pins)
+    pinned.files |= {f"/XiaoxiaoGuo/fashion-iq/HEAD/{name}": body for name, body in bodies.items()}
+    assert load("fashioniq/dress_val").pinned
+
+
+def test_a_hub_file_is_downloaded_at_the_commit_that_the_hub_names(publisher: Any, tmp_path: Path) -> None:
+    benchmark = load("circled/cirr_val")
+    assert len(benchmark) == 2
+    assert not benchmark.pinned
+    assert publisher.requests[:2] == [
+        f"HEAD {HUB_FILE}",
+        f"GET {HUB_FILE.replace('main', servers.COMMIT)}",
+    ]
+    last = last_prepared(benchmark.spec)
+    assert last is not None
+    assert last.meta["sources"]["data/cirr_val.json"]["revision"] == servers.COMMIT
+    asked = len(publisher.requests)
+    load("circled/cirr_val")
+    assert [entry for entry in publisher.requests[asked:] if "CIRCLED" in entry] == []
+
+
+def test_the_gallery_is_fetched_along_with_the_sessions(pinned: Any) -> None:
+    assert load("circled/cirr_val").gallery == made.cirr_images("val")
+
+
+def test_sessions_are_scored_without_a_gallery_that_cannot_be_fetched(pinned: Any) -> None:
+    pinned.faults[github("image_splits/split.rc2.val.json")] = "down"
+    assert load("circled/cirr_val").gallery is None
+
+
+def test_force_asks_the_hub_whether_an_unpinned_file_has_changed(publisher: Any) -> None:
+    before = load("circled/cirr_val")
+    publisher.files[HUB_FILE] = publisher.files[HUB_FILE].replace(b"made up 0.1", b"made up 9.9")
+    assert load("circled/cirr_val").data_hash == before.data_hash
+    cir_datasets.prepare("circled/cirr_val", verification_mode="no_checks", force=True)
+    assert load("circled/cirr_val").rows()[0]["turns"][0]["relative_caption"] == "made up 9.9"
+
+
+def test_force_keeps_what_it_has_where_the_hub_cannot_be_reached(
+    publisher: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = load("circled/cirr_val")
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:1")
+    cir_datasets.prepare("circled/cirr_val", verification_mode="no_checks", force=True)
+    assert load("circled/cirr_val").data_hash == before.data_hash
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "words"),
+    [
+        ("cut", IntegrityError, "the connection closed before the whole file had come"),
+        ("short", IntegrityError, "bytes came, the Hub announced"),
+        ("down", SourceError, "the server answered 503"),
+    ],
+)
+def test_a_hub_file_that_does_not_come_whole_leaves_nothing(
+    fault: str, kind: type[Exception], words: str, publisher: Any, tmp_path: Path
+) -> None:
+    publisher.faults[HUB_FILE] = fault
+    with pytest.raises(kind, match=words):
+        load("circled/cirr_val")
+    assert kept(tmp_path) == []
+    del publisher.faults[HUB_FILE]
+    assert len(load("circled/cirr_val")) == 2
+
+
+def test_a_missing_hub_file_is_a_404(publisher: Any, tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="404, the publisher has no such file") as error:
+        load("circled/cirr_train")
+    assert "hf download tk1441/CIRCLED" in str(error.value)
+    assert kept(tmp_path) == []
+
+
+@pytest.mark.parametrize("benchmark_id", ["cirr/val", "circled/cirr_val"])
+def test_no_network_is_said_at_once(
+    benchmark_id: str, publisher: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CIR_GITHUB_ENDPOINT", "http://127.0.0.1:1")
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:1")
+    with pytest.raises(SourceError, match=r"no network \(ConnectError"):
+        load(benchmark_id)
+    assert kept(tmp_path) == []
+
+
+def test_offline_mode_is_respected(publisher: Any, tmp_path: Path) -> None:
+    code = "import cir_datasets; cir_datasets.load('circled/cirr_val')"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "no network (OfflineModeIsEnabled" in done.stderr
+    assert publisher.requests == []
+
+
+def test_a_server_that_is_no_hub_is_named(publisher: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(servers, "COMMIT", "")
+    with pytest.raises(SourceError, match="the server is no Hugging Face Hub"):
+        load("circled/cirr_val")
