@@ -223,13 +223,15 @@ def write_bytes(content: bytes, path: str | os.PathLike[str]) -> Path:
     target = Path(path).absolute()
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(
-            dir=target.parent, prefix=f".{target.name}.", delete=False
-        ) as handle:
-            handle.write(content)
-        partial = Path(handle.name)
-        partial.chmod(0o644)
-        partial.replace(target)
+        handle, partial = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+            Path(partial).chmod(0o644)
+            Path(partial).replace(target)
+        except BaseException:
+            Path(partial).unlink(missing_ok=True)
+            raise
     except OSError as error:
         raise SubmissionError(f"{target}: cannot be written: {error.strerror or error}.") from error
     return target

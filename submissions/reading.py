@@ -22,6 +22,11 @@ MAX_BYTES = 128 * 2**20
 
 Source = str | os.PathLike[str] | bytes
 
+MAX_DEPTH = 16
+"""Lists and objects inside each other at most; a bundle needs six."""
+
+_TOO_DEEP = f"its lists or objects are nested more than {MAX_DEPTH} deep; a rank file needs six levels."
+
 _KINDS_OF_BYTES = {
     b"\x1f\x8b": "is compressed with gzip; decompress it first",
     b"PK\x03\x04": "is a zip archive; take the JSON file out of it",
@@ -92,6 +97,9 @@ def parse_json(content: bytes, findings: Findings) -> Any:
     if value is None:
         findings.add("wrong-format", "the file holds null; a rank file is an object.")
         return None
+    if _is_too_deep(value):
+        findings.add("malformed", _TOO_DEEP)
+        return None
     del value
     repeats: list[tuple[str, dict[str, Any]]] = []
 
@@ -101,18 +109,27 @@ def parse_json(content: bytes, findings: Findings) -> Any:
             repeats.append((_first_repeat(pairs), built))
         return built
 
-    try:
-        document = json.loads(content, object_pairs_hook=build)
-    except RecursionError:
-        findings.add(
-            "malformed", "its lists or objects are nested hundreds deep; a rank file needs five levels."
-        )
-        return None
+    document = json.loads(content, object_pairs_hook=build)
     for key, inside in repeats:
         findings.add(
             "repeated-key", f"the key {shown(key)} is there twice in {_place(document, inside)}.", value=key
         )
     return document
+
+
+def _is_too_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [
+            child
+            for node in level
+            if type(node) in (list, dict)
+            for child in (node if type(node) is list else node.values())
+            if type(child) in (list, dict)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def _is_utf8(content: bytes, findings: Findings) -> bool:
@@ -143,7 +160,7 @@ def _explain(content: bytes, error: orjson.JSONDecodeError, findings: Findings) 
     reason = error.msg.rstrip(".")
     where = f"line {error.lineno:,}, column {error.colno:,}"
     if "depth limit" in reason:
-        message = "its lists or objects are nested hundreds deep; a rank file needs five levels."
+        message = _TOO_DEEP
     elif any(content.startswith(word, error.pos) for word in (b"NaN", b"Infinity", b"-Infinity")):
         message = f"{where}: NaN and Infinity are no JSON."
     else:

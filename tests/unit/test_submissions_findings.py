@@ -1,0 +1,365 @@
+"""Each finding code has a malformed file that gives exactly it; and findings say where and how to fix it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import submissions
+from cir_datasets.benchmark import Benchmark
+from submissions.findings import codes
+
+_spec = spec_from_file_location(
+    "submissions_worlds", Path(__file__).parents[1] / "fixtures" / "submissions_worlds.py"
+)
+worlds = module_from_spec(_spec)
+_spec.loader.exec_module(worlds)
+
+Document = dict[str, Any]
+CIRR = worlds.cirr()
+CIRCLED = worlds.circled()
+CIRCO = worlds.circo()
+
+
+def cirr(change: Callable[[Document], Any] = lambda document: None, *, depth: int = 50) -> bytes:
+    document = worlds.cirr_document(CIRR, depth)
+    change(document)
+    return json.dumps(document).encode()
+
+
+def circled(change: Callable[[Document], Any]) -> bytes:
+    document = worlds.circled_document(CIRCLED)
+    change(document)
+    return json.dumps(document).encode()
+
+
+def put(document: Document, path: str, value: Any) -> None:
+    *parents, last = path.split("/")
+    for key in parents:
+        document = document[int(key) if isinstance(document, list) else key]
+    document[int(last) if isinstance(document, list) else last] = value
+
+
+def drop(document: Document, path: str) -> None:
+    *parents, last = path.split("/")
+    for key in parents:
+        document = document[key]
+    del document[last]
+
+
+def server(metric: str, rankings: Document, version: Any = "rc2") -> bytes:
+    return json.dumps({"version": version, "metric": metric, **rankings}).encode()
+
+
+GOOD = worlds.cirr_document(CIRR)
+IMAGES = GOOD["rankings"]["100"]
+
+Case = tuple[str, str, bytes, Benchmark]
+CASES: list[Case] = [
+    ("unreadable", "not UTF-8", b'{"format": "\xff"}', CIRR),
+    ("unreadable", "gzip", b"\x1f\x8b\x08\x00\x00\x00\x00\x00", CIRR),
+    ("unreadable", "UTF-16", '{"format": 1}'.encode("utf-16"), CIRR),
+    ("malformed", "empty", b"", CIRR),
+    ("malformed", "blank", b" \n\t ", CIRR),
+    ("malformed", "cut off", cirr()[:-9], CIRR),
+    ("malformed", "byte order mark", b"\xef\xbb\xbf" + cirr(), CIRR),
+    ("malformed", "NaN", cirr().replace(b'"im1"', b"NaN", 1), CIRR),
+    ("malformed", "Infinity", cirr().replace(b'"im1"', b"-Infinity", 1), CIRR),
+    ("malformed", "lone surrogate", cirr().replace(b'"im1"', b'"\\ud800"', 1), CIRR),
+    ("malformed", "nested without end", b"[" * 100_000, CIRR),
+    ("malformed", "nested too deeply", b"[" * 17 + b"]" * 17, CIRR),
+    ("malformed", "5,000 digits", cirr().replace(b'"im1"', b"1" * 5000, 1), CIRR),
+    ("malformed", "two documents", cirr() + cirr(), CIRR),
+    ("malformed", "control character", cirr().replace(b"im1", b"im\x01", 1), CIRR),
+    (
+        "repeated-key",
+        "rankings twice",
+        cirr()[:-1] + b',"rankings": ' + json.dumps(GOOD["rankings"]).encode() + b"}",
+        CIRR,
+    ),
+    ("repeated-key", "a query twice", cirr().replace(b'"100":', b'"101": [], "100":', 1), CIRR),
+    ("wrong-format", "a list", b"[]", CIRR),
+    ("wrong-format", "null", b"null", CIRR),
+    ("wrong-format", "a number", b"12", CIRR),
+    ("wrong-format", "a string", b'"rank file"', CIRR),
+    ("wrong-format", "an empty object", b"{}", CIRR),
+    ("wrong-format", "another format", cirr(lambda d: put(d, "format", "cir-rankfile")), CIRR),
+    ("wrong-format", "no format", cirr(lambda d: drop(d, "format")), CIRR),
+    ("wrong-format", "format is no string", cirr(lambda d: put(d, "format", [1])), CIRR),
+    ("wrong-format", "unknown metric", server("map", {}), CIRR),
+    ("wrong-benchmark", "another", cirr(lambda d: put(d, "benchmark", "cirr/test1")), CIRR),
+    ("wrong-benchmark", "unknown", cirr(lambda d: put(d, "benchmark", "cir/val")), None),
+    ("wrong-benchmark", "missing", cirr(lambda d: drop(d, "benchmark")), CIRR),
+    ("wrong-benchmark", "CIRCO's format for CIRR", b'{"0": [1]}', CIRR),
+    ("wrong-benchmark", "a server's file alone", b'{"0": [1]}', None),
+    ("wrong-version", "of the benchmark", cirr(lambda d: put(d, "benchmark_version", 2)), CIRR),
+    ("wrong-version", "of the benchmark, missing", cirr(lambda d: drop(d, "benchmark_version")), CIRR),
+    ("wrong-version", "of the format", cirr(lambda d: put(d, "format_version", 2)), CIRR),
+    ("wrong-version", "of the format, missing", cirr(lambda d: drop(d, "format_version")), CIRR),
+    ("bad-type", "a true version", cirr(lambda d: put(d, "format_version", True)), CIRR),
+    ("bad-type", "a true version of the benchmark", cirr(lambda d: put(d, "benchmark_version", True)), CIRR),
+    ("bad-type", "a benchmark that is a list", cirr(lambda d: put(d, "benchmark", ["cirr/val"])), CIRR),
+    ("bad-type", "a number as an id", cirr(lambda d: put(d, "rankings/100/3", 7)), CIRR),
+    ("bad-type", "a boolean as an id", cirr(lambda d: put(d, "rankings/100/3", True)), CIRR),
+    ("bad-type", "null as an id", cirr(lambda d: put(d, "rankings/100/3", None)), CIRR),
+    ("bad-type", "an empty id", cirr(lambda d: put(d, "rankings/100/3", "")), CIRR),
+    ("bad-type", "a list as an id", cirr(lambda d: put(d, "rankings/100/3", ["im4"])), CIRR),
+    ("bad-type", "a huge integer", cirr(lambda d: put(d, "rankings/100/3", 10**300)), CIRR),
+    ("bad-type", "a ranking that is null", cirr(lambda d: put(d, "rankings/100", None)), CIRR),
+    ("bad-type", "a ranking that is an object", cirr(lambda d: put(d, "rankings/100", {"im1": 0.5})), CIRR),
+    ("bad-type", "rankings that are a list", cirr(lambda d: put(d, "rankings", [IMAGES])), CIRR),
+    ("bad-type", "no rankings", cirr(lambda d: drop(d, "rankings")), CIRR),
+    ("bad-type", "subset rankings that are a list", cirr(lambda d: put(d, "subset_rankings", [])), CIRR),
+    ("bad-type", "turns where there are none", cirr(lambda d: put(d, "rankings/100", [IMAGES])), CIRR),
+    (
+        "bad-type",
+        "no turns where there are some",
+        circled(lambda d: put(d, "rankings/s0", ["im1"] * 10)),
+        CIRCLED,
+    ),
+    ("bad-type", "a session that is null", circled(lambda d: put(d, "rankings/s0", None)), CIRCLED),
+    ("bad-type", "a turn that is null", circled(lambda d: put(d, "rankings/s0/1", None)), CIRCLED),
+    ("bad-type", "CIRR server's version", server("recall", GOOD["rankings"], version=2), CIRR),
+    ("unknown-query", "one more", cirr(lambda d: put(d, "rankings/999", IMAGES)), CIRR),
+    (
+        "unknown-query",
+        "one more subset",
+        cirr(lambda d: put(d, "subset_rankings/999", ["im1", "im2", "im3"])),
+        CIRR,
+    ),
+    ("unknown-query", "one more session", circled(lambda d: put(d, "rankings/s9", [["im1"]])), CIRCLED),
+    ("missing-query", "one less", cirr(lambda d: drop(d, "rankings/100")), CIRR),
+    (
+        "missing-query",
+        "less in both",
+        cirr(lambda d: (drop(d, "rankings/100"), drop(d, "subset_rankings/100"))),
+        CIRR,
+    ),
+    ("missing-query", "the subset file alone", server("recall_subset", GOOD["subset_rankings"]), CIRR),
+    ("missing-query", "one session less", circled(lambda d: drop(d, "rankings/s1")), CIRCLED),
+    ("missing-turn", "one less", circled(lambda d: d["rankings"]["s1"].pop()), CIRCLED),
+    ("missing-turn", "all", circled(lambda d: put(d, "rankings/s1", [])), CIRCLED),
+    (
+        "extra-turn",
+        "one more",
+        circled(lambda d: d["rankings"]["s0"].append(d["rankings"]["s0"][0])),
+        CIRCLED,
+    ),
+    ("empty-ranking", "of a query", cirr(lambda d: put(d, "rankings/100", [])), CIRR),
+    ("empty-ranking", "of a subset", cirr(lambda d: put(d, "subset_rankings/100", [])), CIRR),
+    ("empty-ranking", "of a turn", circled(lambda d: put(d, "rankings/s0/1", [])), CIRCLED),
+    ("short-ranking", "of a query", cirr(lambda d: d["rankings"]["100"].pop()), CIRR),
+    ("short-ranking", "of a subset", cirr(lambda d: d["subset_rankings"]["100"].pop()), CIRR),
+    ("short-ranking", "of a turn", circled(lambda d: put(d, "rankings/s0/1", ["im1"])), CIRCLED),
+    ("duplicate-image", "in a ranking", cirr(lambda d: put(d, "rankings/100/3", IMAGES[0])), CIRR),
+    ("duplicate-image", "in a subset", cirr(lambda d: put(d, "subset_rankings/100/1", "im1")), CIRR),
+    (
+        "duplicate-image",
+        "in two spellings",
+        cirr(lambda d: put(d, "rankings/100/3", IMAGES[0] + ".png")),
+        CIRR,
+    ),
+    ("unknown-image", "of another gallery", cirr(lambda d: put(d, "rankings/100/3", "elsewhere")), CIRR),
+    (
+        "unknown-image",
+        "in a turn",
+        circled(lambda d: put(d, "rankings/s1/2", [f"no{n}" for n in range(10)])),
+        CIRCLED,
+    ),
+    ("reference-ranked", "in a ranking", cirr(lambda d: put(d, "rankings/100/3", "im0")), CIRR),
+    ("reference-ranked", "in a subset", cirr(lambda d: put(d, "subset_rankings/100/0", "im0")), CIRR),
+    ("missing-subset", "all", cirr(lambda d: drop(d, "subset_rankings")), CIRR),
+    ("missing-subset", "null", cirr(lambda d: put(d, "subset_rankings", None)), CIRR),
+    ("missing-subset", "one", cirr(lambda d: drop(d, "subset_rankings/100")), CIRR),
+    ("missing-subset", "CIRR's recall file alone", server("recall", GOOD["rankings"]), CIRR),
+    ("not-in-subset", "a stranger", cirr(lambda d: put(d, "subset_rankings/100/1", "im60")), CIRR),
+    ("not-in-subset", "no subsets there", circled(lambda d: put(d, "subset_rankings", {})), CIRCLED),
+    ("bad-metadata", "no method", cirr(lambda d: drop(d, "method")), CIRR),
+    ("bad-metadata", "a method that is a string", cirr(lambda d: put(d, "method", "CLIP")), CIRR),
+    ("bad-metadata", "no name", cirr(lambda d: put(d, "method", {})), CIRR),
+    ("bad-metadata", "an unknown field", cirr(lambda d: put(d, "method/zeroshot", True)), CIRR),
+    ("bad-metadata", "an unknown key", cirr(lambda d: put(d, "scores", {})), CIRR),
+    ("deep-ranking", "more than the board uses", cirr(depth=60), CIRR),
+    ("unpinned-data", "no hash", cirr(), worlds.cirr(pinned=False)),
+]
+
+
+def many(count: int) -> bytes:
+    """A gallery of 1,100 and rankings of `count`."""
+    return json.dumps(worlds.cirr_document(LARGE, count)).encode()
+
+
+LARGE = worlds.cirr(gallery=1100)
+NO_GALLERY = worlds.circled(gallery=None)
+CASES += [
+    ("long-ranking", "more than a thousand", many(1001), LARGE),
+    ("deep-ranking", "a thousand", many(1000), LARGE),
+    ("gallery-unavailable", "no list", json.dumps(worlds.circled_document(CIRCLED)).encode(), NO_GALLERY),
+]
+
+
+@pytest.mark.parametrize(
+    ("code", "content", "benchmark"),
+    [
+        pytest.param(code, content, benchmark, id=f"{code}: {what}")
+        for code, what, content, benchmark in CASES
+    ],
+)
+def test_a_malformed_file_gives_exactly_its_code(
+    code: str, content: bytes, benchmark: Benchmark | None
+) -> None:
+    report = submissions.validate(content, benchmark, name="run.json")
+    assert [finding.code for finding in report.findings] == [code]
+    finding = report.findings[0]
+    assert finding.severity == codes()[code].severity
+    assert report.ok is (finding.severity == "warning")
+    assert finding.message.endswith((".", "?"))
+    assert finding.fix
+    assert "Traceback" not in report.text()
+    json.dumps(report.to_dict(), allow_nan=False).encode()
+
+
+def test_every_code_has_a_case() -> None:
+    covered = {code for code, *_ in CASES} | {"too-large"}
+    assert covered == set(codes())
+
+
+def test_too_large_is_found_in_bytes_and_in_files(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    path.write_bytes(cirr())
+    for source in (path, cirr()):
+        report = submissions.validate(source, CIRR, max_bytes=1000)
+        assert [finding.code for finding in report.findings] == ["too-large"]
+        assert f"{len(cirr()):,} bytes; at most 1,000 are read" in report.findings[0].message
+
+
+def test_a_folder_is_unreadable(tmp_path: Path) -> None:
+    assert [finding.code for finding in submissions.validate(tmp_path, CIRR).findings] == ["unreadable"]
+
+
+def test_a_valid_file_has_no_findings() -> None:
+    for content, benchmark in (
+        (cirr(), CIRR),
+        (circled(lambda d: None), CIRCLED),
+        (json.dumps(worlds.circo_document(CIRCO)).encode(), CIRCO),
+    ):
+        report = submissions.validate(content, benchmark)
+        assert report.findings == ()
+        assert report.ok
+        assert report.benchmark == benchmark.id
+        assert report.queries == len(benchmark)
+
+
+def test_a_gallery_smaller_than_the_board_wants_is_ranked_whole() -> None:
+    small = worlds.cirr(gallery=20)
+    assert submissions.validate(json.dumps(worlds.cirr_document(small)).encode(), small).findings == ()
+    short = json.dumps(worlds.cirr_document(small, 18)).encode()
+    report = submissions.validate(short, small)
+    assert [finding.code for finding in report.findings] == ["short-ranking"]
+    assert report.findings[0].message == "18 images; the board's metrics use 19."
+
+
+def test_all_findings_are_returned_errors_first() -> None:
+    def spoil(document: Document) -> None:
+        put(document, "rankings/100/0", "im0")
+        put(document, "rankings/101/0", "elsewhere")
+        put(document, "rankings/102", [f"im{n}" for n in range(10, 70)])
+        drop(document, "rankings/103")
+        put(document, "method/paper", "http://example.org")
+
+    report = submissions.validate(cirr(spoil), CIRR)
+    found = [(finding.code, finding.severity) for finding in report.findings]
+    assert set(found) == {
+        ("reference-ranked", "error"),
+        ("unknown-image", "error"),
+        ("missing-query", "error"),
+        ("bad-metadata", "error"),
+        ("deep-ranking", "warning"),
+    }
+    assert found[-1] == ("deep-ranking", "warning")
+    assert report.rank_file is None
+
+
+def test_a_finding_counts_all_places_and_shows_five() -> None:
+    def spoil(document: Document) -> None:
+        for query_id, ranking in document["rankings"].items():
+            ranking[1] = f"x{query_id}"
+
+    (finding,) = submissions.validate(cirr(spoil), CIRR).findings
+    assert finding.count == 6
+    assert [example["query_id"] for example in finding.examples] == ["100", "101", "102", "103", "104"]
+    assert finding.examples[0] == {"query_id": "100", "position": 2, "value": "x100"}
+
+
+def test_the_text_says_what_where_why_and_the_next_command() -> None:
+    report = submissions.validate(cirr(lambda d: put(d, "rankings/103/0", "im3")), CIRR, name="my run.json")
+    assert report.text() == (
+        'reference-ranked: my run.json: query "103": the reference image "im3" is ranked 1st.\n'
+        "  CIRR ranks the gallery without it.\n"
+        "  Fix: drop it, add your next image to keep the length, then run  cir validate 'my run.json'\n"
+        "my run.json: refused for cirr/val, 1 error"
+    )
+
+
+def test_the_text_names_the_turn() -> None:
+    report = submissions.validate(
+        circled(lambda d: put(d, "rankings/s1/2/4", "im3")), CIRCLED, name="run.json"
+    )
+    assert report.text().splitlines()[0] == (
+        'duplicate-image: run.json: query "s1", turn 3: "im3" is ranked 4th and 5th in the'
+    )
+    assert report.findings[0].turn == 3
+
+
+@pytest.mark.parametrize("spelling", ["./dev/im7.jpg", "IM7", " im7", "a\\b\\im7"])
+def test_a_near_miss_is_named(spelling: str) -> None:
+    report = submissions.validate(cirr(lambda d: put(d, "rankings/100/6", spelling)), CIRR)
+    assert report.findings[0].message.endswith('is not in the gallery. Did you mean "im7"?')
+
+
+def test_nothing_of_the_file_reaches_the_terminal_unescaped() -> None:
+    evil = "\u202e\x1b[31m" + "a" * 500
+    content = cirr(lambda d: put(d, "rankings/100/6", evil))
+    report = submissions.validate(content, CIRR)
+    assert report.text().isascii()
+    assert "\x1b" not in report.text()
+    assert len(report.text()) < 700
+
+
+def test_ground_truth_is_never_read() -> None:
+    rows = [row | {"target_image_id": "poison", "positive_image_ids": ["poison"]} for row in CIRR.rows()]
+    poisoned = Benchmark.from_rows(CIRR.spec, rows, CIRR.gallery)
+    spoiled = cirr(lambda d: (put(d, "rankings/100/0", "im0"), put(d, "rankings/101/0", "nowhere")))
+    assert (
+        submissions.validate(spoiled, poisoned, name="x").to_dict()
+        == submissions.validate(spoiled, CIRR, name="x").to_dict()
+    )
+    assert "poison" not in submissions.validate(spoiled, poisoned).text()
+
+
+def test_one_of_the_servers_files_alone_will_do_where_no_board_can_score_it() -> None:
+    hidden = worlds.cirr("test1")
+    recall = server("recall", worlds.cirr_document(hidden)["rankings"])
+    assert submissions.validate(recall, hidden).ok
+    assert not submissions.validate(recall, hidden, part=False).ok
+    assert submissions.validate(server("recall", GOOD["rankings"]), CIRR, part=True).ok
+
+
+def test_a_coco_id_is_checked_by_its_form_where_the_gallery_is_not_at_hand() -> None:
+    unlisted = worlds.circo(gallery=None)
+    document = worlds.circo_document(CIRCO)
+    document["rankings"]["0"][2] = "cat.jpg"
+    report = submissions.validate(json.dumps(document).encode(), unlisted)
+    assert [finding.code for finding in report.findings] == ["unknown-image", "gallery-unavailable"]
+    assert report.findings[0].message == 'the 3rd image "cat.jpg" is no COCO id; those are 12 digits.'
+
+
+def test_unknown_queries_are_counted_but_not_all_examined() -> None:
+    document = {**GOOD, "rankings": {**GOOD["rankings"], **{f"q{n}": [] for n in range(1000)}}}
+    (finding,) = submissions.validate(json.dumps(document).encode(), CIRR).findings
+    assert (finding.code, finding.count, len(finding.examples)) == ("unknown-query", 1000, 5)

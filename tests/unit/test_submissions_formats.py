@@ -1,0 +1,267 @@
+"""The CIRR and CIRCO servers' formats, read, written and converted; and bundles."""
+
+from __future__ import annotations
+
+import json
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import submissions
+from cir_datasets.suites import suite, suite_ids
+from cir_metrics.errors import UnknownNameError
+from submissions import ConversionError, RankBundle, RankFile, RefusedError
+from submissions.formats import cirr_server
+
+_spec = spec_from_file_location(
+    "submissions_worlds", Path(__file__).parents[1] / "fixtures" / "submissions_worlds.py"
+)
+worlds = module_from_spec(_spec)
+_spec.loader.exec_module(worlds)
+
+HIDDEN = worlds.cirr("test1")
+NATIVE = json.dumps(worlds.cirr_document(HIDDEN, 55)).encode()
+CIRCO_TEST = worlds.circo("test")
+CIRCO_NATIVE = json.dumps(worlds.circo_document(CIRCO_TEST)).encode()
+
+
+def split() -> dict[str, bytes]:
+    return {
+        made.part: made.content for made in submissions.convert([NATIVE], "cirr-server", benchmark=HIDDEN)
+    }
+
+
+def test_cirr_is_split_into_the_servers_two_files() -> None:
+    files = split()
+    assert list(files) == ["recall", "recall_subset"]
+    recall, subset = (json.loads(files[part]) for part in files)
+    assert list(recall)[:3] == ["version", "metric", "100"]
+    assert (recall["version"], recall["metric"], subset["metric"]) == ("rc2", "recall", "recall_subset")
+    assert [len(ids) for key, ids in recall.items() if key.isdigit()] == [50] * 6
+    assert [len(ids) for key, ids in subset.items() if key.isdigit()] == [3] * 6
+    assert b": " not in files["recall"]
+
+
+def test_cirr_round_trip_in_either_order() -> None:
+    files = split()
+    for order in (["recall", "recall_subset"], ["recall_subset", "recall"]):
+        (joined,) = submissions.convert(
+            [files[part] for part in order], "native", benchmark=HIDDEN, name="toy"
+        )
+        found = submissions.read(joined.content)
+        wanted = submissions.read(NATIVE)
+        assert isinstance(found, RankFile)
+        assert isinstance(wanted, RankFile)
+        assert found.rankings == {query: ids[:50] for query, ids in wanted.rankings.items()}
+        assert found.subset_rankings == wanted.subset_rankings
+        assert found.method == wanted.method
+        again = submissions.convert([joined.content], "cirr-server", benchmark=HIDDEN)
+        assert {made.part: made.content for made in again} == files
+
+
+def test_the_png_ending_is_dropped() -> None:
+    document = json.loads(split()["recall"])
+    with_ending = {
+        key: [f"{name}.png" for name in ids] if key.isdigit() else ids for key, ids in document.items()
+    }
+    assert submissions.read(json.dumps(with_ending).encode(), benchmark=HIDDEN) == submissions.read(
+        split()["recall"], benchmark=HIDDEN
+    )
+
+
+def test_one_of_the_two_files_stays_one() -> None:
+    files = split()
+    found = submissions.read(files["recall_subset"], benchmark=HIDDEN, name="clip.subset.json")
+    assert isinstance(found, RankFile)
+    assert (found.rankings, found.format, found.method.name) == ({}, "cirr-server", "clip.subset")
+    assert found.subset_rankings is not None
+    again = submissions.convert([files["recall"]], "cirr-server", benchmark=HIDDEN)
+    assert [(made.part, made.content) for made in again] == [("recall", files["recall"])]
+
+
+def test_circo_round_trip() -> None:
+    (made,) = submissions.convert([CIRCO_NATIVE], "circo-server", benchmark=CIRCO_TEST)
+    assert made.part == ""
+    document = json.loads(made.content)
+    assert document["0"][:3] == [1, 2, 3]
+    assert all(type(image) is int for ids in document.values() for image in ids)
+    (native,) = submissions.convert([made.content], "native", benchmark=CIRCO_TEST, name="toy")
+    assert submissions.read(native.content) == submissions.read(CIRCO_NATIVE)
+
+
+@pytest.mark.parametrize(
+    "spelling", ["{0}", '"{0}"', '"{0:06d}"', '"{0:012d}"', '"{0:012d}.jpg"', '"{0}.jpg"']
+)
+def test_every_spelling_of_a_coco_id_is_the_same_image(spelling: str) -> None:
+    rankings = ",".join(f'"{q}":[{",".join(spelling.format(n) for n in range(1, 51))}]' for q in range(4))
+    found = submissions.read(f"{{{rankings}}}".encode(), benchmark=CIRCO_TEST)
+    assert isinstance(found, RankFile)
+    assert found.rankings["3"][:2] == ["000000000001", "000000000002"]
+
+
+@pytest.mark.parametrize("value", ["true", "1.0", "-1", '"-1"', '"1e3"', '"１"', "1000000000000"])
+def test_what_is_no_coco_id_is_not_taken_for_one(value: str) -> None:
+    document = json.loads(CIRCO_NATIVE)
+    document["rankings"]["0"][4] = json.loads(value)
+    report = submissions.validate(json.dumps(document).encode(), CIRCO_TEST)
+    assert [finding.code for finding in report.findings] in (["bad-type"], ["unknown-image"])
+
+
+def test_a_list_too_short_for_the_server_is_refused_though_the_gallery_is_small() -> None:
+    small = worlds.cirr("test1", gallery=40)
+    document = worlds.cirr_document(small)
+    with pytest.raises(
+        ConversionError, match='query "100": 39 images; the CIRR server wants 50 for "recall"'
+    ):
+        submissions.convert([json.dumps(document).encode()], "cirr-server", benchmark=small)
+    few = worlds.circo("test", gallery=31)
+    document = worlds.circo_document(few, 30)
+    for ids in document["rankings"].values():
+        ids.append(worlds.coco(0))
+    with pytest.raises(ConversionError, match='query "0": 31 images; the CIRCO server wants 50'):
+        submissions.convert([json.dumps(document).encode()], "circo-server", benchmark=few)
+
+
+def test_a_file_that_the_server_would_refuse_is_refused_here() -> None:
+    document = json.loads(NATIVE)
+    document["rankings"]["103"][0] = "im3"
+    with pytest.raises(RefusedError, match=r"would be refused by the server") as caught:
+        submissions.convert([json.dumps(document).encode()], "cirr-server", benchmark=HIDDEN)
+    assert [finding.code for finding in caught.value.report.errors] == ["reference-ranked"]
+
+
+def test_a_file_over_the_servers_limit_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cirr_server, "MAX_BYTES", 1000)
+    with pytest.raises(ConversionError, match=r"would have [\d,]+ bytes; the CIRR server takes 1,000"):
+        split()
+
+
+@pytest.mark.parametrize(
+    ("files", "to", "error", "text"),
+    [
+        ([NATIVE], "cirr", UnknownNameError, "no format 'cirr'. Did you mean 'cirr-server'?"),
+        (
+            [NATIVE],
+            "circo-server",
+            ConversionError,
+            "circo-server takes rankings of circo, and this file answers cirr/test1",
+        ),
+        ([NATIVE, NATIVE], "native", ConversionError, "two files rank the gallery"),
+        ([], "native", ConversionError, "there is no file to convert"),
+        ([b"[]"], "native", RefusedError, "wrong-format"),
+    ],
+)
+def test_conversions_that_make_no_sense(
+    files: list[bytes], to: str, error: type[Exception], text: str
+) -> None:
+    with pytest.raises(error) as caught:
+        submissions.convert(files, to, benchmark=HIDDEN)
+    assert text in str(caught.value)
+
+
+def test_two_subset_files_or_one_alone_make_no_native_file() -> None:
+    subset = split()["recall_subset"]
+    with pytest.raises(ConversionError, match="two files rank the subsets"):
+        submissions.convert([subset, subset], "native", benchmark=HIDDEN)
+    with pytest.raises(ConversionError, match='give the CIRR server\'s "recall" file as well'):
+        submissions.convert([subset], "native", benchmark=HIDDEN)
+
+
+def test_a_name_that_a_board_would_refuse_is_refused() -> None:
+    with pytest.raises(ConversionError, match=r"the name .* is refused"):
+        submissions.convert([NATIVE], "native", benchmark=HIDDEN, name="<script>")
+
+
+FASHIONIQ = [worlds.fashioniq(category) for category in ("dress", "shirt", "toptee")]
+BY_ID = {benchmark.id: benchmark for benchmark in FASHIONIQ}
+
+
+def bundle() -> dict[str, Any]:
+    return worlds.fashioniq_bundle(FASHIONIQ)
+
+
+def codes_of(document: dict[str, Any], benchmark: Any = BY_ID) -> list[str]:
+    return [
+        finding.code for finding in submissions.validate(json.dumps(document).encode(), benchmark).findings
+    ]
+
+
+def test_a_bundle_is_read_and_written_back() -> None:
+    found = submissions.read(json.dumps(bundle()).encode())
+    assert isinstance(found, RankBundle)
+    assert [run.benchmark for run in found.runs] == list(suite("fashioniq/val").benchmarks)
+    assert submissions.read(found.to_json()) == found
+    assert codes_of(bundle()) == []
+    assert submissions.validate(found, BY_ID).queries == 12
+
+
+def test_a_bundles_findings_name_their_benchmark() -> None:
+    document = bundle()
+    document["runs"][1]["rankings"]["shirt_val_00000"].pop()
+    (finding,) = submissions.validate(json.dumps(document).encode(), BY_ID, name="b.json").findings
+    assert (finding.code, finding.benchmark) == ("short-ranking", "fashioniq/shirt_val")
+    assert finding.text("b.json").startswith(
+        'short-ranking: b.json: fashioniq/shirt_val: query "shirt_val_00000": 49'
+    )
+
+
+def test_a_bundle_must_answer_each_member_once() -> None:
+    document = bundle()
+    document["runs"].pop()
+    assert codes_of(document) == ["wrong-benchmark"]
+    document = bundle()
+    document["runs"].append(document["runs"][0])
+    assert codes_of(document) == ["wrong-benchmark"]
+    document = bundle()
+    document["runs"].append({**worlds.cirr_document(worlds.cirr()), "benchmark": "cirr/val"})
+    assert codes_of(document, {**BY_ID, "cirr/val": worlds.cirr()}) == ["wrong-benchmark"]
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"suite": "fashioniq"}, "wrong-benchmark"),
+        ({"suite": None}, "bad-type"),
+        ({"runs": {}}, "bad-type"),
+        ({"runs": [1]}, "bad-type"),
+        ({"format_version": 3}, "wrong-version"),
+        ({"method": {}}, "bad-metadata"),
+    ],
+)
+def test_a_broken_bundle(change: dict[str, Any], code: str) -> None:
+    assert codes_of({**bundle(), **change}) == [code]
+
+
+def test_bundles_are_not_nested() -> None:
+    document = bundle()
+    document["runs"][2] = {**bundle(), "benchmark": "fashioniq/toptee_val"}
+    assert codes_of(document) == ["wrong-format"]
+
+
+def test_a_suite_wants_a_bundle_and_a_benchmark_wants_none() -> None:
+    single = {**bundle()["runs"][0]}
+    assert codes_of(single, "fashioniq/val") == ["wrong-benchmark"]
+    assert codes_of(bundle(), FASHIONIQ[0]) == ["wrong-benchmark"]
+    rank_file = submissions.read(json.dumps(single).encode())
+    assert [f.code for f in submissions.validate(rank_file, "fashioniq/val").findings] == ["wrong-benchmark"]
+
+
+def test_a_repeated_key_in_a_run_is_located() -> None:
+    content = (
+        json.dumps(bundle())
+        .encode()
+        .replace(b'"shirt_val_00000":', b'"shirt_val_00001": [], "shirt_val_00000":')
+    )
+    (finding,) = submissions.validate(content, BY_ID).findings
+    assert finding.code == "repeated-key"
+    assert finding.message == 'the key "shirt_val_00001" is there twice in run 2, "rankings".'
+
+
+def test_the_suites_that_are_declared() -> None:
+    assert suite_ids() == ("circled", "fashioniq/val")
+    for suite_id in suite_ids():
+        assert suite(suite_id).id == suite_id
+    with pytest.raises(UnknownNameError, match=r"no suite 'fashioniq'\. Did you mean 'fashioniq/val'\?"):
+        suite("fashioniq")

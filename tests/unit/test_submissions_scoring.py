@@ -1,0 +1,255 @@
+"""Scores: values, signatures, what is refused, what is withheld, and what is missing."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import submissions
+from cir_datasets.benchmark import Benchmark
+from submissions import RefusedError, WithheldError
+
+ROOT = Path(__file__).resolve().parents[2]
+_spec = spec_from_file_location("submissions_worlds", ROOT / "tests" / "fixtures" / "submissions_worlds.py")
+worlds = module_from_spec(_spec)
+_spec.loader.exec_module(worlds)
+
+CIRR = worlds.cirr()
+CIRCLED = worlds.circled()
+
+
+def score(document: dict[str, Any], benchmark: Any, **options: Any) -> Any:
+    return submissions.score(json.dumps(document).encode(), benchmark, name="run.json", **options)
+
+
+def test_a_perfect_file_scores_one_everywhere() -> None:
+    report = score(worlds.perfect_cirr(CIRR), CIRR)
+    assert set(report.metrics.values()) == {1.0}
+    assert list(report.metrics) == list(CIRR.spec.metrics)
+    assert (report.main, report.main_metric) == (1.0, "mean(recall@5, recall_subset@1)")
+    assert (report.n, report.missing, report.complete, report.submittable) == (6, 0, True, True)
+
+
+def test_values_are_those_of_the_formulas() -> None:
+    document = worlds.perfect_cirr(CIRR)
+    first = document["rankings"]["100"]
+    document["rankings"]["100"] = [*first[1:7], first[0], *first[7:]]
+    document["subset_rankings"]["101"] = document["subset_rankings"]["101"][::-1]
+    report = score(document, CIRR, per_query=True)
+    assert report.metrics["recall@5"] == pytest.approx(5 / 6, abs=1e-15)
+    assert report.metrics["recall@10"] == 1.0
+    assert report.metrics["recall_subset@1"] == pytest.approx(5 / 6, abs=1e-15)
+    assert report.metrics["recall_subset@3"] == 1.0
+    assert report.main == pytest.approx(5 / 6, abs=1e-15)
+    rows = report.per_query
+    assert [row["query_id"] for row in rows] == CIRR.query_ids
+    assert (rows[0]["recall@5"], rows[0]["recall@10"], rows[1]["recall_subset@1"]) == (0.0, 1.0, 0.0)
+    for metric, value in report.metrics.items():
+        assert sum(row[metric] for row in rows) / len(rows) == pytest.approx(value, abs=1e-15)
+
+
+def test_the_order_of_queries_in_the_file_does_not_matter() -> None:
+    document = worlds.perfect_cirr(CIRR)
+    document["rankings"]["100"].reverse()
+    turned = {**document, "rankings": dict(reversed(document["rankings"].items()))}
+    assert score(turned, CIRR, per_query=True).per_query == score(document, CIRR, per_query=True).per_query
+
+
+def test_sessions_are_scored_by_turn() -> None:
+    document = worlds.circled_document(CIRCLED)
+    document["rankings"]["s0"][0] = [f"im{n}" for n in range(10, 20)]
+    document["rankings"]["s1"][2] = [f"im{n}" for n in range(10, 20)]
+    report = score(document, CIRCLED)
+    assert report.metrics["hits@10@turn1"] == pytest.approx(2 / 3)
+    assert report.metrics["hits@10@turn2"] == 1.0
+    assert report.metrics["hits@10@turn3"] == 1.0
+    assert report.metrics["final_recall@10"] == pytest.approx(2 / 3)
+    assert report.main == report.metrics["hits_auc@10"]
+
+
+def test_what_is_deeper_than_the_board_uses_gains_nothing() -> None:
+    short, deep = worlds.circled_document(CIRCLED), worlds.circled_document(CIRCLED, 30)
+    for document in (short, deep):
+        for turns in document["rankings"].values():
+            for ranking in turns:
+                ranking[:10] = [f"im{n}" for n in range(10, 20)]
+    for turns in deep["rankings"].values():
+        for ranking in turns:
+            ranking[10:] = [f"im{n}" for n in (*range(10), *range(20, 30))]
+    one, other = score(short, CIRCLED), score(deep, CIRCLED)
+    assert one.metrics == other.metrics
+    assert [finding.code for finding in other.warnings] == ["deep-ranking"]
+
+
+def test_every_number_has_a_signature_that_fits_it() -> None:
+    report = score(worlds.perfect_cirr(CIRR), CIRR)
+    assert list(report.signatures) == list(report.metrics)
+    signature = report.signatures["recall@5"]
+    assert signature.key == (
+        f"benchmark:cirr/val#1|data:{CIRR.data_hash}|gallery:70:{CIRR.gallery_hash}|ref:removed|ties:last"
+        f"|metric:recall@5:1|skipped:none"
+    )
+    assert f"cirr/val#1 | data:{CIRR.data_hash[:7]} | gallery:70:" in str(signature)
+    assert signature.n == 6
+
+
+def test_the_signature_says_what_was_not_checked() -> None:
+    unlisted = Benchmark.from_rows(
+        CIRCLED.spec, CIRCLED.rows(), None, pinned=False, checks_skipped=("counts",)
+    )
+    report = score(worlds.circled_document(CIRCLED), unlisted)
+    assert "gallery:unknown" in str(report.signatures["hits_auc@10"])
+    assert "skipped:counts" in str(report.signatures["hits_auc@10"])
+    assert [finding.code for finding in report.warnings] == ["gallery-unavailable", "unpinned-data"]
+
+
+def test_an_invalid_file_is_refused_with_all_its_findings() -> None:
+    document = worlds.perfect_cirr(CIRR)
+    document["rankings"]["100"][1] = document["rankings"]["100"][0]
+    document["rankings"]["101"][1] = "elsewhere"
+    with pytest.raises(RefusedError) as caught:
+        score(document, CIRR)
+    assert {finding.code for finding in caught.value.report.errors} == {"duplicate-image", "unknown-image"}
+    assert "run.json cannot be scored.\n" in str(caught.value)
+    assert isinstance(caught.value, ValueError)
+    assert caught.value.exit_code == 1
+
+
+def test_missing_queries_are_refused_unless_they_are_allowed_and_then_are_misses() -> None:
+    document = worlds.perfect_cirr(CIRR)
+    for part in ("rankings", "subset_rankings"):
+        del document[part]["100"], document[part]["101"]
+    with pytest.raises(RefusedError, match="--allow-missing counts what is missing as misses"):
+        score(document, CIRR)
+    report = score(document, CIRR, allow_missing=True)
+    assert set(report.metrics.values()) == {4 / 6}
+    assert (report.n, report.missing, report.submittable) == (6, 2, False)
+    assert any("2 rankings are missing and count as misses" in note for note in report.notes())
+
+
+def test_missing_turns_are_misses() -> None:
+    document = worlds.circled_document(CIRCLED)
+    document["rankings"]["s1"] = document["rankings"]["s1"][:1]
+    del document["rankings"]["s2"]
+    report = score(document, CIRCLED, allow_missing=True)
+    assert report.missing == 4
+    assert report.metrics["final_recall@10"] == pytest.approx(1 / 3)
+    assert report.metrics["hits@10@turn3"] == pytest.approx(2 / 3)
+
+
+def test_allow_missing_forgives_nothing_else() -> None:
+    document = worlds.perfect_cirr(CIRR)
+    del document["rankings"]["100"]
+    document["rankings"]["101"] = []
+    with pytest.raises(RefusedError):
+        score(document, CIRR, allow_missing=True)
+
+
+def test_one_of_cirrs_two_files_is_scored_for_what_it_names() -> None:
+    document = worlds.perfect_cirr(CIRR)
+    recall = {"version": "rc2", "metric": "recall", **document["rankings"]}
+    report = score(recall, CIRR)
+    assert list(report.metrics) == ["recall@1", "recall@5", "recall@10", "recall@50"]
+    assert report.missing_metrics == ("recall_subset@1", "recall_subset@2", "recall_subset@3")
+    assert (report.main, report.complete, report.submittable) == (None, False, False)
+    assert json.loads(json.dumps(report.to_dict()))["complete"] is False
+    assert "not in the file, so not scored: recall_subset@1" in report.notes()[0]
+
+    subset = {"version": "rc2", "metric": "recall_subset", **document["subset_rankings"]}
+    report = score(subset, CIRR)
+    assert report.metrics == {"recall_subset@1": 1.0, "recall_subset@2": 1.0, "recall_subset@3": 1.0}
+    assert report.submittable is False
+
+
+def test_a_native_file_without_subsets_is_not_scored_in_part() -> None:
+    document = worlds.perfect_cirr(CIRR)
+    del document["subset_rankings"]
+    with pytest.raises(RefusedError, match="missing-subset"):
+        score(document, CIRR)
+
+
+def test_withheld_ground_truth_names_the_way_out() -> None:
+    hidden = worlds.cirr("test1")
+    with pytest.raises(WithheldError) as caught:
+        score(worlds.cirr_document(hidden), hidden)
+    assert str(caught.value) == (
+        "run.json: the ground truth of cirr/test1 is withheld by its publisher. The CIRR server scores it. "
+        "Fix: cir convert run.json --to cirr-server --benchmark cirr/test1"
+    )
+    hidden = worlds.circo("test")
+    with pytest.raises(
+        WithheldError, match=r"Fix: cir convert run\.json --to circo-server --benchmark circo/test$"
+    ):
+        score(worlds.circo_document(hidden), hidden)
+
+
+def test_a_server_that_is_gone_is_not_named() -> None:
+    shirts = worlds.fashioniq("shirt")
+    from cir_datasets.registry import spec
+
+    rows = [row | {"target_image_id": None, "positive_image_ids": []} for row in shirts.rows()]
+    hidden = Benchmark.from_rows(spec("fashioniq/shirt_test"), rows, shirts.gallery)
+    (document,) = worlds.fashioniq_bundle([hidden])["runs"]
+    with pytest.raises(WithheldError, match="No server scores it any more"):
+        score(document, hidden)
+
+
+def test_a_suite_is_the_macro_mean_of_its_members() -> None:
+    members = [
+        worlds.fashioniq("dress", queries=2),
+        worlds.fashioniq("shirt"),
+        worlds.fashioniq("toptee", queries=8),
+    ]
+    document = worlds.fashioniq_bundle(members)
+    for ranking in document["runs"][0]["rankings"].values():
+        ranking[:] = ranking[20:] + ranking[:20]
+    report = score(document, {member.id: member for member in members}, per_query=True)
+    assert [run.metrics["recall@10"] for run in report.runs] == [0.0, 1.0, 1.0]
+    assert report.metrics["recall@10"] == pytest.approx(2 / 3)
+    assert report.metrics["recall@50"] == 1.0
+    assert report.main == pytest.approx((2 / 3 + 1) / 2)
+    assert (report.benchmark, report.n) == ("fashioniq/val", 14)
+    assert report.signature_key("recall@10").count("benchmark:fashioniq/") == 3
+    assert len(report.per_query) == 14
+    assert report.per_query[0]["benchmark"] == "fashioniq/dress_val"
+    assert json.loads(json.dumps(report.to_dict()))["runs"][1]["benchmark"] == "fashioniq/shirt_val"
+    assert "fashioniq/val: mean of 3 benchmarks" in report.text()
+
+
+def test_a_rank_file_object_scores_like_its_bytes() -> None:
+    content = json.dumps(worlds.perfect_cirr(CIRR)).encode()
+    assert submissions.score(submissions.read(content), CIRR, name="x") == submissions.score(
+        content, CIRR, name="x"
+    )
+
+
+def test_the_table_multiplies_by_a_hundred_and_json_does_not() -> None:
+    document = worlds.perfect_cirr(CIRR)
+    document["rankings"]["100"].reverse()
+    report = score(document, CIRR)
+    assert f"recall@5                          83.33  cirr/val#1 | data:{CIRR.data_hash[:7]}" in report.text()
+    assert report.to_dict()["metrics"]["recall@5"] == pytest.approx(5 / 6)
+    assert report.to_dict()["signatures"]["recall@5"]["text"] == str(report.signatures["recall@5"])
+
+
+def test_scoring_imports_neither_datasets_nor_torch(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(worlds.perfect_cirr(CIRR)))
+    code = f"""
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+spec = spec_from_file_location("worlds", {str(ROOT / "tests/fixtures/submissions_worlds.py")!r})
+worlds = module_from_spec(spec)
+spec.loader.exec_module(worlds)
+import submissions
+assert submissions.score({str(path)!r}, worlds.cirr()).main == 1.0
+print([m for m in ("datasets", "evaluate", "torch", "gradio") if m in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
