@@ -1,0 +1,193 @@
+"""`cir datasets list`, `show` and `prepare`, run as a user runs them."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from cir_datasets import registry
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _fixture(name: str) -> ModuleType:
+    path = Path(__file__).parents[1] / "fixtures" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+made = _fixture("datasets_publishers")
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    return {
+        **os.environ,
+        "CIR_CACHE_HOME": str(tmp_path / "cache"),
+        "CIR_DATA_HOME": str(tmp_path / "home"),
+        "HF_HOME": str(tmp_path / "hf"),
+        "HF_ENDPOINT": "http://127.0.0.1:1",
+        "CIR_GITHUB_ENDPOINT": "http://127.0.0.1:1",
+        "PYTHONWARNINGS": "ignore",
+    }
+
+
+def cir(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "leaderboard.cli", "datasets", *arguments],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_list_shows_every_benchmark(environment: dict[str, str]) -> None:
+    done = cir(environment, "list", "--json")
+    rows = json.loads(done.stdout)
+    assert [row["id"] for row in rows] == list(registry.benchmark_ids())
+    assert {
+        "id": "fashioniq/dress_val",
+        "queries": 2017,
+        "gallery": 3817,
+        "reference": "kept",
+        "main_metric": "mean(recall@10, recall@50)",
+        "license": "CDLA-Permissive",
+        "status": "published",
+    } in rows
+    lines = cir(environment, "list").stdout.splitlines()
+    assert len(lines) == len(rows) + 1
+    assert lines[0].split() == [
+        "ID",
+        "QUERIES",
+        "GALLERY",
+        "REFERENCE",
+        "MAIN",
+        "METRIC",
+        "LICENSE",
+        "STATUS",
+    ]
+
+
+def test_show_tells_protocol_files_and_traps(environment: dict[str, str]) -> None:
+    text = cir(environment, "show", "cirr/val").stdout
+    for words in (
+        "reference  removed from the ranking",
+        "captions/cap.rc2.val.json  pinned ",
+        "What users get wrong",
+        "licence    annotations: MIT",
+        "note       The paper's Table 2 says 4,184 queries",
+    ):
+        assert words in text
+    assert "cirr/test1" not in text
+    assert "cirr/test1" in cir(environment, "show", "cirr").stdout
+    (protocol,) = json.loads(cir(environment, "show", "circled/circo_val", "--json").stdout)["benchmarks"]
+    assert protocol["gallery_from"] == "circo/val"
+    assert protocol["turns"] == {"2": 36, "3": 5, "4": 11, "5": 2}
+    assert protocol["files"] == [{"name": "data/circo_val.json", "pinned": None, "got": None}]
+
+
+def test_show_tells_what_was_got_where_nothing_is_pinned(environment: dict[str, str], tmp_path: Path) -> None:
+    made.write_circled(tmp_path / "home", "cirr_val")
+    assert cir(environment, "prepare", "circled/cirr_val", "--no-checks", "--no-hub-cache").returncode == 0
+    text = cir(environment, "show", "circled/cirr_val").stdout
+    size = (tmp_path / "home/CIRCLED/data/cirr_val.json").stat().st_size
+    assert " bytes, from CIR_DATA_HOME" in text
+    assert "unpinned; got " in text
+    assert f"{size:,} bytes" in text
+
+
+@pytest.mark.parametrize("benchmark_id", registry.benchmark_ids())
+def test_the_example_rank_file_has_the_form_of_its_benchmark(benchmark_id: str) -> None:
+    from cir_datasets.describe import example_rank_file
+
+    example = json.loads(example_rank_file(benchmark_id))
+    spec = registry.spec(benchmark_id)
+    assert (example["format"], example["benchmark"]) == ("cir-rank-file", benchmark_id)
+    assert example["benchmark_version"] == spec.card.version
+    (ranking,) = example["rankings"].values()
+    assert all(isinstance(entry, list if spec.kind == "multi_turn" else str) for entry in ranking)
+    assert ("subset_rankings" in example) == (spec.config.subset is not None)
+
+
+def test_format_prints_the_example_alone(environment: dict[str, str]) -> None:
+    done = cir(environment, "show", "circo/val", "--format")
+    assert json.loads(done.stdout)["rankings"] == {"0": ["000000000001", "000000000002", "000000000003"]}
+
+
+def test_prepare_fills_both_caches_and_says_where(environment: dict[str, str], tmp_path: Path) -> None:
+    made.write_cirr(tmp_path / "home", "val")
+    done = cir(environment, "prepare", "cirr/val", "--no-checks")
+    assert done.returncode == 0, done.stderr
+    head, *folders = done.stdout.splitlines()
+    assert head == "cirr/val: 3 queries, 8 images in the gallery, unpinned, counts not checked"
+    assert [Path(folder.strip()).is_dir() for folder in folders] == [True, True, True]
+    assert str(tmp_path / "hf/datasets/cirr/val") in folders[1]
+
+
+def test_prepare_without_the_hub_cache_is_json_too(environment: dict[str, str], tmp_path: Path) -> None:
+    made.write_circo(tmp_path / "given", "val", gallery=False)
+    done = cir(
+        environment,
+        "prepare",
+        "circo/val",
+        "--data-dir",
+        str(tmp_path / "given"),
+        "--no-checks",
+        "--no-hub-cache",
+        "--json",
+    )
+    (outcome,) = json.loads(done.stdout)
+    assert (outcome["rows"], outcome["gallery"], outcome["hub_cache"]) == (2, None, [])
+    assert outcome["checks_skipped"] == ["counts"]
+    assert not (tmp_path / "hf").exists()
+
+
+def test_one_failure_does_not_stop_the_others(environment: dict[str, str], tmp_path: Path) -> None:
+    made.write_cirr(tmp_path / "home", "val")
+    done = cir(environment, "prepare", "cirr", "--no-checks", "--no-hub-cache")
+    assert done.stdout.startswith("cirr/val: 3 queries")
+    assert "cirr/train: the publisher's file captions/cap.rc2.train.json is not at hand" in done.stderr
+    assert "cir: 2 of 3 benchmarks could not be prepared, see above." in done.stderr
+    assert done.returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["prepare", "cirr/val"], 1, "but the card says 4,181"),
+        (["prepare", "cirr/nothing"], 2, "no benchmark 'cirr/nothing'"),
+        (["prepare", "cirr/test1"], 2, "is not at hand"),
+        (["show", "nothing"], 2, "no benchmark 'nothing'"),
+    ],
+)
+def test_what_goes_wrong_is_said_without_a_traceback(
+    arguments: list[str], code: int, words: str, environment: dict[str, str], tmp_path: Path
+) -> None:
+    made.write_cirr(tmp_path / "home", "val")
+    done = cir(environment, *arguments)
+    assert done.returncode == code
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_suite_stands_for_its_members() -> None:
+    from cir_datasets.preparing import _ids
+    from cir_datasets.suites import suite
+
+    assert _ids("fashioniq/val") == suite("fashioniq/val").benchmarks
+    assert _ids("cirr/val") == ("cirr/val",)
+    assert len(_ids("circled")) == 9

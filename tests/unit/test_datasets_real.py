@@ -1,0 +1,139 @@
+"""The publishers' own annotations: counts, traps, pins (where `CIR_DATA_HOME` holds them)."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import cir_datasets
+from cir_datasets import registry, sources
+from cir_datasets.errors import SourceError
+
+HOME = os.environ.get("CIR_DATA_HOME", "")
+
+pytestmark = [
+    pytest.mark.real_data,
+    pytest.mark.skipif(not HOME, reason="CIR_DATA_HOME is not set: no real annotations"),
+]
+
+HERE = [
+    "cirr/val",
+    "cirr/test1",
+    "circo/val",
+    "circo/test",
+    *(f"fashioniq/{config}" for config in registry.card("fashioniq").configs),
+]
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "datasets-real-cache"))
+    monkeypatch.setenv("CIR_GITHUB_ENDPOINT", "http://127.0.0.1:1")
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:1")
+
+
+@pytest.mark.parametrize("benchmark_id", HERE)
+def test_counts_are_those_of_the_card_and_every_file_is_the_pinned_one(benchmark_id: str) -> None:
+    benchmark = cir_datasets.load(benchmark_id)
+    config = benchmark.spec.config
+    assert len(benchmark) == config.queries
+    if benchmark.gallery is not None:
+        assert len(benchmark.gallery) == config.gallery
+        assert benchmark.pinned
+    assert benchmark.checks_skipped == ()
+    withheld = config.ground_truth == "withheld"
+    assert all(bool(positives) != withheld for positives in benchmark.positives)
+
+
+@pytest.mark.parametrize("benchmark_id", HERE)
+def test_data_dir_finds_the_same_as_the_data_home(benchmark_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = cir_datasets.load(benchmark_id)
+    monkeypatch.delenv("CIR_DATA_HOME")
+    folder = Path(HOME) / found.spec.card.source.folder
+    assert cir_datasets.load(benchmark_id, data_dir=HOME).data_hash == found.data_hash
+    assert cir_datasets.load(benchmark_id, data_dir=folder).data_hash == found.data_hash
+
+
+def pairs(benchmark_id: str) -> Counter[tuple[str, str]]:
+    rows = cir_datasets.load(benchmark_id).rows()
+    return Counter((row["reference_image_id"], "\n".join(row["captions"])) for row in rows)
+
+
+@pytest.mark.parametrize(("benchmark_id", "repeated"), [("cirr/val", 6), ("cirr/test1", 4)])
+def test_cirr_keeps_its_duplicate_pairs(benchmark_id: str, repeated: int) -> None:
+    found = pairs(benchmark_id)
+    assert found.total() - len(found) == repeated
+
+
+def test_cirr_test1_keeps_its_empty_caption() -> None:
+    captions = cir_datasets.load("cirr/test1").column("relative_caption")
+    assert sum(not caption.strip() for caption in captions) == 1
+
+
+def test_in_37_queries_of_cirr_val_the_soft_labels_lack_the_target() -> None:
+    rows = cir_datasets.load("cirr/val").rows()
+    soft = [{entry["image_id"] for entry in row["target_soft"]} for row in rows]
+    lacking = [row for row, images in zip(rows, soft, strict=True) if row["target_image_id"] not in images]
+    assert len(lacking) == 37
+    assert all(len(row["subset_image_ids"]) == 6 for row in rows)
+    assert all(row["reference_image_id"] in row["subset_image_ids"] for row in rows)
+    assert all(len(row["auxiliary_captions"]) == 4 for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("config", "empty"),
+    [("shirt_val", 1), ("shirt_test", 1), ("toptee_train", 12), ("toptee_val", 2), ("dress_train", 0)],
+)
+def test_fashioniq_keeps_its_empty_captions(config: str, empty: int) -> None:
+    captions = cir_datasets.load(f"fashioniq/{config}").column("captions")
+    assert sum(not caption.strip() for both in captions for caption in both) == empty
+    assert all(len(both) == 2 for both in captions)
+
+
+@pytest.mark.parametrize("config", ["dress_test", "shirt_test"])
+def test_fashioniq_keeps_its_duplicate_rows(config: str) -> None:
+    found = pairs(f"fashioniq/{config}")
+    assert found.total() - len(found) == 6
+
+
+def test_fashioniq_galleries_overlap() -> None:
+    galleries = [
+        cir_datasets.load(f"fashioniq/{config}").gallery or []
+        for config in registry.card("fashioniq").configs
+        if not config.endswith("_union")
+    ]
+    assert sum(map(len, galleries)) == 77_683
+    assert len({image for gallery in galleries for image in gallery}) == 74_381
+
+
+def test_a_union_is_a_part_of_the_split() -> None:
+    split, union = cir_datasets.load("fashioniq/dress_val"), cir_datasets.load("fashioniq/dress_val_union")
+    assert set(union.gallery or ()) < set(split.gallery or ())
+    assert split.query_ids == union.query_ids
+
+
+def test_circo_has_positives_and_aspects() -> None:
+    benchmark = cir_datasets.load("circo/val")
+    rows = benchmark.rows()
+    assert sum(len(row["positive_image_ids"]) for row in rows) / len(rows) == pytest.approx(4.2, abs=0.05)
+    assert len({aspect for row in rows for aspect in row["aspects"]}) == 9
+    assert all(row["target_image_id"] in row["positive_image_ids"] for row in rows)
+    assert all(len(image) == 12 for row in rows for image in row["positive_image_ids"])
+
+
+def test_what_is_not_here_is_named() -> None:
+    if (Path(HOME) / "cirr/captions/cap.rc2.train.json").exists():
+        pytest.skip("CIRR's training captions are here")
+    with pytest.raises(SourceError, match=r"cap\.rc2\.train\.json is not at hand"):
+        cir_datasets.load("cirr/train")
+
+
+def test_every_local_file_of_the_lists_is_the_pinned_one() -> None:
+    for name in ("cirr", "fashioniq", "circo"):
+        folder = Path(HOME) / registry.card(name).source.folder
+        for file, pin in sources.pins(name).items():
+            if pin is not None:
+                assert (folder / file).stat().st_size == pin.num_bytes
