@@ -42,7 +42,7 @@ def on_import(module_name: str, callback: Callback) -> None:
         _waiting.setdefault(module_name, []).append(callback)
         if _finder not in sys.meta_path:
             sys.meta_path.insert(0, _finder)
-    if module_name in sys.modules:
+    if sys.modules.get(module_name) is not None:
         _run_callbacks(importlib.import_module(module_name), module_name)
 
 

@@ -1,0 +1,241 @@
+"""`evaluate.load` knows our names, as a user meets it: in processes of their own, away from the sources.
+
+Each process has an empty Hugging Face home, and the Hub's address is a port on which nothing listens.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cir_metrics.evaluate_hook as hook
+from cir_metrics.catalogue import METRICS
+
+ROOT = Path(hook.__file__).resolve().parents[1]
+CASE = """
+CASE = dict(
+    predictions=[["n1", "p1", "n2", "p2"]],
+    references=[{"positives": ["p1", "p2"], "negatives": ["n1", "n2"]}],
+    ks=(5,),
+)
+"""
+
+
+def environment(home: Path, **more: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "HUGGINGFACE_"))}
+    return {
+        **kept,
+        "HF_HOME": str(home),
+        "PYTHONPATH": str(ROOT),
+        "HF_ENDPOINT": "http://127.0.0.1:9",
+        **more,
+    }
+
+
+def start(code: str, folder: Path, home: Path, **more: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", CASE + code]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        command, cwd=folder, env=environment(home, **more), stdout=pipe, stderr=pipe, text=True
+    )
+
+
+def finish(process: subprocess.Popen[str]) -> Any:
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    return json.loads(out.splitlines()[-1])
+
+
+def python(code: str, folder: Path, home: Path, **more: str) -> Any:
+    return finish(start(code, folder, home, **more))
+
+
+@pytest.mark.parametrize("order", ["import cir_metrics, evaluate", "import evaluate, cir_metrics"])
+def test_names_load_in_both_import_orders(order: str, tmp_path: Path) -> None:
+    code = f"""
+import json
+{order}
+values = {{}}
+for name in cir_metrics.METRICS:
+    values[name] = evaluate.load(name).name
+for keep_in_memory in (True, False):
+    module = evaluate.load("pnr_map", keep_in_memory=keep_in_memory)
+    values[str(keep_in_memory)] = module.compute(**CASE)
+print(json.dumps(values))
+"""
+    values = python(code, tmp_path, tmp_path / "home")
+    assert values == {
+        **{name: name for name in METRICS},
+        "True": {"pnr_map@5": 0.25},
+        "False": {"pnr_map@5": 0.25},
+    }
+
+
+def test_importing_the_datasets_room_is_enough(tmp_path: Path) -> None:
+    code = """
+import json
+from cir_metrics.errors import InputError
+from evaluate import load
+print(json.dumps(load("pnr_map", module_type="metric").compute(**CASE)))
+"""
+    assert python(code, tmp_path, tmp_path / "home") == {"pnr_map@5": 0.25}
+
+
+def test_other_names_are_left_to_evaluate(tmp_path: Path) -> None:
+    own = tmp_path / "my_metric"
+    own.mkdir()
+    source = (hook.module_folder("recall_at_k") / "recall_at_k.py").read_text(encoding="utf-8")
+    (own / "my_metric.py").write_text(source.replace("class RecallAtK", "class MyMetric"), encoding="utf-8")
+    code = """
+import json
+import cir_metrics
+import evaluate
+found = evaluate.load("./my_metric").name
+asked = evaluate.load("my_metric").name
+messages = []
+for name, kind in (("no_such_metric", None), ("pnr_map", "comparison")):
+    try:
+        evaluate.load(name, module_type=kind)
+    except FileNotFoundError as error:
+        messages.append(str(error))
+print(json.dumps([found, asked, len(messages)]))
+"""
+    values = python(code, tmp_path, tmp_path / "home", HF_HUB_OFFLINE="1")
+    assert values == ["my_metric", "my_metric", 2]
+
+
+def test_a_folder_of_that_name_in_the_working_directory_wins_as_evaluate_says(tmp_path: Path) -> None:
+    own = tmp_path / "pnr_map"
+    own.mkdir()
+    source = (hook.module_folder("recall_at_k") / "recall_at_k.py").read_text(encoding="utf-8")
+    (own / "pnr_map.py").write_text(source, encoding="utf-8")
+    code = """
+import json, cir_metrics, evaluate
+print(json.dumps(evaluate.load("pnr_map").name))
+"""
+    assert python(code, tmp_path, tmp_path / "home") == "recall_at_k"
+
+
+def test_a_published_folder_loads_by_path_without_the_import(tmp_path: Path) -> None:
+    code = f"""
+import json, evaluate, sys
+assert "cir_metrics" not in sys.modules
+values = [evaluate.load({str(hook.module_folder("pnr_map"))!r}).compute(**CASE)]
+values.append(evaluate.load({str(hook.module_folder("pnr_map") / "pnr_map.py")!r}).compute(**CASE))
+print(json.dumps(values))
+"""
+    assert python(code, tmp_path, tmp_path / "home") == [{"pnr_map@5": 0.25}] * 2
+
+
+def test_installed_names_load_without_the_import(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    install = """
+import json
+from cir_metrics.install import install
+first, second = install(), install()
+assert first == second
+print(json.dumps({name: str(path) for name, path in first.items()}))
+"""
+    installed = python(install, tmp_path, home)
+    assert set(installed) == set(METRICS)
+    for path in installed.values():
+        assert Path(path).is_relative_to(home)
+        assert [each.name for each in Path(path).parent.glob(".*")] == []
+    load = """
+import json, evaluate, sys
+assert "cir_metrics" not in sys.modules
+names = {each: evaluate.load(each).name for each in ARGUMENTS}
+print(json.dumps([names, evaluate.load("pnr_map").compute(**CASE)]))
+""".replace("ARGUMENTS", repr(list(METRICS)))
+    names, values = python(load, tmp_path, home, HF_HUB_OFFLINE="1")
+    assert names == {name: name for name in METRICS}
+    assert values == {"pnr_map@5": 0.25}
+
+
+def test_two_processes_at_once(tmp_path: Path) -> None:
+    code = """
+import json, cir_metrics, evaluate
+module = evaluate.load("pnr_map")
+values = [module.compute(**CASE) for _ in range(3)]
+print(json.dumps(values))
+"""
+    home = tmp_path / "home"
+    running = [start(code, tmp_path, home) for _ in range(2)]
+    assert [finish(process) for process in running] == [[{"pnr_map@5": 0.25}] * 3] * 2
+
+
+def test_one_evaluation_spread_over_two_processes(tmp_path: Path) -> None:
+    code = """
+import json, os, cir_metrics, evaluate
+part = int(os.environ["PART"])
+module = evaluate.load("recall_at_k", num_process=2, process_id=part, experiment_id="spread")
+predictions = [["a"], ["b"], ["a"]][: 3 - part]
+references = [{"target": "a"}] * len(predictions)
+print(json.dumps(module.compute(predictions=predictions, references=references, ks=(1,))))
+"""
+    home = tmp_path / "home"
+    running = [start(code, tmp_path, home, PART=str(part)) for part in range(2)]
+    # Three queries in the first process, two in the second: 3 of 5 have their target first.
+    assert [finish(process) for process in running] == [{"recall@1": 0.6}, None]
+
+
+def test_a_changed_evaluate_gives_a_warning_and_no_error(tmp_path: Path) -> None:
+    package = tmp_path / "evaluate"
+    package.mkdir()
+    (package / "__init__.py").write_text("", encoding="utf-8")
+    (package / "loading.py").write_text("def load(name): return name\n", encoding="utf-8")
+    code = """
+import json, sys, warnings
+sys.path.insert(0, ".")
+import cir_metrics
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    import evaluate.loading
+print(json.dumps([evaluate.loading.load("x"), [str(each.message) for each in caught]]))
+"""
+    loaded, messages = python(code, tmp_path, tmp_path / "home")
+    assert loaded == "x"
+    assert len(messages) == 1
+    assert "this version of evaluate has no evaluate.loading.evaluation_module_factory" in messages[0]
+    assert "Fix: run  cir metrics install" in messages[0]
+
+
+def test_the_hook_is_installed_once(tmp_path: Path) -> None:
+    code = """
+import json, importlib, cir_metrics, evaluate
+before = evaluate.loading.evaluation_module_factory
+importlib.reload(cir_metrics)
+assert evaluate.inspect.evaluation_module_factory is before
+print(json.dumps([evaluate.loading.evaluation_module_factory is before, before.__name__]))
+"""
+    assert python(code, tmp_path, tmp_path / "home") == [True, "evaluation_module_factory"]
+
+
+def test_import_loads_no_other_library(tmp_path: Path) -> None:
+    code = """
+import json, sys
+before = set(sys.modules)
+import cir_metrics
+bare = sorted({name.partition(".")[0] for name in set(sys.modules) - before} - set(sys.stdlib_module_names))
+import cir_metrics.evaluation, cir_metrics.measures, cir_metrics.ranking, cir_metrics.signature
+cir_metrics.references, cir_metrics.Signature, cir_metrics.METRICS
+full = sorted({name.partition(".")[0] for name in set(sys.modules) - before} - set(sys.stdlib_module_names))
+print(json.dumps([bare, full]))
+"""
+    bare, full = python(code, tmp_path, tmp_path / "home")
+    assert bare == ["cir_metrics"]
+    assert full == ["cir_metrics", "numpy"]
+
+
+def test_everything_in_all_is_there(tmp_path: Path) -> None:
+    code = """
+import json, cir_metrics
+print(json.dumps([name for name in cir_metrics.__all__ if getattr(cir_metrics, name, None) is None]))
+"""
+    assert python(code, tmp_path, tmp_path / "home") == []

@@ -1,0 +1,435 @@
+"""Malformed predictions and references: the message names position and value, and how to mend it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cir_metrics
+from cir_metrics.errors import CirError, InputError, UnknownNameError
+from cir_metrics.evaluation import evaluate_multi_turn, evaluate_single_turn
+from cir_metrics.inputs import check_cutoffs, check_ids, check_reference, check_turns
+
+QUERY = {
+    "query_id": "12",
+    "reference_image_id": "r",
+    "captions": ["red"],
+    "relative_caption": "red",
+    "target_image_id": "a",
+    "positive_image_ids": ["a", "b"],
+    "negative_image_ids": ["n"],
+    "subset_image_ids": ["r", "a", "c"],
+    "aspects": [],
+    "pairid": 12,
+}
+SESSION = {"session_id": "s_1", "subset": "x", "ground_truth_ids": ["a"], "num_turns": 2, "turns": [{}, {}]}
+
+
+def says(text: str) -> Any:
+    return pytest.raises(InputError, match=f"^{re.escape(text)}$")
+
+
+def test_input_error_is_a_value_error_with_exit_code_1() -> None:
+    assert issubclass(InputError, ValueError)
+    assert issubclass(InputError, CirError)
+    assert InputError.exit_code == 1
+
+
+# --- references(rows) ---
+
+
+def test_references_picks_the_fields_of_queries_and_sessions() -> None:
+    assert cir_metrics.references([QUERY, SESSION]) == [
+        {
+            "target": "a",
+            "reference": "r",
+            "subset": ["r", "a", "c"],
+            "positives": ["a", "b"],
+            "negatives": ["n"],
+        },
+        {"positives": ["a"], "num_turns": 2},
+    ]
+
+
+def test_references_leaves_out_what_is_null_or_an_empty_subset() -> None:
+    row = {**QUERY, "target_image_id": None, "subset_image_ids": []}
+    assert cir_metrics.references([row]) == [{"reference": "r", "positives": ["a", "b"], "negatives": ["n"]}]
+
+
+@pytest.mark.parametrize(
+    ("row", "text"),
+    [
+        (["a"], "rows[0] is ['a']; a row is a dict. Fix: pass the rows of a benchmark."),
+        (
+            {"image_id": "a"},
+            (
+                "rows[0] has none of 'target_image_id', 'reference_image_id', 'subset_image_ids', "
+                "'positive_image_ids', 'negative_image_ids', 'ground_truth_ids', 'num_turns'. Fix: "
+                "pass queries or sessions, not images."
+            ),
+        ),
+        (
+            {**QUERY, "target_image_id": None, "positive_image_ids": []},
+            "rows[0] (query_id '12'): its ground truth is withheld. Fix: ask the publisher's server.",
+        ),
+    ],
+)
+def test_references_refuses(row: Any, text: str) -> None:
+    with says(text):
+        cir_metrics.references([row])
+
+
+# --- rankings ---
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "predictions[3] is None; a ranking is a list of image ids. Fix: pass a list of strings."),
+        ("abc", "predictions[3] is 'abc'; a ranking is a list of image ids. Fix: pass a list of strings."),
+        (
+            {"a": 1},
+            "predictions[3] is {'a': 1}; a ranking is a list of image ids. Fix: pass a list of strings.",
+        ),
+        (7, "predictions[3] is 7; a ranking is a list of image ids. Fix: pass a list of strings."),
+        ([], "predictions[3] is an empty ranking. Fix: name at least one image."),
+        (["a", None], "predictions[3][1] is None; an image id is a string. Fix: drop it."),
+        (["a", 12], "predictions[3][1] is 12; an image id is a string. Fix: write '12' if that is the id."),
+        (
+            [["a"]],
+            "predictions[3][0] is ['a']; an image id is a string. Fix: write \"['a']\" if that is the id.",
+        ),
+        (["a", ""], "predictions[3][1] is an empty string, which is no image id. Fix: name the image."),
+        (
+            ["a", "b", "c", "b"],
+            (
+                "predictions[3][3] is 'b', which stands at [1] already; a ranking names an image once. "
+                "Fix: keep the first."
+            ),
+        ),
+    ],
+)
+def test_rankings_that_are_refused(value: Any, text: str) -> None:
+    with says(text):
+        check_ids(value, "predictions[3]", what="ranking")
+
+
+def test_arrays_and_tuples_are_rankings_too() -> None:
+    ids = check_ids(np.array(["b", "a"]), "predictions[0]", what="ranking")
+    assert ids == ["b", "a"]
+    assert {type(each) for each in ids} == {str}
+    assert check_ids(("b", "a"), "predictions[0]", what="ranking") == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "predictions[0] is None; a session is a list of rankings. Fix: give one ranking a turn."),
+        ([], "predictions[0] has no turn. Fix: give one ranking a turn."),
+        (
+            ["a", "b"],
+            (
+                "predictions[0] is one ranking; a session is a list of them. Fix: write a single turn "
+                "as [ranking]."
+            ),
+        ),
+        ([["a"], []], "predictions[0][1] is an empty ranking. Fix: name at least one image."),
+        (
+            [["a"], None],
+            "predictions[0][1] is None; a ranking is a list of image ids. Fix: pass a list of strings.",
+        ),
+        ([["a"], ["b", None]], "predictions[0][1][1] is None; an image id is a string. Fix: drop it."),
+    ],
+)
+def test_sessions_that_are_refused(value: Any, text: str) -> None:
+    with says(text):
+        check_turns(value, "predictions[0]")
+
+
+# --- references ---
+
+
+@pytest.mark.parametrize(
+    ("value", "fields", "text"),
+    [
+        (
+            "a",
+            ["target"],
+            (
+                "references[2] is 'a'; a reference is a dict with 'target'. Fix: take them from "
+                "cir_metrics.references(rows)."
+            ),
+        ),
+        (
+            {"targets": "a"},
+            ["target"],
+            (
+                "references[2] has the unknown key 'targets'. Did you mean 'target'? Fix: use "
+                "'target', 'reference', 'subset', 'positives', 'negatives', 'num_turns'."
+            ),
+        ),
+        (
+            {"target": "a", "colour": "red"},
+            ["target"],
+            (
+                "references[2] has the unknown key 'colour'. Fix: use 'target', 'reference', 'subset', "
+                "'positives', 'negatives', 'num_turns'."
+            ),
+        ),
+        (
+            {"positives": ["a"]},
+            ["positives", "negatives"],
+            (
+                "references[2] lacks 'negatives'. Fix: add it; cir_metrics.references(rows) takes it "
+                "from a benchmark."
+            ),
+        ),
+        (
+            {"target": None},
+            ["target"],
+            "references[2]['target'] is None; an image id is a string. Fix: drop it.",
+        ),
+        (
+            {"target": 5},
+            ["target"],
+            "references[2]['target'] is 5; an image id is a string. Fix: write '5' if that is the id.",
+        ),
+        (
+            {"target": ""},
+            ["target"],
+            "references[2]['target'] is an empty string, which is no image id. Fix: name the image.",
+        ),
+        (
+            {"positives": []},
+            ["positives"],
+            "references[2]['positives'] is an empty list of positives. Fix: name at least one image.",
+        ),
+        (
+            {"positives": "a"},
+            ["positives"],
+            (
+                "references[2]['positives'] is 'a'; a list of positives is a list of image ids. Fix: "
+                "pass a list of strings."
+            ),
+        ),
+        (
+            {"positives": ["a", "a"]},
+            ["positives"],
+            (
+                "references[2]['positives'][1] is 'a', which stands at [0] already; a list of "
+                "positives names an image once. Fix: keep the first."
+            ),
+        ),
+        (
+            {"positives": ["a"], "negatives": None},
+            ["positives", "negatives"],
+            (
+                "references[2]['negatives'] is None; a list of hard negatives is a list of image ids. "
+                "Fix: pass a list of strings."
+            ),
+        ),
+        (
+            {"positives": ["a", "b"], "negatives": ["c", "b"]},
+            ["positives", "negatives"],
+            "references[2]: 'b' is both positive and hard negative. Fix: keep it in one of the two.",
+        ),
+        (
+            {"target": "a", "reference": "r", "subset": ["a", "b"]},
+            ["target", "reference", "subset"],
+            "references[2]: reference 'r' is not in the subset. Fix: give all its members.",
+        ),
+        (
+            {"target": "a", "reference": "r", "subset": ["r", "b"]},
+            ["target", "reference", "subset"],
+            "references[2]: target 'a' is not in the subset. Fix: give all its members.",
+        ),
+        (
+            {"target": "r", "reference": "r", "subset": ["r", "b"]},
+            ["target", "reference", "subset"],
+            "references[2]: 'r' is both target and reference. Fix: correct one of them.",
+        ),
+        (
+            {"positives": ["a"], "num_turns": 0},
+            ["positives"],
+            "references[2]['num_turns'] is 0; a session has 1 turn or more. Fix: give the number of turns.",
+        ),
+        (
+            {**QUERY, "target_image_id": None},
+            ["target"],
+            (
+                "references[2] (query_id '12'): 'target_image_id' is null. Fix: use a metric that this "
+                "benchmark has or, where the ground truth is withheld, the publisher's server."
+            ),
+        ),
+        (
+            {**QUERY, "subset_image_ids": []},
+            ["subset"],
+            (
+                "references[2] (query_id '12'): 'subset_image_ids' is empty. Fix: use a metric that "
+                "this benchmark has or, where the ground truth is withheld, the publisher's server."
+            ),
+        ),
+        (
+            SESSION,
+            ["target"],
+            (
+                "references[2] (session_id 's_1') lacks 'target_image_id'. Fix: pass a row of a "
+                "benchmark that has this metric."
+            ),
+        ),
+        (
+            {**SESSION, "ground_truth_ids": []},
+            ["positives"],
+            "references[2]['ground_truth_ids'] is an empty list of positives. Fix: name at least one image.",
+        ),
+    ],
+)
+def test_references_that_are_refused(value: Any, fields: list[str], text: str) -> None:
+    with says(text):
+        check_reference(value, "references[2]", fields)
+
+
+def test_a_reference_is_projected_to_what_the_metric_needs() -> None:
+    assert check_reference(QUERY, "references[0]", ["positives"]) == {"positives": ["a", "b"]}
+    assert check_reference(SESSION, "references[0]", ["positives"]) == {"positives": ["a"], "num_turns": 2}
+    full = cir_metrics.references([QUERY])[0]
+    assert check_reference(full, "references[0]", ["target"]) == {"target": "a"}
+
+
+# --- cutoffs ---
+
+
+@pytest.mark.parametrize(
+    ("ks", "text"),
+    [
+        ((5, 0), "k=0; a cutoff is 1 or more"),
+        ([-1], "k=-1; a cutoff is 1 or more"),
+        ((2.0,), "k=2.0; a cutoff is a whole number, 1 or more"),
+        ((True,), "k=True; a cutoff is a whole number, 1 or more"),
+        (("5",), "k='5'; a cutoff is a whole number, 1 or more"),
+        (5, "ks=5; give a tuple or list of cutoffs. Fix: pass ks=(5, 10), or ks=(5,) for one."),
+        (None, "ks=None; give a tuple or list of cutoffs. Fix: pass ks=(5, 10), or ks=(5,) for one."),
+        ("5", "ks='5'; give a tuple or list of cutoffs. Fix: pass ks=(5, 10), or ks=(5,) for one."),
+        ((), "ks=() is empty. Fix: name at least one cutoff, such as ks=(5,)."),
+    ],
+)
+def test_cutoffs_that_are_refused(ks: Any, text: str) -> None:
+    with says(text):
+        check_cutoffs(ks)
+
+
+def test_cutoffs_keep_their_order_and_lose_repeats() -> None:
+    assert check_cutoffs([10, np.int64(5), 10]) == (10, 5)
+
+
+# --- evaluation ---
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ((["recall@1"], [["a"]], []), "1 rankings but 0 references. Fix: give one a query."),
+        (
+            (["recall@1"], [], []),
+            "rankings and references are empty: a mean over no queries is undefined. Fix: give at least one.",
+        ),
+        (("recall@1", [["a"]], [QUERY]), "metrics='recall@1' is one name. Fix: pass a list, ['recall@1']."),
+        (([], [["a"]], [QUERY]), "metrics is empty. Fix: name at least one metric, such as 'recall@10'."),
+        (
+            (["hits@10"], [["a"]], [QUERY]),
+            "hits_at_k is a metric of sessions, and this benchmark has queries. Fix: leave it out.",
+        ),
+        (
+            (["recall_subset@1"], [["a"]], [QUERY]),
+            "recall_subset ranks the subset on its own. Fix: pass subset_rankings.",
+        ),
+        (
+            (["map@5", "recall_subset@1"], None, [QUERY]),
+            "no rankings, which map_at_k needs. Fix: pass rankings.",
+        ),
+        (
+            (["mean_rank"], [[]], [QUERY]),
+            "mean_rank: every ranking is empty, so a miss has no rank. Fix: rank at least one query.",
+        ),
+        (
+            (["recall@1"], [["b", "b"]], [QUERY]),
+            (
+                "rankings[0][1] is 'b', which stands at [0] already; a ranking names an image once. "
+                "Fix: keep the first."
+            ),
+        ),
+    ],
+)
+def test_single_turn_evaluation_refuses(arguments: Any, text: str) -> None:
+    with says(text):
+        evaluate_single_turn(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("subset_rankings", "text"),
+    [
+        ([["r"]], "subset_rankings[0][0] is the reference image 'r'; it is not ranked. Fix: drop it."),
+        ([["a", "z"]], "subset_rankings[0][1] is 'z', which is not in the subset. Fix: rank its members."),
+        ([], "0 subset_rankings but 1 references. Fix: give one a query."),
+    ],
+)
+def test_subset_rankings_that_are_refused(subset_rankings: Any, text: str) -> None:
+    with says(text):
+        evaluate_single_turn(["recall_subset@1"], None, [QUERY], subset_rankings=subset_rankings)
+
+
+def test_an_unknown_variant_is_refused() -> None:
+    with says("variant='paper': pnr_map has no such variant. Fix: use one of 'equation', 'released_code'."):
+        evaluate_single_turn(["pnr_map@5"], [["a"]], [QUERY], variants={"pnr_map": "paper"})
+
+
+def test_an_unknown_metric_is_named() -> None:
+    with pytest.raises(
+        UnknownNameError, match=re.escape("no metric is printed as 'recal@5'. Did you mean 'recall@1'?")
+    ):
+        evaluate_single_turn(["recal@5"], [["a"]], [QUERY])
+
+
+def test_multi_turn_evaluation_refuses() -> None:
+    with says("recall_at_k is a metric of queries, and this benchmark has sessions. Fix: leave it out."):
+        evaluate_multi_turn(["recall@5"], [[["a"], ["a"]]], [SESSION])
+    with says("rankings[0] has 1 rankings, its session 2 turns. Fix: give one ranking a turn."):
+        evaluate_multi_turn(["hits@5"], [[["a"]]], [SESSION])
+
+
+def test_target_is_never_replaced_by_positives() -> None:
+    with says(
+        "references[0] lacks 'target'. Fix: add it; cir_metrics.references(rows) takes it from a benchmark."
+    ):
+        evaluate_single_turn(["recall@1"], [["a"]], [{"positives": ["a"]}])
+
+
+def test_dataset_rows_are_references() -> None:
+    metrics = ["recall@1", "map@2", "pnr_map@2", "recall_subset@1", "mean_rank"]
+    results = evaluate_single_turn(metrics, [["n", "a"]], [QUERY], subset_rankings=[["a"]])
+    assert results.values == {
+        "recall@1": 0.0,
+        "map@2": 0.25,
+        "pnr_map@2": 0.125,
+        "recall_subset@1": 1.0,
+        "mean_rank": 2.0,
+        "median_rank": 2.0,
+        "censored": 0,
+    }
+    assert results.n == 1
+    assert type(results.values["censored"]) is int
+    assert {type(value) for name, value in results.values.items() if name != "censored"} == {float}
+    assert evaluate_multi_turn(["hits@1"], [[["a"], ["b"]]], [SESSION]).values["hits@1@turn2"] == 1.0
+
+
+def test_per_session_values_are_there_for_every_turn() -> None:
+    results = evaluate_multi_turn(["hits@1", "mean_rank"], [[["b"], ["a"]], [["c"], []]], [SESSION, SESSION])
+    assert {name: values.tolist() for name, values in results.per_query.items()} == {
+        "hits@1@turn1": [0.0, 0.0],
+        "hits@1@turn2": [1.0, 0.0],
+        "mean_rank": [1.0, 2.0],
+        "censored": [0, 1],
+    }

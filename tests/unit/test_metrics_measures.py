@@ -1,0 +1,232 @@
+"""What the plain functions and the ranking functions refuse, by text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cir_metrics import kernels, measures
+from cir_metrics.errors import InputError
+from cir_metrics.ranking import best_target_ranks, target_ranks, top_k
+
+MASK = [[True, False]]
+
+
+def says(text: str) -> Any:
+    return pytest.raises(InputError, match=f"^{re.escape(text)}$")
+
+
+@pytest.mark.parametrize("measure", [measures.recall_at_k, measures.recall_subset])
+@pytest.mark.parametrize("k", [0, -1])
+def test_bad_cutoff_names_the_value(measure: Callable[..., float], k: int) -> None:
+    with says(f"k={k}; a cutoff is 1 or more"):
+        measure(np.array([1]), k)
+
+
+@pytest.mark.parametrize("k", [0, -3])
+def test_every_measure_checks_its_cutoff(k: int) -> None:
+    calls: list[Callable[[], object]] = [
+        lambda: measures.map_at_k(MASK, [1], k),
+        lambda: measures.pnr_map(MASK, [[False, True]], [1], k),
+        lambda: measures.hits_at_k([[1]], [1], k),
+        lambda: measures.final_recall([[1]], [1], k),
+        lambda: measures.hits_auc([[1]], [1], k),
+    ]
+    for call in calls:
+        with says(f"k={k}; a cutoff is 1 or more"):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("ranks", "text"),
+    [
+        ([], "ranks have shape (0,). Fix: pass shape (n_queries,), with at least one query."),
+        ([[1]], "ranks have shape (1, 1). Fix: pass shape (n_queries,), with at least one query."),
+        ([1.0], "ranks are float64; a rank is a whole number. Fix: pass integers."),
+        ([3, 0], "ranks[1] is 0; ranks count from 1. Fix: add 1 to 0-based ranks."),
+    ],
+)
+def test_ranks_that_are_refused(ranks: Any, text: str) -> None:
+    for measure in (lambda: measures.recall_at_k(ranks, 5), lambda: measures.mean_rank(ranks)):
+        with says(text):
+            measure()
+
+
+@pytest.mark.parametrize("measure", [measures.mean_rank, measures.median_rank])
+def test_an_unlisted_rank_has_no_mean(measure: Callable[..., float]) -> None:
+    with says("ranks[1] is UNLISTED. Fix: give unlisted targets a rank by kernels.censor."):
+        measure([1, kernels.UNLISTED])
+
+
+@pytest.mark.parametrize(
+    ("positive", "n_positives", "text"),
+    [
+        (
+            [True],
+            [1],
+            "positive has shape (1,) and type bool. Fix: pass booleans of shape (n_queries, depth).",
+        ),
+        (
+            [[1, 0]],
+            [1],
+            "positive has shape (1, 2) and type int64. Fix: pass booleans of shape (n_queries, depth).",
+        ),
+        (
+            np.zeros((0, 2), dtype=bool),
+            [],
+            "positive has shape (0, 2) and type bool. Fix: pass booleans of shape (n_queries, depth).",
+        ),
+        (MASK, [1, 2], "n_positives has shape (2,) and type int64. Fix: pass 1 integers."),
+        (MASK, [1.5], "n_positives has shape (1,) and type float64. Fix: pass 1 integers."),
+        (MASK, [0], "n_positives[0] is 0, 1 are marked. Fix: count all, 1 or more."),
+        ([[False]], [0], "n_positives[0] is 0, 0 are marked. Fix: count all, 1 or more."),
+        ([[True, True]], [1], "n_positives[0] is 1, 2 are marked. Fix: count all, 1 or more."),
+    ],
+)
+def test_masks_that_are_refused(positive: Any, n_positives: Any, text: str) -> None:
+    with says(text):
+        measures.map_at_k(positive, n_positives, 5)
+
+
+def test_pnr_map_refuses() -> None:
+    with says("positive has shape (1, 2), negative (1, 1). Fix: code both to one depth."):
+        measures.pnr_map(MASK, [[False]], [1], 5)
+    with says("place [0, 0] is positive and hard negative. Fix: an image is one of the two."):
+        measures.pnr_map(MASK, [[True, False]], [1], 5)
+    with says("variant='code': pnr_map has no such variant. Fix: use one of 'equation', 'released_code'."):
+        measures.pnr_map(MASK, [[False, True]], [1], 5, variant="code")
+
+
+@pytest.mark.parametrize(
+    ("ranks", "num_turns", "text"),
+    [
+        (
+            [1],
+            [1],
+            ("ranks have shape (1,). Fix: pass shape (n_sessions, max_turns), with at least one query."),
+        ),
+        (
+            np.zeros((0, 2), dtype=int),
+            [],
+            "ranks have shape (0, 2). Fix: pass shape (n_sessions, max_turns), with at least one query.",
+        ),
+        ([[1.5]], [1], "ranks are float64; a rank is a whole number. Fix: pass integers."),
+        ([[1, 2], [1, 0]], [2, 2], "ranks[1, 1] is 0; ranks count from 1. Fix: add 1 to 0-based ranks."),
+        ([[1, 2]], [3], "num_turns[0] is 3, ranks hold 2 turns. Fix: use 1 to 2."),
+        ([[1, 2]], [0], "num_turns[0] is 0, ranks hold 2 turns. Fix: use 1 to 2."),
+        ([[1, 2]], [1, 1], "num_turns has shape (2,) and type int64. Fix: pass 1 integers."),
+    ],
+)
+def test_sessions_that_are_refused(ranks: Any, num_turns: Any, text: str) -> None:
+    for measure in (measures.hits_at_k, measures.final_recall, measures.hits_auc):
+        with says(text):
+            measure(ranks, num_turns, 5)
+
+
+def test_one_turn_gives_the_first_hits() -> None:
+    assert measures.hits_auc([[3], [30]], [1, 1], 10) == 0.5
+
+
+def test_masks_without_places_score_nothing() -> None:
+    empty = np.zeros((2, 0), dtype=bool)
+    assert measures.map_at_k(empty, [1, 1], 5) == 0.0
+    assert measures.pnr_map(empty, empty, [1, 1], 5, variant="released_code") == 0.0
+    assert (kernels.first_ranks(empty) == kernels.UNLISTED).all()
+
+
+# --- ranking ---
+
+SCORES = [[0.1, 0.9, 0.5]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (
+            ([[0.1, float("nan")]], np.array([0])),
+            ("scores[0, 1] is NaN, which has no rank. Fix: find where it arose."),
+        ),
+        (
+            ([0.1, 0.2], np.array([0])),
+            "scores have shape (2,) and type float64. Fix: pass numbers of shape (n_queries, n_gallery).",
+        ),
+        (
+            ([["a"]], np.array([0])),
+            "scores have shape (1, 1) and type <U1. Fix: pass numbers of shape (n_queries, n_gallery).",
+        ),
+        (
+            (np.zeros((0, 3)), np.array([], dtype=int)),
+            "scores have shape (0, 3) and type float64. Fix: pass numbers of shape (n_queries, n_gallery).",
+        ),
+        ((SCORES, np.array([0, 1])), "targets for 2 queries, scores for 1. Fix: give each its own."),
+        ((SCORES, np.array([3])), "targets[0] holds 3; columns are 0 to 2. Fix: correct it."),
+        ((SCORES, np.array([-1])), "targets[0] holds -1; columns are 0 to 2. Fix: correct it."),
+        (
+            (SCORES, np.array([[1, 1]])),
+            ("targets[0] is [1, 1], which names a column twice. Fix: name it once."),
+        ),
+        ((SCORES, [np.array([], dtype=int)]), "targets[0] is []. Fix: give one column number or more."),
+        ((SCORES, np.array([0.5])), "targets[0] is [0.5]. Fix: give one column number or more."),
+    ],
+)
+def test_ranking_refuses(arguments: Any, text: str) -> None:
+    for function in (target_ranks, best_target_ranks):
+        with says(text):
+            function(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("excluded", "text"),
+    [
+        ([0], "excluded[0] is 0, a target of that query. Fix: exclude another."),
+        ([3], "excluded[0] is 3; columns are 0 to 2. Fix: use -1 for none."),
+        ([-2], "excluded[0] is -2; columns are 0 to 2. Fix: use -1 for none."),
+        ([1, 1], "excluded has shape (2,) and type int64. Fix: give one column a query, -1 for none."),
+        ([0.5], "excluded has shape (1,) and type float64. Fix: give one column a query, -1 for none."),
+    ],
+)
+def test_excluded_columns_that_are_refused(excluded: Any, text: str) -> None:
+    with says(text):
+        target_ranks(SCORES, np.array([0]), excluded=excluded)
+
+
+@pytest.mark.parametrize(
+    ("scores", "ids", "k", "text"),
+    [
+        (SCORES, ["a", "b"], 1, "2 gallery ids but 3 columns of scores. Fix: name each column."),
+        (SCORES, ["a", "b", "a"], 1, "gallery_ids holds 'a' twice. Fix: name each image once."),
+        (SCORES, ["a", "b", "c"], 0, "k=0; a cutoff is 1 or more"),
+        (
+            [[float("nan"), 0.0, 0.0]],
+            ["a", "b", "c"],
+            1,
+            "scores[0, 0] is NaN, which has no rank. Fix: find where it arose.",
+        ),
+    ],
+)
+def test_top_k_refuses(scores: Any, ids: list[str], k: int, text: str) -> None:
+    with says(text):
+        top_k(scores, ids, k)
+
+
+def test_targets_that_tie_do_not_stand_in_each_others_way() -> None:
+    scores = np.array([[0.9, 0.9, 0.9, 0.1]])
+    assert target_ranks(scores, np.array([[0, 1]])).tolist() == [[3, 3]]
+    assert best_target_ranks(scores, np.array([[0, 1]])).tolist() == [2]
+
+
+def test_a_plain_list_of_columns_is_one_target_a_query() -> None:
+    assert [ranks.tolist() for ranks in target_ranks([[0.1, 0.9], [0.1, 0.9]], [0, 1])] == [[2], [1]]  # type: ignore[list-item]
+
+
+def test_excluded_images_are_never_listed() -> None:
+    assert top_k(SCORES, ["a", "b", "c"], 5, excluded=[1]) == [["c", "a"]]
+    assert target_ranks(SCORES, np.array([0]), excluded=[1]).tolist() == [2]
+
+
+def test_whole_numbers_are_scores() -> None:
+    assert target_ranks(np.array([[3, 1, 2]]), np.array([2])).tolist() == [2]

@@ -1,0 +1,218 @@
+"""The evaluate modules in one process: incremental use, rows as references, and what they refuse."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cir_metrics
+from cir_metrics.catalogue import METRICS
+from cir_metrics.errors import InputError
+
+SUBSET = {"target": "b", "reference": "a", "subset": ["a", "b", "c", "d", "e", "f"]}
+GOOD: dict[str, tuple[Any, dict[str, Any]]] = {
+    "recall_at_k": (["a", "b"], {"target": "b"}),
+    "recall_subset": (["c", "b"], SUBSET),
+    "map_at_k": (["a", "b"], {"positives": ["b"]}),
+    "pnr_map": (["a", "b"], {"positives": ["b"], "negatives": ["a"]}),
+    "hits_at_k": ([["a", "b"], ["b", "a"]], {"positives": ["b"]}),
+    "final_recall": ([["a", "b"], ["b", "a"]], {"positives": ["b"]}),
+    "hits_auc": ([["a", "b"], ["b", "a"]], {"positives": ["b"]}),
+    "mean_rank": (["a", "b"], {"positives": ["b"]}),
+}
+QUERY = {
+    "query_id": "12",
+    "reference_image_id": "a",
+    "captions": ["red"],
+    "relative_caption": "red",
+    "target_image_id": "b",
+    "positive_image_ids": ["b"],
+    "negative_image_ids": ["n"],
+    "subset_image_ids": ["a", "b", "c", "d", "e", "f"],
+    "aspects": [],
+}
+SESSION = {"session_id": "s", "subset": "x", "ground_truth_ids": ["b"], "num_turns": 2, "turns": [{}, {}]}
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Any:
+    import evaluate
+
+    def load_into_a_folder_of_its_own(name: str, keep_in_memory: bool = True) -> Any:
+        return evaluate.load(name, keep_in_memory=keep_in_memory, cache_dir=str(tmp_path / "cache"))
+
+    return load_into_a_folder_of_its_own
+
+
+def says(text: str) -> Any:
+    return pytest.raises(InputError, match=f"^{re.escape(text)}$")
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_every_module_refuses_what_is_malformed(name: str, load: Any) -> None:
+    prediction, reference = GOOD[name]
+    multi = name in ("hits_at_k", "final_recall", "hits_auc")
+    module = load(name)
+
+    def refuses(predictions: Any, references: Any, start: str) -> None:
+        for call in (module.compute, module.add_batch):
+            with pytest.raises(InputError, match=f"^{re.escape(start)}"):
+                call(predictions=predictions, references=references)
+
+    wrap = (lambda ranking: [ranking]) if multi else (lambda ranking: ranking)
+    at = "predictions[1][0]" if multi else "predictions[1]"
+    refuses([prediction, wrap(["b", "b"])], [reference] * 2, f"{at}[1] is 'b', which stands at [0] already")
+    refuses([prediction, wrap(["b", None])], [reference] * 2, f"{at}[1] is None; an image id is a string")
+    refuses([prediction, wrap(["b", 5])], [reference] * 2, f"{at}[1] is 5; an image id is a string")
+    refuses([prediction, wrap([])], [reference] * 2, f"{at} is an empty ranking")
+    refuses([prediction, None], [reference] * 2, "predictions[1] is None")
+    refuses([prediction], [reference] * 2, "1 predictions but 2 references")
+    refuses([], [], "predictions and references are empty")
+    refuses([prediction], None, "references is None; it must be a list")
+    refuses(None, [reference], "predictions is None; it must be a list")
+    refuses("ab", [reference], "predictions is 'ab'; it must be a list")
+    refuses(
+        [prediction] * 2,
+        [reference, {**reference, "colour": 1}],
+        ("references[1] has the unknown key 'colour'"),
+    )
+    first = next(iter(reference))
+    rest = {key: value for key, value in reference.items() if key != first}
+    refuses([prediction] * 2, [reference, rest], f"references[1] lacks '{first}'")
+    refuses([prediction] * 2, [reference, None], "references[1] is None; a reference is a dict with")
+    if "positives" in reference:
+        empty = {**reference, "positives": []}
+        refuses(
+            [prediction] * 2, [reference, empty], ("references[1]['positives'] is an empty list of positives")
+        )
+        holed = {**reference, "positives": ["b", None]}
+        refuses(
+            [prediction] * 2,
+            [reference, holed],
+            ("references[1]['positives'][1] is None; an image id is a string"),
+        )
+    # Nothing of all this was stored.
+    with says(f"{name}: nothing was added. Fix: pass predictions and references."):
+        module.compute()
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_every_module_refuses_wrong_keywords(name: str, load: Any) -> None:
+    prediction, reference = GOOD[name]
+    module = load(name)
+    takes = {"pnr_map": "ks, variant", "mean_rank": "gallery_size"}.get(name, "ks")
+    with says(f"{name} has no keyword 'k'. Fix: use predictions, references, {takes}."):
+        module.compute(predictions=[prediction], references=[reference], k=5)
+    with says(f"{name} has no keyword 'extra'. Fix: use predictions, references."):
+        module.add_batch(predictions=[prediction], references=[reference], extra=1)
+    with says(f"{name} has no keyword 'extra'. Fix: use prediction, reference."):
+        module.add(prediction=prediction, reference=reference, extra=1)
+    if "ks" in takes:
+        with says("k=0; a cutoff is 1 or more"):
+            module.compute(predictions=[prediction], references=[reference], ks=(5, 0))
+
+
+@pytest.mark.parametrize("keep_in_memory", [True, False])
+@pytest.mark.parametrize("name", METRICS)
+def test_incremental_use_equals_one_call(name: str, keep_in_memory: bool, load: Any) -> None:
+    prediction, reference = GOOD[name]
+    module = load(name, keep_in_memory)
+    whole = module.compute(predictions=[prediction] * 4, references=[reference] * 4)
+    module.add(prediction=prediction, reference=reference)
+    module.add_batch(predictions=[prediction] * 2, references=[reference] * 2)
+    assert module.compute(predictions=[prediction], references=[reference]) == whole
+    assert {type(value) for key, value in whole.items() if key != "censored"} == {float}
+    # The module starts afresh.
+    again = module.compute(predictions=[prediction], references=[reference])
+    assert again == whole
+
+
+def test_positions_count_from_the_first_that_was_added(load: Any) -> None:
+    module = load("recall_at_k")
+    module.add(prediction=["a"], reference={"target": "a"})
+    module.add_batch(predictions=[["a"]] * 2, references=[{"target": "a"}] * 2)
+    with says("predictions[4] is an empty ranking. Fix: name at least one image."):
+        module.add_batch(predictions=[["a"], []], references=[{"target": "a"}] * 2)
+    with says(
+        "references[3] lacks 'target'. Fix: add it; cir_metrics.references(rows) takes it from a benchmark."
+    ):
+        module.add(prediction=["a"], reference={})
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_rows_are_references(name: str, load: Any) -> None:
+    prediction, _ = GOOD[name]
+    multi = name in ("hits_at_k", "final_recall", "hits_auc")
+    row = SESSION if multi else QUERY
+    module = load(name)
+    values = module.compute(predictions=[prediction], references=[row])
+    assert module.compute(predictions=[prediction], references=cir_metrics.references([row])) == values
+
+
+def test_a_dataset_is_a_list_of_rows(load: Any) -> None:
+    import datasets
+
+    rows = datasets.Dataset.from_list([QUERY, QUERY])
+    values = load("pnr_map").compute(predictions=[["n", "b"], ["b", "n"]], references=rows, ks=(5,))
+    assert values == {"pnr_map@5": 0.625}
+
+
+def test_a_session_needs_one_ranking_a_turn(load: Any) -> None:
+    for name in ("hits_at_k", "final_recall", "hits_auc", "mean_rank"):
+        with says("predictions[0] has 1 rankings, its session 2 turns. Fix: give one ranking a turn."):
+            load(name).compute(predictions=[[["b"]]], references=[SESSION])
+    with says("predictions[0] is one ranking, its reference a session. Fix: give one ranking a turn."):
+        load("mean_rank").compute(predictions=[["b"]], references=[SESSION])
+
+
+def test_subset_rankings_hold_the_other_members(load: Any) -> None:
+    module = load("recall_subset")
+    with says("predictions[0][1] is the reference image 'a'; it is not ranked. Fix: drop it."):
+        module.compute(predictions=[["b", "a"]], references=[SUBSET])
+    with says("predictions[0][1] is 'z', which is not in the subset. Fix: rank its members."):
+        module.compute(predictions=[["b", "z"]], references=[SUBSET])
+
+
+def test_gallery_size_is_a_check(load: Any) -> None:
+    module = load("mean_rank")
+    predictions, references = [["a"], ["a", "b", "c"], ["c", "b", "a"]], [{"positives": ["b"]}] * 3
+    with says("predictions[1] ranks 3 images, gallery_size=2. Fix: give the true size."):
+        module.compute(predictions=predictions, references=references, gallery_size=2)
+    module.add_batch(predictions=predictions, references=references)
+    with says("predictions[1] ranks 3 images, gallery_size=2. Fix: give the true size."):
+        module.compute(gallery_size=2)
+    # What was added is still there.
+    assert module.compute(gallery_size=3) == {"mean_rank": 2.0, "median_rank": 2.0, "censored": 1}
+    for size in (0, 1.5, True, "9"):
+        with says(f"gallery_size={size!r}; a gallery has 1 image or more. Fix: give their number."):
+            module.compute(predictions=predictions, references=references, gallery_size=size)
+
+
+def test_variant_is_chosen_by_name(load: Any) -> None:
+    module = load("pnr_map")
+    arguments = {
+        "predictions": [["n", "b"]],
+        "references": [{"positives": ["b"], "negatives": ["n"]}],
+        "ks": [5],
+    }
+    assert (
+        module.compute(**arguments) == module.compute(**arguments, variant="equation") == {"pnr_map@5": 0.25}
+    )
+    assert module.compute(**arguments, variant="released_code") == {"pnr_map@5": 0.5}
+    with says("variant='paper': pnr_map has no such variant. Fix: use one of 'equation', 'released_code'."):
+        module.compute(**arguments, variant="paper")
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_module_describes_itself(name: str, load: Any) -> None:
+    module = load(name)
+    assert module.name == name
+    assert module.citation == METRICS[name].source
+    assert METRICS[name].description in module.description
+    for word in ("predictions", "references", *METRICS[name].fields):
+        assert word in module.inputs_description
+    assert "InputError" in module.compute.__doc__
+    assert set(module.features["references"]) == set(METRICS[name].fields)
