@@ -87,11 +87,8 @@ def example_rank_file(name_or_id: str) -> str:
         UnknownNameError: there is no such name or id.
 
     Example:
-        >>> print(example_rank_file("circo/val")[:72])
-        {
-          "format": "cir-rank-file",
-          "format_version": 1,
-          "benchmark":
+        >>> json.loads(example_rank_file("circo/val"))["rankings"]
+        {'0': ['000000000001', '000000000002', '000000000003']}
     """
     spec = _specs(name_or_id)[0]
     example = spec.card.example

@@ -8,7 +8,6 @@ hidden by an older cache. A folder appears in one step, so that two processes at
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import shutil
 import tempfile
@@ -261,18 +260,18 @@ def _write(folder: Path, tables: Mapping[str, pa.Table], meta: Mapping[str, Any]
         for name, table in tables.items():
             pq.write_table(table, made / f"{name}.parquet")
         (made / "meta.json").write_bytes(orjson.dumps(meta, option=orjson.OPT_INDENT_2))
-        _move(made, folder, staging / "old")
+        _move(made, folder)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
 
 
-def _move(made: Path, folder: Path, aside: Path) -> None:
-    if folder.exists():
-        with contextlib.suppress(FileNotFoundError):  # another process moved it aside for the same reason
-            folder.rename(aside)
+def _move(made: Path, folder: Path) -> None:
+    """Put a finished folder in its place, where another process may have put the same one before."""
     try:
         made.rename(folder)
     except OSError:
-        # Another process was first; what it wrote has the same key, hence the same content.
-        if not (folder / "meta.json").is_file():
+        if not folder.is_dir():
             raise
+        # Same key, hence same content: whether a reader sees the old file or the new one, it is right.
+        for path in made.iterdir():
+            path.replace(folder / path.name)

@@ -132,7 +132,7 @@ def _given_folder(card: Card, data_dir: str | Path | None, required: Sequence[st
     if root is not None:
         return root
     near = _folder_with(given, card.source.folder, required[:1]) or given
-    missing = [name for name in required if not (near / name).is_file()]
+    missing = [name for name in required if not _is_file(near / name)]
     raise SourceError(
         f"data_dir {given}: neither the folder of {card.name} nor its parent: {near / missing[0]} does not "
         f"exist.\n"
@@ -143,22 +143,38 @@ def _given_folder(card: Card, data_dir: str | Path | None, required: Sequence[st
 
 def _folder_with(given: Path, folder: str, names: Sequence[str]) -> Path | None:
     """`given` itself, its sub-folder of the publisher's name, or its only sub-folder that holds `names`."""
-    inside = sorted(child for child in given.iterdir() if child.is_dir())
+    inside = _children(given)
     named = [child for child in inside if child.name.lower() == folder.lower()]
     for candidate in (given, *named):
-        if all((candidate / name).is_file() for name in names):
+        if all(_is_file(candidate / name) for name in names):
             return candidate
-    holding = [child for child in inside if all((child / name).is_file() for name in names)]
+    holding = [child for child in inside if all(_is_file(child / name) for name in names)]
     return holding[0] if len(holding) == 1 else None
+
+
+def _children(folder: Path) -> list[Path]:
+    """What is in a folder, sorted; nothing where it may not be read."""
+    try:
+        return sorted(folder.iterdir())
+    except OSError:
+        return []
+
+
+def _is_file(path: Path) -> bool:
+    """Whether there is a file that may be looked at."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def _local(card: Card, name: str, root: Path | None) -> SourceFile | None:
     """The file in `root`, else (without a root) in the publisher's folder below `CIR_DATA_HOME`."""
     if root is not None:
-        return _read(card, name, root / name, "data_dir") if (root / name).is_file() else None
+        return _read(card, name, root / name, "data_dir") if _is_file(root / name) else None
     home = data_home()
     path = None if home is None else home / card.source.folder / name
-    return _read(card, name, path, "CIR_DATA_HOME") if path is not None and path.is_file() else None
+    return _read(card, name, path, "CIR_DATA_HOME") if path is not None and _is_file(path) else None
 
 
 def _downloaded(spec: BenchmarkSpec, name: str, *, refresh: bool) -> SourceFile:

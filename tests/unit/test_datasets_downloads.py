@@ -20,6 +20,7 @@ from cir_datasets.download import Pin
 from cir_datasets.errors import IntegrityError, SourceError
 from cir_datasets.prepared import last_prepared
 
+REAL_HOME = os.environ.get("CIR_DATA_HOME", "")
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -70,6 +71,12 @@ def pinned(publisher: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     }
     monkeypatch.setattr(sources, "pins", lambda name: pins if name == "cirr" else {})
     return publisher
+
+
+@pytest.fixture
+def real_home() -> Path:
+    """The real annotations' folder, read before another fixture hides it."""
+    return Path(REAL_HOME)
 
 
 def load(benchmark_id: str) -> cir_datasets.Benchmark:
@@ -272,3 +279,12 @@ def test_a_server_that_is_no_hub_is_named(publisher: Any, monkeypatch: pytest.Mo
     monkeypatch.setattr(servers, "COMMIT", "")
     with pytest.raises(SourceError, match="the server is no Hugging Face Hub"):
         load("circled/cirr_val")
+
+
+@pytest.mark.real_data
+@pytest.mark.skipif(not REAL_HOME, reason="CIR_DATA_HOME is not set: no real annotations")
+def test_the_real_pins_hold_through_a_download(publisher: Any, real_home: Path) -> None:
+    for path in (real_home / "cirr").rglob("*.json"):
+        publisher.files[github(str(path.relative_to(real_home / "cirr")))] = path.read_bytes()
+    benchmark = cir_datasets.load("cirr/val")
+    assert (len(benchmark), benchmark.pinned, benchmark.checks_skipped) == (4181, True, ())

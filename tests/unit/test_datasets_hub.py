@@ -246,3 +246,25 @@ def test_the_factory_is_wrapped_once() -> None:
     datasets_hook.install()
     assert datasets.load.dataset_module_factory is before
     assert datasets.inspect.dataset_module_factory is not before.__wrapped__
+
+
+def test_the_prepared_parquet_is_what_datasets_would_write(home: Path) -> None:
+    import datasets
+
+    made.write_circled(home, "cirr_val")
+    folder = cir_datasets.prepare("circled/cirr_val", data_dir=home, verification_mode="no_checks")
+    plain = datasets.load_dataset("parquet", data_files=str(folder / "rows.parquet"), split="train")
+    ours = load_dataset("circled", "cirr_val", data_dir=str(home), split="validation")
+    assert plain.features == ours.features
+    assert plain.to_list() == ours.to_list()
+
+
+def test_circled_comes_from_the_hub(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    servers = _fixture("datasets_server")
+    path = made.write_circled(home, "circo_val") / "data/circo_val.json"
+    with servers.Publisher() as server:
+        monkeypatch.setenv("HF_ENDPOINT", server.url)
+        server.files["/datasets/tk1441/CIRCLED/resolve/main/data/circo_val.json"] = path.read_bytes()
+        found = load_dataset("circled", "circo_val")
+    assert found["validation"][1]["num_turns"] == 3
+    assert not (tmp_path / "hf/hub").exists()
