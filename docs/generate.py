@@ -72,11 +72,76 @@ def benchmark_table() -> str:
     return "\n".join(lines)
 
 
+def finding_table() -> str:
+    """`docs/findings.md`: every code that validation can give."""
+    from submissions.findings import codes
+
+    lines = [
+        "# Findings\n",
+        "Written by `make docs` from `submissions/findings.yaml`. An error refuses the file, a warning does",
+        "not. A code never changes its meaning. Words in braces are filled in: the file, the benchmark, the",
+        "depth that its board needs.\n",
+        "| code | severity | meaning | fix |",
+        "|---|---|---|---|",
+    ]
+    for name, code in codes().items():
+        lines.append(f"| `{name}` | {code.severity} | {_cell(code.meaning)} | {_cell(code.fix)} |")
+    return "\n".join([*lines, ""])
+
+
+def api_page() -> str:
+    """`docs/python_api.md`: the public functions and classes of every room."""
+    import inspect
+    from importlib import import_module
+
+    lines = [
+        "# Python API\n",
+        "Written by `make docs` from the docstrings; `help(name)` prints them whole.\n",
+    ]
+    for room in ("cir_datasets", "submissions", "cir_metrics", "cir_metrics.measures"):
+        module = import_module(room)
+        about = (inspect.getdoc(module) or "").splitlines()[0]
+        lines += [f"## `{room}`\n", f"{about}\n", "| name | what it is |", "|---|---|"]
+        own = [name for name, thing in vars(module).items() if getattr(thing, "__module__", "") == room]
+        listed = getattr(module, "__all__", [name for name in own if not name.startswith("_")])
+        for name in sorted(listed, key=str.lower):
+            thing = getattr(module, name)
+            if not callable(thing):
+                lines.append(f"| `{name}` | a value: `{type(thing).__name__}` |")
+                continue
+            summary = _cell((inspect.getdoc(thing) or "").split("\n\n")[0])
+            shown = name if inspect.isclass(thing) else f"{name}{_signature(thing)}"
+            lines.append(f"| `{shown}` | {summary} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _signature(function: object) -> str:
+    """Names of the parameters, keyword-only ones behind a star; types and defaults are left to `help`."""
+    import inspect
+
+    parts: list[str] = []
+    for parameter in inspect.signature(function).parameters.values():  # type: ignore[arg-type]
+        if parameter.kind is parameter.KEYWORD_ONLY and "*" not in parts:
+            parts.append("*")
+        parts.append(parameter.name if parameter.default is parameter.empty else f"{parameter.name}=...")
+    return f"({', '.join(parts)})"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("{{", "{").replace("}}", "}").replace("|", "\\|")
+
+
 def _count(number: int | None) -> str:
     return "?" if number is None else f"{number:,}"
 
 
-PAGES = {"cli.md": command_line, "benchmarks.md": benchmark_table}
+PAGES = {
+    "cli.md": command_line,
+    "benchmarks.md": benchmark_table,
+    "findings.md": finding_table,
+    "python_api.md": api_page,
+}
 
 
 def main() -> int:

@@ -74,6 +74,16 @@ def main() -> None:
     except KeyboardInterrupt:
         typer.echo("cir: interrupted", err=True)
         sys.exit(130)
+    except Exception as error:
+        # The last resort: a defect of ours, told without a traceback.
+        if os.environ.get("CIR_DEBUG"):
+            raise
+        typer.echo(
+            f"cir: a defect of this program: {type(error).__name__}: {error}. "
+            "Fix: run it again as `cir --debug ...` and report what it prints.",
+            err=True,
+        )
+        sys.exit(70)
 
 
 if __name__ == "__main__":
