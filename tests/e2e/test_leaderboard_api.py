@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import http.server
 import json
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -232,5 +234,72 @@ def test_a_page_comes_from_this_server_alone(server: Any) -> None:
         assert "connect-src 'self'" in answer.headers["content-security-policy"]
 
 
-def test_the_log_of_the_server_holds_no_traceback(server: Any) -> None:
-    assert "Traceback" not in Path(server.log).read_text()
+def through_the_page(server: Any, field: int, path: str) -> str:
+    """What the submit page's handler answers where a client names `path` as the file in one of its fields."""
+    handlers = server.get("/config").json()["dependencies"]
+    number = next(handler["id"] for handler in handlers if len(handler["inputs"]) > 1)
+    data: list[Any] = ["shapes/val", None, "", "", "not said", "", "", "", ""]
+    data[field] = {"path": path, "meta": {"_type": "gradio.FileData"}}
+    session = hashlib.sha256(f"{field}{path}".encode()).hexdigest()[:12]
+    body = {"data": data, "fn_index": number, "session_hash": session}
+    httpx.post(f"{server.url}/gradio_api/queue/join", json=body, timeout=30).raise_for_status()
+    return str(server.get("/gradio_api/queue/data", params={"session_hash": session}).text)
+
+
+def test_the_page_takes_an_uploaded_file(server: Any) -> None:
+    files = {"files": ("own.json", b'{"own": 1}')}
+    path = httpx.post(f"{server.url}/gradio_api/upload", files=files, timeout=30).json()[0]
+    assert "wrong-format" in through_the_page(server, 1, path)
+
+
+@pytest.mark.parametrize("field", [1, 2, 7])
+def test_the_page_takes_no_file_of_this_machine(server: Any, tmp_path: Path, field: int) -> None:
+    secret = tmp_path / f"secret{field}.json"
+    secret.write_text('{"secret": "of the server"}')
+    answer = through_the_page(server, field, str(secret))
+    assert '"success":false' in answer
+    assert "wrong-format" not in answer
+    assert "of the server" not in answer
+    digest = hashlib.sha256(secret.read_bytes()).hexdigest()
+    assert list(Path(server.home).rglob(f"{digest}*")) == []
+
+
+@pytest.mark.parametrize("field", [1, 2, 7])
+def test_the_server_fetches_no_address(server: Any, field: int) -> None:
+    asked: list[str] = []
+
+    class Bait(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"{}")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    bait = http.server.HTTPServer(("127.0.0.1", 0), Bait)
+    thread = threading.Thread(target=bait.serve_forever)
+    thread.start()
+    try:
+        answer = through_the_page(server, field, f"http://127.0.0.1:{bait.server_port}/run.json")
+    finally:
+        bait.shutdown()
+        thread.join()
+        bait.server_close()
+    assert '"success":false' in answer
+    assert asked == []
+
+
+def test_gradio_serves_no_file_of_this_machine(server: Any, tmp_path: Path) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("of the server")
+    for path in (
+        secret,
+        Path(server.home) / "leaderboard.sqlite",
+        Path(submissions.__file__),
+        "/etc/hostname",
+    ):
+        answer = server.get(f"/gradio_api/file={path}")
+        assert answer.status_code in (403, 404), path
+        assert "of the server" not in answer.text

@@ -1,0 +1,216 @@
+"""The pages in headless Chromium, served by a real server."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+SECONDS = 30_000
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+ARGUMENTS = [
+    "--no-sandbox",
+    "--headless",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+HOSTILE = (
+    "<script>alert(1)</script><img src=x onerror=alert(2)> ${alert(3)} {{value}} [x](javascript:alert(4))"
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    found = os.environ.get("CIR_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    if not found:
+        pytest.skip("no Chromium is found; install Debian's chromium or set CIR_CHROMIUM to one")
+    with api.sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def server(world: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with world.serving(tmp_path_factory.mktemp("pages") / "home", CIR_DATA_HOME="") as running:
+        yield running
+
+
+@pytest.fixture
+def page(browser: Any) -> Iterator[Any]:
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    opened = context.new_page()
+    opened.set_default_timeout(SECONDS)
+    opened.problems = []
+    opened.on("dialog", lambda dialog: (opened.problems.append(dialog.message), dialog.dismiss()))
+    opened.on("pageerror", lambda error: opened.problems.append(str(error)))
+    yield opened
+    assert opened.problems == []
+    context.close()
+
+
+def written(path: Path, document: dict[str, Any]) -> Path:
+    path.write_text(json.dumps(document))
+    return path
+
+
+def send(page: Any, server: Any, file: Path, board: str = "shapes/val") -> None:
+    page.goto(f"{server.url}/submit?board={board}")
+    page.wait_for_selector("#send")
+    page.set_input_files("#field-file input[type=file]", str(file))
+    page.wait_for_selector(f"#field-file :text('{file.stem}')")
+
+
+def test_a_rank_file_is_uploaded_and_its_row_is_on_the_board(
+    page: Any, server: Any, world: ModuleType, tmp_path: Path
+) -> None:
+    file = written(tmp_path / "run.json", world.rank_file(1, "From the browser", hits=0.5))
+    send(page, server, file)
+    page.get_by_label("Backbone").fill("ViT-B/32")
+    page.get_by_label("Submitted by").fill("A team")
+    page.click("#send")
+    page.wait_for_selector(".outcome.good")
+    assert "From the browser" in page.inner_text(".outcome.good h3")
+    assert "shapes/val#1 | data:" in page.inner_text(".outcome.good .signature")
+    page.click(".to-board")
+    row = page.wait_for_selector("tr.marked")
+    (entry,) = [row for row in server.rows() if row["method"]["name"] == "From the browser"]
+    shown = row.inner_text()
+    assert "From the browser" in shown
+    assert f"{100 * entry['main']:.2f}" in shown
+    assert entry["received_at"][:10] in shown
+    page.click("tr.marked summary")
+    details = page.inner_text("tr.marked dl")
+    assert "ViT-B/32" in details
+    assert "A team" in details
+    assert entry["signature"] in details
+
+
+def test_a_broken_file_shows_its_findings_and_leaves_no_row(
+    page: Any, server: Any, world: ModuleType, tmp_path: Path
+) -> None:
+    before = server.rows()
+    document = world.broken(world.rank_file(2, "Broken"))
+    query = next(iter(document["rankings"]))
+    send(page, server, written(tmp_path / "broken.json", document))
+    page.click("#send")
+    page.wait_for_selector(".outcome.bad h3:text('Refused')")
+    table = page.inner_text(".findings")
+    assert "duplicate-image" in table
+    assert "error" in table
+    assert query in table
+    assert "is ranked 1st and 2nd" in table
+    assert "cir validate broken.json" in table
+    assert server.rows() == before
+    page.goto(f"{server.url}/?board=shapes/val")
+    page.wait_for_selector(".standings, .empty")
+    assert "Broken" not in page.inner_text("#board")
+
+
+def test_without_a_file_the_page_says_so(page: Any, server: Any) -> None:
+    page.goto(f"{server.url}/submit")
+    page.click("#send")
+    page.wait_for_selector(".outcome.bad")
+    assert "no file is chosen" in page.inner_text(".outcome.bad")
+
+
+def test_what_users_write_is_text_and_never_markup(
+    page: Any, server: Any, world: ModuleType, tmp_path: Path
+) -> None:
+    document = world.rank_file(3, "Hostile notes", notes=HOSTILE, trained_on=[HOSTILE[:60]])
+    done = server.submitted(world.as_bytes(document), form={"submitter": "<b onmouseover=alert(5)>me</b>"})
+    assert done["state"] == "published"
+    page.goto(f"{server.url}/?board=shapes/val&entry={done['id']}")
+    page.wait_for_selector("tr.marked")
+    page.click("tr.marked summary")
+    shown = page.inner_text("tr.marked dl")
+    assert HOSTILE in shown
+    assert "<b onmouseover=alert(5)>me</b>" in shown
+    assert page.query_selector_all("#board script, #board img, #board [onerror], #board [onmouseover]") == []
+    links = page.eval_on_selector_all("#board a", "nodes => nodes.map(node => node.getAttribute('href'))")
+    assert [link for link in links if not link.startswith(("./", "https://"))] == []
+
+
+def test_hostile_ids_and_file_names_in_findings_are_text(
+    page: Any, server: Any, world: ModuleType, tmp_path: Path
+) -> None:
+    document = world.rank_file(4, "<script>alert(6)</script>")
+    document["rankings"][HOSTILE] = next(iter(document["rankings"].values()))
+    send(page, server, written(tmp_path / "a<img src=x onerror=alert(7)>.json", document))
+    page.click("#send")
+    page.wait_for_selector(".outcome.bad h3:text('Refused')")
+    table = page.inner_text(".findings")
+    assert "unknown-query" in table
+    assert "bad-metadata" in table
+    assert page.query_selector_all("#outcome script, #outcome img, #outcome [onerror]") == []
+
+
+def test_a_method_whose_name_is_markup_stands_on_no_board(server: Any, world: ModuleType) -> None:
+    for name in ("<script>alert(1)</script>", "a\u202eb", "\x1b[31mred"):
+        done = server.submitted(world.as_bytes(world.rank_file(5, name)))
+        assert [finding["code"] for finding in done["findings"]] == ["bad-metadata"]
+
+
+def test_boards_are_picked_by_address_and_by_link(page: Any, server: Any) -> None:
+    page.goto(f"{server.url}/?board=circo/val")
+    page.wait_for_selector("h1:text('CIRCO')")
+    assert "takes no submissions now" in page.inner_text(".notice")
+    assert page.query_selector(".title .button") is None
+    page.click(".picker .chip:text('CIRR') >> nth=0")
+    page.wait_for_selector("h1:text('CIRR, validation')")
+    assert "board=cirr%2Fval" in page.url
+    facts = page.inner_text(".facts")
+    assert "gallery of 2,297 images" in facts
+    assert "reference removed" in facts
+    assert "mean(recall@5, recall_subset@1)" in facts
+    page.goto(f"{server.url}/?board=no/board")
+    page.wait_for_selector(".outcome.bad:has-text('no board no/board')")
+
+
+def test_a_board_without_data_refuses_on_the_page(
+    page: Any, server: Any, world: ModuleType, tmp_path: Path
+) -> None:
+    send(page, server, written(tmp_path / "run.json", world.rank_file(6)), board="cirr/val")
+    page.click("#send")
+    page.wait_for_selector(".outcome.bad")
+    assert "board-unavailable" in page.inner_text(".findings")
+    assert "cir datasets prepare cirr/val" in page.inner_text(".findings")
+
+
+def test_pages_load_nothing_from_elsewhere(page: Any, server: Any) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    for path, selector in (("/", ".picker"), ("/submit", "#send"), ("/about", ".about h2")):
+        page.goto(server.url + path)
+        page.wait_for_selector(selector)
+        page.wait_for_load_state("networkidle")
+    assert len(asked) > 3
+    assert [url for url in asked if not url.startswith((server.url, "data:", "blob:"))] == []
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_pages_fit_the_window(browser: Any, server: Any, world: ModuleType, width: int) -> None:
+    server.submitted(world.as_bytes(world.rank_file(7, "A rather long name of a method " * 2)))
+    context = browser.new_context(viewport={"width": width, "height": 800})
+    page = context.new_page()
+    for path, selector in (
+        ("/?board=shapes/val", ".standings"),
+        ("/submit", "#send"),
+        ("/about", ".about h2"),
+    ):
+        page.goto(server.url + path)
+        page.wait_for_selector(selector, timeout=SECONDS)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+    context.close()

@@ -1,0 +1,155 @@
+"""`cir leaderboard add` and `cir submit`, run as a user runs them."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from leaderboard import boards
+from leaderboard.server import Server
+from leaderboard.settings import Settings
+
+
+def rows(home: Path) -> list[dict[str, Any]]:
+    opened = Server.open(Settings(home))
+    try:
+        return [entry.to_dict() for entry in opened.entries(boards.board("shapes/val"))]
+    finally:
+        opened.store.close()
+
+
+@pytest.fixture
+def good(world: ModuleType, tmp_path: Path) -> Path:
+    path = tmp_path / "good.json"
+    path.write_bytes(world.as_bytes(world.rank_file(1, "Command line", hits=0.25)))
+    return path
+
+
+@pytest.fixture
+def bad(world: ModuleType, tmp_path: Path) -> Path:
+    path = tmp_path / "bad.json"
+    path.write_bytes(world.as_bytes(world.broken(world.rank_file(2, "Broken"))))
+    return path
+
+
+@pytest.fixture(scope="module")
+def server(world: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with world.serving(tmp_path_factory.mktemp("submit") / "home") as running:
+        yield running
+
+
+def test_add_puts_a_file_on_its_board_once(world: ModuleType, good: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    first = world.cir("leaderboard", "add", "--baseline", str(good), "--home", str(home))
+    assert first.returncode == 0, first.stderr
+    assert first.stdout.split("\t")[:3] == ["shapes/val", "Command line", "recall@10"]
+    assert first.stdout.strip().endswith("added")
+    second = world.cir("leaderboard", "add", "--baseline", str(good), "--home", str(home))
+    assert second.stdout.strip().endswith("already there")
+    (row,) = rows(home)
+    assert row["baseline"] is True
+    assert row["method"]["name"] == "Command line"
+
+
+def test_add_goes_on_after_a_refused_file_and_exits_with_1(
+    world: ModuleType, good: Path, bad: Path, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    done = world.cir("leaderboard", "add", str(bad), str(good), "--board", "shapes/val", "--home", str(home))
+    assert done.returncode == 1
+    assert "duplicate-image" in done.stderr
+    assert "1 of 2 files are not on a board" in done.stderr
+    assert [row["method"]["name"] for row in rows(home)] == ["Command line"]
+
+
+def test_add_names_a_missing_file(world: ModuleType, tmp_path: Path) -> None:
+    done = world.cir("leaderboard", "add", "missing.json", "--home", str(tmp_path / "home"))
+    assert done.returncode == 2
+    assert "missing.json: no such file" in done.stderr
+
+
+def test_submit_prints_scores_and_the_row(world: ModuleType, server: Any, good: Path) -> None:
+    done = world.cir("submit", str(good), "--to", server.url)
+    assert done.returncode == 0, done.stderr
+    assert "recall@10" in done.stdout
+    assert "shapes/val#1 | data:" in done.stdout
+    (row,) = [row for row in server.rows() if row["method"]["name"] == "Command line"]
+    assert f"{server.url}/?board=shapes%2Fval&entry={row['submission']}" in done.stdout
+    again = world.cir("submit", str(good), "--to", server.url + "/", "--json")
+    assert again.returncode == 0, again.stderr
+    assert json.loads(again.stdout)["id"] == row["submission"]
+    assert "on that board already" in again.stderr
+
+
+def test_submit_validates_here_first(world: ModuleType, server: Any, bad: Path) -> None:
+    before = server.get("/health").json()
+    done = world.cir("submit", str(bad), "--to", server.url)
+    assert done.returncode == 1
+    assert "is not sent" in done.stderr
+    assert "duplicate-image" in done.stderr
+    assert server.get("/health").json() == before
+
+
+def test_a_board_that_is_unknown_here_is_left_to_the_server(
+    world: ModuleType, server: Any, good: Path
+) -> None:
+    done = world.cir("submit", str(good), "--to", server.url, "--board", "elsewhere/val")
+    assert done.returncode == 1
+    assert "unknown-board: no board 'elsewhere/val' here" in done.stderr
+
+
+def test_submit_to_nobody_is_a_clear_error(world: ModuleType, good: Path) -> None:
+    done = world.cir("submit", str(good), "--to", "http://127.0.0.1:9")
+    assert done.returncode == 2
+    assert "http://127.0.0.1:9: no leaderboard answers there" in done.stderr
+    assert "Fix:" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_submit_to_something_else_is_a_clear_error(world: ModuleType, good: Path, tmp_path: Path) -> None:
+    class Page(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"<html>hello</html>")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    stranger = http.server.HTTPServer(("127.0.0.1", 0), Page)
+    thread = threading.Thread(target=stranger.serve_forever)
+    thread.start()
+    try:
+        done = world.cir("submit", str(good), "--to", f"http://127.0.0.1:{stranger.server_port}")
+    finally:
+        stranger.shutdown()
+        thread.join()
+        stranger.server_close()
+    assert done.returncode == 2
+    assert "no leaderboard of ours" in done.stderr
+
+
+def test_submit_wants_an_address(world: ModuleType, good: Path) -> None:
+    done = world.cir("submit", str(good), "--to", "localhost:7860")
+    assert done.returncode == 2
+    assert "write http:// or https://" in done.stderr
+
+
+def test_without_the_extra_the_way_to_install_it_is_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from cir_metrics.errors import MissingExtraError
+    from leaderboard import commands
+
+    monkeypatch.setattr(commands, "find_spec", lambda name: None if name == "gradio" else object())
+    with pytest.raises(
+        MissingExtraError, match=r'needs gradio\. Fix: pip install "cir-benchmarks\[leaderboard\]"'
+    ):
+        commands.serve(home=tmp_path)

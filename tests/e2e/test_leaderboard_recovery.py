@@ -1,0 +1,113 @@
+"""Nothing is lost or stuck: restarts, kill -9 between the steps, failures of the server's own."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from leaderboard.files import path_of
+from leaderboard.intake import Cover
+from leaderboard.server import Server
+from leaderboard.settings import Settings
+from leaderboard.worker import PUBLIC_FAILURE
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+def taken_in(home: Path, content: bytes) -> Any:
+    """Receive a file as the server does, and stop there, as a crash would."""
+    opened = Server.open(Settings(home))
+    submission, new = opened.intake.take("shapes/val", [content[:1000], content[1000:]], Cover("run.json"))
+    opened.store.close()
+    assert new
+    return submission
+
+
+def test_a_restart_keeps_the_rows(world: ModuleType, home: Path) -> None:
+    with world.serving(home) as first:
+        done = first.submitted(world.as_bytes(world.rank_file(1, "Stays")))
+        rows = first.rows()
+        assert first.stop() == 0
+    with world.serving(home) as second:
+        assert second.rows() == rows
+        assert second.get(f"/api/submissions/{done['id']}").json() == done
+        assert second.get(done["file"]).status_code == 200
+        assert second.stop(signal.SIGINT) == 0
+        assert "Traceback" not in second.log.read_text()
+        assert "Stopped." in second.log.read_text()
+
+
+def test_what_was_received_before_a_crash_is_finished_after_it(world: ModuleType, home: Path) -> None:
+    submission = taken_in(home, world.as_bytes(world.rank_file(2, "Survivor")))
+    assert submission.state == "received"
+    with world.serving(home) as running:
+        done = running.finished(submission.id)
+        assert done["state"] == "published"
+        assert [row["method"]["name"] for row in running.rows()] == ["Survivor"]
+
+
+def test_what_was_validated_before_a_crash_is_finished_after_it(world: ModuleType, home: Path) -> None:
+    submission = taken_in(home, world.as_bytes(world.rank_file(3, "Half way")))
+    opened = Server.open(Settings(home))
+    opened.store.append(submission, [("validated", {"findings": [], "text": ""})])
+    opened.store.close()
+    with world.serving(home) as running:
+        done = running.finished(submission.id)
+        assert [event["kind"] for event in done["events"]] == ["received", "validated", "scored", "published"]
+
+
+def test_kill_9_right_after_the_acknowledgement_loses_nothing(world: ModuleType, home: Path) -> None:
+    contents = [world.as_bytes(world.rank_file(seed, f"Killed {seed}")) for seed in range(4)]
+    with world.serving(home) as first:
+        ids = [first.upload(content).json()["id"] for content in contents]
+        first.process.kill()
+        first.process.wait()
+    with world.serving(home) as second:
+        assert {second.finished(one)["state"] for one in ids} == {"published"}
+        assert len(second.rows()) == 4
+
+
+def test_a_failure_of_the_server_is_told_without_its_reason(world: ModuleType, home: Path) -> None:
+    content = world.as_bytes(world.rank_file(4, "Lost file"))
+    submission = taken_in(home, content)
+    stored = path_of(home / "files", submission.sha256)
+    shutil.move(stored, stored.with_suffix(".away"))
+    with world.serving(home) as running:
+        done = running.finished(submission.id)
+        assert done["state"] == "failed"
+        assert done["message"] == PUBLIC_FAILURE
+        assert str(home) not in str(done)
+        assert "FileNotFoundError" not in str(done)
+        assert "FileNotFoundError" in running.log.read_text()
+        assert running.rows() == []
+        again = running.submitted(content)
+        assert again["state"] == "published"
+
+
+def test_a_second_server_on_the_port_says_so(world: ModuleType, home: Path, tmp_path: Path) -> None:
+    with world.serving(home) as running:
+        port = running.url.rsplit(":", maxsplit=1)[1]
+        other = tmp_path / "other"
+        done = world.cir("leaderboard", "serve", "--port", port, "--home", str(other))
+        assert done.returncode == 2
+        assert f"cannot listen on 127.0.0.1:{port}" in done.stderr
+        assert "Fix:" in done.stderr
+        assert "Traceback" not in done.stderr
+        assert running.get("/health").status_code == 200
+
+
+def test_a_home_that_cannot_be_made_is_named(world: ModuleType, tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("in the way")
+    done = world.cir("leaderboard", "serve", "--port", "0", "--home", str(blocked / "home"))
+    assert done.returncode == 2
+    assert "cannot be used as the leaderboard's home" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,144 @@
+"""The way in, the stored copies, and the settings."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cir_metrics.errors import CallError
+from leaderboard import files, settings
+from leaderboard.errors import RefusedError
+from leaderboard.files import path_of
+from leaderboard.intake import Cover, Intake, chunks_of
+from leaderboard.settings import Settings
+from leaderboard.store import Store
+
+
+@pytest.fixture
+def chosen(tmp_path: Path) -> Settings:
+    made = Settings(tmp_path / "home", max_upload_bytes=100)
+    made.files.mkdir(parents=True)
+    return made
+
+
+@pytest.fixture
+def store(chosen: Settings) -> Iterator[Store]:
+    opened = Store(chosen.database_url)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def intake(chosen: Settings, store: Store) -> Intake:
+    return Intake(chosen, store, lambda board: "it is away." if board.id == "circo/val" else None)
+
+
+def leftovers(chosen: Settings) -> list[str]:
+    return [path.name for path in chosen.files.rglob("*") if path.is_file()]
+
+
+def test_the_copy_is_the_file_byte_for_byte(intake: Intake, chosen: Settings) -> None:
+    content = b'{"a": 1}\r\n'
+    submission, new = intake.take("shapes/val", [content[:3], content[3:]], Cover("dir/run.json"))
+    assert new
+    assert submission.file_name == "run.json"
+    assert submission.sha256 == hashlib.sha256(content).hexdigest()
+    assert path_of(chosen.files, submission.sha256).read_bytes() == content
+    assert path_of(chosen.files, submission.sha256).parent.name == submission.sha256[:2]
+    assert leftovers(chosen) == [f"{submission.sha256}.json"]
+
+
+def test_the_limit_is_exact(intake: Intake, chosen: Settings, store: Store) -> None:
+    intake.take("shapes/val", [b"x" * 60, b"x" * 40], Cover())
+    with pytest.raises(RefusedError, match="more than 100 bytes") as refused:
+        intake.take("shapes/val", [b"y" * 60, b"y" * 41], Cover())
+    assert refused.value.status == 413
+    assert len(leftovers(chosen)) == 1
+    assert len(store.unfinished()) == 1
+
+
+@pytest.mark.parametrize(
+    ("board", "content", "cover", "code"),
+    [
+        ("circo/val", b"x", Cover(), "board-unavailable"),
+        ("nothing/val", b"x", Cover(), "unknown-board"),
+        (None, b"x", Cover(), "missing-board"),
+        ("shapes/val", b"", Cover(), "malformed"),
+        ("shapes/val", b"x", Cover(submitter="two\nlines"), "bad-metadata"),
+    ],
+)
+def test_a_refusal_leaves_nothing_behind(
+    intake: Intake, chosen: Settings, store: Store, board: str | None, content: bytes, cover: Cover, code: str
+) -> None:
+    with pytest.raises(RefusedError) as refused:
+        intake.take(board, [content], cover)
+    assert refused.value.code == code
+    assert "Fix: " in str(refused.value)
+    assert leftovers(chosen) == []
+    assert store.unfinished() == []
+
+
+def test_a_sender_that_breaks_off_leaves_nothing_behind(
+    intake: Intake, chosen: Settings, store: Store
+) -> None:
+    def broken_off() -> Iterator[bytes]:
+        yield b"x"
+        raise ConnectionResetError
+
+    with pytest.raises(ConnectionResetError):
+        intake.take("shapes/val", broken_off(), Cover())
+    assert leftovers(chosen) == []
+    assert store.unfinished() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        ("../../etc/passwd", "passwd"),
+        ("C:\\runs\\run.json", "run.json"),
+        ("a\x00b\x1b[31m\u202e.json", "ab[31m.json"),
+        ("", "upload.json"),
+        ("x" * 300 + ".json", "x" * 115 + ".json"),
+    ],
+)
+def test_file_names_are_one_plain_line(intake: Intake, name: str, kept: str) -> None:
+    submission, _ = intake.take("shapes/val", [b"{}"], Cover(name))
+    assert submission.file_name == kept
+
+
+def test_drafts_of_a_crash_are_swept_after_a_day(chosen: Settings) -> None:
+    incoming = chosen.files / "incoming"
+    incoming.mkdir()
+    old, young = incoming / "old.part", incoming / "young.part"
+    for part in (old, young):
+        part.write_bytes(b"x")
+    os.utime(old, (time.time() - 90_000, time.time() - 90_000))
+    files.sweep(chosen.files)
+    assert [part.name for part in incoming.iterdir()] == ["young.part"]
+
+
+def test_a_file_is_read_in_chunks(tmp_path: Path) -> None:
+    path = tmp_path / "big"
+    path.write_bytes(b"x" * (2**20 + 1))
+    assert [len(chunk) for chunk in chunks_of(path)] == [2**20, 1]
+
+
+def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CIR_LEADERBOARD_HOME", str(tmp_path / "a"))
+    monkeypatch.setenv("CIR_LEADERBOARD_MAX_UPLOAD_MB", "3")
+    assert settings.read() == Settings(tmp_path / "a", 3 * 2**20)
+    assert settings.read(tmp_path / "b").home == tmp_path / "b"
+    monkeypatch.delenv("CIR_LEADERBOARD_HOME")
+    assert settings.read().home.name == "leaderboard"
+
+
+@pytest.mark.parametrize("written", ["0", "-1", "many", "1.5", ""])
+def test_a_wrong_limit_is_named(monkeypatch: pytest.MonkeyPatch, written: str) -> None:
+    monkeypatch.setenv("CIR_LEADERBOARD_MAX_UPLOAD_MB", written)
+    with pytest.raises(CallError, match=r"CIR_LEADERBOARD_MAX_UPLOAD_MB='.*Fix:"):
+        settings.read()

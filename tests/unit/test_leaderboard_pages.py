@@ -1,0 +1,97 @@
+"""The pages' HTML from hostile words, without a browser."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+import pytest
+
+from leaderboard import boards
+from leaderboard.errors import RefusedError
+from leaderboard.pages.markup import element, link_out, text
+from leaderboard.pages.outcome import findings_table, outcome_html, refusal_html
+from leaderboard.submission import Event, Submission
+
+EVIL = "\"'><script>alert(1)</script><a href=javascript:alert(2)>x</a>"
+TAGS = re.compile(r"<(script|img|svg|iframe)|javascript:[^&]*['\"]|\son\w+=", re.IGNORECASE)
+
+
+def submission(*events: Event) -> Submission:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    return Submission(
+        id="s1",
+        board="shapes/val",
+        sha256="0" * 64,
+        attempt=1,
+        size=1,
+        file_name=EVIL,
+        received_at=now,
+        submitter=EVIL,
+        form={},
+        method={"name": EVIL},
+        baseline=False,
+        events=events or (Event(1, "received", now, {}),),
+    )
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "javascript:alert(1)",
+        "http://example.org",
+        "//example.org",
+        "data:text/html,x",
+        "https://example.org/\"onclick='x'",
+        "https://exa mple.org",
+        "HTTPS://example.org\nx",
+        None,
+        7,
+    ],
+)
+def test_only_https_becomes_a_link(url: object) -> None:
+    assert link_out(url, "paper") == ""
+
+
+def test_an_https_address_becomes_a_link_that_gives_nothing_away() -> None:
+    shown = link_out("https://example.org/a?b=1&c=2", EVIL)
+    assert 'href="https://example.org/a?b=1&amp;c=2"' in shown
+    assert "noopener noreferrer" in shown
+    assert "<script" not in shown
+
+
+def test_attributes_are_escaped() -> None:
+    assert element("i", text("x"), title=EVIL).count(">") == 2
+
+
+def test_findings_show_hostile_values_as_text() -> None:
+    finding = {
+        "code": "unknown-query",
+        "severity": "error",
+        "message": EVIL,
+        "fix": EVIL,
+        "count": 1234,
+        "examples": [{"query_id": EVIL, "turn": 2, "value": EVIL}],
+    }
+    shown = findings_table([finding])
+    assert not TAGS.search(shown)
+    assert "&lt;script&gt;" in shown
+    assert ", turn 2" in shown
+    assert "1,234 places" in shown
+
+
+@pytest.mark.parametrize("kind", ["received", "validated", "rejected", "failed"])
+def test_every_state_has_an_outcome_without_markup_of_the_users(kind: str) -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    finding = {"code": "malformed", "severity": "error", "message": EVIL, "fix": EVIL}
+    payload = {"findings": [finding], "message": "Not judged.", "text": EVIL}
+    shown = outcome_html(submission(Event(1, kind, now, payload)), boards.board("shapes/val"))  # type: ignore[arg-type]
+    assert shown.startswith("<div")
+    assert not TAGS.search(shown)
+
+
+def test_a_refusal_is_shown_as_a_finding() -> None:
+    shown = refusal_html(RefusedError("too-large", EVIL, fix="write less"))
+    assert "too-large" in shown
+    assert "write less" in shown
+    assert not TAGS.search(shown)
