@@ -63,7 +63,7 @@ def fetch(name: str, source: Source, file: str, pin: Pin | None, *, refresh: boo
     if kept is not None and not (refresh and pin is None):
         return kept
     try:
-        return _fetch(_target(name, source, file), source, file, pin)
+        return _fetch(place(name, source, file), source, file, pin)
     except IntegrityError:
         raise
     except SourceError:
@@ -86,7 +86,7 @@ def _fetch(target: Path, source: Source, file: str, pin: Pin | None) -> Path:
 
 def kept_copy(name: str, source: Source, file: str, pin: Pin | None) -> Path | None:
     """An earlier download of the file, if it is there and still the pinned one."""
-    target = _target(name, source, file)
+    target = place(name, source, file)
     if not target.is_file():
         return None
     return target if pin is None or _matches(target, pin) else None
@@ -101,7 +101,8 @@ def revision_of(path: Path) -> str | None:
     return None if revision is None else str(revision)
 
 
-def _target(name: str, source: Source, file: str) -> Path:
+def place(name: str, source: Source, file: str) -> Path:
+    """Where a downloaded file is kept."""
     return cache_home() / "sources" / name / (source.revision or "unpinned") / file
 
 

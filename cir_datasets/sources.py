@@ -121,6 +121,18 @@ def resolve(
     return found
 
 
+def at_hand(spec: BenchmarkSpec) -> bool:
+    """Whether any file of a benchmark's rows is below `CIR_DATA_HOME` or was downloaded before."""
+    card, home = spec.card, data_home()
+    if card.source.publisher == "embedded":
+        return True
+    return any(
+        (home is not None and _is_file(home / card.source.folder / name))
+        or _is_file(download.place(card.name, card.source, name))
+        for name in spec.config.files
+    )
+
+
 def _given_folder(card: Card, data_dir: str | Path | None, required: Sequence[str]) -> Path | None:
     """The publisher's folder at or in `data_dir`; None where no `data_dir` was given."""
     if data_dir is None:

@@ -7,6 +7,8 @@ import json
 import multiprocessing
 import os
 import shutil
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 from types import ModuleType
@@ -266,3 +268,53 @@ def test_the_gallery_is_part_of_the_key(tmp_path: Path) -> None:
     assert load("circo/val", tmp_path).gallery is not None
     shutil.rmtree(root / "COCO2017_unlabeled")
     assert load("circo/val", tmp_path).gallery is None
+
+
+@quiet
+def test_what_was_prepared_from_a_folder_needs_it_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cir_datasets.builders.cirr import Cirr
+
+    made.write_cirr(tmp_path, "val")
+    before = load("cirr/val", tmp_path)
+    assert load("cirr/val").data_hash == before.data_hash
+    with pytest.raises(SourceError, match="no network"):
+        cir_datasets.load("cirr/val")  # it was prepared without checks, and this asks for them
+    monkeypatch.setattr(Cirr, "version", Cirr.version + 1)
+    with pytest.raises(SourceError, match="no network"):
+        load("cirr/val")
+
+
+@quiet
+def test_a_source_at_hand_comes_before_what_was_prepared_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = made.write_cirr(tmp_path, "val")
+    load("cirr/val", tmp_path)
+    made.edit(root / "captions/cap.rc2.val.json", lambda rows: rows[0].update(caption="changed"))
+    monkeypatch.setenv("CIR_DATA_HOME", str(tmp_path))
+    assert load("cirr/val").rows()[0]["relative_caption"] == "changed"
+    (root / "captions_ext/cap.ext.rc2.val.json").unlink()
+    with pytest.raises(SourceError, match="is not at hand"):
+        load("cirr/val")
+
+
+@quiet
+def test_reading_a_prepared_benchmark_imports_no_pandas_and_no_client(tmp_path: Path) -> None:
+    made.write_cirr(tmp_path, "val")
+    load("cirr/val", tmp_path)
+    code = (
+        "import sys, cir_datasets\n"
+        "cir_datasets.load('cirr/val', data_dir='.', verification_mode='no_checks')\n"
+        "print([name for name in ('pandas', 'httpx', 'huggingface_hub', 'datasets') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "[]"
