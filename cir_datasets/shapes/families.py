@@ -1,9 +1,10 @@
-"""Queries: a reference, a caption, and the family of pictures that make the question worth asking.
+"""Queries: references, what is asked of each, and the pictures that make the questions worth asking.
 
-A family is made around one pair of scenes, reference and target, that differ in one to three changes: further
-positives (the goal laid out anew), and hard negatives (a change left out, a change too many, the caption
-ignored). Which pictures of the whole gallery are positives and hard negatives is decided afterwards and by
-rule (`cir_datasets.shapes.splits`), not by the family they come from.
+A family is made around one reference. Three questions are asked of it, as CIRR asks several of one image, each
+with a target that one to three changes lead to, further positives (the goal laid out anew) and hard negatives
+(a change left out, a change too many, the caption ignored). Bystanders are one change away from the reference, so
+that likeness to it is not enough. Which pictures of the whole gallery are positives and hard negatives is
+decided afterwards and by rule (`cir_datasets.shapes.splits`), not by what they were made for.
 """
 
 from __future__ import annotations
@@ -32,17 +33,16 @@ MEANING_KINDS = (
 _ALL_KINDS = (*MEANING_KINDS, ("position", 6), ("viewpoint", 9))
 _CHANGES = ((1, 40), (2, 35), (3, 25))
 _MORE_POSITIVES = ((0, 15), (1, 30), (2, 30), (3, 15), (4, 10))
-_NEGATIVES = 6
+_NEGATIVES = 5
+_BYSTANDERS = 4
+QUESTIONS = 3
+"""Queries a reference."""
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
-    """One query and the pictures made for it.
+class Question:
+    """One query and the pictures made for it; its subset of six is reference, target and four `distractors`."""
 
-    `reference`, `target` and the four `distractors` are the query's subset of six.
-    """
-
-    reference: Scene
     target: Scene
     caption: str
     changes: tuple[Change, ...]
@@ -50,14 +50,24 @@ class Family:
     distractors: tuple[Scene, ...]
     others: tuple[Scene, ...]
 
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A reference, what is asked of it, and the pictures around it."""
+
+    reference: Scene
+    questions: tuple[Question, ...]
+    bystanders: tuple[Scene, ...]
+
     @property
     def scenes(self) -> tuple[Scene, ...]:
         """All pictures of the family."""
-        return (self.reference, self.target, *self.distractors, *self.others)
+        asked = [(question.target, *question.distractors, *question.others) for question in self.questions]
+        return (self.reference, *(scene for scenes in asked for scene in scenes), *self.bystanders)
 
 
 def family(split: str, index: int, *, avoid: Collection[Meaning] = frozenset()) -> Family:
-    """The family of one query.
+    """The family of one reference.
 
     Args:
         split: part of the random draws' name.
@@ -65,7 +75,7 @@ def family(split: str, index: int, *, avoid: Collection[Meaning] = frozenset()) 
         avoid: meanings that no picture of the family may have.
 
     Returns:
-        The first family, over as many attempts as it takes, whose caption read literally gives the goal.
+        The first family, over as many attempts as it takes, whose captions read literally give their goals.
     """
     attempt = 0
     while True:
@@ -91,6 +101,17 @@ def aspects(changes: Collection[Change]) -> list[str]:
 
 def _attempt(draws: Draws) -> Family | None:
     reference = random_scene(draws)
+    questions: list[Question] = []
+    while len(questions) < QUESTIONS:
+        question = _question(reference, draws)
+        if question is None or question.goal in [other.goal for other in questions]:
+            continue
+        questions.append(question)
+    steps = [altered(reference, draws.weighted(_ALL_KINDS), draws) for _ in range(_BYSTANDERS)]
+    return Family(reference, tuple(questions), tuple(step[0] for step in steps if step is not None))
+
+
+def _question(reference: Scene, draws: Draws) -> Question | None:
     steps = _steps(reference, draws)
     if steps is None:
         return None
@@ -117,7 +138,7 @@ def _attempt(draws: Draws) -> Family | None:
     negatives = _negatives(reference, changes, target, goal, draws)
     distractors = draws.sample(negatives, 4)
     others = [scene for scene in negatives if scene not in distractors]
-    return Family(reference, target, caption, changes, goal, tuple(distractors), (*positives, *others))
+    return Question(target, caption, changes, goal, tuple(distractors), (*positives, *others))
 
 
 def _steps(reference: Scene, draws: Draws) -> list[tuple[Scene, Change]] | None:
@@ -148,7 +169,8 @@ def _negatives(
     reference: Scene, changes: tuple[Change, ...], target: Scene, goal: Goal, draws: Draws
 ) -> list[Scene]:
     """Scenes that are easily taken for the goal: the caption ignored, a change left out, one too many."""
-    found = [scene for scene in [rearranged(reference, draws)] if goal.misses(scene)]
+    ignored = retaken(reference, draws) if draws.chance(50) else rearranged(reference, draws)
+    found = [ignored] if goal.misses(ignored) else []
     for left_out in changes if len(changes) > 1 else ():
         rest = relative_caption(change for change in changes if change is not left_out)
         try:
@@ -162,7 +184,7 @@ def _negatives(
         if step is None or goal.misses(step[0]) != 1:
             continue
         scene = step[0]
-        if step[1].kind != "position" and draws.chance(40):
+        if step[1].kind != "position" and draws.chance(25):
             scene = rearranged(scene, draws, viewpoint=scene.viewpoint, places=goal.places)
         found.append(scene)
     return found

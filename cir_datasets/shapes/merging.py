@@ -96,8 +96,8 @@ def read(caption: str) -> Reading:
 def merge(reference: Scene, relative_caption: str) -> Scene:
     """The scene that a relative caption makes of its reference.
 
-    "no X" takes away, "also X" adds (large and plain unless said otherwise); any other mention alters the
-    reference's thing of that shape, else the one of that colour, which then takes the shape. What is not
+    "no X" takes away and "also X" adds (large and plain unless said otherwise). Any other mention alters what is
+    left: the thing of that shape, else the one of that colour, which then takes the shape. What is not
     mentioned stays.
 
     Raises:
@@ -111,23 +111,18 @@ def merge(reference: Scene, relative_caption: str) -> Scene:
         ([('circle', 'blue', 'small', 'plain', 2)], 'sandy')
     """
     reading = read(relative_caption)
-    things = list(reference.things)
+    absent = [mention for mention in reading.mentions if mention.number == 0]
+    left = [thing for thing in reference.things if not any(_fits(thing, mention) for mention in absent)]
+    things = list(left)
     for mention in reading.mentions:
-        if mention.added:
-            continue
-        old = _meant(reference.things, mention, relative_caption)
-        if old is None:
+        if mention.number == 0:
             continue
         free = _free(things, mention.cell)
-        things = [
-            (_altered(old, mention, free) if thing is old else thing)
-            for thing in things
-            if thing is not old or mention.number
-        ]
-    for mention in reading.mentions:
         if mention.added:
-            blank = Thing(mention.shape, mention.colour or "white", "large", "plain", ())
-            things.append(_altered(blank, mention, _free(things, mention.cell)))
+            things.append(_altered(Thing(mention.shape, "white", "large", "plain", ()), mention, free))
+            continue
+        old = _meant(left, mention, relative_caption)
+        things = [_altered(old, mention, free) if thing is old else thing for thing in things]
     return replace(
         reference,
         things=tuple(things),
@@ -136,12 +131,14 @@ def merge(reference: Scene, relative_caption: str) -> Scene:
     )
 
 
-def _meant(things: tuple[Thing, ...], mention: Mention, caption: str) -> Thing | None:
+def _fits(thing: Thing, mention: Mention) -> bool:
+    return thing.shape == mention.shape and mention.colour in (None, thing.colour)
+
+
+def _meant(things: list[Thing], mention: Mention, caption: str) -> Thing:
     for thing in things:
         if thing.shape == mention.shape:
             return thing
-    if mention.number == 0:
-        return None
     for thing in things:
         if mention.colour is not None and thing.colour == mention.colour:
             return thing

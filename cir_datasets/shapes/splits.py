@@ -15,7 +15,7 @@ from typing import Any
 
 from cir_datasets.shapes.captions import VIEWS, noun_phrase
 from cir_datasets.shapes.draws import Draws
-from cir_datasets.shapes.families import Family, aspects, family
+from cir_datasets.shapes.families import QUESTIONS, Question, aspects, family
 from cir_datasets.shapes.journeys import Journey, journey
 from cir_datasets.shapes.world import Change, Goal, Look, Meaning, Scene, less_one, one_step_away
 from cir_metrics.errors import UnknownNameError
@@ -25,14 +25,14 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    queries: int
+    references: int
     sessions: tuple[tuple[int, int], ...]
     """(number of turns, how many)."""
 
 
 _PLANS = {
-    "val": _Plan(queries=300, sessions=((2, 92), (3, 56), (4, 28), (5, 15), (6, 9))),
-    "train": _Plan(queries=2000, sessions=((2, 230), (3, 140), (4, 70), (5, 38), (6, 22))),
+    "val": _Plan(references=100, sessions=((2, 92), (3, 56), (4, 28), (5, 15), (6, 9))),
+    "train": _Plan(references=700, sessions=((2, 230), (3, 140), (4, 70), (5, 38), (6, 22))),
 }
 SPLITS = tuple(_PLANS)
 
@@ -65,23 +65,24 @@ def split(name: str) -> Split:
         raise UnknownNameError(f"shapes has no split {name!r}. Fix: one of {', '.join(SPLITS)}.")
     plan = _PLANS[name]
     avoid = _meanings("val") if name == "train" else frozenset()
-    families = [family(name, i, avoid=avoid) for i in range(plan.queries)]
+    families = [family(name, i, avoid=avoid) for i in range(plan.references)]
     lengths = Draws(name, "lengths").shuffled([turns for turns, count in plan.sessions for _ in range(count)])
     journeys = [journey(name, i, turns, avoid=avoid) for i, turns in enumerate(lengths)]
-    made = [scene for source in (*families, *journeys) for scene in source.scenes]
+    made = [scene for found in families for scene in found.scenes]
+    made += [scene for session in journeys for scene in session.scenes]
     scenes = tuple(Draws(name, "gallery").shuffled(list(dict.fromkeys(made))))
     gallery = _Gallery(name, scenes)
-    queries = tuple(_query(f"shapes_{name}_{i:05d}", found, gallery) for i, found in enumerate(families))
+    asked = [(found.reference, found.questions[i]) for i in range(QUESTIONS) for found in families]
+    queries = tuple(_query(f"shapes_{name}_{i:05d}", *query, gallery) for i, query in enumerate(asked))
     config = f"multiturn_{name}"
     sessions = tuple(
         _session(f"shapes_{config}_{i:05d}", config, found, gallery) for i, found in enumerate(journeys)
     )
-    return Split(name, scenes, queries, sessions, tuple(found.goal for found in families))
+    return Split(name, scenes, queries, sessions, tuple(question.goal for _, question in asked))
 
 
 def _meanings(name: str) -> frozenset[Meaning]:
-    found: Split = split(name)
-    return frozenset(scene.meaning for scene in found.scenes)
+    return frozenset(scene.meaning for scene in split(name).scenes)
 
 
 class _Gallery:
@@ -113,19 +114,19 @@ class _Gallery:
         return same + [scene for scene in near if not goal.unnamed_misses(scene)]
 
 
-def _query(query_id: str, found: Family, gallery: _Gallery) -> Row:
+def _query(query_id: str, reference: Scene, found: Question, gallery: _Gallery) -> Row:
     positives = gallery.fulfilling(found.goal)
-    ignoring = [scene for scene in gallery.by_meaning[found.reference.meaning] if scene not in positives]
-    negatives = {scene for scene in (*gallery.one_off(found.goal), *ignoring) if scene != found.reference}
+    ignoring = [scene for scene in gallery.by_meaning[reference.meaning] if scene not in positives]
+    negatives = {scene for scene in (*gallery.one_off(found.goal), *ignoring) if scene != reference}
     return {
         "query_id": query_id,
-        "reference_image_id": gallery.id_of[found.reference],
+        "reference_image_id": gallery.id_of[reference],
         "captions": [found.caption],
         "relative_caption": found.caption,
         "target_image_id": gallery.id_of[found.target],
         "positive_image_ids": gallery.ids(positives),
         "negative_image_ids": gallery.ids(negatives),
-        "subset_image_ids": gallery.ids((found.reference, found.target, *found.distractors)),
+        "subset_image_ids": gallery.ids((reference, found.target, *found.distractors)),
         "aspects": aspects(found.changes),
         "changes": [_in_words(change) for change in found.changes],
     }
