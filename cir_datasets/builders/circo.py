@@ -26,8 +26,8 @@ def coco_id(value: Any) -> str:
         ValueError: `value` is no such id.
 
     Example:
-        >>> coco_id(271520), coco_id("271520"), coco_id("000000271520.jpg")
-        ('000000271520', '000000271520', '000000271520')
+        >>> coco_id(123456), coco_id("123456"), coco_id("000000123456.jpg")
+        ('000000123456', '000000123456', '000000123456')
     """
     text = value.removesuffix(".jpg") if isinstance(value, str) else str(value)
     if isinstance(value, bool) or not (text.isascii() and text.isdigit()) or len(text) > _DIGITS:
