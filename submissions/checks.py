@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from submissions.depth import MAX_DEPTH, SUBSET_DEPTH
 from submissions.drafts import Answers, Draft
-from submissions.findings import Findings, ordinal, shown
+from submissions.findings import MAX_EXAMPLES, Findings, ordinal, shown
 from submissions.image_ids import image_family, near_miss, well_formed
 from submissions.questions import Questions
 
@@ -136,21 +137,30 @@ class _Checker:
         if len(set(ids)) < len(ids):
             self._duplicates(query, None, ids, "subset ranking")
         reference = self.asked.references.get(query)
-        for place, image in enumerate(ids, start=1):
-            if image in members:
-                continue
-            if image == reference:
-                message = (
-                    f"the reference image {shown(image)} is ranked {ordinal(place)} in the subset; "
-                    "the other members are ranked."
-                )
-                self._add(
-                    "reference-ranked", message, query, cause="subset", value=image, position=place,
-                    fix="drop it, add your next member to keep three, then run  cir validate {file}",
-                )  # fmt: skip
-            else:
-                message = f"the {ordinal(place)} image {shown(image)} is not one of the query's subset."
-                self._add("not-in-subset", message, query, value=image, position=place)
+        if reference in ids:
+            place = ids.index(reference) + 1
+            message = (
+                f"the reference image {shown(reference)} is ranked {ordinal(place)} in the subset; "
+                "the other members are ranked."
+            )
+            fix = "drop it, add your next member to keep three, then run  cir validate {file}"
+            details = {"value": reference, "position": place, "fix": fix}
+            self._add("reference-ranked", message, query, cause="subset", **details)
+        strangers = [
+            (place, image)
+            for place, image in enumerate(ids, start=1)
+            if image not in members and image != reference
+        ]
+        self._at_places(
+            "not-in-subset",
+            "",
+            query,
+            None,
+            strangers,
+            lambda place, image: (
+                f"the {ordinal(place)} image {shown(image)} is not one of the query's subset."
+            ),
+        )
         if len(ids) < needed:
             many = "1 image" if len(ids) == 1 else f"{len(ids)} images"
             message = f"{many} in the subset ranking; Recall_subset uses {needed}."
@@ -159,42 +169,67 @@ class _Checker:
     def _unknown_queries(self, answers: Answers, cause: str) -> None:
         kind = "session" if self.asked.multi_turn else "query"
         unknown = [query for query in answers if query not in self.asked.num_turns]
-        for query in unknown[:5]:
+        for query in unknown[:MAX_EXAMPLES]:
             near = near_miss(query, self.asked.num_turns) or (query.zfill(1).lstrip("0") or "0")
             hint = f" Did you mean {shown(near)}?" if near in self.asked.num_turns else ""
             message = f"{self.asked.benchmark} has no such {kind}.{hint}"
             self._add("unknown-query", message, query, cause=cause, value=query)
-        if len(unknown) > 5:
-            self.findings.add("unknown-query", "", cause=cause, count=len(unknown) - 5)
+        if len(unknown) > MAX_EXAMPLES:
+            self.findings.add("unknown-query", "", cause=cause, count=len(unknown) - MAX_EXAMPLES)
 
     def _duplicates(self, query: str, turn: int | None, ids: list[Any], part: str) -> None:
         first: dict[str, int] = {}
+        again = []
         for place, image in enumerate(ids, start=1):
-            if image in first:
-                message = (
-                    f"{shown(image)} is ranked {ordinal(first[image])} and {ordinal(place)} in the {part}."
-                )
-                self._add(
-                    "duplicate-image", message, query, turn=turn, cause=part, value=image, position=place
-                )
-            else:
-                first[image] = place
+            if first.setdefault(image, place) != place:
+                again.append((place, image))
+        self._at_places(
+            "duplicate-image",
+            part,
+            query,
+            turn,
+            again,
+            lambda place, image: (
+                f"{shown(image)} is ranked {ordinal(first[image])} and {ordinal(place)} in the {part}."
+            ),
+        )
 
     def _unknown_images(self, query: str, turn: int | None, ids: list[Any], gallery: frozenset[str]) -> None:
-        for place, image in enumerate(ids, start=1):
-            if image not in gallery:
-                near = near_miss(image, gallery)
-                hint = f" Did you mean {shown(near)}?" if near is not None else ""
-                message = f"the {ordinal(place)} image {shown(image)} is not in the gallery.{hint}"
-                self._add("unknown-image", message, query, turn=turn, value=image, position=place)
+        def message(place: int, image: str) -> str:
+            near = near_miss(image, gallery)
+            hint = f" Did you mean {shown(near)}?" if near is not None else ""
+            return f"the {ordinal(place)} image {shown(image)} is not in the gallery.{hint}"
+
+        wrong = [(place, image) for place, image in enumerate(ids, start=1) if image not in gallery]
+        self._at_places("unknown-image", "", query, turn, wrong, message)
 
     def _malformed_images(self, query: str, turn: int | None, ids: list[Any]) -> None:
-        for place, image in enumerate(ids, start=1):
-            if not well_formed(self.family, image):
-                message = f"the {ordinal(place)} image {shown(image)} is no COCO id; those are 12 digits."
-                self._add(
-                    "unknown-image", message, query, turn=turn, cause="form", value=image, position=place
-                )
+        wrong = [
+            (place, image) for place, image in enumerate(ids, start=1) if not well_formed(self.family, image)
+        ]
+        self._at_places(
+            "unknown-image",
+            "form",
+            query,
+            turn,
+            wrong,
+            lambda place, image: f"the {ordinal(place)} image {shown(image)} is no COCO id (12 digits).",
+        )
+
+    def _at_places(
+        self,
+        code: str,
+        cause: str,
+        query: str,
+        turn: int | None,
+        places: list[tuple[int, str]],
+        message: Callable[[int, str], str],
+    ) -> None:
+        """Note every place of a ranking, but explain only as many as are shown: a hostile list has millions."""
+        for place, image in places[:MAX_EXAMPLES]:
+            self._add(code, message(place, image), query, turn=turn, cause=cause, value=image, position=place)
+        if len(places) > MAX_EXAMPLES:
+            self.findings.add(code, "", cause=cause, count=len(places) - MAX_EXAMPLES)
 
     def _of_all(self, count: int) -> str:
         return f"{count:,} of {len(self.asked.num_turns):,} have" if count > 1 else "it has"

@@ -95,7 +95,7 @@ def convert_command(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", help="File to write; of CIRR's two files each adds its metric to the name."
+            "--out", "-o", help="File or folder; of CIRR's two files each adds its metric to the name."
         ),
     ] = None,
     name: Annotated[
@@ -164,7 +164,10 @@ def run_command(
 def _target(converted: Converted, first: str, to: str, out: Path | None) -> Path:
     """Where a converted file goes: beside the first input, or where the caller said."""
     part = f".{converted.part}" if converted.part else ""
+    source = Path(first)
+    name = f"{source.stem}.{to}{part}.json"
     if out is None:
-        source = Path(first)
-        return source.with_name(f"{source.stem}.{to}{part}.json")
+        return source.with_name(name)
+    if out.is_dir() or not out.suffix:
+        return out / name
     return out.with_name(f"{out.stem}{part}{out.suffix}") if part else out

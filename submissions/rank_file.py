@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import orjson
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictStr
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictStr
 
 from submissions.errors import SubmissionError
 from submissions.formats import BUNDLE, FORMAT_VERSION, NATIVE, RANK_FILE
@@ -68,6 +68,19 @@ def _link(text: str) -> str:
     return text
 
 
+def _one_line(text: str) -> str:
+    return _plain(re.sub(r"[ \t\r\n]+", " ", text))
+
+
+def _or_empty(value: Any) -> Any:
+    """Null says the same as nothing."""
+    return "" if value is None else value
+
+
+def _or_none_listed(value: Any) -> Any:
+    return [] if value is None else value
+
+
 def _field_name(text: str) -> str:
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,39}", text):
         raise ValueError("a text field is a column's name, such as relative_caption")
@@ -75,9 +88,10 @@ def _field_name(text: str) -> str:
 
 
 Name = Annotated[StrictStr, Field(min_length=1, max_length=80), AfterValidator(_name)]
-Text = Annotated[StrictStr, Field(max_length=300), AfterValidator(_plain)]
-Notes = Annotated[StrictStr, Field(max_length=2000), AfterValidator(_plain)]
-Link = Annotated[StrictStr, Field(max_length=300), AfterValidator(_link)]
+Word = Annotated[StrictStr, Field(max_length=300), AfterValidator(_plain)]
+Text = Annotated[Word, BeforeValidator(_or_empty)]
+Notes = Annotated[StrictStr, Field(max_length=2000), AfterValidator(_one_line), BeforeValidator(_or_empty)]
+Link = Annotated[StrictStr, Field(max_length=300), AfterValidator(_link), BeforeValidator(_or_empty)]
 FieldName = Annotated[StrictStr, AfterValidator(_field_name)]
 
 
@@ -101,14 +115,15 @@ class Method(BaseModel):
     """Encoder and weights, as exactly as can be said."""
     zero_shot: StrictBool | None = None
     """Whether nothing was trained on the benchmark's own data; null where unknown."""
-    trained_on: Annotated[list[Text], Field(max_length=20)] = []
+    trained_on: Annotated[list[Word], Field(max_length=20), BeforeValidator(_or_none_listed)] = []
     caption_rule: Text = ""
     """How several captions become one text: part of the method, since it moves scores."""
-    text_fields: Annotated[list[FieldName], Field(max_length=20)] = []
+    text_fields: Annotated[list[FieldName], Field(max_length=20), BeforeValidator(_or_none_listed)] = []
     """Columns whose text the method reads."""
     aggregation: Text = ""
     """How the turns of a session become one ranking."""
     notes: Notes = ""
+    """Remarks, up to 2,000 characters; line breaks become blanks."""
 
     def to_dict(self) -> dict[str, Any]:
         """The method as JSON values; what was left empty is left out."""

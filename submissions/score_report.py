@@ -117,13 +117,11 @@ class ScoreReport:
             lines += [run.text(), ""]
         if self.runs:
             lines.append(f"{self.benchmark}: mean of {len(self.runs)} benchmarks")
-        width = max(len(name) for name in [*self.metrics, self.main_metric])
+        width = max(len(name) for name in self.metrics)
         for name, value in self.metrics.items():
             signature = "" if self.runs else f"  {self.signature_text(name)}"
             lines.append(f"{name:<{width}}  {shown_value(name, value)}{signature}")
-        lines.append(
-            f"{self.main_metric:<{width}}  {shown_value(self.main_metric, self.main)}  ranks on boards"
-        )
+        lines.append(f"main: {self.main_metric} = {shown_value(self.main_metric, self.main).strip()}")
         return "\n".join(lines)
 
 

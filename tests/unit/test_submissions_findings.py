@@ -356,7 +356,7 @@ def test_a_coco_id_is_checked_by_its_form_where_the_gallery_is_not_at_hand() -> 
     document["rankings"]["0"][2] = "cat.jpg"
     report = submissions.validate(json.dumps(document).encode(), unlisted)
     assert [finding.code for finding in report.findings] == ["unknown-image", "gallery-unavailable"]
-    assert report.findings[0].message == 'the 3rd image "cat.jpg" is no COCO id; those are 12 digits.'
+    assert report.findings[0].message == 'the 3rd image "cat.jpg" is no COCO id (12 digits).'
 
 
 def test_unknown_queries_are_counted_but_not_all_examined() -> None:

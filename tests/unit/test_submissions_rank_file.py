@@ -122,6 +122,26 @@ def test_links_that_are_accepted(link: str) -> None:
     assert Method(name="Toy", paper=link).paper == link
 
 
+def test_lines_of_notes_become_one() -> None:
+    assert Method(name="Toy", notes="two\r\n\tlines ").notes == "two lines"
+
+
+def test_null_says_the_same_as_nothing() -> None:
+    fields = (
+        "paper",
+        "code",
+        "backbone",
+        "trained_on",
+        "caption_rule",
+        "text_fields",
+        "aggregation",
+        "notes",
+    )
+    assert Method.model_validate({"name": "Toy", **dict.fromkeys(fields), "zero_shot": None}) == Method(
+        name="Toy"
+    )
+
+
 def test_a_broken_method_does_not_hide_the_rest() -> None:
     document = {**RANK_FILE.to_dict(), "method": {"name": 3, "paper": 4}}
     with pytest.raises(RefusedError, match=r"method\.name: it is a number") as caught:

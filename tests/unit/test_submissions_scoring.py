@@ -233,7 +233,7 @@ def test_the_table_multiplies_by_a_hundred_and_json_does_not() -> None:
     document = worlds.perfect_cirr(CIRR)
     document["rankings"]["100"].reverse()
     report = score(document, CIRR)
-    assert f"recall@5                          83.33  cirr/val#1 | data:{CIRR.data_hash[:7]}" in report.text()
+    assert f"recall@5          83.33  cirr/val#1 | data:{CIRR.data_hash[:7]}" in report.text()
     assert report.to_dict()["metrics"]["recall@5"] == pytest.approx(5 / 6)
     assert report.to_dict()["signatures"]["recall@5"]["text"] == str(report.signatures["recall@5"])
 

@@ -1,0 +1,174 @@
+"""`cir validate`, `score`, `convert` and `run` as a person calls them: exit codes, streams, texts."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import submissions
+from submissions import RankFile
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def cir(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    script = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from leaderboard.cli import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", script, *arguments], cwd=folder, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a valid file (run.json), a broken one and one that leaves queries out."""
+    folder = tmp_path_factory.mktemp("files")
+    done = cir("run", "--benchmark", "shapes/val", "--method", "random", "--out", "run.json", folder=folder)
+    assert (done.returncode, done.stdout) == (0, f"{folder / 'run.json'}\n")
+    document = json.loads((folder / "run.json").read_text())
+    queries = list(document["rankings"])
+    partial = {**document, "rankings": {query: document["rankings"][query] for query in queries[:-3]}}
+    (folder / "partial.json").write_text(json.dumps(partial))
+    document["rankings"][queries[0]][1] = document["rankings"][queries[0]][0]
+    (folder / "broken.json").write_text(json.dumps(document))
+    return folder
+
+
+def test_validate_a_valid_file(folder: Path) -> None:
+    done = cir("validate", "run.json", folder=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "run.json: valid for shapes/val, 300 answered\n"
+
+
+def test_validate_a_broken_file(folder: Path) -> None:
+    done = cir("validate", "broken.json", folder=folder)
+    assert done.returncode == 1
+    assert done.stdout.startswith('duplicate-image: broken.json: query "')
+    assert "run  cir validate broken.json\n" in done.stdout
+    assert done.stderr == ""
+
+
+def test_validate_as_json(folder: Path) -> None:
+    done = cir("validate", "broken.json", "--json", folder=folder)
+    report = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert report["ok"] is False
+    assert [finding["code"] for finding in report["findings"]] == ["duplicate-image"]
+    assert report["findings"][0]["examples"][0]["position"] == 2
+
+
+def test_score_prints_a_table_with_signatures(folder: Path) -> None:
+    done = cir("score", "run.json", folder=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[0] == "Random on shapes/val#1, 300 answered"
+    (recall,) = (line for line in lines if line.startswith("recall@10 "))
+    assert lines[-1].startswith("main: recall@10 = ")
+    assert "shapes/val#1 | data:" in recall
+    assert "| ties:last | metric:1 | n:300 | v:" in recall
+
+
+def test_score_as_json_with_per_query_rows(folder: Path) -> None:
+    done = cir("score", "run.json", "--json", "--per-query", "out.jsonl", folder=folder)
+    assert done.returncode == 0
+    report = json.loads(done.stdout)
+    rows = [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()]
+    assert len(rows) == report["n"] == 300
+    assert report["submittable"] is True
+    mean = sum(row["recall@50"] for row in rows) / 300
+    assert mean == pytest.approx(report["metrics"]["recall@50"], abs=1e-12)
+    assert str(folder / "out.jsonl") in done.stderr
+
+
+def test_score_refuses_with_the_findings(folder: Path) -> None:
+    done = cir("score", "broken.json", folder=folder)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("cir: broken.json cannot be scored.\nduplicate-image: broken.json: ")
+    assert "Traceback" not in done.stderr
+
+
+def test_missing_queries(folder: Path) -> None:
+    done = cir("score", "partial.json", folder=folder)
+    assert done.returncode == 1
+    assert "3 of 300 have no ranking" in done.stderr
+    done = cir("score", "partial.json", "--allow-missing", "--json", folder=folder)
+    assert done.returncode == 0
+    report = json.loads(done.stdout)
+    assert (report["missing"], report["n"], report["submittable"]) == (3, 300, False)
+    assert "3 rankings are missing and count as misses; this score cannot be submitted." in done.stderr
+
+
+@pytest.mark.parametrize("command", ["validate", "score"])
+def test_a_file_that_is_not_there(folder: Path, command: str) -> None:
+    done = cir(command, "missing.json", folder=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "cir: missing.json: no such file. `cir datasets show cirr/val --format` prints an example of what it "
+        "should hold.\n"
+    )
+
+
+def test_a_benchmark_that_is_not_there(folder: Path) -> None:
+    done = cir("score", "run.json", "--benchmark", "cir/val", folder=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "no benchmark 'cir/val'. Did you mean 'cirr/val'?" in done.stderr
+
+
+def test_run_makes_all_baselines_into_a_folder(folder: Path) -> None:
+    arguments = [
+        "run",
+        "--benchmark",
+        "shapes/multiturn_val",
+        "--all-baselines",
+        "--out",
+        "rank_files",
+        "--k",
+        "12",
+    ]
+    done = cir(*arguments, folder=folder)
+    assert done.returncode == 0, done.stderr
+    names = [f"{method}.shapes-multiturn_val.json" for method in submissions.method_names()]
+    assert done.stdout.splitlines() == [str(folder / "rank_files" / name) for name in names]
+    found = submissions.read(folder / "rank_files" / names[0])
+    assert isinstance(found, RankFile)
+    assert all(len(turn) == 12 for turns in found.rankings.values() for turn in turns)
+
+
+def test_run_wants_one_method_or_all(folder: Path) -> None:
+    for arguments in ([], ["--method", "random", "--all-baselines"]):
+        done = cir("run", "--benchmark", "shapes/val", *arguments, folder=folder)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert (
+            "add --method NAME (random, image_only, text_only, image_text_sum) or --all-baselines"
+            in done.stderr
+        )
+
+
+def test_convert_writes_beside_the_input_or_where_it_is_told(folder: Path) -> None:
+    recall = {"version": "rc2", "metric": "recall", "12063": ["dev-1-0-img0"]}
+    subset = {"version": "rc2", "metric": "recall_subset", "12063": ["dev-1-0-img0"]}
+    (folder / "a.json").write_text(json.dumps(recall))
+    (folder / "b.json").write_text(json.dumps(subset))
+    done = cir("convert", "a.json", "b.json", "--to", "native", "--benchmark", "cirr/val", folder=folder)
+    assert (done.returncode, done.stdout) == (0, f"{folder / 'a.native.json'}\n"), done.stderr
+    found = submissions.read(folder / "a.native.json")
+    assert isinstance(found, RankFile)
+    assert found.method.name == "a"
+    done = cir("convert", "a.json", "b.json", "--to", "native", "-b", "cirr/val", "-o", "made", folder=folder)
+    assert done.stdout == f"{folder / 'made' / 'a.native.json'}\n"
+    told = ["--out", "deep/joined.json", "--name", "CLIP sum"]
+    done = cir("convert", "a.json", "b.json", "--to", "native", "-b", "cirr/val", *told, folder=folder)
+    assert done.stdout == f"{folder / 'deep' / 'joined.json'}\n"
+    assert json.loads((folder / "deep" / "joined.json").read_text())["method"] == {"name": "CLIP sum"}
+
+
+def test_convert_refuses_what_does_not_fit(folder: Path) -> None:
+    done = cir("convert", "run.json", "--to", "cirr-server", folder=folder)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "cirr-server takes rankings of cirr, and this file answers shapes/val" in done.stderr
+    done = cir("convert", "run.json", "--to", "circo", folder=folder)
+    assert done.returncode == 2
+    assert "no format 'circo'. Did you mean 'circo-server'?" in done.stderr
