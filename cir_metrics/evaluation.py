@@ -196,7 +196,7 @@ class _Coded:
 
     def _mask(self, name: str) -> kernels.BoolArray:
         if name not in self._masks:
-            relevant = [frozenset(reference[name]) for reference in self._references]
+            relevant = [reference[name] for reference in self._references]
             self._masks[name] = kernels.encode(self._rankings, relevant, self._depth)
         return self._masks[name]
 
@@ -284,8 +284,7 @@ def _ranks_by_turn(
 ) -> kernels.IntArray:
     """Best rank of a positive at each turn, (sessions, longest); `UNLISTED` behind a session's last turn."""
     rankings = [turn for turns in sessions for turn in turns]
-    positives = [frozenset(reference["positives"]) for reference in references]
-    relevant = [positives[s] for s, turns in enumerate(sessions) for _ in turns]
+    relevant = [references[s]["positives"] for s, turns in enumerate(sessions) for _ in turns]
     ranks = np.full((len(sessions), int(num_turns.max())), kernels.UNLISTED, dtype=np.int64)
     ranks[np.arange(ranks.shape[1]) < num_turns[:, None]] = kernels.first_ranks(
         kernels.encode(rankings, relevant, depth)

@@ -10,6 +10,8 @@ import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from cir_metrics.errors import InputError
 
 Reference = dict[str, Any]
@@ -25,7 +27,7 @@ _ROW_FIELDS = {
     "negatives": "negative_image_ids",
 }
 _SESSION_FIELDS = {"positives": "ground_truth_ids", "num_turns": "num_turns"}
-_ROW_MARKS = ("query_id", "session_id", *_ROW_FIELDS.values(), "ground_truth_ids")
+_ROW_MARKS = frozenset({"query_id", "session_id", *_ROW_FIELDS.values(), "ground_truth_ids"})
 
 
 def references(rows: Iterable[Mapping[str, Any]]) -> list[Reference]:
@@ -125,7 +127,7 @@ def check_ids(value: object, where: str, *, what: str, allow_empty: bool = False
         allow_empty: whether it may hold nothing.
 
     Returns:
-        The ids as a list of strings.
+        The ids as a list of strings; the very list given, where it is one.
 
     Raises:
         InputError: not a list, empty, an entry that is no string or an empty one, an id given twice.
@@ -134,17 +136,17 @@ def check_ids(value: object, where: str, *, what: str, allow_empty: bool = False
         >>> check_ids(("b", "a"), "predictions[0]", what="ranking")
         ['b', 'a']
     """
-    if value is None or isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
-        raise InputError(
-            f"{where} is {_short(value)}; a {what} is a list of image ids. Fix: pass a list of strings."
-        )
-    ids = list(value)
+    ids = value if isinstance(value, list) else _listable(value, where, what)
     if not ids:
         if allow_empty:
             return ids
         raise InputError(f"{where} is an empty {what}. Fix: name at least one image.")
-    if set(map(type, ids)) != {str}:
-        ids = [_image_id(each, f"{where}[{position}]") for position, each in enumerate(ids)]
+    try:
+        # Quicker than asking each for its type: joining refuses whatever is no string.
+        "".join(ids)
+    except TypeError:
+        for position, each in enumerate(ids):
+            _image_id(each, f"{where}[{position}]")
     distinct = set(ids)
     if "" in distinct:
         raise InputError(
@@ -210,7 +212,7 @@ def check_reference(value: object, where: str, fields: Sequence[str]) -> Referen
             f"{where} is {_short(value)}; a reference is a dict with {_listed(fields)}. "
             "Fix: take them from cir_metrics.references(rows)."
         )
-    is_row = any(mark in value for mark in _ROW_MARKS)
+    is_row = not _ROW_MARKS.isdisjoint(value)
     given = _pick(value) if is_row else value
     if not is_row:
         _refuse_unknown(value, where)
@@ -261,6 +263,14 @@ def check_subset_ranking(ranking: Sequence[str], reference: Reference, where: st
             raise InputError(
                 f"{where}[{position}] is {image_id!r}, which is not in the subset. Fix: rank its members."
             )
+
+
+def _listable(value: object, where: str, what: str) -> list[Any]:
+    if value is None or isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+        raise InputError(
+            f"{where} is {_short(value)}; a {what} is a list of image ids. Fix: pass a list of strings."
+        )
+    return value.tolist() if isinstance(value, np.ndarray) else list(value)
 
 
 def _from_row(row: object, where: str) -> Reference:

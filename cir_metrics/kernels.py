@@ -28,7 +28,7 @@ def encode(rankings: Sequence[Sequence[str]], relevant: Sequence[Collection[str]
 
     Args:
         rankings: image ids, best first, one list a query; may be shorter than `depth`.
-        relevant: the relevant ids of each query, aligned with `rankings`; sets are quickest.
+        relevant: the relevant ids of each query, aligned with `rankings`.
         depth: number of places, 0 or more.
 
     Returns:
@@ -40,17 +40,13 @@ def encode(rankings: Sequence[Sequence[str]], relevant: Sequence[Collection[str]
                [ True, False]])
     """
     lengths = np.fromiter((min(len(ranking), depth) for ranking in rankings), np.int64, len(rankings))
-    flags = np.fromiter(
-        (
-            flag
-            for ranking, ids in zip(rankings, relevant, strict=True)
-            for flag in map(ids.__contains__, ranking[:depth])
-        ),
-        np.bool_,
-        int(lengths.sum()),
+    # One byte a place, made by C code all the way: a generator over the places would take five times as long.
+    flags = b"".join(
+        bytes(map(frozenset(ids).__contains__, ranking[:depth]))
+        for ranking, ids in zip(rankings, relevant, strict=True)
     )
     coded = np.zeros((len(rankings), depth), dtype=np.bool_)
-    coded[np.arange(depth) < lengths[:, None]] = flags
+    coded[np.arange(depth) < lengths[:, None]] = np.frombuffer(flags, dtype=np.bool_)
     return coded
 
 
