@@ -54,7 +54,7 @@ def scene(image_id: str) -> Scene:
 
     Example:
         >>> scene("val-000123").background
-        'grassy'
+        'starry'
     """
     found = _IMAGE_ID.fullmatch(image_id)
     if found is not None and found[1] in SPLITS:
