@@ -28,8 +28,8 @@ def shut_out_strangers(demo: Any) -> None:
     missing = [name for name in _DOWNLOADERS if not hasattr(gr.processing_utils, name)]
     if missing or not hasattr(demo, "has_launched"):
         raise ServeError(
-            f"Gradio {gr.__version__} has no {', '.join(missing) or 'has_launched'}, so that its pages would read "
-            "files of this machine for strangers. Fix: install the version of Gradio in constraints.txt."
+            f"Gradio {gr.__version__} has no {', '.join(missing) or 'has_launched'}, so that its pages would "
+            "read files of this machine for strangers. Fix: install the version of Gradio in constraints.txt."
         )
     demo.has_launched = True
     for name in _DOWNLOADERS:
