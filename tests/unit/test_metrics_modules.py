@@ -126,8 +126,11 @@ def test_incremental_use_equals_one_call(name: str, keep_in_memory: bool, load: 
     assert module.compute(predictions=[prediction], references=[reference]) == whole
     assert {type(value) for key, value in whole.items() if key != "censored"} == {float}
     # The module starts afresh.
-    again = module.compute(predictions=[prediction], references=[reference])
-    assert again == whole
+    with says(f"{name}: nothing was added. Fix: pass predictions and references."):
+        module.compute()
+    with pytest.raises(InputError, match=r"^predictions\[0\] is None"):
+        module.add(prediction=None, reference=reference)
+    assert module.compute(predictions=[prediction], references=[reference]) == whole
 
 
 def test_positions_count_from_the_first_that_was_added(load: Any) -> None:
