@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cir_datasets import download
+from cir_datasets import download, sources
 from cir_datasets.paths import data_home
-from cir_datasets.sources import pins
 from leaderboard.boards import Board
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ def problem(board: Board) -> str | None:
         return None
     required = [*config.files, *(() if config.gallery_optional else config.gallery_files)]
     missing = [name for name in required if not _at_hand(card, name)]
-    if not missing:
+    if not missing or _was_prepared(board):
         return None
     return (
         f"the publisher's file {missing[0]} is not on this server. Its keeper runs  "
@@ -38,11 +37,19 @@ def problem(board: Board) -> str | None:
     )
 
 
+def _was_prepared(board: Board) -> bool:
+    """Whether loading takes what was prepared earlier (with a `data_dir`, say), with all checks made."""
+    from cir_datasets.prepared import last_prepared
+
+    last = None if sources.at_hand(board.spec) else last_prepared(board.spec)
+    return last is not None and not last.meta["checks_skipped"]
+
+
 def _at_hand(card: Card, name: str) -> bool:
     home = data_home()
     if home is not None and (home / card.source.folder / name).is_file():
         return True
-    return download.kept_copy(card.name, card.source, name, pins(card.name).get(name)) is not None
+    return download.kept_copy(card.name, card.source, name, sources.pins(card.name).get(name)) is not None
 
 
 class Benchmarks:

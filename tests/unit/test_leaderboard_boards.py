@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import cir_datasets
 from cir_datasets import registry
 from cir_metrics.errors import UnknownNameError
 from leaderboard import boards, data
@@ -103,6 +105,18 @@ def test_a_board_without_its_publishers_files_says_so(monkeypatch: pytest.Monkey
 def test_with_the_publishers_files_every_board_of_theirs_is_open(data_home: object) -> None:
     there = [board.id for board in boards.boards() if data.problem(board) is None]
     assert {"cirr/val", "fashioniq/dress_val", "circo/val"} <= set(there)
+
+
+@pytest.mark.real_data
+def test_a_board_whose_benchmark_was_prepared_from_a_folder_is_open(
+    data_home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("CIR_DATA_HOME")
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
+    board = boards.board("circo/val")
+    assert data.problem(board) is not None
+    cir_datasets.prepare("circo/val", data_dir=data_home)
+    assert data.problem(board) is None
 
 
 def test_withheld_ground_truth_closes_a_board() -> None:
