@@ -225,7 +225,7 @@ class _Checker:
         places: list[tuple[int, str]],
         message: Callable[[int, str], str],
     ) -> None:
-        """Note every place of a ranking, but explain only as many as are shown: a hostile list has millions."""
+        """Note every place of a ranking, and explain those that are shown: a hostile list has millions."""
         for place, image in places[:MAX_EXAMPLES]:
             self._add(code, message(place, image), query, turn=turn, cause=cause, value=image, position=place)
         if len(places) > MAX_EXAMPLES:

@@ -68,9 +68,11 @@ def parse_file(
     """
     from submissions.rank_file import RankBundle, RankFile
 
+    label = name or (os.fspath(file) if isinstance(file, str | os.PathLike) else "rank file")
+    # A server passes names that others chose: nothing in them may steer a terminal.
+    label = "".join(character if character.isprintable() else "?" for character in label)
     if isinstance(file, RankFile | RankBundle):
-        return _parse_object(file, known, name or "rank file")
-    label = name or ("rank file" if isinstance(file, bytes) else os.fspath(file))
+        return _parse_object(file, known, label)
     parsed = Parsed(Findings(label, known.expected))
     content = read_bytes(file, parsed.findings, max_bytes=max_bytes)
     document = None if content is None else parse_json(content, parsed.findings)
@@ -143,7 +145,8 @@ def _parse_bundle(document: dict[str, Any], known: Known, parsed: Parsed) -> Non
     parsed.benchmark = parsed.suite.id
     for run in runs:
         member = run.get("benchmark")
-        own = Findings(parsed.findings.file, str(member), member=member if isinstance(member, str) else None)
+        id_shown = shown(member)[1:-1] if isinstance(member, str) else None
+        own = Findings(parsed.findings.file, id_shown, member=id_shown)
         if run.get("format") == BUNDLE:
             own.add("wrong-format", "a bundle cannot hold another bundle.")
             parsed.drafts.append((None, own))
@@ -221,7 +224,8 @@ def _parse_object(file: RankFile | RankBundle, known: Known, label: str) -> Pars
     if parsed.suite is not None:
         parsed.benchmark = parsed.suite.id
         for run in file.runs:
-            own = Findings(label, run.benchmark, member=run.benchmark)
+            id_shown = shown(run.benchmark)[1:-1]
+            own = Findings(label, id_shown, member=id_shown)
             parsed.drafts.append((_draft_of(run, known, None, own), own))
         _check_members([run.benchmark for run in file.runs], parsed)
     return parsed

@@ -331,6 +331,12 @@ def test_nothing_of_the_file_reaches_the_terminal_unescaped() -> None:
     assert len(report.text()) < 700
 
 
+def test_neither_does_the_name_of_the_file() -> None:
+    report = submissions.validate(b"", CIRR, name="run\x1b[31m\u202e.json")
+    assert report.file == "run?[31m?.json"
+    assert report.text().replace("\n", "").isprintable()
+
+
 def test_ground_truth_is_never_read() -> None:
     rows = [row | {"target_image_id": "poison", "positive_image_ids": ["poison"]} for row in CIRR.rows()]
     poisoned = Benchmark.from_rows(CIRR.spec, rows, CIRR.gallery)

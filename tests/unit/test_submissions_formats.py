@@ -207,6 +207,14 @@ def test_a_bundles_findings_name_their_benchmark() -> None:
     )
 
 
+def test_an_unprintable_member_is_escaped() -> None:
+    document = bundle()
+    document["runs"][2]["benchmark"] = "\x1b[31m"
+    report = submissions.validate(json.dumps(document).encode(), BY_ID)
+    assert [finding.code for finding in report.findings] == ["wrong-benchmark", "wrong-benchmark"]
+    assert "\x1b" not in report.text()
+
+
 def test_a_bundle_must_answer_each_member_once() -> None:
     document = bundle()
     document["runs"].pop()
