@@ -41,10 +41,11 @@ run: export CIR_LEADERBOARD_HOME := $(CURDIR)/$(STATE)/leaderboard
 run: export HF_HOME := $(CURDIR)/$(STATE)/huggingface
 run: $(RUN_VENV)/.installed
 	@$(RUN_VENV)/bin/cir datasets prepare --no-hub-cache shapes/val shapes/multiturn_val
-	@for board in val multiturn_val; do \
-	  $(RUN_VENV)/bin/cir run --benchmark shapes/$$board --all-baselines --out $(STATE)/rank_files && \
-	  $(RUN_VENV)/bin/cir leaderboard add --baseline $(STATE)/rank_files/*.shapes-$$board.json || exit $$?; \
+	@for config in val multiturn_val; do \
+	  $(RUN_VENV)/bin/cir run --benchmark shapes/$$config --all-baselines --out $(STATE)/rank_files >/dev/null && \
+	  $(RUN_VENV)/bin/cir leaderboard add --baseline $(STATE)/rank_files/*.shapes-$$config.json >/dev/null || exit $$?; \
 	done
+	@echo; $(RUN_VENV)/bin/cir leaderboard show shapes/val shapes/multiturn_val; echo
 	@if [ "$(SERVE)" = "0" ]; then exit 0; fi; exec $(RUN_VENV)/bin/cir leaderboard serve --host $(HOST) --port $(PORT)
 
 lint: $(TEST_VENV)/.installed

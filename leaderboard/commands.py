@@ -1,4 +1,4 @@
-"""The commands of the leaderboard room: `cir leaderboard serve`, `cir leaderboard add`, `cir submit`."""
+"""The commands of the leaderboard room: `cir leaderboard serve|add|show` and `cir submit`."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ def register(app: typer.Typer) -> None:
     group = typer.Typer(no_args_is_help=True, help="Run a leaderboard, or put entries onto its boards.")
     group.command("serve")(serve)
     group.command("add")(add)
+    group.command("show")(show)
     app.add_typer(group, name="leaderboard")
     app.command("submit")(submit)
 
@@ -93,6 +94,41 @@ def add(
         raise CirError(
             f"{len(refused)} of {len(files)} files are not on a board: {', '.join(map(str, refused))}"
         )
+
+
+def show(
+    board_ids: Annotated[
+        list[str] | None, typer.Argument(metavar="[BOARD]...", help="Board ids; default: those with entries.")
+    ] = None,
+    home: Home = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON with fractions.")] = False,
+) -> None:
+    """Print the boards of a home as tables, without a server.
+
+    Example:
+
+        cir leaderboard show shapes/val
+    """
+    _need_server("cir leaderboard show")
+    from leaderboard import boards, settings
+    from leaderboard.server import Server
+    from leaderboard.table import board_text
+    from leaderboard.views import table_view
+
+    wanted = [boards.board(board_id) for board_id in board_ids or boards.ids()]
+    server = Server.open(settings.read(home))
+    try:
+        tables = [(board, server.entries(board)) for board in wanted]
+    finally:
+        server.close()
+    shown = [(board, entries) for board, entries in tables if board_ids or entries]
+    if as_json:
+        typer.echo(json.dumps([table_view(board, entries) for board, entries in shown], indent=2))
+        return
+    if not shown:
+        typer.echo("No board has an entry yet. Put one there: cir leaderboard add run.json", err=True)
+        return
+    typer.echo("\n\n".join(board_text(board, entries) for board, entries in shown))
 
 
 def submit(
@@ -247,11 +283,13 @@ def _show(client: Client, outcome: Outcome, as_json: bool) -> None:
 
 
 def _score_lines(outcome: Outcome) -> list[str]:
+    from submissions.score_report import shown_value
+
     scores: dict[str, Any] = outcome["scores"]
-    width = max(len(name) for name in [*scores["metrics"], scores["main_metric"]])
-    lines = []
-    for name, value in scores["metrics"].items():
-        lines.append(f"{name:<{width}}  {value:.4f}  {scores['signatures'][name]['text']}")
-    if scores["main_metric"] not in scores["metrics"]:
-        lines.append(f"{scores['main_metric']:<{width}}  {scores['main']:.4f}  (main)")
-    return lines
+    width = max(map(len, scores["metrics"]))
+    lines = [
+        f"{name:<{width}}  {shown_value(name, value)}  {scores['signatures'][name]['text']}"
+        for name, value in scores["metrics"].items()
+    ]
+    main = scores["main_metric"]
+    return [*lines, f"main: {main} = {shown_value(main, scores['main']).strip()}"]

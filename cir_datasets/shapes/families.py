@@ -1,10 +1,10 @@
 """Queries: references, what is asked of each, and the pictures that make the questions worth asking.
 
-A family is made around one reference. Three questions are asked of it, as CIRR asks several of one image, each
-with a target that one to three changes lead to, further positives (the goal laid out anew) and hard negatives
-(a change left out, a change too many, the caption ignored). Bystanders are one change away from the reference, so
-that likeness to it is not enough. Which pictures of the whole gallery are positives and hard negatives is
-decided afterwards and by rule (`cir_datasets.shapes.splits`), not by what they were made for.
+A family is made around one reference. Three questions are asked of it, as CIRR asks several of one image,
+each with a target that one to three changes lead to, further positives (the goal laid out anew) and hard
+negatives (a change left out, a change too many, the caption ignored). Bystanders are one change away from the
+reference, so that likeness to it is not enough. Which pictures of the whole gallery are positives and hard
+negatives is decided afterwards and by rule (`cir_datasets.shapes.splits`), not by what they were made for.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ QUESTIONS = 3
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One query and the pictures made for it; its subset of six is reference, target and four `distractors`."""
+    """One query and the pictures made for it; its subset is reference, target and four `distractors`."""
 
     target: Scene
     caption: str

@@ -96,9 +96,9 @@ def read(caption: str) -> Reading:
 def merge(reference: Scene, relative_caption: str) -> Scene:
     """The scene that a relative caption makes of its reference.
 
-    "no X" takes away and "also X" adds (large and plain unless said otherwise). Any other mention alters what is
-    left: the thing of that shape, else the one of that colour, which then takes the shape. What is not
-    mentioned stays.
+    "no X" takes away and "also X" adds (large and plain unless said otherwise). Any other mention alters
+    what is left: the thing of that shape, else the one of that colour, which then takes the shape. What is
+    not mentioned stays.
 
     Raises:
         RecordError: the caption is not in the language of this world, or mentions a thing that the reference

@@ -51,6 +51,7 @@ def test_the_commands_are_the_expected_ones() -> None:
         "submit",
         "leaderboard serve",
         "leaderboard add",
+        "leaderboard show",
     }
 
 

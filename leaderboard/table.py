@@ -1,0 +1,50 @@
+"""A board as plain text: what `cir leaderboard show` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from leaderboard.boards import Board
+from leaderboard.standings import Entry
+
+_BASELINE = " (baseline)"
+
+
+def board_text(board: Board, entries: Sequence[Entry]) -> str:
+    """A board's title and its entries as an aligned table, fractions in per cent.
+
+    Args:
+        board: says which columns are shown.
+        entries: from `standings`, best first.
+    """
+    config = board.spec.config
+    size = "unknown" if config.gallery is None else f"{config.gallery:,}"
+    benchmark = f"{board.benchmark}#{board.spec.card.version}"
+    head = f"{board.title} ({benchmark}, gallery {size}, reference {config.reference})"
+    if not entries:
+        return f"{head}\nNothing stands on this board yet."
+    labels = ["#", "Method", board.primary_label, *(column.label for column in board.columns)]
+    rows = [labels, *(_cells(board, entry) for entry in entries)]
+    widths = [max(len(row[place]) for row in rows) for place in range(len(labels))]
+    lines = [
+        "  ".join(
+            cell.ljust(width) if place == 1 else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+    rule = "-" * max(map(len, lines))
+    return "\n".join([head, lines[0], rule, *lines[1:]])
+
+
+def _cells(board: Board, entry: Entry) -> list[str]:
+    mark = _BASELINE if entry.submission.baseline else ""
+    values = [_shown(entry.value, board.primary_unit)]
+    values += [_shown(entry.metrics.get(column.metric), column.unit) for column in board.columns]
+    return ["-" if entry.rank is None else str(entry.rank), entry.name + mark, *values]
+
+
+def _shown(value: float | None, unit: str) -> str:
+    if value is None:
+        return "-"
+    return f"{100 * value:.2f}" if unit == "percent" else f"{value:.2f}"
