@@ -36,15 +36,21 @@ $(TEST_VENV)/.installed: setup.cfg pyproject.toml constraints.txt
 	@touch $@
 
 # State lies below .run: a second run reuses it and loses nothing.
-run: export CIR_CACHE_HOME := $(CURDIR)/$(STATE)/cache
+run $(STATE)/rank_files/.made: export CIR_CACHE_HOME := $(CURDIR)/$(STATE)/cache
 run: export CIR_LEADERBOARD_HOME := $(CURDIR)/$(STATE)/leaderboard
-run: export HF_HOME := $(CURDIR)/$(STATE)/huggingface
-run: $(RUN_VENV)/.installed
+run $(STATE)/rank_files/.made: export HF_HOME := $(CURDIR)/$(STATE)/huggingface
+
+# The baselines are ranked again only when what makes them has changed.
+$(STATE)/rank_files/.made: $(RUN_VENV)/.installed cir_datasets/cards/shapes.yaml \
+    $(wildcard cir_datasets/shapes/*.py cir_metrics/ranking.py submissions/methods/*)
 	@$(RUN_VENV)/bin/cir datasets prepare --no-hub-cache shapes/val shapes/multiturn_val
 	@for config in val multiturn_val; do \
-	  $(RUN_VENV)/bin/cir run --benchmark shapes/$$config --all-baselines --out $(STATE)/rank_files >/dev/null && \
-	  $(RUN_VENV)/bin/cir leaderboard add --baseline $(STATE)/rank_files/*.shapes-$$config.json >/dev/null || exit $$?; \
+	  $(RUN_VENV)/bin/cir run --benchmark shapes/$$config --all-baselines --out $(STATE)/rank_files >/dev/null || exit $$?; \
 	done
+	@touch $@
+
+run: $(STATE)/rank_files/.made
+	@$(RUN_VENV)/bin/cir leaderboard add --baseline $(STATE)/rank_files/*.json >/dev/null
 	@echo; $(RUN_VENV)/bin/cir leaderboard show shapes/val shapes/multiturn_val; echo
 	@if [ "$(SERVE)" = "0" ]; then exit 0; fi; exec $(RUN_VENV)/bin/cir leaderboard serve --host $(HOST) --port $(PORT)
 
