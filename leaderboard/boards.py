@@ -17,7 +17,6 @@ from cir_metrics.errors import UnknownNameError
 from leaderboard.errors import BoardError
 
 _DERIVED = re.compile(r"^(?P<metric>[a-z_]+@\d+)@turn\d+$")
-_FROM_MEAN_RANK = ("median_rank", "censored")
 
 
 class Column(BaseModel):
@@ -145,7 +144,7 @@ def _is_computed(name: str, known: tuple[str, ...]) -> bool:
     by_turn = _DERIVED.match(name)
     if by_turn:
         return by_turn["metric"] in known
-    return name in known or (name in _FROM_MEAN_RANK and "mean_rank" in known)
+    return name in known
 
 
 @functools.cache

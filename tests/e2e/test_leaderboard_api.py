@@ -20,8 +20,10 @@ import submissions
 
 @pytest.fixture(scope="module")
 def server(world: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    home = tmp_path_factory.mktemp("api") / "home"
-    with world.serving(home, CIR_LEADERBOARD_MAX_UPLOAD_MB="1", CIR_DATA_HOME="") as running:
+    # Caches of its own: what other tests have prepared would open boards that are closed here.
+    folder = tmp_path_factory.mktemp("api")
+    alone = {"CIR_DATA_HOME": "", "CIR_CACHE_HOME": str(folder / "cache")}
+    with world.serving(folder / "home", CIR_LEADERBOARD_MAX_UPLOAD_MB="1", **alone) as running:
         yield running
 
 

@@ -44,7 +44,10 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def server(world: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with world.serving(tmp_path_factory.mktemp("pages") / "home", CIR_DATA_HOME="") as running:
+    # Caches of its own: what other tests have prepared would open boards that are closed here.
+    folder = tmp_path_factory.mktemp("pages")
+    alone = {"CIR_DATA_HOME": "", "CIR_CACHE_HOME": str(folder / "cache")}
+    with world.serving(folder / "home", **alone) as running:
         yield running
 
 
@@ -121,6 +124,8 @@ def test_a_broken_file_shows_its_findings_and_leaves_no_row(
 
 def test_without_a_file_the_page_says_so(page: Any, server: Any) -> None:
     page.goto(f"{server.url}/submit")
+    # The button is drawn before Gradio has connected it; the page is ready when its requests are done.
+    page.wait_for_load_state("networkidle")
     page.click("#send")
     page.wait_for_selector(".outcome.bad")
     assert "no file is chosen" in page.inner_text(".outcome.bad")

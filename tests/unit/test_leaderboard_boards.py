@@ -74,8 +74,8 @@ def test_a_wrong_board_is_an_error_that_says_where(change: dict[str, Any], words
         boards.parse({**GOOD, **change}, "x.yaml")
 
 
-def test_turns_and_median_rank_are_columns_where_the_benchmark_has_them() -> None:
-    columns = [{"metric": "hits@10@turn2", "label": "H"}, {"metric": "median_rank", "label": "M"}]
+def test_turns_are_columns_where_the_benchmark_has_them() -> None:
+    columns = [{"metric": "hits@10@turn2", "label": "H"}]
     change = {"benchmark": "circled/cirr_val", "primary": "hits_auc@10", "columns": columns}
     assert boards.parse({**GOOD, **change}, "x.yaml").columns[0].metric == "hits@10@turn2"
 
@@ -92,8 +92,11 @@ def test_a_mean_ranks_by_both_terms() -> None:
         board.primary_value({"recall@5": 0.2})
 
 
-def test_a_board_without_its_publishers_files_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_board_without_its_publishers_files_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.delenv("CIR_DATA_HOME", raising=False)
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path))
     problem = data.problem(boards.board("cirr/val"))
     assert problem is not None
     assert "captions/cap.rc2.val.json is not on this server" in problem
