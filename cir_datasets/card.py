@@ -117,6 +117,11 @@ class Card(_Strict):
     traps: tuple[str, ...] = ()
     """What users get wrong, a sentence each."""
 
+    @property
+    def short_title(self) -> str:
+        """The title up to its first comma or colon, `CIRR`."""
+        return re.split(r"[,:]", self.title)[0]
+
     @model_validator(mode="after")
     def _main_metric_is_listed(self) -> Card:
         for main, listed in (

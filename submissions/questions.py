@@ -65,9 +65,7 @@ def questions(benchmark: Benchmark) -> Questions:
             references = own
     return Questions(
         benchmark=benchmark.id,
-        title=benchmark.spec.card.name.upper()
-        if benchmark.spec.card.name.startswith("cir")
-        else benchmark.id,
+        title=benchmark.spec.card.short_title,
         num_turns=num_turns,
         multi_turn=benchmark.multi_turn,
         removed=removed,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from submissions.depth import board_depth, is_subset_metric
 from submissions.errors import RefusedError, WithheldError
-from submissions.formats import CIRR_SERVER
+from submissions.formats import CIRR_SERVER, server_format
 from submissions.known import Known
 from submissions.reading import MAX_BYTES
 from submissions.score_report import ScoreReport
@@ -84,12 +84,11 @@ def _refuse_withheld(checked: ValidationReport, known: Known) -> None:
     spec = known.spec(checked.benchmark)
     if spec.config.ground_truth != "withheld":
         return
-    servers = {"cirr": "cirr-server", "circo": "circo-server"}
-    if spec.card.name in servers:
-        server = spec.card.name.upper()
+    server = server_format(spec.card.name)
+    if server is not None:
         way_out = (
-            f"The {server} server scores it. "
-            f"Fix: cir convert {checked.file} --to {servers[spec.card.name]} --benchmark {spec.id}"
+            f"The {spec.card.short_title} server scores it. "
+            f"Fix: cir convert {checked.file} --to {server} --benchmark {spec.id}"
         )
     else:
         public = [f"{spec.card.name}/{n}" for n, c in spec.card.configs.items() if c.ground_truth == "public"]

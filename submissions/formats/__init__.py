@@ -45,6 +45,19 @@ class Context:
     label: str
 
 
+def server_format(dataset: str) -> str | None:
+    """The format of the server that holds a dataset's withheld ground truth, or None where there is none.
+
+    Example:
+        >>> server_format("cirr"), server_format("fashioniq")
+        ('cirr-server', None)
+    """
+    from submissions.formats import circo_server, cirr_server
+
+    servers = (cirr_server, circo_server)
+    return next((server.NAME for server in servers if dataset in server.BENCHMARKS), None)
+
+
 def is_bundle(document: Any) -> bool:
     """Whether a JSON value is a bundle of rank files."""
     return isinstance(document, dict) and document.get("format") == BUNDLE
