@@ -1,4 +1,4 @@
-"""`cir datasets list`, `cir datasets show` and `cir datasets prepare`."""
+"""`cir datasets prepare`."""
 
 from __future__ import annotations
 
@@ -6,67 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands of this room to the `cir` command."""
-    datasets = typer.Typer(
-        help="Benchmarks: which exist, what they ask, and preparing them for use.", no_args_is_help=True
-    )
-    datasets.command("list")(list_benchmarks)
-    datasets.command("show")(show_benchmark)
-    datasets.command("prepare")(prepare_benchmarks)
-    app.add_typer(datasets, name="datasets")
-
-
-def list_benchmarks(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: one object a benchmark.")] = False,
-) -> None:
-    """List the benchmarks: queries, gallery, whether the reference is ranked, main metric, licence, status.
-
-    \b
-    Example:
-        cir datasets list
-    """
-    from cir_datasets.describe import list_text, listed
-
-    if as_json:
-        import json
-
-        typer.echo(json.dumps(listed(), indent=2))
-    else:
-        typer.echo(list_text(listed()))
-
-
-def show_benchmark(
-    benchmark: Annotated[
-        str,
-        typer.Argument(
-            metavar="ID", help="A benchmark's id (cirr/val), or a name for all its configurations."
-        ),
-    ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    rank_file: Annotated[
-        bool, typer.Option("--format", help="Print a small example of a rank file for it instead.")
-    ] = False,
-) -> None:
-    """Show one benchmark: paper, licence, protocol, counts, the publisher's files, what users get wrong.
-
-    \b
-    Example:
-        cir datasets show cirr/val
-        cir datasets show cirr/val --format
-    """
-    from cir_datasets.describe import described, described_text, example_rank_file
-
-    if rank_file:
-        typer.echo(example_rank_file(benchmark))
-    elif as_json:
-        import json
-
-        typer.echo(json.dumps(described(benchmark), indent=2))
-    else:
-        typer.echo(described_text(benchmark))
 
 
 def prepare_benchmarks(

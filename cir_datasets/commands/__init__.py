@@ -1,0 +1,19 @@
+"""The commands of this room, `cir datasets ...`: one module a subject, each free of heavy imports."""
+
+from __future__ import annotations
+
+import typer
+
+from cir_datasets.commands.listing import list_benchmarks, show_benchmark
+from cir_datasets.commands.preparing import prepare_benchmarks
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this room to the `cir` command."""
+    datasets = typer.Typer(
+        help="Benchmarks: which exist, what they ask, and preparing them for use.", no_args_is_help=True
+    )
+    datasets.command("list")(list_benchmarks)
+    datasets.command("show")(show_benchmark)
+    datasets.command("prepare")(prepare_benchmarks)
+    app.add_typer(datasets, name="datasets")

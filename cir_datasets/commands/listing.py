@@ -1,0 +1,57 @@
+"""`cir datasets list` and `cir datasets show`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def list_benchmarks(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: one object a benchmark.")] = False,
+) -> None:
+    """List the benchmarks: queries, gallery, whether the reference is ranked, main metric, licence, status.
+
+    \b
+    Example:
+        cir datasets list
+    """
+    from cir_datasets.describe import list_text, listed
+
+    if as_json:
+        import json
+
+        typer.echo(json.dumps(listed(), indent=2))
+    else:
+        typer.echo(list_text(listed()))
+
+
+def show_benchmark(
+    benchmark: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID", help="A benchmark's id (cirr/val), or a name for all its configurations."
+        ),
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    rank_file: Annotated[
+        bool, typer.Option("--format", help="Print a small example of a rank file for it instead.")
+    ] = False,
+) -> None:
+    """Show one benchmark: paper, licence, protocol, counts, the publisher's files, what users get wrong.
+
+    \b
+    Example:
+        cir datasets show cirr/val
+        cir datasets show cirr/val --format
+    """
+    from cir_datasets.describe import described, described_text, example_rank_file
+
+    if rank_file:
+        typer.echo(example_rank_file(benchmark))
+    elif as_json:
+        import json
+
+        typer.echo(json.dumps(described(benchmark), indent=2))
+    else:
+        typer.echo(described_text(benchmark))
