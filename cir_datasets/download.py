@@ -137,6 +137,7 @@ def _record_origin(target: Path, origin: dict[str, str]) -> None:
 
 def _check(path: Path, pin: Pin | None, url: str) -> None:
     if pin is None:
+        _check_json(path, url)
         return
     size = path.stat().st_size
     if size != pin.num_bytes:
@@ -155,17 +156,31 @@ def _check(path: Path, pin: Pin | None, url: str) -> None:
         )
 
 
+def _check_json(path: Path, url: str) -> None:
+    """Refuse what is no JSON at all (an error page, half a file): without a pin it would be kept for good."""
+    import orjson
+
+    try:
+        orjson.loads(path.read_bytes())
+    except orjson.JSONDecodeError as error:
+        raise IntegrityError(
+            f"{url}: what came is not JSON ({error}). Nothing was kept. Fix: try again; if it stays so, open the "
+            "address in a browser to see what the server sends."
+        ) from error
+
+
 def _from_github(source: Source, file: str, pin: Pin | None, folder: Path) -> tuple[Path, dict[str, str]]:
     endpoint = os.environ.get("CIR_GITHUB_ENDPOINT", GITHUB_ENDPOINT).rstrip("/")
     revision = source.revision or "HEAD"
-    urls = [f"{endpoint}/{source.repository}/{revision}/{quote(file)}"]
+    root = f"{endpoint}/{source.repository}/"
+    urls = [f"{root}{revision}/{quote(file)}"]
     if pin is not None and len(revision) < _FULL_COMMIT:
         # An abbreviated commit may not resolve there; the hash makes the newest state as good.
-        urls.append(f"{endpoint}/{source.repository}/HEAD/{quote(file)}")
+        urls.append(f"{root}HEAD/{quote(file)}")
     partial = folder / "file"
     for url in urls:
         if _get(url, partial, {}):
-            return partial, {"url": url, "revision": revision}
+            return partial, {"url": url, "revision": url.removeprefix(root).split("/")[0]}
     raise SourceError(f"{urls[0]}: 404, the publisher has no such file at that revision")
 
 

@@ -225,7 +225,9 @@ def _borrowed(gallery_from: str, data_dir: str | Path | None, *, may_download: b
     roots: list[Path | None] = []
     if data_dir is not None:
         given = Path(data_dir).expanduser().absolute()
-        roots = [_folder_with(folder, card.source.folder, names) for folder in (given, given.parent)]
+        # Beside the given folder only one of the publisher's name counts: any other may be somebody's copy.
+        beside = given.parent / card.source.folder
+        roots = [_folder_with(given, card.source.folder, names), beside if beside.is_dir() else None]
     found: dict[str, SourceFile] = {}
     for name in names:
         local = next((file for root in roots if root and (file := _local(card, name, root))), None)

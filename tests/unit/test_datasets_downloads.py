@@ -180,7 +180,11 @@ def test_an_abbreviated_revision_falls_back_to_the_newest_state(
     pins = {name: Pin(hashlib.sha256(body).hexdigest(), len(body)) for name, body in bodies.items()}
     monkeypatch.setattr(sources, "pins", lambda name: pins)
     pinned.files |= {f"/XiaoxiaoGuo/fashion-iq/HEAD/{name}": body for name, body in bodies.items()}
-    assert load("fashioniq/dress_val").pinned
+    benchmark = load("fashioniq/dress_val")
+    assert benchmark.pinned
+    last = last_prepared(benchmark.spec)
+    assert last is not None
+    assert {entry["revision"] for entry in last.meta["sources"].values()} == {"HEAD"}
 
 
 def test_a_hub_file_is_downloaded_at_the_commit_that_the_hub_names(publisher: Any, tmp_path: Path) -> None:
@@ -206,6 +210,16 @@ def test_the_gallery_is_fetched_along_with_the_sessions(pinned: Any) -> None:
 def test_sessions_are_scored_without_a_gallery_that_cannot_be_fetched(pinned: Any) -> None:
     pinned.faults[github("image_splits/split.rc2.val.json")] = "down"
     assert load("circled/cirr_val").gallery is None
+
+
+def test_an_unpinned_file_that_is_no_json_is_not_kept(publisher: Any, tmp_path: Path) -> None:
+    good = publisher.files[HUB_FILE]
+    publisher.files[HUB_FILE] = b"<html>The Hub is being repaired.</html>"
+    with pytest.raises(IntegrityError, match=r"what came is not JSON .*Nothing was kept\. Fix: try again"):
+        load("circled/cirr_val")
+    assert kept(tmp_path) == []
+    publisher.files[HUB_FILE] = good
+    assert len(load("circled/cirr_val")) == 2
 
 
 def test_force_asks_the_hub_whether_an_unpinned_file_has_changed(publisher: Any) -> None:

@@ -263,6 +263,14 @@ def test_the_embedded_benchmark_has_no_sources() -> None:
 
 
 @quiet
+def test_a_gallery_beside_the_folder_must_bear_the_publishers_name(tmp_path: Path) -> None:
+    sessions = made.write_circled(tmp_path, "cirr_val")
+    made.write_cirr(tmp_path, "val").rename(tmp_path / "an_edited_copy")
+    assert load("circled/cirr_val", sessions).gallery is None
+    (tmp_path / "an_edited_copy").rename(tmp_path / "cirr")
+    assert load("circled/cirr_val", sessions).gallery == made.cirr_images("val")
+
+
 def test_the_gallery_is_part_of_the_key(tmp_path: Path) -> None:
     root = made.write_circo(tmp_path, "val")
     assert load("circo/val", tmp_path).gallery is not None
