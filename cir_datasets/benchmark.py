@@ -33,6 +33,8 @@ class Benchmark:
         gallery_hash: sha256 (hex) over the sorted image ids, or None.
         pinned: whether every source file has the sha256 that the card pins.
         checks_skipped: names of the checks that were not made (`counts`), sorted.
+        source_hashes: sha256 (hex) of the publisher's files by name.
+        left_out: ids of the queries that an overlay leaves out; empty without one.
     """
 
     spec: BenchmarkSpec
@@ -43,6 +45,7 @@ class Benchmark:
     pinned: bool = True
     checks_skipped: tuple[str, ...] = ()
     source_hashes: dict[str, str] = field(default_factory=dict)
+    left_out: frozenset[str] = frozenset()
 
     @classmethod
     def from_rows(

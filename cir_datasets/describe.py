@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets import registry, sources
+from cir_datasets.errors import OverlayError
+from cir_datasets.overlays import overlay_ids
 from cir_datasets.prepared import last_prepared
+from cir_metrics.errors import UnknownNameError
 
 if TYPE_CHECKING:
     from cir_datasets.card import Card
     from cir_datasets.registry import BenchmarkSpec
 
-LIST_COLUMNS = ("id", "queries", "gallery", "reference", "main_metric", "license", "status")
+LIST_COLUMNS = ("id", "queries", "gallery", "turns", "reference", "main_metric", "license", "status")
 
 _DEFAULT_EXAMPLE = ("query-1", ("image-1", "image-2", "image-3"))
 _SHOWN_DIGITS = 12
 
 
 def listed() -> list[dict[str, Any]]:
-    """One row a benchmark, with `LIST_COLUMNS` as keys; counts that are not published are None."""
-    return [_list_row(registry.spec(benchmark_id)) for benchmark_id in registry.benchmark_ids()]
+    """One row a benchmark and one a registered overlay, with `LIST_COLUMNS` as keys.
+
+    Counts that are not published are None. An overlay whose file cannot be used is listed as broken.
+    """
+    rows = [_list_row(registry.spec(benchmark_id)) for benchmark_id in registry.benchmark_ids()]
+    return rows + [_overlay_row(found) for found in overlay_ids()]
 
 
 def list_text(rows: Sequence[dict[str, Any]]) -> str:
@@ -120,11 +128,27 @@ def _list_row(spec: BenchmarkSpec) -> dict[str, Any]:
         "id": spec.id,
         "queries": spec.config.queries,
         "gallery": spec.config.gallery,
+        "turns": spec.turns,
         "reference": spec.config.reference,
         "main_metric": spec.main_metric,
         "license": spec.card.license.annotations,
         "status": spec.card.status,
     }
+
+
+def _overlay_row(overlay_id: str) -> dict[str, Any]:
+    try:
+        return _list_row(registry.spec(overlay_id)) | {"status": "overlay"}
+    except (OverlayError, UnknownNameError):
+        blank: dict[str, Any] = dict.fromkeys(LIST_COLUMNS)
+        return blank | {"id": overlay_id, "status": "broken overlay, see `cir datasets show`"}
+
+
+def _overlay(spec: BenchmarkSpec) -> dict[str, Any] | None:
+    if spec.overlay is None:
+        return None
+    labels = Counter(label for label in spec.overlay.labels.values() if label is not None)
+    return {"name": spec.overlay.name, "source": spec.overlay.source, "labels": dict(labels.most_common())}
 
 
 def _protocol(spec: BenchmarkSpec) -> dict[str, Any]:
@@ -143,6 +167,7 @@ def _protocol(spec: BenchmarkSpec) -> dict[str, Any]:
         "turns": config.turns,
         "metrics": list(spec.metrics),
         "main_metric": spec.main_metric,
+        "overlay": _overlay(spec),
         "files": _files(spec),
         "note": config.note,
     }
@@ -192,6 +217,11 @@ def _protocol_facts(protocol: dict[str, Any]) -> list[list[str]]:
         ["truth", protocol["ground_truth"]],
         ["main", protocol["main_metric"]],
     ]
+    if protocol["overlay"]:
+        laid = protocol["overlay"]
+        labels = ", ".join(f"{count:,} {label}" for label, count in laid["labels"].items())
+        said = "; ".join(filter(None, (laid["source"], labels))) or "no source and no labels given"
+        rows.append(["overlay", f"{laid['name']}: {said}"])
     if protocol["turns"]:
         rows.append(
             ["turns", ", ".join(f"{count:,} of {turns}" for turns, count in protocol["turns"].items())]

@@ -33,5 +33,35 @@ class CountError(DatasetError, ValueError):
     """The rows are not as many as the card says."""
 
 
+class OverlayError(DatasetError, ValueError):
+    """A filter list laid over a benchmark is malformed, or does not belong to that benchmark."""
+
+
+class MissingImagesError(DatasetError, ValueError):
+    """Images that a benchmark names are not in the user's folders."""
+
+
+class HashingError(DatasetError, ValueError):
+    """A manifest with hashes is damaged, or belongs to another benchmark."""
+
+
+class CaptionRuleError(DatasetError, ValueError):
+    """Captions cannot become text by that rule, or a rule is needed and none was given."""
+
+
+class PublishError(DatasetError):
+    """A benchmark cannot be published."""
+
+
+class PushError(PublishError):
+    """The Hub refused a push or could not be reached; its last revision is untouched."""
+
+    exit_code = 2
+
+
 class UnpinnedDataWarning(UserWarning):
     """A local file is not the one that the card pins: it is used, and everything computed from it says so."""
+
+
+class MissingImagesWarning(UserWarning):
+    """Rows were kept although their images are missing; those images are null."""

@@ -22,3 +22,9 @@ def data_home() -> Path | None:
     """Folder that holds the publishers' folders (`CIR_DATA_HOME`), or None where it is not set."""
     configured = os.environ.get("CIR_DATA_HOME")
     return Path(configured).expanduser().absolute() if configured else None
+
+
+def overlay_home() -> Path:
+    """Folder of registered overlays: `CIR_OVERLAYS`, else `overlays` in the cache."""
+    configured = os.environ.get("CIR_OVERLAYS")
+    return Path(configured).expanduser().absolute() if configured else cache_home() / "overlays"

@@ -1,4 +1,7 @@
-"""The benchmarks that exist: reads `cards/*.yaml` and resolves ids such as `cirr/val`."""
+"""The benchmarks that exist: reads `cards/*.yaml` and resolves ids such as `cirr/val`.
+
+An id such as `cirr/val+shortcut_free` is a benchmark with a registered overlay on it (see `overlays`).
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from cir_metrics.errors import UnknownNameError
 
 if TYPE_CHECKING:
     from cir_datasets.card import Card, Config
+    from cir_datasets.overlays import Overlay
 
 IMAGES_SUFFIX = "_images"
 """`<config>_images` is the configuration that holds the gallery of `<config>`."""
@@ -20,20 +24,34 @@ IMAGES_SUFFIX = "_images"
 
 @dataclass(frozen=True)
 class BenchmarkSpec:
-    """A benchmark's card together with one of its configurations."""
+    """A benchmark's card together with one of its configurations, and the overlay on it, if any."""
 
     card: Card
     config_name: str
+    overlay: Overlay | None = None
+
+    @functools.cached_property
+    def config(self) -> Config:
+        """The configuration's own part of the card; with an overlay the counts are the overlay's."""
+        config = self.card.configs[self.config_name]
+        if self.overlay is None:
+            return config
+        return config.model_copy(update={"queries": len(self.overlay.labels), "turns": None})
 
     @property
-    def config(self) -> Config:
-        """The configuration's own part of the card."""
-        return self.card.configs[self.config_name]
+    def config_id(self) -> str:
+        """The id's second part, `val` or `val+shortcut_free`, which names folders and configurations."""
+        return self.config_name if self.overlay is None else f"{self.config_name}+{self.overlay.name}"
 
     @property
     def id(self) -> str:
-        """The benchmark id, `name/config`."""
-        return f"{self.card.name}/{self.config_name}"
+        """The benchmark id, `name/config`, or `name/config+overlay`."""
+        return f"{self.card.name}/{self.config_id}"
+
+    @property
+    def base(self) -> BenchmarkSpec:
+        """The benchmark without its overlay."""
+        return self if self.overlay is None else BenchmarkSpec(self.card, self.config_name)
 
     @property
     def kind(self) -> Literal["single_turn", "multi_turn"]:
@@ -41,6 +59,17 @@ class BenchmarkSpec:
         if self.card.kind == "mixed":
             return "multi_turn" if self.config_name.startswith("multiturn_") else "single_turn"
         return self.card.kind
+
+    @property
+    def turns(self) -> str:
+        """Rankings that a row asks for: `1` for a query, `2-6` or so for sessions, `-` where unknown."""
+        if self.kind == "single_turn":
+            return "1"
+        lengths = [turns for turns, count in (self.base.config.turns or {}).items() if count]
+        if not lengths:
+            return "-"
+        shortest, longest = min(lengths), max(lengths)
+        return str(shortest) if shortest == longest else f"{shortest}-{longest}"
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -94,19 +123,30 @@ def benchmark_ids() -> tuple[str, ...]:
 
 
 def spec(benchmark_id: str) -> BenchmarkSpec:
-    """The benchmark of an id such as `cirr/val`.
+    """The benchmark of an id: `cirr/val`, or `cirr/val+shortcut_free` where that overlay is registered.
 
     Raises:
         UnknownNameError: no benchmark has that id; the message names the nearest.
+        OverlayError: the overlay's file is malformed, or was made for another version of the benchmark.
 
     Example:
         >>> spec("cirr/val").config.queries
         4181
     """
-    name, _, config_name = benchmark_id.partition("/")
+    base_id, plus, overlay_name = benchmark_id.partition("+")
+    name, _, config_name = base_id.partition("/")
     if name not in names() or config_name not in card(name).configs:
-        raise UnknownNameError(_unknown(benchmark_id, benchmark_ids()))
-    return BenchmarkSpec(card(name), config_name)
+        raise UnknownNameError(_unknown(base_id, benchmark_ids()))
+    base = BenchmarkSpec(card(name), config_name)
+    if not plus:
+        return base
+    from cir_datasets import overlays
+
+    overlay = overlays.registered(base, overlay_name)
+    if overlay is None:
+        fix = "Fix: register it with `cir datasets overlay add FILE`."
+        raise UnknownNameError(f"{_unknown(benchmark_id, overlays.overlay_ids())} {fix}")
+    return BenchmarkSpec(base.card, base.config_name, overlay)
 
 
 def _unknown(wanted: str, known: tuple[str, ...]) -> str:

@@ -15,12 +15,17 @@ from cir_datasets.errors import CardError
 from cir_datasets.registry import benchmark_ids
 from cir_metrics.errors import UnknownNameError
 
+MICRO_SUFFIX = "@micro"
+"""Ends the printed name of a metric that is averaged over queries, not over the members."""
+
 
 class Suite(BaseModel):
     """Several benchmarks that are reported as one.
 
-    A metric of the suite is the macro mean of the members' values: each member weighs the same, however many
-    queries it has.
+    `macro`, the suite's own number, is the mean of the members' values: each member weighs the same, however
+    many queries it has. `micro` is that mean weighted by the members' numbers of queries: each query weighs
+    the same. A macro mean is printed under the metric's name (`recall@10`), a micro mean under
+    `recall@10@micro`.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -32,7 +37,8 @@ class Suite(BaseModel):
     summary: str
     benchmarks: tuple[str, ...]
     metrics: tuple[MetricName, ...]
-    average: Literal["macro"]
+    averages: tuple[Literal["macro", "micro"], ...]
+    """`macro` comes first; it is what the main metric is made of."""
     main_metric: str
     source: str
 
@@ -44,21 +50,36 @@ class Suite(BaseModel):
         unlisted = [name for name in main_metric_terms(self.main_metric) if name not in self.metrics]
         if unlisted:
             raise ValueError(f"main_metric uses {unlisted[0]!r}, which `metrics` does not list")
+        if self.averages not in (("macro",), ("macro", "micro")):
+            raise ValueError(f"averages are [macro] or [macro, micro], not {list(self.averages)}")
+        pooled = [name for name in self.metrics if name == "median_rank" or name.startswith("hits_auc@")]
+        if pooled and "micro" in self.averages:
+            raise ValueError(f"{pooled[0]!r} is no mean over queries, so it has no micro mean")
         return self
 
-    def mean(self, values: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    def mean(self, values: Mapping[str, Mapping[str, float]], queries: Mapping[str, int]) -> dict[str, float]:
         """The suite's numbers from its members'.
+
+        macro = (1/M) * sum_m v_m,  micro = sum_m n_m * v_m / sum_m n_m.
 
         Args:
             values: by benchmark id the values by metric name.
+            queries: by benchmark id the number of queries or sessions.
 
         Returns:
-            By metric name the macro mean over all members.
+            By metric name the macro mean over all members, then (where the suite declares it) the micro mean
+            as `<metric>@micro`.
         """
-        return {
+        found = {
             metric: sum(values[member][metric] for member in self.benchmarks) / len(self.benchmarks)
             for metric in self.metrics
         }
+        if "micro" in self.averages:
+            total = sum(queries[member] for member in self.benchmarks)
+            for metric in self.metrics:
+                weighted = sum(queries[member] * values[member][metric] for member in self.benchmarks)
+                found[metric + MICRO_SUFFIX] = weighted / total
+        return found
 
 
 @functools.cache

@@ -60,13 +60,13 @@ class ScoreReport:
     def signature_key(self, metric: str) -> str:
         """The comparability key of a metric; for a suite the members' keys, joined."""
         if self.runs:
-            return " + ".join(run.signature_key(metric) for run in self.runs)
+            return " + ".join(run.signature_key(_member_metric(metric)) for run in self.runs)
         return self.signatures[metric].key
 
     def signature_text(self, metric: str) -> str:
         """The signature as it is printed beside a number; for a suite the members', joined."""
         if self.runs:
-            return " + ".join(run.signature_text(metric) for run in self.runs)
+            return " + ".join(run.signature_text(_member_metric(metric)) for run in self.runs)
         return str(self.signatures[metric])
 
     def to_dict(self) -> dict[str, Any]:
@@ -116,13 +116,22 @@ class ScoreReport:
         for run in self.runs:
             lines += [run.text(), ""]
         if self.runs:
-            lines.append(f"{self.benchmark}: mean of {len(self.runs)} benchmarks")
+            micro = any(name != _member_metric(name) for name in self.metrics)
+            note = "; @micro: every query weighs the same, else every benchmark does" if micro else ""
+            lines.append(f"{self.benchmark}: mean of {len(self.runs)} benchmarks{note}")
         width = max(len(name) for name in self.metrics)
         for name, value in self.metrics.items():
             signature = "" if self.runs else f"  {self.signature_text(name)}"
             lines.append(f"{name:<{width}}  {shown_value(name, value)}{signature}")
         lines.append(f"main: {self.main_metric} = {shown_value(self.main_metric, self.main).strip()}")
         return "\n".join(lines)
+
+
+def _member_metric(metric: str) -> str:
+    """The members' metric behind a metric of the suite."""
+    from cir_datasets.suites import MICRO_SUFFIX
+
+    return metric.removesuffix(MICRO_SUFFIX)
 
 
 def shown_value(metric: str, value: float | None) -> str:

@@ -110,7 +110,9 @@ def _score_bundle(
         _score_run(by_id[member], known.load(member), checked, per_query=per_query)
         for member in declared.benchmarks
     )
-    metrics = declared.mean({run.benchmark: run.metrics for run in runs})
+    metrics = declared.mean(
+        {run.benchmark: run.metrics for run in runs}, {run.benchmark: run.n for run in runs}
+    )
     rows = [{"benchmark": run.benchmark, **row} for run in runs for row in run.per_query or []]
     return ScoreReport(
         file=checked.file,

@@ -162,5 +162,22 @@ def _check(draft: Draft, known: Known, findings: Findings, part: bool | None) ->
             "unpinned-data",
             f"the publisher's files of {benchmark.id} are not pinned; data hash {benchmark.data_hash[:7]}.",
         )
+    if benchmark.left_out:
+        _leave_out(draft, benchmark, findings)
     alone = draft.format == CIRR_SERVER and (benchmark.ground_truth_withheld if part is None else part)
     check_content(draft, questions(benchmark), findings, part=alone)
+
+
+def _leave_out(draft: Draft, benchmark: Benchmark, findings: Findings) -> None:
+    """Drop the answers to queries of the base that the overlay leaves out, and say how many there were."""
+    outside: dict[str, None] = {}
+    for answers in (draft.rankings, draft.subset_rankings):
+        for query in [query for query in answers or () if query in benchmark.left_out]:
+            outside[query] = None
+            del (answers or {})[query]
+    if outside:
+        findings.add(
+            "outside-overlay",
+            f"queries that {benchmark.id} leaves out are answered, too; those answers are not counted.",
+            count=len(outside),
+        )

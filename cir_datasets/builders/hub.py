@@ -22,10 +22,10 @@ from datasets.builder import Key
 from datasets.table import table_cast
 
 from cir_datasets import registry
-from cir_datasets.builders import builder_class
 from cir_datasets.errors import CountError, UnpinnedDataWarning
 from cir_datasets.images import manifest_file
-from cir_datasets.prepared import ensure
+from cir_datasets.overlays import overlay_ids
+from cir_datasets.prepared import ensure, row_schema
 from cir_datasets.records import image_schema
 from cir_datasets.registry import IMAGES_SUFFIX, BenchmarkSpec
 
@@ -36,11 +36,12 @@ _BATCH_ROWS = 10_000
 
 
 def builder_configs(name: str) -> list[datasets.BuilderConfig]:
-    """The configurations of a benchmark, each followed by its gallery's."""
+    """The configurations of a benchmark and of the overlays on it, each followed by its gallery's."""
     card = registry.card(name)
+    laid = [found.partition("/")[2] for found in overlay_ids() if found.startswith(f"{name}/")]
     return [
         datasets.BuilderConfig(name=config + suffix, version=f"{card.version}.0.0", description=card.summary)
-        for config in card.configs
+        for config in (*card.configs, *laid)
         for suffix in ("", IMAGES_SUFFIX)
     ]
 
@@ -55,7 +56,7 @@ def fill_cache(
     """
     spec = registry.spec(benchmark_id)
     prepared = ensure(benchmark_id, data_dir=data_dir, verification_mode=verification_mode)
-    names = [spec.config_name] + ([spec.config_name + IMAGES_SUFFIX] if prepared.images_file else [])
+    names = [spec.config_id] + ([spec.config_id + IMAGES_SUFFIX] if prepared.images_file else [])
     folders = []
     for config_name in names:
         builder = datasets.load_dataset_builder(
@@ -98,12 +99,12 @@ class CirBenchmark(datasets.ArrowBasedBuilder):  # type: ignore[misc]
 
     @property
     def _is_manifest(self) -> bool:
-        return self.config.name not in registry.card(self.dataset_name).configs
+        return bool(self.config.name.endswith(IMAGES_SUFFIX))
 
     def _info(self) -> datasets.DatasetInfo:
         spec = self._spec
         card = spec.card
-        schema = image_schema() if self._is_manifest else builder_class(card.name)(spec, {}).schema()
+        schema = image_schema() if self._is_manifest else row_schema(spec)
         return datasets.DatasetInfo(
             description=card.summary,
             features=datasets.Features.from_arrow_schema(schema),

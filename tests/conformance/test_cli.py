@@ -42,6 +42,7 @@ def test_the_commands_are_the_expected_ones() -> None:
         "datasets list",
         "datasets show",
         "datasets prepare",
+        "datasets overlay add",
         "metrics list",
         "metrics install",
         "validate",

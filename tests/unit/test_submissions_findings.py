@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -186,6 +187,14 @@ CASES: list[Case] = [
     ("bad-metadata", "an unknown key", cirr(lambda d: put(d, "scores", {})), CIRR),
     ("deep-ranking", "more than the board uses", cirr(depth=60), CIRR),
     ("unpinned-data", "no hash", cirr(), worlds.cirr(pinned=False)),
+    (
+        "outside-overlay",
+        "a query of the base in both parts",
+        cirr(
+            lambda d: (put(d, "rankings/999", IMAGES), put(d, "subset_rankings/999", ["im1", "im2", "im3"]))
+        ),
+        replace(CIRR, left_out=frozenset({"998", "999"})),
+    ),
 ]
 
 

@@ -1,0 +1,58 @@
+"""`cir datasets overlay add`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def overlay_commands() -> typer.Typer:
+    """The group `cir datasets overlay`."""
+    group = typer.Typer(
+        help="Overlays: filter lists laid over a benchmark, such as cirr/val+shortcut_free.",
+        no_args_is_help=True,
+    )
+    group.callback()(_group)
+    group.command("add")(add_overlay_file)
+    return group
+
+
+def _group() -> None:
+    """Overlays: filter lists laid over a benchmark, such as cirr/val+shortcut_free."""
+
+
+def add_overlay_file(
+    file: Annotated[
+        str, typer.Argument(help="JSON, or Parquet with the columns query_id and (optionally) label.")
+    ],
+    benchmark: Annotated[
+        str | None,
+        typer.Option("--benchmark", "-b", help="Id of the benchmark, where the file does not name it."),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option("--name", help="The overlay's name, where the file has none."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Register an overlay: the benchmark's id, a plus and its name are an id from then on.
+
+    It is copied to the folder CIR_OVERLAYS (without that, to the cache); deleting it there unregisters it. A
+    JSON file reads {"overlay": "short", "benchmark": "cirr/val", "benchmark_version": 1, "source": "...",
+    "queries": ["10001", ...]}; "queries" may also be an object of labels by query id.
+
+    \b
+    Example:
+        cir datasets overlay add shortcut_free.json
+        cir score run.json --benchmark cirr/val+shortcut_free
+    """
+    from cir_datasets.overlays import add_overlay
+
+    overlay = add_overlay(file, benchmark=benchmark, name=name)
+    if as_json:
+        import json
+
+        typer.echo(json.dumps({"id": overlay.id, "queries": len(overlay.labels), "source": overlay.source}))
+    else:
+        typer.echo(f"{overlay.id}: {len(overlay.labels):,} queries")

@@ -1,0 +1,292 @@
+"""Overlays: a filter list (query ids, each with a label or without) laid over a benchmark.
+
+`cirr/val+shortcut_free` is `cirr/val` with only the queries that the overlay `shortcut_free` lists: gallery
+and protocol are the base's, the rows keep the base's order, counts and data hash are those of the rows that
+are left, and the id (hence every signature) names the overlay.
+
+An overlay is known by name once its file lies at `<folder>/<name>/<config>/<overlay>.json`, where the folder
+is `CIR_OVERLAYS` or `overlays` in the cache; `cir datasets overlay add FILE` puts it there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from cir_datasets.errors import OverlayError
+from cir_datasets.paths import overlay_home
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from cir_datasets.registry import BenchmarkSpec
+
+LABEL_FIELD = "overlay_label"
+"""The column that an overlay adds to the rows; null where a query has no label."""
+
+_NAME = re.compile(r"^[a-z][a-z0-9_]{0,63}$")
+_KEYS = ("overlay", "benchmark", "benchmark_version", "source", "queries")
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """A filter list over one benchmark.
+
+    Args:
+        name: its name, small letters, digits and `_`.
+        benchmark: id of the benchmark that it is laid over.
+        benchmark_version: version of that benchmark's card that it was made for.
+        source: where the list comes from (a paper, an address), or "".
+        labels: by query id the label, or None where the list gives none; in the list's order.
+    """
+
+    name: str
+    benchmark: str
+    benchmark_version: int
+    source: str
+    labels: Mapping[str, str | None] = field(hash=False)
+
+    @property
+    def id(self) -> str:
+        """Id of the benchmark that it makes, `cirr/val+shortcut_free`."""
+        return f"{self.benchmark}+{self.name}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The overlay as its JSON file holds it."""
+        labelled = any(label is not None for label in self.labels.values())
+        return {
+            "overlay": self.name,
+            "benchmark": self.benchmark,
+            "benchmark_version": self.benchmark_version,
+            "source": self.source,
+            "queries": dict(self.labels) if labelled else list(self.labels),
+        }
+
+
+def read_overlay(path: str | Path, *, benchmark: str | None = None, name: str | None = None) -> Overlay:
+    """Read an overlay from JSON, or from Parquet with the columns `query_id` and (optionally) `label`.
+
+    JSON says what it is laid over: `{"overlay": "shortcut_free", "benchmark": "cirr/val",
+    "benchmark_version": 1, "source": "...", "queries": ["10001", ...]}`, where `queries` may also be an
+    object `{"10001": "label", ...}`. Parquet says so in its key-value metadata under the same names, or the
+    caller does; without a version there it is taken to be made for the version in use.
+
+    Args:
+        path: the file; `.parquet` is read as Parquet, everything else as JSON.
+        benchmark: what it must be laid over; None takes what the file says.
+        name: its name where the file does not say one; None takes the file's stem then.
+
+    Raises:
+        OverlayError: the file is malformed, lists nothing or a query twice, or is for another benchmark or
+            version.
+        UnknownNameError: no benchmark has that id.
+    """
+    from cir_datasets import registry
+
+    path = Path(path).expanduser()
+    fields = _from_parquet(path) if path.suffix == ".parquet" else _from_json(path)
+    base = fields.get("benchmark", benchmark)
+    if not isinstance(base, str):
+        _fail(path, "it does not say which benchmark it is laid over", 'add "benchmark": "cirr/val"')
+    if benchmark is not None and base != benchmark:
+        _fail(path, f"it is laid over {base!r}, not {benchmark!r}", f"use it with {base!r}")
+    if "+" in base:
+        _fail(
+            path, f"{base!r} is an overlay itself", "lay it over the benchmark, with both filters in one list"
+        )
+    version = registry.spec(base).card.version
+    found = fields.get("benchmark_version", version if path.suffix == ".parquet" else None)
+    if type(found) is not int or found != version:
+        said = (
+            "it does not say a benchmark_version" if found is None else f"it was made for version {found!r}"
+        )
+        fix = f'compare the changes of the benchmark, then write "benchmark_version": {version}'
+        _fail(path, f"{said}; {base} is at version {version}", fix)
+    called = fields.get("overlay", name if name is not None else path.stem)
+    if not isinstance(called, str) or not _NAME.match(called) or called.endswith("_images"):
+        rule = "small letters, digits and _, a letter first, not ending in _images, at most 64"
+        _fail(path, f"its name is {called!r}", f"name it with {rule}")
+    source = fields.get("source", "")
+    if not isinstance(source, str):
+        _fail(path, f"its source is {source!r}", "write where the list comes from, as a string")
+    return Overlay(called, base, version, source, _labels(path, fields.get("queries")))
+
+
+def add_overlay(path: str | Path, *, benchmark: str | None = None, name: str | None = None) -> Overlay:
+    """Register an overlay: check its file and put it into the folder of overlays, as JSON.
+
+    Where the benchmark's rows are at hand, its query ids are checked against them; else they are when it is
+    first loaded.
+
+    Args:
+        path: the file, see `read_overlay`.
+        benchmark: what it is laid over, where the file does not say.
+        name: its name, where the file does not say.
+
+    Raises:
+        OverlayError: the file is malformed, or names a query that the benchmark lacks.
+        UnknownNameError: no benchmark has that id.
+    """
+    from cir_datasets import registry, sources
+    from cir_datasets.prepared import ensure, last_prepared, read_table
+
+    overlay = read_overlay(path, benchmark=benchmark, name=name)
+    spec = registry.spec(overlay.benchmark)
+    if sources.at_hand(spec) or last_prepared(spec) is not None:
+        restrict(read_table(ensure(spec).rows_file), overlay)
+    place = _place(overlay.benchmark, overlay.name)
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        staging = place.with_suffix(f".{os.getpid()}")
+        staging.write_text(
+            json.dumps(overlay.to_dict(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
+        )
+        staging.replace(place)
+    except OSError as error:
+        _fail(place, f"cannot be written: {error.strerror}", "set CIR_OVERLAYS to a folder of yours")
+    return overlay
+
+
+def overlay_ids() -> tuple[str, ...]:
+    """Ids of the benchmarks that registered overlays make, sorted; their files are not read."""
+    home = overlay_home()
+    paths = home.glob("*/*/*.json") if home.is_dir() else ()
+    return tuple(
+        sorted(f"{p.parent.parent.name}/{p.parent.name}+{p.stem}" for p in paths if _NAME.match(p.stem))
+    )
+
+
+def registered(base: BenchmarkSpec, name: str) -> Overlay | None:
+    """The overlay of that name over a benchmark, or None where none is registered.
+
+    Raises:
+        OverlayError: its file is malformed, or was made for another version.
+    """
+    if not _NAME.match(name):  # before it becomes part of a path: names come from uploaded files, too
+        return None
+    place = _place(base.id, name)
+    if not place.is_file():
+        return None
+    found = read_overlay(place, benchmark=base.id)
+    if found.name != name:
+        _fail(place, f"it calls itself {found.name!r}", "name the file after the overlay")
+    return found
+
+
+def restrict(table: pa.Table, overlay: Overlay) -> pa.Table:
+    """The rows that an overlay lists, in the table's order, with the column `overlay_label`.
+
+    Args:
+        table: all rows of the benchmark.
+        overlay: the filter list.
+
+    Raises:
+        OverlayError: it names a query that the table lacks; the message names the first ones.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = table.column(id_field(table.schema.names))
+    known = set(column.to_pylist())
+    unknown = [query for query in overlay.labels if query not in known]
+    if unknown:
+        raise OverlayError(
+            f"{overlay.id}: {len(unknown):,} of its {len(overlay.labels):,} queries are unknown to "
+            f"{overlay.benchmark}: {', '.join(map(repr, unknown[:_SHOWN]))}. Fix: list query ids of "
+            f"{overlay.benchmark} as `cir_datasets.load` gives them."
+        )
+    kept = table.filter(pc.is_in(column, value_set=pa.array(list(overlay.labels), pa.string())))
+    labels = [overlay.labels[query] for query in kept.column(id_field(kept.schema.names)).to_pylist()]
+    return kept.append_column(LABEL_FIELD, pa.array(labels, pa.string()))
+
+
+def id_field(names: Iterable[str]) -> str:
+    """The column that holds the id of a row."""
+    return "session_id" if "session_id" in names else "query_id"
+
+
+def _place(benchmark: str, name: str) -> Path:
+    return overlay_home().joinpath(*benchmark.split("/"), f"{name}.json")
+
+
+def _from_json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=lambda p: _unrepeated(path, p))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no UTF-8 text"
+        _fail(path, f"cannot be read: {reason}", "check the path")
+    except json.JSONDecodeError as error:
+        _fail(path, f"line {error.lineno} is no JSON: {error.msg}", "correct that line")
+    if not isinstance(found, dict):
+        _fail(path, "it holds no JSON object", f"write an object with the keys {', '.join(_KEYS)}")
+    strange = [key for key in found if key not in _KEYS]
+    if strange:
+        _fail(path, f"it has no key {strange[0]!r}", f"use the keys {', '.join(_KEYS)}")
+    return found
+
+
+def _unrepeated(path: Path, pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            _fail(path, f"{key!r} is there twice", "list every query once")
+        found[key] = value
+    return found
+
+
+def _from_parquet(path: Path) -> dict[str, Any]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.ParquetFile(path).read()
+    except (pa.ArrowInvalid, OSError) as error:
+        _fail(path, f"cannot be read as Parquet: {error}", "check the path")
+    if "query_id" not in table.schema.names:
+        _fail(path, f"its columns are {', '.join(table.schema.names)}", "name the column of ids query_id")
+    said = {k.decode(): v.decode() for k, v in (table.schema.metadata or {}).items() if k.decode() in _KEYS}
+    fields: dict[str, Any] = dict(said)
+    version = said.get("benchmark_version")
+    if version is not None:
+        fields["benchmark_version"] = int(version) if version.isdigit() else version
+    ids = table.column("query_id").to_pylist()
+    has_labels = "label" in table.schema.names
+    labels = table.column("label").to_pylist() if has_labels else [None] * len(ids)
+    fields["queries"] = list(zip(ids, labels, strict=True))
+    return fields
+
+
+def _labels(path: Path, queries: Any) -> dict[str, str | None]:
+    """Query ids with their labels; ids may be whole numbers, as audits of CIRR and CIRCO write them."""
+    if isinstance(queries, dict):
+        pairs = list(queries.items())
+    elif isinstance(queries, list):
+        pairs = [entry if isinstance(entry, tuple) else (entry, None) for entry in queries]
+    else:
+        _fail(path, 'it lists no "queries"', "write a list of query ids, or an object of labels by query id")
+    labels: dict[str, str | None] = {}
+    for number, (query, label) in enumerate(pairs, start=1):
+        if type(query) is int:
+            query = str(query)
+        if not isinstance(query, str) or not query:
+            _fail(path, f"entry {number}: {query!r} is no query id", "write ids as strings")
+        if label is not None and not isinstance(label, str):
+            _fail(
+                path, f"entry {number} (query {query!r}): its label is {label!r}", "write labels as strings"
+            )
+        if query in labels:
+            _fail(path, f"entry {number}: query {query!r} is listed twice", "list every query once")
+        labels[query] = label
+    if not labels:
+        _fail(path, "it lists no queries", "list at least one query id")
+    return labels
+
+
+def _fail(path: Path, what: str, fix: str) -> NoReturn:
+    raise OverlayError(f"{path}: {what}. Fix: {fix}.")

@@ -1,0 +1,309 @@
+"""Overlays: filter lists over a benchmark, from a file to a score."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import cir_datasets
+import submissions
+from cir_datasets.errors import OverlayError
+from cir_datasets.overlays import read_overlay
+from cir_metrics.errors import CallError, UnknownNameError
+
+
+def _fixture(name: str) -> ModuleType:
+    path = Path(__file__).parents[1] / "fixtures" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+made = _fixture("datasets_publishers")
+
+SHORT = {
+    "overlay": "short",
+    "benchmark": "cirr/val",
+    "benchmark_version": 1,
+    "source": "a made-up audit",
+    "queries": {"902": "kept", "900": None},
+}
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Three queries of CIRR, 900 to 902, and empty folders for everything else."""
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("CIR_DATA_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("CIR_OVERLAYS", str(tmp_path / "overlays"))
+    monkeypatch.setenv("CIR_GITHUB_ENDPOINT", "http://127.0.0.1:1")
+    monkeypatch.setattr("cir_datasets.sources._warn_if_changed", lambda file: None)
+    made.write_cirr(tmp_path / "home", "val")
+    return tmp_path
+
+
+def write(folder: Path, **changes: Any) -> Path:
+    content = {key: value for key, value in {**SHORT, **changes}.items() if value != "absent"}
+    return made.write(folder / "short.json", content)
+
+
+def place(home: Path) -> Path:
+    """Put the overlay where registered ones lie, without a check of its ids: the counts here are invented."""
+    return made.write(home / "overlays/cirr/val/short.json", SHORT)
+
+
+def load(benchmark_id: str, **options: Any) -> Any:
+    return cir_datasets.load(benchmark_id, verification_mode="no_checks", **options)
+
+
+def rank_file(benchmark: str, queries: list[str]) -> bytes:
+    rankings = {}
+    for number, query in enumerate(queries):
+        images = made.cirr_images("val")
+        reference = images[int(query) - 900] if query.isdigit() and int(query) < 908 else None
+        others = [image for image in images if image != reference]
+        rankings[query] = others[number:] + others[:number]
+    subsets = {
+        query: [image for image in images[:6] if image != images[int(query) - 900]][:3] for query in queries
+    }
+    return json.dumps(
+        {
+            "format": "cir-rank-file",
+            "format_version": 1,
+            "benchmark": benchmark,
+            "benchmark_version": 1,
+            "method": {"name": "toy"},
+            "rankings": rankings,
+            "subset_rankings": subsets,
+        }
+    ).encode()
+
+
+def test_an_overlay_filters_rows_in_their_order_and_keeps_gallery_and_protocol(home: Path) -> None:
+    place(home)
+    base, overlay = load("cirr/val"), load("cirr/val+short")
+    assert (overlay.id, overlay.version, overlay.query_ids) == ("cirr/val+short", 1, ["900", "902"])
+    assert overlay.column("overlay_label") == [None, "kept"]
+    assert overlay.left_out == {"901"}
+    assert (overlay.gallery, overlay.gallery_hash) == (base.gallery, base.gallery_hash)
+    assert overlay.excludes_reference
+    assert overlay.spec.config.queries == 2
+    kept = [row for row in base.rows() if row["query_id"] != "901"]
+    assert overlay.data_hash == cir_datasets.Benchmark.from_rows(base.spec, kept, None).data_hash
+    assert overlay.data_hash != base.data_hash
+    assert overlay.checks_skipped == base.checks_skipped == ("counts",)
+
+
+def test_an_overlay_need_not_be_registered(home: Path) -> None:
+    path = write(home)
+    assert load("cirr/val", overlay=path).query_ids == ["900", "902"]
+    assert load("cirr/val", overlay=read_overlay(path)).id == "cirr/val+short"
+    with pytest.raises(UnknownNameError, match=r"no benchmark 'cirr/val\+short'.*overlay add"):
+        load("cirr/val+short")
+    with pytest.raises(CallError, match="made for cirr/val#1, not for circo/val#1"):
+        load("circo/val", overlay=read_overlay(path))
+
+
+def test_a_changed_list_is_another_benchmark_under_the_same_name(home: Path) -> None:
+    place(home)
+    first = load("cirr/val+short")
+    made.write(home / "overlays/cirr/val/short.json", {**SHORT, "queries": ["901"]})
+    second = load("cirr/val+short")
+    assert second.query_ids == ["901"]
+    assert first.data_hash != second.data_hash
+
+
+def test_a_file_for_the_whole_benchmark_answers_the_overlay(home: Path) -> None:
+    place(home)
+    overlay = load("cirr/val+short")
+    report = submissions.score(rank_file("cirr/val", ["900", "901", "902"]), overlay)
+    assert (report.benchmark, report.n) == ("cirr/val+short", 2)
+    assert {f.code: f.count for f in report.warnings}["outside-overlay"] == 1
+    signature = str(report.signatures["recall@1"])
+    assert signature.startswith(f"cirr/val+short#1 | data:{overlay.data_hash[:7]} | ")
+    alone = submissions.score(rank_file("cirr/val+short", ["900", "902"]), overlay)
+    assert "outside-overlay" not in {found.code for found in alone.warnings}
+    assert alone.signatures["recall@1"].key == report.signatures["recall@1"].key
+
+
+def test_the_score_on_an_overlay_is_the_mean_over_its_queries(home: Path) -> None:
+    place(home)
+    content = rank_file("cirr/val", ["900", "901", "902"])
+    whole = submissions.score(content, load("cirr/val"), per_query=True)
+    part = submissions.score(content, load("cirr/val+short"), per_query=True)
+    kept = [row for row in whole.per_query or [] if row["query_id"] != "901"]
+    assert part.per_query == kept
+    assert part.metrics["recall@5"] == sum(row["recall@5"] for row in kept) / 2
+
+
+def test_servers_files_answer_an_overlay_too(home: Path) -> None:
+    place(home)
+    native = json.loads(rank_file("cirr/val", ["900", "901", "902"]))
+    server = {"version": "rc2", "metric": "recall", **native["rankings"]}
+    report = submissions.validate(json.dumps(server).encode(), load("cirr/val+short"), part=True)
+    assert report.ok, report.text()
+    assert report.queries == 2
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "queries", "code"),
+    [
+        ("cirr/val", ["900", "902", "907"], "unknown-query"),
+        ("cirr/val", ["900"], "missing-query"),
+        ("cirr/train", ["900", "902"], "wrong-benchmark"),
+    ],
+)
+def test_an_overlay_forgives_nothing_else(benchmark: str, queries: list[str], code: str, home: Path) -> None:
+    place(home)
+    report = submissions.validate(rank_file(benchmark, queries), load("cirr/val+short"))
+    assert code in {finding.code for finding in report.errors}
+
+
+def test_a_file_for_an_overlay_does_not_answer_the_whole(home: Path) -> None:
+    place(home)
+    report = submissions.validate(rank_file("cirr/val+short", ["900", "902"]), load("cirr/val"))
+    assert [finding.code for finding in report.errors] == ["wrong-benchmark"]
+
+
+def test_parquet_lists_labels_in_a_column(home: Path) -> None:
+    table = pa.table({"query_id": ["902", "901"], "label": ["a", None]})
+    pq.write_table(table, home / "audit.parquet")
+    overlay = read_overlay(home / "audit.parquet", benchmark="cirr/val")
+    assert (overlay.id, overlay.labels) == ("cirr/val+audit", {"902": "a", "901": None})
+    said = table.replace_schema_metadata(
+        {"overlay": "told", "benchmark": "cirr/val", "benchmark_version": "1", "source": "an audit"}
+    )
+    pq.write_table(said, home / "audit.parquet")
+    told = read_overlay(home / "audit.parquet")
+    assert (told.id, told.source) == ("cirr/val+told", "an audit")
+    pq.write_table(said.replace_schema_metadata({"benchmark_version": "2"}), home / "audit.parquet")
+    with pytest.raises(OverlayError, match=r"made for version 2; cirr/val is at version 1"):
+        read_overlay(home / "audit.parquet", benchmark="cirr/val")
+    pq.write_table(pa.table({"id": ["902"]}), home / "audit.parquet")
+    with pytest.raises(OverlayError, match=r"its columns are id\. Fix: name the column of ids query_id"):
+        read_overlay(home / "audit.parquet", benchmark="cirr/val")
+
+
+def test_whole_numbers_are_ids_too(home: Path) -> None:
+    assert list(read_overlay(write(home, queries=[902, "900"])).labels) == ["902", "900"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"queries": []}, "it lists no queries"),
+        ({"queries": "absent"}, 'it lists no "queries"'),
+        ({"queries": ["900", "901", "900"]}, "entry 3: query '900' is listed twice"),
+        ({"queries": ["900", None]}, "entry 2: None is no query id"),
+        ({"queries": [True]}, "entry 1: True is no query id"),
+        ({"queries": {"900": 3}}, "entry 1 .query '900'.: its label is 3"),
+        ({"benchmark_version": 2}, "made for version 2; cirr/val is at version 1"),
+        ({"benchmark_version": "absent"}, "does not say a benchmark_version"),
+        ({"benchmark": "absent"}, "does not say which benchmark"),
+        ({"benchmark": "cirr/val+other"}, "is an overlay itself"),
+        ({"overlay": "../escape"}, r"its name is '\.\./escape'"),
+        ({"overlay": "val_images"}, "its name is 'val_images'"),
+        ({"labels": {}}, "it has no key 'labels'"),
+        ({"source": 3}, "its source is 3"),
+    ],
+)
+def test_what_is_wrong_with_a_list_is_said(changes: dict[str, Any], words: str, home: Path) -> None:
+    path = write(home, **changes)
+    with pytest.raises(OverlayError, match=words) as raised:
+        read_overlay(path)
+    assert str(path) in str(raised.value)
+    assert "Fix: " in str(raised.value)
+
+
+def test_broken_json_is_located(home: Path) -> None:
+    path = home / "broken.json"
+    path.write_text('{"overlay": "short",\n "queries": [}', encoding="utf-8")
+    with pytest.raises(OverlayError, match="line 2 is no JSON"):
+        read_overlay(path)
+    path.write_text('{"queries": {"900": null, "900": "a"}}', encoding="utf-8")
+    with pytest.raises(OverlayError, match="'900' is there twice"):
+        read_overlay(path)
+    path.write_text("[]", encoding="utf-8")
+    with pytest.raises(OverlayError, match="holds no JSON object"):
+        read_overlay(path)
+    with pytest.raises(OverlayError, match="cannot be read: No such file"):
+        read_overlay(home / "nothing.json")
+
+
+def test_unknown_queries_are_named_when_rows_are_at_hand(home: Path) -> None:
+    load("cirr/val")
+    path = write(home, queries=["900", "x", "y"])
+    with pytest.raises(OverlayError, match=r"2 of its 3 queries are unknown to cirr/val: 'x', 'y'\."):
+        load("cirr/val", overlay=path)
+
+
+def test_add_puts_it_where_it_is_found(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CIR_DATA_HOME")  # nothing to check the ids against yet
+    added = cir_datasets.add_overlay(write(home))
+    assert added.id == "cirr/val+short"
+    assert cir_datasets.overlay_ids() == ("cirr/val+short",)
+    assert cir_datasets.spec("cirr/val+short").overlay == added
+    assert "cirr/val+short" not in cir_datasets.benchmark_ids()
+
+
+def test_add_checks_the_ids_where_it_can(home: Path) -> None:
+    queries = [f"shapes_val_{number:04d}" for number in range(2)]
+    known = cir_datasets.load("shapes/val").query_ids[:2]
+    bad = write(home, benchmark="shapes/val", queries=["nothing", *queries])
+    with pytest.raises(OverlayError, match="unknown to shapes/val"):
+        cir_datasets.add_overlay(bad)
+    assert cir_datasets.overlay_ids() == ()
+    assert (
+        cir_datasets.add_overlay(write(home, benchmark="shapes/val", queries=known)).id == "shapes/val+short"
+    )
+    assert cir_datasets.load("shapes/val+short").query_ids == known
+
+
+def test_sessions_have_overlays_too(home: Path) -> None:
+    sessions = cir_datasets.load("shapes/multiturn_val").query_ids[3:6]
+    cir_datasets.add_overlay(write(home, benchmark="shapes/multiturn_val", queries=sessions))
+    overlay = cir_datasets.load("shapes/multiturn_val+short")
+    assert overlay.query_ids == sessions
+    assert overlay.multi_turn
+    assert overlay.spec.turns == "2-6"
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "Short", "", "sh ort", "short/../short"])
+def test_a_name_never_leaves_the_folder(name: str, home: Path) -> None:
+    place(home)
+    with pytest.raises(UnknownNameError, match="no benchmark"):
+        cir_datasets.spec(f"cirr/val+{name}")
+
+
+def test_a_broken_overlay_is_listed_as_such(home: Path) -> None:
+    from cir_datasets.describe import described, listed
+
+    place(home)
+    made.write(home / "overlays/cirr/val/bad.json", {**SHORT, "overlay": "bad", "queries": []})
+    rows = {row["id"]: row for row in listed()}
+    assert (rows["cirr/val+short"]["queries"], rows["cirr/val+short"]["status"]) == (2, "overlay")
+    assert rows["cirr/val+bad"]["status"].startswith("broken overlay")
+    (protocol,) = described("cirr/val+short")["benchmarks"]
+    assert protocol["overlay"] == {"name": "short", "source": "a made-up audit", "labels": {"kept": 1}}
+    with pytest.raises(OverlayError, match="it lists no queries"):
+        described("cirr/val+bad")
+
+
+def test_load_dataset_knows_registered_overlays(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from datasets import get_dataset_config_names, load_dataset
+
+    place(home)
+    rows = load_dataset("cirr", "val+short", verification_mode="no_checks", cache_dir=str(home / "hf"))
+    assert rows["validation"]["query_id"][:] == ["900", "902"]
+    assert rows["validation"]["overlay_label"][:] == [None, "kept"]
+    assert "val+short" in get_dataset_config_names("cirr")

@@ -1,0 +1,72 @@
+"""Suites: which there are, and macro and micro means against numbers worked out by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from cir_datasets import registry
+from cir_datasets.suites import Suite, suite, suite_ids
+
+
+def declared(**changes: Any) -> Suite:
+    return Suite.model_validate({**suite("fashioniq/val").model_dump(), **changes})
+
+
+def test_macro_and_micro_part_where_members_differ_in_size() -> None:
+    # dress 2 of 10, shirt 9 of 30, toptee 48 of 60: macro (0.2 + 0.3 + 0.8) / 3, micro 59 of 100.
+    values = {
+        "fashioniq/dress_val": dict.fromkeys(suite("fashioniq/val").metrics, 0.2),
+        "fashioniq/shirt_val": dict.fromkeys(suite("fashioniq/val").metrics, 0.3),
+        "fashioniq/toptee_val": dict.fromkeys(suite("fashioniq/val").metrics, 0.8),
+    }
+    queries = {"fashioniq/dress_val": 10, "fashioniq/shirt_val": 30, "fashioniq/toptee_val": 60}
+    found = suite("fashioniq/val").mean(values, queries)
+    assert list(found) == [
+        *("recall@1", "recall@5", "recall@10", "recall@50"),
+        *("recall@1@micro", "recall@5@micro", "recall@10@micro", "recall@50@micro"),
+    ]
+    assert found["recall@10"] == pytest.approx(1.3 / 3)
+    assert found["recall@10@micro"] == pytest.approx(0.59)
+
+
+def test_macro_alone_is_what_a_suite_without_micro_gives() -> None:
+    values = {member: {"recall@1": 0.5, "recall@10": 1.0} for member in suite("fashioniq/val").benchmarks}
+    small = declared(averages=["macro"], metrics=["recall@1", "recall@10"], main_metric="recall@10")
+    assert small.mean(values, dict.fromkeys(values, 1)) == {"recall@1": 0.5, "recall@10": 1.0}
+
+
+def test_the_suites_of_the_papers() -> None:
+    nine = [found for found in registry.benchmark_ids() if found.startswith("circled/")]
+    assert list(suite("circled").benchmarks) == nine
+    assert len(nine) == 9
+    fashioniq = suite("fashioniq/val")
+    assert fashioniq.averages == ("macro", "micro")
+    assert fashioniq.main_metric == "mean(recall@10, recall@50)"
+    if "fisd" in registry.names():
+        assert len(suite("fisd").benchmarks) == 6
+
+
+@pytest.mark.parametrize("suite_id", suite_ids())
+def test_every_member_computes_the_suites_metrics(suite_id: str) -> None:
+    found = suite(suite_id)
+    for member in found.benchmarks:
+        assert set(found.metrics) <= set(registry.spec(member).metrics)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"averages": ["micro"]}, r"averages are \[macro\] or \[macro, micro\]"),
+        ({"averages": []}, "averages are"),
+        ({"metrics": ["hits_auc@10"], "main_metric": "hits_auc@10"}, "no mean over queries"),
+        ({"benchmarks": []}, "a suite needs members"),
+        ({"benchmarks": ["fashioniq/nothing"]}, "no benchmark 'fashioniq/nothing'"),
+        ({"main_metric": "recall@7"}, "main_metric uses 'recall@7'"),
+    ],
+)
+def test_a_wrong_declaration_is_refused(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValidationError, match=words):
+        declared(**changes)
