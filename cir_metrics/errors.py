@@ -7,6 +7,11 @@ wrong, 2 when the call is.
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
+_LONGEST_WANTED = 80
+
 
 class CirError(Exception):
     """Root of every error that this suite raises on purpose."""
@@ -36,3 +41,23 @@ class MetricError(CirError):
 
 class InputError(MetricError, ValueError):
     """Predictions, references or arguments of a metric are malformed."""
+
+
+def did_you_mean(wanted: object, known: Iterable[str]) -> str:
+    """The hint of a message about an unknown name: the known name that is nearest, or nothing.
+
+    Args:
+        wanted: the unknown name; anything but a string, and very long strings, resemble nothing.
+        known: the names that exist.
+
+    Returns:
+        A sentence with a blank before it, to be put behind another one, or "".
+
+    Example:
+        >>> did_you_mean("recal", ["recall", "map"]), did_you_mean("xyz", ["recall", "map"])
+        (" Did you mean 'recall'?", '')
+    """
+    if not isinstance(wanted, str) or len(wanted) > _LONGEST_WANTED:
+        return ""
+    near = difflib.get_close_matches(wanted, [name for name in known if name != wanted], n=1, cutoff=0.5)
+    return f" Did you mean {near[0]!r}?" if near else ""

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cir_metrics.errors import InputError
 
@@ -43,13 +44,34 @@ def references(rows: Iterable[Mapping[str, Any]]) -> list[Reference]:
         row has. Null fields are left out, and so is an empty subset.
 
     Raises:
-        InputError: a row is not a dict, has none of these fields, or holds no ground truth (it is withheld).
+        InputError: `rows` is no list of rows; a row is not a dict, has none of these fields, or holds no
+            ground truth (it is withheld).
 
     Example:
         >>> references([{"session_id": "s", "ground_truth_ids": ["a"], "num_turns": 2, "turns": []}])
         [{'positives': ['a'], 'num_turns': 2}]
     """
+    if rows is None or isinstance(rows, (str, bytes, Mapping)) or not isinstance(rows, Iterable):
+        raise InputError(f"rows is {_short(rows)}. Fix: pass a list of rows, or a whole dataset split.")
     return [_from_row(row, f"rows[{position}]") for position, row in enumerate(rows)]
+
+
+def as_array(value: object, name: str) -> NDArray[Any]:
+    """`value` as a NumPy array.
+
+    Raises:
+        InputError: its rows differ in length.
+
+    Example:
+        >>> as_array([[1, 2], [3, 4]], "ranks").shape
+        (2, 2)
+    """
+    try:
+        return np.asarray(value)
+    except ValueError as error:
+        raise InputError(
+            f"{name} is no rectangular array: its rows differ in length. Fix: give every query as many entries."
+        ) from error
 
 
 def check_cutoffs(ks: object) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from cir_metrics import kernels
 from cir_metrics.catalogue import check_variant
 from cir_metrics.errors import InputError
-from cir_metrics.inputs import check_cutoff
+from cir_metrics.inputs import as_array, check_cutoff
 
 
 def recall_at_k(ranks: ArrayLike, k: int) -> float:
@@ -263,7 +263,7 @@ def median_rank(ranks: ArrayLike) -> float:
 
 
 def _check_ranks(ranks: ArrayLike, *, dimensions: int = 1) -> kernels.IntArray:
-    array = np.asarray(ranks)
+    array = as_array(ranks, "ranks")
     shape = "(n_queries,)" if dimensions == 1 else "(n_sessions, max_turns)"
     if array.ndim != dimensions or array.size == 0:
         raise InputError(f"ranks have shape {array.shape}. Fix: pass shape {shape}, with at least one query.")
@@ -294,7 +294,7 @@ def _check_listed(ranks: ArrayLike) -> kernels.IntArray:
 
 
 def _check_mask(mask: ArrayLike, name: str) -> kernels.BoolArray:
-    array = np.asarray(mask)
+    array = as_array(mask, name)
     if array.ndim != 2 or array.shape[0] == 0 or array.dtype.kind != "b":
         raise InputError(
             f"{name} has shape {array.shape} and type {array.dtype}. "
@@ -307,7 +307,7 @@ def _check_positives(
     positive: ArrayLike, n_positives: ArrayLike
 ) -> tuple[kernels.BoolArray, kernels.IntArray]:
     mask = _check_mask(positive, "positive")
-    counts = np.asarray(n_positives)
+    counts = as_array(n_positives, "n_positives")
     if counts.shape != mask.shape[:1] or counts.dtype.kind not in "iu":
         raise InputError(
             f"n_positives has shape {counts.shape} and type {counts.dtype}. Fix: pass {len(mask)} integers."
@@ -322,7 +322,7 @@ def _check_positives(
 
 def _check_sessions(ranks: ArrayLike, num_turns: ArrayLike) -> tuple[kernels.IntArray, kernels.IntArray]:
     table = _check_ranks(ranks, dimensions=2)
-    turns = np.asarray(num_turns)
+    turns = as_array(num_turns, "num_turns")
     if turns.shape != table.shape[:1] or turns.dtype.kind not in "iu":
         raise InputError(
             f"num_turns has shape {turns.shape} and type {turns.dtype}. Fix: pass {len(table)} integers."

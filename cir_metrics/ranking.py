@@ -1,23 +1,23 @@
 """From scores to ranks and rankings: the only module that orders images by score.
 
-Ranks are 1-based and ties count against the target: a candidate with the same score stands before it, so that
-constant scores get nothing and the order of the gallery never matters. Rankings need some order among ties;
-it is the image id's.
+Ranks are 1-based and ties count against the target: any other image with the same score stands before it, so
+that constant scores get nothing and the order of the gallery never matters. Rankings need some order among
+ties; it is the image id's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cir_metrics.errors import InputError
+from cir_metrics.inputs import as_array, check_cutoff, check_ids
 
 IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.floating[Any]]
+Scores = NDArray[Any]
 
 
 @overload
@@ -31,20 +31,20 @@ def target_ranks(
 ) -> IntArray | list[IntArray]:
     """Rank of each target among the gallery, ties counted against it.
 
-    rank = 1 + |{other candidates whose score >= the target's}|
+    rank = 1 + |{other ranked images whose score >= the target's}|
 
-    A query's other targets are candidates like any other.
+    A query's other targets are ranked like any other image.
 
     Args:
         scores: shape (n_queries, n_gallery), higher is better; from one matrix, so that a target's score and
             its rivals' were computed alike. Infinities are allowed, NaN is not.
         targets: column of the target of each query, shape (n_queries,); or (n_queries, n_targets); or, where
             their number differs, a list of n_queries integer arrays.
-        excluded: column that is no candidate in each query (the reference image, where the protocol removes
+        excluded: column that is not ranked in each query (the reference image, where the protocol removes
             it), shape (n_queries,), -1 for none.
 
     Returns:
-        int64 ranks from 1 to the number of candidates, in the form of `targets`.
+        int64 ranks from 1 to the number of ranked images, in the form of `targets`.
 
     Raises:
         InputError: NaN in scores, wrong shapes, a column outside the gallery, a query without target, a
@@ -75,7 +75,7 @@ def best_target_ranks(
 ) -> IntArray:
     """Rank of the best target of each query, ties with images that are no target counted against it.
 
-    best rank = 1 + |{candidates that are no target, whose score >= the best target's}|
+    best rank = 1 + |{ranked images that are no target, whose score >= the best target's}|
 
     Targets that tie with each other do not stand in each other's way: one of them comes first.
 
@@ -98,7 +98,8 @@ def best_target_ranks(
     columns, _ = _pad_targets(targets, matrix)
     dropped = _check_excluded(excluded, matrix, columns)
     own = np.take_along_axis(matrix, np.maximum(columns, 0), axis=1)
-    best = np.where(columns >= 0, own, -np.inf).max(axis=1, keepdims=True)
+    lowest = -np.inf if own.dtype.kind == "f" else np.iinfo(own.dtype).min
+    best = np.where(columns >= 0, own, own.dtype.type(lowest)).max(axis=1, keepdims=True)
     at_least = np.count_nonzero(matrix >= best, axis=1)
     targets_at_least = np.count_nonzero((own >= best) & (columns >= 0), axis=1)
     ranks: IntArray = 1 + at_least - targets_at_least - _beaten_by_excluded(matrix, best, dropped)[:, 0]
@@ -113,8 +114,8 @@ def top_k(
     Args:
         scores: shape (n_queries, n_gallery), higher is better; no NaN.
         gallery_ids: id of each column, distinct.
-        k: images a query, 1 or more; all candidates where there are fewer.
-        excluded: column that is no candidate in each query, shape (n_queries,), -1 for none.
+        k: images a query, 1 or more; all that are ranked where there are fewer.
+        excluded: column that is not ranked in each query, shape (n_queries,), -1 for none.
 
     Returns:
         One list of ids a query, the same whatever the order of the gallery.
@@ -127,17 +128,14 @@ def top_k(
         [['c', 'a']]
     """
     matrix = _check_scores(scores)
-    if k < 1:
-        raise InputError(f"k={k}; a cutoff is 1 or more")
-    if len(gallery_ids) != matrix.shape[1]:
+    k = check_cutoff(k)
+    named = check_ids(gallery_ids, "gallery_ids", what="gallery")
+    if len(named) != matrix.shape[1]:
         raise InputError(
-            f"{len(gallery_ids)} gallery ids but {matrix.shape[1]} columns of scores. Fix: name each column."
+            f"{len(named)} gallery ids but {matrix.shape[1]} columns of scores. Fix: name each column."
         )
-    ids = sorted(gallery_ids)
-    for before, after in pairwise(ids):
-        if before == after:
-            raise InputError(f"gallery_ids holds {after!r} twice. Fix: name each image once.")
-    by_id = np.array(sorted(range(len(ids)), key=gallery_ids.__getitem__), dtype=np.int64)
+    ids = sorted(named)
+    by_id = np.array(sorted(range(len(ids)), key=named.__getitem__), dtype=np.int64)
     dropped = _check_excluded(excluded, matrix, None)
     return [
         [ids[place] for place in _best_places(row[by_id], k, skip=by_id == drop)]
@@ -145,30 +143,34 @@ def top_k(
     ]
 
 
-def _best_places(row: FloatArray, k: int, skip: NDArray[np.bool_]) -> list[int]:
+def _best_places(row: Scores, k: int, skip: NDArray[np.bool_]) -> list[int]:
     """Places of the k best of one row, equal scores in the order of the row."""
-    candidates = np.flatnonzero(~skip)
-    values = row[candidates]
+    places = np.flatnonzero(~skip)
+    values = row[places]
     if k < len(values):
         # The k-th best score: everything above it is in, and of its equals the first in the row.
         threshold = np.partition(values, len(values) - k)[len(values) - k]
         above = np.flatnonzero(values > threshold)
         level = np.flatnonzero(values == threshold)[: k - len(above)]
         chosen = np.sort(np.concatenate([above, level]))
-        candidates, values = candidates[chosen], values[chosen]
-    best: list[int] = candidates[np.argsort(-values, kind="stable")].tolist()
+        places, values = places[chosen], values[chosen]
+    # Highest first and stable: sorted upwards from behind, then turned round. (A minus sign would overflow
+    # the smallest integer.)
+    upwards = np.argsort(values[::-1], kind="stable")
+    best: list[int] = places[len(values) - 1 - upwards[::-1]].tolist()
     return best
 
 
-def _check_scores(scores: ArrayLike) -> FloatArray:
-    matrix = np.asarray(scores)
+def _check_scores(scores: ArrayLike) -> Scores:
+    matrix = as_array(scores, "scores")
     if matrix.dtype.kind not in "fiub" or matrix.ndim != 2 or 0 in matrix.shape:
         raise InputError(
             f"scores have shape {matrix.shape} and type {matrix.dtype}. "
             "Fix: pass numbers of shape (n_queries, n_gallery)."
         )
     if matrix.dtype.kind != "f":
-        return matrix.astype(np.float64)
+        # Whole numbers stay so: as floats, those above 2**53 would tie with their neighbours.
+        return matrix.astype(np.int64) if matrix.dtype.kind == "b" else matrix
     missing = np.isnan(matrix)
     if missing.any():
         row, column = (int(each) for each in np.argwhere(missing)[0])
@@ -176,7 +178,7 @@ def _check_scores(scores: ArrayLike) -> FloatArray:
     return matrix
 
 
-def _pad_targets(targets: IntArray | list[IntArray], matrix: FloatArray) -> tuple[IntArray, list[int]]:
+def _pad_targets(targets: IntArray | list[IntArray], matrix: Scores) -> tuple[IntArray, list[int]]:
     """Target columns as (n_queries, most targets), padded with -1, and how many each query has."""
     n_queries, n_gallery = matrix.shape
     if isinstance(targets, list):
@@ -206,7 +208,7 @@ def _pad_targets(targets: IntArray | list[IntArray], matrix: FloatArray) -> tupl
     return columns, counts
 
 
-def _check_excluded(excluded: ArrayLike | None, matrix: FloatArray, columns: IntArray | None) -> IntArray:
+def _check_excluded(excluded: ArrayLike | None, matrix: Scores, columns: IntArray | None) -> IntArray:
     n_queries, n_gallery = matrix.shape
     if excluded is None:
         return np.full(n_queries, -1, dtype=np.int64)
@@ -232,7 +234,7 @@ def _check_excluded(excluded: ArrayLike | None, matrix: FloatArray, columns: Int
     return dropped.astype(np.int64)
 
 
-def _beaten_by_excluded(matrix: FloatArray, own: FloatArray, dropped: IntArray) -> IntArray:
+def _beaten_by_excluded(matrix: Scores, own: Scores, dropped: IntArray) -> IntArray:
     """1 where the excluded column was counted among those that are at least as good, shape of `own`."""
     scores = np.take_along_axis(matrix, np.maximum(dropped, 0)[:, None], axis=1)
     counted: IntArray = ((scores >= own) & (dropped >= 0)[:, None]).astype(np.int64)

@@ -198,7 +198,21 @@ def test_excluded_columns_that_are_refused(excluded: Any, text: str) -> None:
     ("scores", "ids", "k", "text"),
     [
         (SCORES, ["a", "b"], 1, "2 gallery ids but 3 columns of scores. Fix: name each column."),
-        (SCORES, ["a", "b", "a"], 1, "gallery_ids holds 'a' twice. Fix: name each image once."),
+        (
+            SCORES,
+            ["a", "b", "a"],
+            1,
+            "gallery_ids[2] is 'a', which stands at [0] already; a gallery names an image once. "
+            "Fix: keep the first.",
+        ),
+        (SCORES, ["a", None, "c"], 1, "gallery_ids[1] is None; an image id is a string. Fix: drop it."),
+        (SCORES, ["a", "b", "c"], "2", "k='2'; a cutoff is a whole number, 1 or more"),
+        (
+            [[1, 2], [1]],
+            ["a", "b"],
+            1,
+            "scores is no rectangular array: its rows differ in length. Fix: give every query as many entries.",
+        ),
         (SCORES, ["a", "b", "c"], 0, "k=0; a cutoff is 1 or more"),
         (
             [[float("nan"), 0.0, 0.0]],
@@ -211,6 +225,14 @@ def test_excluded_columns_that_are_refused(excluded: Any, text: str) -> None:
 def test_top_k_refuses(scores: Any, ids: list[str], k: int, text: str) -> None:
     with says(text):
         top_k(scores, ids, k)
+
+
+def test_whole_numbers_keep_their_order_beyond_what_floats_can_tell_apart() -> None:
+    scores = np.array([[2**60, 2**60 + 1, np.iinfo(np.int64).min]])
+    assert top_k(scores, ["a", "b", "c"], 3) == [["b", "a", "c"]]
+    assert target_ranks(scores, np.array([1])).tolist() == [1]
+    assert best_target_ranks(scores, [np.array([0, 2])]).tolist() == [2]
+    assert top_k(np.array([[3, 255, 0]], dtype=np.uint8), ["a", "b", "c"], 3) == [["b", "a", "c"]]
 
 
 def test_targets_that_tie_do_not_stand_in_each_others_way() -> None:
