@@ -70,7 +70,7 @@ def as_array(value: object, name: str) -> NDArray[Any]:
         return np.asarray(value)
     except ValueError as error:
         raise InputError(
-            f"{name} is no rectangular array: its rows differ in length. Fix: give every query as many entries."
+            f"{name} is no rectangular array: its rows differ in length. Fix: pad the short ones."
         ) from error
 
 

@@ -202,8 +202,10 @@ def test_excluded_columns_that_are_refused(excluded: Any, text: str) -> None:
             SCORES,
             ["a", "b", "a"],
             1,
-            "gallery_ids[2] is 'a', which stands at [0] already; a gallery names an image once. "
-            "Fix: keep the first.",
+            (
+                "gallery_ids[2] is 'a', which stands at [0] already; a gallery names an image once. "
+                "Fix: keep the first."
+            ),
         ),
         (SCORES, ["a", None, "c"], 1, "gallery_ids[1] is None; an image id is a string. Fix: drop it."),
         (SCORES, ["a", "b", "c"], "2", "k='2'; a cutoff is a whole number, 1 or more"),
@@ -211,7 +213,7 @@ def test_excluded_columns_that_are_refused(excluded: Any, text: str) -> None:
             [[1, 2], [1]],
             ["a", "b"],
             1,
-            "scores is no rectangular array: its rows differ in length. Fix: give every query as many entries.",
+            "scores is no rectangular array: its rows differ in length. Fix: pad the short ones.",
         ),
         (SCORES, ["a", "b", "c"], 0, "k=0; a cutoff is 1 or more"),
         (
