@@ -9,7 +9,6 @@ holds the hash of the source files and the checks made: a changed source is neve
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +21,7 @@ from datasets.builder import Key
 from datasets.table import table_cast
 
 from cir_datasets import registry
-from cir_datasets.errors import CountError, UnpinnedDataWarning
+from cir_datasets.errors import CountError
 from cir_datasets.images import manifest_file
 from cir_datasets.overlays import overlay_ids
 from cir_datasets.prepared import ensure, row_schema
@@ -31,6 +30,9 @@ from cir_datasets.registry import IMAGES_SUFFIX, BenchmarkSpec
 
 UNPREPARED = "unprepared"
 """Stands for the hash until the source files have been read."""
+
+STREAM_CHECKS = "CIR_VERIFICATION_MODE"
+"""Environment variable that says which checks a stream makes: `all_checks` or `no_checks`."""
 
 _BATCH_ROWS = 10_000
 
@@ -136,14 +138,16 @@ class CirBenchmark(datasets.ArrowBasedBuilder):  # type: ignore[misc]
     def as_streaming_dataset(self, *args: Any, **kwargs: Any) -> Any:
         """Prepare the benchmark first, so that what is wrong is said here and not at the first row.
 
-        `load_dataset` does not hand `verification_mode` on to streams, so that a wrong count is a warning
-        here.
+        `load_dataset` does not hand `verification_mode` on to streams; `CIR_VERIFICATION_MODE` stands in.
+
+        Raises:
+            CountError: the rows are not as many as the card says.
         """
+        mode = os.environ.get(STREAM_CHECKS) or datasets.VerificationMode.BASIC_CHECKS.value
         try:
-            self._prepare(datasets.VerificationMode.BASIC_CHECKS.value)
+            self._prepare(mode)
         except CountError as error:
-            warnings.warn(f"streamed although {error}", UnpinnedDataWarning, stacklevel=2)
-            self._prepare(datasets.VerificationMode.NO_CHECKS.value)
+            raise CountError(f"{error} For a stream set {STREAM_CHECKS}=no_checks instead.") from error
         return super().as_streaming_dataset(*args, **kwargs)
 
     def _prepare(self, verification_mode: str, *, force: bool = False) -> None:

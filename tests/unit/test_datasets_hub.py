@@ -8,7 +8,6 @@ import os
 import subprocess
 import sys
 import types
-import warnings
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,7 +16,7 @@ import pytest
 
 import cir_datasets
 from cir_datasets import datasets_hook, registry
-from cir_datasets.errors import CountError, SourceError, UnpinnedDataWarning
+from cir_datasets.errors import CountError, SourceError
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -47,6 +46,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:1")
     monkeypatch.setenv("CIR_GITHUB_ENDPOINT", "http://127.0.0.1:1")
+    monkeypatch.setenv("CIR_VERIFICATION_MODE", "no_checks")  # of streams
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path / "hf/datasets"))
     return tmp_path / "home"
 
@@ -133,14 +133,12 @@ def test_split_slice_num_proc_and_stream(home: Path, tmp_path: Path, monkeypatch
     assert stream.features == load_dataset("cirr", "val", data_dir="home", split="validation").features
 
 
-def test_a_stream_of_other_counts_warns(home: Path) -> None:
+def test_a_stream_of_other_counts_is_an_error_too(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made.write_cirr(home, "val")
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        stream = load_dataset("cirr", "val", data_dir=str(home), split="validation", streaming=True)
-    assert sum("streamed although" in str(warning.message) for warning in said) == 1
-    assert {warning.category for warning in said} >= {UnpinnedDataWarning}
-    assert len(list(stream)) == 3
+    monkeypatch.delenv("CIR_VERIFICATION_MODE")
+    with pytest.raises(CountError, match="3 queries, but the card says 4,181") as caught:
+        load_dataset("cirr", "val", data_dir=str(home), split="validation", streaming=True)
+    assert str(caught.value).endswith("For a stream set CIR_VERIFICATION_MODE=no_checks instead.")
 
 
 def test_the_gallery_is_a_configuration_of_its_own(home: Path) -> None:
