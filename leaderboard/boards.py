@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import re
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from cir_datasets import registry
 from cir_datasets.card import main_metric_terms
-from cir_metrics.errors import UnknownNameError
+from cir_metrics.errors import UnknownNameError, did_you_mean
 from leaderboard.errors import BoardError
 
 _DERIVED = re.compile(r"^(?P<metric>[a-z_]+@\d+)@turn\d+$")
@@ -102,8 +101,7 @@ def board(board_id: str) -> Board:
     """
     found = _all().get(board_id)
     if found is None:
-        near = difflib.get_close_matches(board_id, ids(), n=1, cutoff=0.4)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(board_id, ids())
         raise UnknownNameError(f"no board {board_id!r}.{hint} Boards: {', '.join(ids())}.")
     return found
 

@@ -6,13 +6,12 @@ CIRR's server wants two files; converting to it splits a rank file, converting f
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cir_metrics.errors import UnknownNameError
+from cir_metrics.errors import UnknownNameError, did_you_mean
 from submissions.errors import ConversionError, RefusedError
 from submissions.findings import shown
 from submissions.formats import CIRCO_SERVER, CIRR_SERVER, FORMATS, NATIVE, circo_server, cirr_server
@@ -73,9 +72,9 @@ def convert(
         True
     """
     if to not in FORMATS:
-        near = difflib.get_close_matches(to, FORMATS, n=1, cutoff=0.4)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise UnknownNameError(f"no format {to!r}.{hint} There are {', '.join(FORMATS)}.")
+        raise UnknownNameError(
+            f"no format {to!r}.{did_you_mean(to, FORMATS)} There are {', '.join(FORMATS)}."
+        )
     runs = [_read_one(file, benchmark, max_bytes) for file in files]
     joined = _join(runs)
     if name is not None:

@@ -15,7 +15,12 @@ Severity = Literal["error", "warning"]
 MAX_EXAMPLES = 5
 """A finding shows at most so many places; `count` says how many there are."""
 
+MAX_FINDINGS = 100
+"""A report lists at most so many findings, errors first; `left_out` says how many more there are."""
+
 _SHOWN = 80
+_MESSAGE = 600
+"""Characters of a message at most: one that quotes a few shortened names stays far below."""
 _WIDTH = 88
 
 
@@ -128,6 +133,16 @@ def shown(value: object) -> str:
     return json_type(value)
 
 
+def shortened(name: str | None) -> str | None:
+    """A query's id cut to 80 characters: longer ones are no benchmark's, and would fill a report.
+
+    Example:
+        >>> len(shortened("q" * 1_000_000))
+        83
+    """
+    return name if name is None or len(name) <= _SHOWN else name[:_SHOWN] + "..."
+
+
 def json_type(value: object) -> str:
     """What JSON calls a value's type, with an article.
 
@@ -226,12 +241,14 @@ class Findings:
             filled = _Blanks(file=shlex.quote(self.file), benchmark=self.benchmark or "BENCHMARK")
             filled.update({name: str(blank) for name, blank in blanks.items()})
             text = (fix or codes()[code].fix).format_map(filled)
-            entry = self._causes[code, cause] = _Cause(code, message, text, query=query, turn=turn)
+            entry = self._causes[code, cause] = _Cause(
+                code, message[:_MESSAGE], text, query=shortened(query), turn=turn
+            )
         entry.count += count
         if len(entry.examples) < MAX_EXAMPLES:
             example: dict[str, Any] = {}
             if query is not None:
-                example["query_id"] = query
+                example["query_id"] = shortened(query)
             if turn is not None:
                 example["turn"] = turn
             if position is not None:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cir_metrics.errors import UnknownNameError
+from cir_metrics.errors import did_you_mean
 from submissions.drafts import Draft, read_rankings
 from submissions.errors import RefusedError
-from submissions.findings import Findings, shown
+from submissions.findings import MAX_EXAMPLES, Findings, shown
 from submissions.formats import BUNDLE, Context, is_bundle, native, parse
 from submissions.known import Known, find_suite
 from submissions.reading import MAX_BYTES, parse_json, read_bytes
@@ -143,6 +143,8 @@ def _parse_bundle(document: dict[str, Any], known: Known, parsed: Parsed) -> Non
     if parsed.suite is None:
         return
     parsed.benchmark = parsed.suite.id
+    if not _members_fit([run.get("benchmark") for run in runs], parsed.suite, parsed.findings):
+        return
     for run in runs:
         member = run.get("benchmark")
         id_shown = shown(member)[1:-1] if isinstance(member, str) else None
@@ -152,7 +154,7 @@ def _parse_bundle(document: dict[str, Any], known: Known, parsed: Parsed) -> Non
             parsed.drafts.append((None, own))
             continue
         parsed.drafts.append((parse(run, Context(own, known, None, "")), own))
-    _check_members([run.get("benchmark") for run in runs], parsed)
+    _check_one_method(parsed)
 
 
 def _suite(suite_id: str, known: Known, findings: Findings) -> Suite | None:
@@ -173,23 +175,33 @@ def _suite(suite_id: str, known: Known, findings: Findings) -> Suite | None:
     return suite
 
 
-def _check_members(members: list[Any], parsed: Parsed) -> None:
-    suite, findings = parsed.suite, parsed.findings
-    if suite is None:
-        return
-    for member in dict.fromkeys(m for m in members if isinstance(m, str)):
-        if members.count(member) > 1:
-            findings.add(
-                "wrong-benchmark",
-                f"{shown(member)} is answered {members.count(member)} times.",
-                cause="twice",
-            )
-        if member not in suite.benchmarks and _exists(member):
-            findings.add(
-                "wrong-benchmark", f"{shown(member)} is no member of {suite.id}.", cause="alien", value=member
-            )
+def _members_fit(members: list[Any], suite: Suite, findings: Findings) -> bool:
+    """Whether a bundle's runs are the suite's members, none twice; only then are they looked at.
+
+    A member without a run is a finding too, but hides nothing of the others.
+    """
+    if len(members) > len(suite.benchmarks):
+        findings.add(
+            "wrong-benchmark",
+            f"the bundle holds {len(members):,} runs; {suite.id} has {len(suite.benchmarks)} members.",
+            fix=_ONE_EACH,
+        )
+        return False
+    fit = True
+    named = [member for member in members if isinstance(member, str)]
+    for member in dict.fromkeys(named):
+        if named.count(member) > 1:
+            message = f"{shown(member)} is answered {named.count(member)} times."
+            findings.add("wrong-benchmark", message, cause="twice", value=member, fix=_ONE_EACH)
+            fit = False
+        if member not in suite.benchmarks:
+            message = f"{shown(member)} is no member of {suite.id}.{did_you_mean(member, suite.benchmarks)}"
+            findings.add("wrong-benchmark", message, cause="alien", value=member, fix=_ONE_EACH)
+            fit = False
+    if not fit:
+        return False
     for member in suite.benchmarks:
-        if member not in members:
+        if member not in named:
             findings.add(
                 "wrong-benchmark",
                 f"the suite's member {shown(member)} has no run.",
@@ -197,16 +209,24 @@ def _check_members(members: list[Any], parsed: Parsed) -> None:
                 value=member,
                 fix="add one rank file for each member, then run  cir validate {file}",
             )
-
-
-def _exists(benchmark_id: str) -> bool:
-    from cir_datasets.registry import spec
-
-    try:
-        spec(benchmark_id)
-    except UnknownNameError:
-        return False  # reported as unknown when the run was read
     return True
+
+
+def _check_one_method(parsed: Parsed) -> None:
+    """A suite's number is one method's: runs of several would make a mean that nobody reached."""
+    methods = [draft.method.name for draft, _ in parsed.drafts if draft is not None and draft.method]
+    names = list(dict.fromkeys(methods))
+    if len(names) > 1:
+        listed = ", ".join(shown(name) for name in names[:MAX_EXAMPLES])
+        parsed.findings.add(
+            "bad-metadata",
+            f"the runs name {len(names)} methods: {listed}. A bundle is one method's answer.",
+            cause="methods",
+            fix="write one method.name into every run, then run  cir validate {file}",
+        )
+
+
+_ONE_EACH = "put one rank file a member into the bundle, no other, then run  cir validate {file}"
 
 
 def _parse_object(file: RankFile | RankBundle, known: Known, label: str) -> Parsed:
@@ -223,11 +243,13 @@ def _parse_object(file: RankFile | RankBundle, known: Known, label: str) -> Pars
     parsed.suite = _suite(file.suite, known, parsed.findings)
     if parsed.suite is not None:
         parsed.benchmark = parsed.suite.id
+        if not _members_fit([run.benchmark for run in file.runs], parsed.suite, parsed.findings):
+            return parsed
         for run in file.runs:
             id_shown = shown(run.benchmark)[1:-1]
             own = Findings(label, id_shown, member=id_shown)
             parsed.drafts.append((_draft_of(run, known, None, own), own))
-        _check_members([run.benchmark for run in file.runs], parsed)
+        _check_one_method(parsed)
     return parsed
 
 

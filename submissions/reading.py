@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from submissions.errors import MissingFileError
-from submissions.findings import Findings, shown
+from submissions.findings import MAX_EXAMPLES, Findings, shown
 
 MAX_BYTES = 128 * 2**20
 """Bytes that are read at most unless the caller says otherwise; a server passes a smaller number."""
@@ -110,10 +110,12 @@ def parse_json(content: bytes, findings: Findings) -> Any:
         return built
 
     document = json.loads(content, object_pairs_hook=build)
-    for key, inside in repeats:
+    for key, inside in repeats[:MAX_EXAMPLES]:
         findings.add(
             "repeated-key", f"the key {shown(key)} is there twice in {_place(document, inside)}.", value=key
         )
+    if len(repeats) > MAX_EXAMPLES:
+        findings.add("repeated-key", "", count=len(repeats) - MAX_EXAMPLES)
     return document
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from submissions.findings import Finding, Findings
+from submissions.findings import MAX_FINDINGS, Finding, Findings
 from submissions.formats import CIRR_SERVER
 from submissions.known import Known
 from submissions.parsing import Parsed, parse_file
@@ -36,6 +36,7 @@ class ValidationReport:
         findings: errors first.
         rank_file: what was read, or None where the structure is broken.
         queries: number of queries (or sessions) answered.
+        left_out: findings beyond the first 100, which are counted only.
     """
 
     file: str
@@ -43,6 +44,7 @@ class ValidationReport:
     findings: tuple[Finding, ...]
     rank_file: RankFile | RankBundle | None
     queries: int = 0
+    left_out: int = 0
 
     @property
     def errors(self) -> tuple[Finding, ...]:
@@ -66,12 +68,15 @@ class ValidationReport:
             "benchmark": self.benchmark,
             "ok": self.ok,
             "queries": self.queries,
+            "findings_left_out": self.left_out,
             "findings": [finding.to_dict() for finding in self.findings],
         }
 
     def text(self) -> str:
         """The report as a terminal shows it: the findings, then one line that sums up."""
         lines = [finding.text(self.file) for finding in self.findings]
+        if self.left_out:
+            lines.append(f"... and {_plural(self.left_out, 'finding')} more.")
         target = f" for {self.benchmark}" if self.benchmark else ""
         counts = [_plural(len(self.errors), "error")] if self.errors else []
         counts += [_plural(len(self.warnings), "warning")] if self.warnings else []
@@ -138,12 +143,14 @@ def report_of(parsed: Parsed) -> ValidationReport:
         for draft, _ in parsed.drafts
         if draft is not None
     ]
+    ordered = sorted(found, key=lambda finding: finding.severity != "error")
     return ValidationReport(
         file=parsed.findings.file,
         benchmark=parsed.benchmark,
-        findings=tuple(sorted(found, key=lambda finding: finding.severity != "error")),
+        findings=tuple(ordered[:MAX_FINDINGS]),
         rank_file=parsed.finished(),
         queries=sum(map(len, parts)),
+        left_out=max(0, len(ordered) - MAX_FINDINGS),
     )
 
 

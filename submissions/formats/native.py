@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from cir_metrics.errors import UnknownNameError
+from cir_metrics.errors import UnknownNameError, did_you_mean
 from submissions.drafts import Draft, read_rankings
-from submissions.findings import Findings, json_type, shown
+from submissions.findings import MAX_EXAMPLES, Findings, json_type, shown
 from submissions.formats import BUNDLE, FORMAT_VERSION, NATIVE, RANK_FILE, Context
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def parse(document: dict[str, Any], context: Context) -> Draft | None:
     findings = context.findings
     if not _is_format(document, findings) or not _is_version(document, findings):
         return None
-    _unknown_keys(document, _KEYS, findings)
+    _unknown_names([key for key in document if key not in _KEYS], _KEYS, _NO_KEY, "keys", findings)
     spec = read_benchmark(document, context)
     method = read_method(document.get("method"), "method" in document, findings)
     if spec is None:
@@ -72,7 +72,8 @@ def parse_bundle_header(
     """
     if "format_version" in document and not _is_version(document, findings):
         return None
-    _unknown_keys(document, _BUNDLE_KEYS, findings)
+    unknown = [key for key in document if key not in _BUNDLE_KEYS]
+    _unknown_names(unknown, _BUNDLE_KEYS, _NO_KEY, "keys", findings)
     suite, runs = document.get("suite"), document.get("runs")
     if "suite" not in document:
         findings.add("wrong-benchmark", 'the key "suite" is missing; a bundle answers a suite.')
@@ -112,25 +113,28 @@ def read_method(raw: Any, present: bool, findings: Findings) -> Method | None:
             fix=_METHOD_FIX,
         )
         return None
+    fields = Method.model_fields
+    unknown = [key for key in raw if key not in fields]
+    _unknown_names(unknown, fields, _NO_FIELD, "method", findings)
     try:
-        return Method.model_validate(raw)
+        method = Method.model_validate({key: value for key, value in raw.items() if key in fields})
     except ValidationError as error:
         for entry in error.errors(include_url=False):
             place = ".".join(str(step) for step in ("method", *entry["loc"]))
-            findings.add("bad-metadata", f"{shown(place)[1:-1]}: {_reason(entry, Method)}.", cause=place)
-    return None
+            findings.add("bad-metadata", f"{place}: {_reason(entry)}.", cause=f"method.{entry['loc'][0]}")
+        return None
+    return None if unknown else method
 
 
+_NO_FIELD = "method.{}: there is no such field."
+_NO_KEY = 'the top level has no key "{}".'
 _METHOD_FIX = 'add "method": {{"name": "..."}}, then run  cir validate {file}'
 
 
-def _reason(entry: Any, method: type[Method]) -> str:
+def _reason(entry: Any) -> str:
     kind = entry["type"]
     if kind == "missing":
         return "it is missing"
-    if kind == "extra_forbidden":
-        near = difflib.get_close_matches(str(entry["loc"][-1]), list(method.model_fields), n=1)
-        return "there is no such field" + (f"; did you mean {near[0]}?" if near else "").rstrip("?")
     if kind == "string_too_long":
         return (
             f"it has {len(entry['input']):,} characters; at most {entry['ctx']['max_length']:,} are accepted"
@@ -152,8 +156,7 @@ def _is_format(document: dict[str, Any], findings: Findings) -> bool:
     found = document["format"]
     if found == RANK_FILE:
         return True
-    near = difflib.get_close_matches(found, [RANK_FILE, BUNDLE], n=1) if isinstance(found, str) else []
-    hint = f" Did you mean {shown(near[0])}?" if near and near[0] != found else ""
+    hint = did_you_mean(found, [RANK_FILE, BUNDLE])
     findings.add("wrong-format", f'"format" is {shown(found)}; a rank file says "{RANK_FILE}".{hint}')
     return False
 
@@ -173,18 +176,20 @@ def _is_version(document: dict[str, Any], findings: Findings) -> bool:
     return False
 
 
-def _unknown_keys(document: dict[str, Any], known: tuple[str, ...], findings: Findings) -> None:
-    for key in document:
-        if key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
-            hint = f" Did you mean {shown(near[0])}?" if near else ""
-            findings.add(
-                "bad-metadata",
-                f"the top level has no key {shown(key)}.{hint}",
-                cause="keys",
-                value=key,
-                fix="drop it (remarks go to method.notes), then run  cir validate {file}",
-            )
+def _unknown_names(
+    unknown: list[str], known: Iterable[str], words: str, cause: str, findings: Findings
+) -> None:
+    """Note names that do not exist: a hostile file has a hundred thousand, so that five are looked at."""
+    for name in unknown[:MAX_EXAMPLES]:
+        findings.add(
+            "bad-metadata",
+            words.format(shown(name)[1:-1]) + did_you_mean(name, known),
+            cause=f"{cause}, unknown",
+            value=name,
+            fix="drop it (remarks go to method.notes), then run  cir validate {file}",
+        )
+    if len(unknown) > MAX_EXAMPLES:
+        findings.add("bad-metadata", "", cause=f"{cause}, unknown", count=len(unknown) - MAX_EXAMPLES)
 
 
 def read_benchmark(document: dict[str, Any], context: Context) -> BenchmarkSpec | None:

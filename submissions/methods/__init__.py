@@ -7,12 +7,11 @@ subsets and removed references (`submissions.methods.making`).
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
-from cir_metrics.errors import UnknownNameError
+from cir_metrics.errors import UnknownNameError, did_you_mean
 
 if TYPE_CHECKING:
     import numpy as np
@@ -69,9 +68,9 @@ def scorer(name: str) -> Scorer:
         False
     """
     if name not in _METHODS:
-        near = difflib.get_close_matches(name, _METHODS, n=1, cutoff=0.4)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise UnknownNameError(f"no method {name!r}.{hint} There are {', '.join(_METHODS)}.")
+        raise UnknownNameError(
+            f"no method {name!r}.{did_you_mean(name, _METHODS)} There are {', '.join(_METHODS)}."
+        )
     module = importlib.import_module(f"submissions.methods.{name}")
     made: Scorer = getattr(module, _METHODS[name])()
     return made

@@ -211,7 +211,7 @@ def test_an_unprintable_member_is_escaped() -> None:
     document = bundle()
     document["runs"][2]["benchmark"] = "\x1b[31m"
     report = submissions.validate(json.dumps(document).encode(), BY_ID)
-    assert [finding.code for finding in report.findings] == ["wrong-benchmark", "wrong-benchmark"]
+    assert [finding.code for finding in report.findings] == ["wrong-benchmark"]
     assert "\x1b" not in report.text()
 
 

@@ -101,7 +101,7 @@ def test_text_is_brought_to_nfc() -> None:
         ("text_fields", ["relative caption"], "a text field is a column's name"),
         ("aggregation", {}, "it is an object; it must be a string"),
         ("venue", "ICCV", "there is no such field"),
-        ("zeroshot", True, "there is no such field; did you mean zero_shot"),
+        ("zeroshot", True, "there is no such field. Did you mean 'zero_shot'?"),
     ],
 )
 def test_metadata_that_is_refused(field: str, value: Any, reason: str) -> None:

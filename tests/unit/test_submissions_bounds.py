@@ -1,0 +1,140 @@
+"""A hostile file gets a short answer: findings are grouped and counted, names shortened, bundles bounded."""
+
+from __future__ import annotations
+
+import json
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import submissions
+from submissions.findings import MAX_FINDINGS, Findings
+from submissions.parsing import Parsed
+from submissions.validation import report_of
+
+_spec = spec_from_file_location(
+    "submissions_worlds", Path(__file__).parents[1] / "fixtures" / "submissions_worlds.py"
+)
+worlds = module_from_spec(_spec)
+_spec.loader.exec_module(worlds)
+
+CIRR = worlds.cirr()
+MEMBERS = [worlds.fashioniq("dress"), worlds.fashioniq("shirt"), worlds.fashioniq("toptee")]
+FASHIONIQ = {member.id: member for member in MEMBERS}
+MANY = 20_000
+
+
+def validate(document: Any, benchmark: Any = CIRR) -> submissions.ValidationReport:
+    return submissions.validate(json.dumps(document).encode(), benchmark, name="run.json")
+
+
+def size(report: submissions.ValidationReport) -> int:
+    return len(json.dumps(report.to_dict())) + len(report.text())
+
+
+def with_method(method: Any) -> dict[str, Any]:
+    return {**worlds.cirr_document(CIRR), "method": method}
+
+
+def test_unknown_fields_of_the_method_are_one_finding() -> None:
+    report = validate(with_method({"name": "toy", **{f"zzz{n}": n for n in range(MANY)}}))
+    (finding,) = report.findings
+    assert (finding.code, finding.count) == ("bad-metadata", MANY)
+    assert [example["value"] for example in finding.examples] == [f"zzz{n}" for n in range(5)]
+    assert finding.message == "method.zzz0: there is no such field."
+    assert size(report) < 2000
+
+
+def test_unknown_keys_of_the_file_are_one_finding() -> None:
+    report = validate({**worlds.cirr_document(CIRR), **{f"key{n}": n for n in range(MANY)}})
+    (finding,) = report.findings
+    assert (finding.code, finding.count, len(finding.examples)) == ("bad-metadata", MANY, 5)
+    assert size(report) < 2000
+
+
+def test_wrong_items_of_one_field_are_one_finding() -> None:
+    report = validate(with_method({"name": "toy", "trained_on": [0] * 9}))
+    assert [(finding.code, finding.count) for finding in report.findings] == [("bad-metadata", 9)]
+
+
+def test_every_wrong_field_keeps_its_own_finding() -> None:
+    report = validate(with_method({"name": "", "paper": "http://a", "zeroshot": True}))
+    assert sorted(finding.message.partition(":")[0] for finding in report.findings) == [
+        "method.name",
+        "method.paper",
+        "method.zeroshot",
+    ]
+
+
+@pytest.mark.parametrize("place", ["rankings", "subset_rankings"])
+def test_long_names_are_shortened_wherever_they_stand(place: str) -> None:
+    document = worlds.cirr_document(CIRR)
+    long = "q" * 1_000_000
+    document[place][long] = ["im1"] * 3
+    document["method"][long] = 1
+    report = validate(document)
+    assert {finding.code for finding in report.findings} == {"unknown-query", "bad-metadata"}
+    assert size(report) < 4000
+
+
+def test_many_repeated_keys_are_one_finding_and_take_no_quadratic_time() -> None:
+    inner = ",".join(f'"q{n}": {{"a": 1, "a": 2}}' for n in range(30_000))
+    content = f'{{"format": "cir-rank-file", {inner}}}'.encode()
+    report = submissions.validate(content, CIRR, name="run.json")
+    repeated = [finding for finding in report.findings if finding.code == "repeated-key"]
+    assert [(finding.count, len(finding.examples)) for finding in repeated] == [(30_000, 5)]
+
+
+def test_a_report_lists_a_hundred_findings_and_counts_the_others() -> None:
+    findings = Findings("run.json")
+    findings.add("unpinned-data", "a warning.")
+    for number in range(MAX_FINDINGS + 20):
+        findings.add("bad-type", f"cause {number}.", cause=str(number))
+    report = report_of(Parsed(findings))
+    assert len(report.findings) == MAX_FINDINGS
+    assert report.left_out == report.to_dict()["findings_left_out"] == 21
+    assert report.errors == report.findings
+    assert "... and 21 findings more." in report.text()
+
+
+def test_a_bundle_of_too_many_runs_is_refused_before_they_are_read() -> None:
+    document = {"format": "cir-rank-bundle", "suite": "fashioniq/val", "runs": [{}] * MANY}
+    report = validate(document, None)
+    (finding,) = report.findings
+    assert finding.code == "wrong-benchmark"
+    assert finding.message == "the bundle holds 20,000 runs; fashioniq/val has 3 members."
+    assert size(report) < 1000
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "words"),
+    [
+        ("fashioniq/dress_val", '"fashioniq/dress_val" is answered 2 times.'),
+        ("cirr/val", '"cirr/val" is no member of fashioniq/val.'),
+        (
+            "fashioniq/toptee_vall",
+            "\"fashioniq/toptee_vall\" is no member of fashioniq/val. Did you mean 'fashioniq/toptee_val'?",
+        ),
+    ],
+)
+def test_a_member_that_does_not_fit_is_the_only_finding(benchmark: str, words: str) -> None:
+    document = worlds.fashioniq_bundle(MEMBERS)
+    document["runs"][2]["benchmark"] = benchmark
+    document["runs"][2]["rankings"] = 5
+    report = validate(document, FASHIONIQ)
+    assert [(finding.code, finding.message) for finding in report.findings] == [("wrong-benchmark", words)]
+    assert report.rank_file is None
+
+
+def test_a_bundle_is_one_methods_answer() -> None:
+    document = worlds.fashioniq_bundle(MEMBERS)
+    document["runs"][1]["method"] = {"name": "another"}
+    (finding,) = validate(document, FASHIONIQ).findings
+    assert finding.code == "bad-metadata"
+    assert finding.message == 'the runs name 2 methods: "toy", "another". A bundle is one method\'s answer.'
+    built = submissions.RankBundle(
+        "fashioniq/val", tuple(submissions.read(json.dumps(run).encode()) for run in document["runs"])
+    )
+    assert [finding.code for finding in submissions.validate(built, FASHIONIQ).findings] == ["bad-metadata"]
