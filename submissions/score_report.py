@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ from submissions.findings import Finding
 
 if TYPE_CHECKING:
     from cir_metrics.signature import Signature
+    from submissions.suite_signature import SuiteSignature
 
 
 @dataclass(frozen=True)
@@ -23,8 +25,9 @@ class ScoreReport:
         main_metric: the metric that ranks, or `mean(a, b)`.
         main: its value, a fraction; None where a part of it could not be computed.
         metrics: by printed name the values: fractions (`mean_rank`, `median_rank`: ranks; `censored`: count).
-        signatures: by printed name; empty for a suite, whose numbers are means over `runs`.
+        signatures: by printed name; a suite's name the signatures of their members.
         n: number of queries or sessions.
+        answered: how many of them have all their rankings in the file.
         missing: how many rankings were not in the file and were counted as misses.
         missing_metrics: the board's metrics that the file holds no rankings for.
         warnings: findings that do not refuse the file.
@@ -39,8 +42,9 @@ class ScoreReport:
     main_metric: str
     main: float | None
     metrics: dict[str, float]
-    signatures: dict[str, Signature]
+    signatures: Mapping[str, Signature | SuiteSignature]
     n: int
+    answered: int
     missing: int = 0
     missing_metrics: tuple[str, ...] = ()
     warnings: tuple[Finding, ...] = ()
@@ -58,15 +62,11 @@ class ScoreReport:
         return self.complete and self.missing == 0
 
     def signature_key(self, metric: str) -> str:
-        """The comparability key of a metric; for a suite the members' keys, joined."""
-        if self.runs:
-            return " + ".join(run.signature_key(_member_metric(metric)) for run in self.runs)
+        """The comparability key of a metric; for a suite with the members' keys, joined."""
         return self.signatures[metric].key
 
     def signature_text(self, metric: str) -> str:
-        """The signature as it is printed beside a number; for a suite the members', joined."""
-        if self.runs:
-            return " + ".join(run.signature_text(_member_metric(metric)) for run in self.runs)
+        """The signature as it is printed beside a number."""
         return str(self.signatures[metric])
 
     def to_dict(self) -> dict[str, Any]:
@@ -80,6 +80,7 @@ class ScoreReport:
             "main": self.main,
             "metrics": dict(self.metrics),
             "n": self.n,
+            "answered": self.answered,
             "missing": self.missing,
             "missing_metrics": list(self.missing_metrics),
             "complete": self.complete,
@@ -111,23 +112,23 @@ class ScoreReport:
 
     def text(self) -> str:
         """The scores as a table, in per cent; ranks and counts as they are."""
-        head = f"{self.method} on {self.benchmark}#{self.benchmark_version}, {self.n:,} answered"
+        answered = f"{self.n:,}" if self.answered == self.n else f"{self.answered:,} of {self.n:,}"
+        head = f"{self.method} on {self.benchmark}#{self.benchmark_version}, {answered} answered"
         lines = [head, ""]
         for run in self.runs:
             lines += [run.text(), ""]
         if self.runs:
-            micro = any(name != _member_metric(name) for name in self.metrics)
+            micro = any(name != member_metric(name) for name in self.metrics)
             note = "; @micro: every query weighs the same, else every benchmark does" if micro else ""
-            lines.append(f"{self.benchmark}: mean of {len(self.runs)} benchmarks{note}")
+            lines.append(f"{self.benchmark}: mean of {len(self.runs)} benchmarks{note}, {answered} answered")
         width = max(len(name) for name in self.metrics)
         for name, value in self.metrics.items():
-            signature = "" if self.runs else f"  {self.signature_text(name)}"
-            lines.append(f"{name:<{width}}  {shown_value(name, value)}{signature}")
+            lines.append(f"{name:<{width}}  {shown_value(name, value)}  {self.signature_text(name)}")
         lines.append(f"main: {self.main_metric} = {shown_value(self.main_metric, self.main).strip()}")
         return "\n".join(lines)
 
 
-def _member_metric(metric: str) -> str:
+def member_metric(metric: str) -> str:
     """The members' metric behind a metric of the suite."""
     from cir_datasets.suites import MICRO_SUFFIX
 

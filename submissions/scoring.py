@@ -8,23 +8,27 @@ the same depth from everybody.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from submissions.depth import board_depth, is_subset_metric
 from submissions.errors import RefusedError, WithheldError
 from submissions.formats import CIRR_SERVER, server_format
 from submissions.known import Known
 from submissions.reading import MAX_BYTES
-from submissions.score_report import ScoreReport
+from submissions.score_report import ScoreReport, member_metric
 from submissions.validation import ValidationReport, validate
 
 if TYPE_CHECKING:
     from cir_datasets.benchmark import Benchmark
     from cir_metrics.evaluation import Results
+    from cir_metrics.signature import Signature
     from submissions.rank_file import RankBundle, RankFile
+    from submissions.suite_signature import SuiteSignature
     from submissions.validation import BenchmarkLike, FileLike
 
 _FORGIVEN = frozenset({"missing-query", "missing-turn"})
+INCOMPLETE = "complete"
+"""The check that --allow-missing skips; in the signature it sets such a number apart."""
 
 
 def score(
@@ -113,6 +117,8 @@ def _score_bundle(
     metrics = declared.mean(
         {run.benchmark: run.metrics for run in runs}, {run.benchmark: run.n for run in runs}
     )
+    versions = (declared.id, declared.version)
+    signatures = {name: _suite_signature(*versions, name, runs) for name in metrics}
     rows = [{"benchmark": run.benchmark, **row} for run in runs for row in run.per_query or []]
     return ScoreReport(
         file=checked.file,
@@ -122,13 +128,24 @@ def _score_bundle(
         main_metric=declared.main_metric,
         main=_main(declared.main_metric, metrics),
         metrics=metrics,
-        signatures={},
+        signatures=signatures,
         n=sum(run.n for run in runs),
+        answered=sum(run.answered for run in runs),
         missing=sum(run.missing for run in runs),
         warnings=checked.warnings,
         per_query=rows if per_query else None,
         runs=runs,
     )
+
+
+def _suite_signature(
+    suite_id: str, version: int, metric: str, runs: tuple[ScoreReport, ...]
+) -> SuiteSignature:
+    from submissions.suite_signature import SuiteSignature
+
+    own = member_metric(metric)
+    members = tuple(cast("Signature", run.signatures[own]) for run in runs)
+    return SuiteSignature(suite_id, version, metric, "macro" if own == metric else "micro", members)
 
 
 def _score_run(
@@ -139,7 +156,7 @@ def _score_run(
     from cir_metrics.signature import Signature
 
     metrics, left_out = _computable(rank_file, benchmark)
-    answers, missing = _answers(rank_file, benchmark)
+    answers, missing, answered = _answers(rank_file, benchmark)
     truth = references(benchmark.rows())
     if benchmark.multi_turn:
         results = evaluate_multi_turn(metrics, answers, truth)
@@ -157,7 +174,7 @@ def _score_run(
             gallery_hash=benchmark.gallery_hash,
             gallery_size=gallery_size,
             reference=benchmark.spec.config.reference,
-            checks_skipped=benchmark.checks_skipped,
+            checks_skipped=(*benchmark.checks_skipped, *((INCOMPLETE,) if missing else ())),
             n=results.n,
         )
         for printed in results.values
@@ -172,6 +189,7 @@ def _score_run(
         metrics=results.values,
         signatures=signatures,
         n=results.n,
+        answered=answered,
         missing=missing,
         missing_metrics=left_out,
         warnings=tuple(f for f in checked.warnings if f.benchmark in (None, benchmark.id)),
@@ -188,23 +206,25 @@ def _computable(rank_file: RankFile, benchmark: Benchmark) -> tuple[list[str], t
     return possible, tuple(metric for metric in wanted if metric not in possible)
 
 
-def _answers(rank_file: RankFile, benchmark: Benchmark) -> tuple[list[list[Any]], int]:
-    """The rankings in the benchmark's order, cut to what the board uses, and how many are missing."""
+def _answers(rank_file: RankFile, benchmark: Benchmark) -> tuple[list[list[Any]], int, int]:
+    """The rankings in the benchmark's order, how many are missing, and how many rows have all."""
     depth = board_depth(benchmark).used
     subset_only = not rank_file.rankings and rank_file.subset_rankings is not None
     if subset_only:
         unranked = sum(query not in (rank_file.subset_rankings or {}) for query in benchmark.query_ids)
-        return [[] for _ in benchmark.query_ids], unranked
+        return [[] for _ in benchmark.query_ids], unranked, len(benchmark) - unranked
     if not benchmark.multi_turn:
         found = [rank_file.rankings.get(query) for query in benchmark.query_ids]
-        return [(ranking or [])[:depth] for ranking in found], sum(ranking is None for ranking in found)
-    answers, missing = [], 0
+        missing = sum(ranking is None for ranking in found)
+        return [(ranking or [])[:depth] for ranking in found], missing, len(found) - missing
+    answers, missing, whole = [], 0, 0
     turns: Sequence[int] = benchmark.column("num_turns")
     for session, wanted in zip(benchmark.query_ids, turns, strict=True):
         given = [ranking[:depth] for ranking in rank_file.rankings.get(session, [])]
         missing += wanted - len(given)
+        whole += len(given) == wanted
         answers.append(given + [[] for _ in range(wanted - len(given))])
-    return answers, missing
+    return answers, missing, whole
 
 
 def _main(expression: str, values: dict[str, float]) -> float | None:

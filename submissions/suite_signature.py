@@ -1,0 +1,75 @@
+"""The signature of a number over a suite: which average, and of which members' numbers."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from cir_metrics.signature import Signature
+
+_SHORT = 7
+"""Characters of a hash in the printed form, as in `Signature`."""
+
+
+@dataclass(frozen=True)
+class SuiteSignature:
+    """What a suite's number was computed on; it has the properties of a `Signature` that tables read.
+
+    Args:
+        suite: the suite's id.
+        suite_version: its version.
+        metric: printed name of the number, `recall@10` or `recall@10@micro`.
+        average: whether every member weighs the same (`macro`) or every query does (`micro`).
+        members: the members' signatures, in the suite's order.
+    """
+
+    suite: str
+    suite_version: int
+    metric: str
+    average: Literal["macro", "micro"]
+    members: tuple[Signature, ...]
+
+    @property
+    def key(self) -> str:
+        """The comparability key: suite, average and the members' keys."""
+        return " + ".join([f"suite:{self.suite}#{self.suite_version}|mean:{self.average}", *self._keys()])
+
+    @property
+    def n(self) -> int:
+        """Number of queries or sessions of all members."""
+        return sum(member.n for member in self.members)
+
+    @property
+    def members_hash(self) -> str:
+        """sha256 (hex) over the members' keys, a line each."""
+        return hashlib.sha256("\n".join(self._keys()).encode()).hexdigest()
+
+    def __str__(self) -> str:
+        """The printed form; `members` counts and hashes the members' keys."""
+        parts = [
+            f"{self.suite}#{self.suite_version}",
+            f"mean:{self.average}",
+            f"members:{len(self.members)}:{self.members_hash[:_SHORT]}",
+            f"n:{self.n}",
+            f"v:{self.members[0].package_version}",
+        ]
+        return " | ".join(parts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields, the members' signatures and the key, ready for JSON."""
+        return {
+            "suite": self.suite,
+            "suite_version": self.suite_version,
+            "metric": self.metric,
+            "average": self.average,
+            "members_hash": self.members_hash,
+            "members": [{**member.to_dict(), "text": str(member)} for member in self.members],
+            "n": self.n,
+            "package_version": self.members[0].package_version,
+            "key": self.key,
+        }
+
+    def _keys(self) -> list[str]:
+        return [member.key for member in self.members]
