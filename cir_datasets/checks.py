@@ -7,9 +7,10 @@ them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from cir_datasets.errors import CountError, RecordError
 from cir_datasets.records import Row
@@ -20,8 +21,26 @@ if TYPE_CHECKING:
 _FIX = "Fix: get the publisher's file again, or correct that record."
 
 
-def check_images(images: Sequence[Row], origin: Path | str) -> None:
-    """Every image of a gallery has an id, once.
+@dataclass
+class Tally:
+    """How many rows there are, and how many sessions of each number of turns."""
+
+    rows: int = 0
+    turns: Counter[int] = field(default_factory=Counter)
+
+    def add(self, row: Row) -> None:
+        """Count a row."""
+        self.rows += 1
+        if "turns" in row:
+            self.turns[len(row["turns"])] += 1
+
+
+def checked_images(images: Iterable[Row], origin: Path | str) -> Iterator[Row]:
+    """The images of a gallery, each with an id that no other has.
+
+    Args:
+        images: rows of the manifest, in file order.
+        origin: the file that they come from, for messages.
 
     Raises:
         RecordError: an id is empty or occurs twice; the message names file and record.
@@ -37,18 +56,19 @@ def check_images(images: Sequence[Row], origin: Path | str) -> None:
             )
             raise RecordError(f"{origin}: record {number}: {what}. {_FIX}")
         seen[image_id] = number
+        yield image
 
 
-def check_rows(
-    spec: BenchmarkSpec, rows: Sequence[Row], gallery: Iterable[str] | None, origin: Path | str
-) -> None:
-    """Ids occur once, turns are in order, and every image is in the gallery (where its list is at hand).
+def checked_rows(
+    spec: BenchmarkSpec, rows: Iterable[Row], gallery: Iterable[str] | None, origin: Callable[[int], str]
+) -> Iterator[Row]:
+    """The rows, each with an id of its own, its turns in order, and every image in the gallery.
 
     Args:
         spec: the benchmark.
         rows: all its queries or sessions, in file order.
         gallery: image ids, or None where they cannot be checked.
-        origin: the file that the rows come from, for messages.
+        origin: says in which file and record the row of a number lies, for messages.
 
     Raises:
         RecordError: the message names file, record and fix.
@@ -57,23 +77,18 @@ def check_rows(
     id_name = "session_id" if spec.kind == "multi_turn" else "query_id"
     seen: dict[str, int] = {}
     for number, row in enumerate(rows, start=1):
-        where = f"{origin}: record {number} ({id_name} {row[id_name]})"
+        fault = _fault(spec, row, members)
         if row[id_name] in seen:
-            _fail(where, f"its id occurs a second time (first in record {seen[row[id_name]]})")
+            here, first = origin(number).rpartition(": "), origin(seen[row[id_name]]).rpartition(": ")
+            place = first[2] if here[0] == first[0] else ": ".join(first[::2])
+            fault = f"its id occurs a second time (first in {place})"
+        if fault is not None:
+            raise RecordError(f"{origin(number)} ({id_name} {row[id_name]}): {fault}. {_FIX}")
         seen[row[id_name]] = number
-        if spec.kind == "multi_turn":
-            _check_turns(row, where)
-        else:
-            _check_query(spec, row, where)
-        if members is not None:
-            for role, image_id in _images_of(row):
-                if image_id not in members:
-                    _fail(where, f"its {role} {image_id!r} is not in the gallery ({len(members):,} images)")
+        yield row
 
 
-def check_counts(
-    spec: BenchmarkSpec, rows: Sequence[Row], gallery_size: int | None, origin: Path | str
-) -> None:
+def check_counts(spec: BenchmarkSpec, tally: Tally, gallery_size: int | None, origin: Path | str) -> None:
     """There are as many queries, images and sessions of each length as the card says.
 
     Raises:
@@ -81,13 +96,14 @@ def check_counts(
     """
     config = spec.config
     noun = "sessions" if spec.kind == "multi_turn" else "queries"
-    _compare(spec, noun, len(rows), config.queries, origin)
+    _compare(spec, noun, tally.rows, config.queries, origin)
     if gallery_size is not None:
         _compare(spec, "gallery images", gallery_size, config.gallery, origin)
     if config.turns is not None:
-        found = Counter(len(row["turns"]) for row in rows)
-        for turns in sorted(found.keys() | config.turns.keys()):
-            _compare(spec, f"sessions of {turns} turns", found[turns], config.turns.get(turns, 0), origin)
+        for turns in sorted(tally.turns.keys() | config.turns.keys()):
+            _compare(
+                spec, f"sessions of {turns} turns", tally.turns[turns], config.turns.get(turns, 0), origin
+            )
 
 
 def _compare(spec: BenchmarkSpec, what: str, found: int, expected: int | None, origin: Path | str) -> None:
@@ -99,23 +115,38 @@ def _compare(spec: BenchmarkSpec, what: str, found: int, expected: int | None, o
         )
 
 
-def _check_turns(row: Row, where: str) -> None:
+def _fault(spec: BenchmarkSpec, row: Row, members: frozenset[str] | None) -> str | None:
+    """What is wrong with a row taken by itself, or None."""
+    fault = _turns_fault(row) if spec.kind == "multi_turn" else _query_fault(spec, row)
+    if fault is None and members is not None:
+        for role, image_id in _images_of(row):
+            if image_id not in members:
+                return f"its {role} {image_id!r} is not in the gallery ({len(members):,} images)"
+    return fault
+
+
+def _turns_fault(row: Row) -> str | None:
     numbers = [turn["turn"] for turn in row["turns"]]
     if row["num_turns"] != len(numbers):
-        _fail(where, f"num_turns is {row['num_turns']}, but there are {len(numbers)} turns")
+        return f"num_turns is {row['num_turns']}, but there are {len(numbers)} turns"
     if numbers != list(range(1, len(numbers) + 1)):
-        _fail(where, f"its turns are out of order: {numbers}; they count 1, 2, 3, ...")
+        return f"its turns are out of order: {numbers}; they count 1, 2, 3, ..."
+    return None
 
 
-def _check_query(spec: BenchmarkSpec, row: Row, where: str) -> None:
+def _query_fault(spec: BenchmarkSpec, row: Row) -> str | None:
+    both = set(row["positive_image_ids"]).intersection(row["negative_image_ids"])
+    if both:
+        return f"image {min(both)!r} is both a positive and a hard negative"
     subset, size = row["subset_image_ids"], spec.config.subset
     if size is None:
-        return
+        return None
     if len(subset) != size or len(set(subset)) != size:
-        _fail(where, f"its subset must hold {size} different images, not {subset}")
+        return f"its subset must hold {size} different images, not {subset}"
     for role in ("reference_image_id", "target_image_id"):
         if row[role] is not None and row[role] not in subset:
-            _fail(where, f"its {role} {row[role]!r} is not in its subset {subset}")
+            return f"its {role} {row[role]!r} is not in its subset {subset}"
+    return None
 
 
 def _images_of(row: Row) -> Iterator[tuple[str, str]]:
@@ -129,9 +160,5 @@ def _images_of(row: Row) -> Iterator[tuple[str, str]]:
     for role in ("reference", "target"):
         if row[f"{role}_image_id"] is not None:
             yield role, row[f"{role}_image_id"]
-    for role, field in (("positive", "positive"), ("hard negative", "negative"), ("subset member", "subset")):
-        yield from ((role, image_id) for image_id in row[f"{field}_image_ids"])
-
-
-def _fail(where: str, what: str) -> NoReturn:
-    raise RecordError(f"{where}: {what}. {_FIX}")
+    for role, name in (("positive", "positive"), ("hard negative", "negative"), ("subset member", "subset")):
+        yield from ((role, image_id) for image_id in row[f"{name}_image_ids"])

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import tempfile
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -21,10 +25,61 @@ def data_hash(rows: Iterable[Mapping[str, Any]]) -> str:
         >>> data_hash([row])[:8]
         '20406935'
     """
-    items = sorted(
-        (_session(row) if "session_id" in row else _query(row) for row in rows), key=lambda item: item[0]
-    )
+    items = sorted(map(_item, rows), key=lambda item: item[0])
     return hashlib.sha256(orjson.dumps(items)).hexdigest()
+
+
+class DataHasher:
+    """`data_hash` of rows that come one at a time: their canonical JSON waits on disk, only ids in memory.
+
+    Args:
+        folder: where the unnamed temporary file lies; None takes the system's folder.
+
+    Example:
+        >>> rows = [{"query_id": name, "reference_image_id": "a", "captions": ["red"], "positive_image_ids":
+        ...          ["b"], "negative_image_ids": [], "subset_image_ids": []} for name in ("2", "1")]
+        >>> with DataHasher() as hasher:
+        ...     for row in rows:
+        ...         hasher.add(row)
+        ...     hasher.hexdigest() == data_hash(rows)
+        True
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        """Open the temporary file."""
+        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed by __exit__
+        self._ids: list[str] = []
+        self._ends = array("Q", [0])
+
+    def __enter__(self) -> DataHasher:
+        """The hasher itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Let the temporary file go."""
+        self._file.close()
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Take a row.
+
+        Raises:
+            TypeError: a text in it is not UTF-8 (a lone surrogate).
+        """
+        item = _item(row)
+        content = orjson.dumps(item)
+        self._file.write(content)
+        self._ids.append(item[0])
+        self._ends.append(self._ends[-1] + len(content))
+
+    def hexdigest(self) -> str:
+        """sha256 (hex) of the rows taken so far."""
+        self._file.flush()
+        handle, digest = self._file.fileno(), hashlib.sha256(b"[")
+        for place, number in enumerate(sorted(range(len(self._ids)), key=self._ids.__getitem__)):
+            start, end = self._ends[number], self._ends[number + 1]
+            digest.update((b"," if place else b"") + os.pread(handle, end - start, start))
+        digest.update(b"]")
+        return digest.hexdigest()
 
 
 def gallery_hash(image_ids: Iterable[str]) -> str:
@@ -35,6 +90,10 @@ def gallery_hash(image_ids: Iterable[str]) -> str:
         True
     """
     return hashlib.sha256(orjson.dumps(sorted(image_ids))).hexdigest()
+
+
+def _item(row: Mapping[str, Any]) -> Sequence[Any]:
+    return _session(row) if "session_id" in row else _query(row)
 
 
 def _query(row: Mapping[str, Any]) -> Sequence[Any]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,16 +22,17 @@ import pyarrow.parquet as pq
 from cir_datasets import registry, sources
 from cir_datasets.benchmark import Benchmark
 from cir_datasets.builders import builder_class
-from cir_datasets.checks import check_counts, check_images, check_rows
 from cir_datasets.errors import DatasetError
-from cir_datasets.hashing import data_hash, gallery_hash
+from cir_datasets.hashing import data_hash
+from cir_datasets.making import make_prepared, new_folder, write_meta
+from cir_datasets.overlays import LABEL_FIELD, id_field, read_overlay, restrict
 from cir_datasets.paths import cache_home
-from cir_datasets.records import image_schema
+from cir_datasets.registry import BenchmarkSpec
 from cir_metrics.errors import CallError
 
 if TYPE_CHECKING:
     from cir_datasets.builders.base import BenchmarkBuilder
-    from cir_datasets.registry import BenchmarkSpec
+    from cir_datasets.overlays import Overlay
 
 FORMAT = 1
 """+1 whenever the layout of a prepared folder changes; part of the key."""
@@ -94,16 +94,22 @@ def prepare(
 
 
 def load(
-    benchmark_id: str, *, data_dir: str | Path | None = None, verification_mode: str = "all_checks"
+    benchmark_id: str,
+    *,
+    data_dir: str | Path | None = None,
+    verification_mode: str = "all_checks",
+    overlay: str | Path | Overlay | None = None,
 ) -> Benchmark:
     """A benchmark's rows, gallery and protocol; prepared at first use, never through `datasets`.
 
     Args:
-        benchmark_id: such as `cirr/val`.
+        benchmark_id: such as `cirr/val`, or `cirr/val+shortcut_free` where that overlay is registered.
         data_dir: the publisher's folder or its parent; None looks below `CIR_DATA_HOME`, then downloads.
         verification_mode: `all_checks`, or `no_checks` to skip the counts (scores then say so).
+        overlay: a filter list to lay over the benchmark without registering it: a file or an `Overlay`.
 
     Raises:
+        OverlayError: the overlay is malformed, or names a query that the benchmark lacks.
         UnknownNameError: no benchmark has that id.
         SourceError: a publisher's file cannot be found or fetched.
         RecordError: a record breaks the format.
@@ -114,7 +120,10 @@ def load(
         >>> benchmark.id, benchmark.multi_turn
         ('shapes/val', False)
     """
-    prepared = ensure(benchmark_id, data_dir=data_dir, verification_mode=verification_mode)
+    spec = registry.spec(benchmark_id)
+    if overlay is not None:
+        spec = _with_overlay(spec, overlay)
+    prepared = ensure(spec, data_dir=data_dir, verification_mode=verification_mode)
     meta = prepared.meta
     images = prepared.images_file
     return Benchmark(
@@ -128,11 +137,12 @@ def load(
         pinned=meta["pinned"],
         checks_skipped=tuple(meta["checks_skipped"]),
         source_hashes={name: entry["sha256"] for name, entry in meta["sources"].items()},
+        left_out=frozenset(meta.get("left_out", ())),
     )
 
 
 def ensure(
-    benchmark_id: str,
+    benchmark: str | BenchmarkSpec,
     *,
     data_dir: str | Path | None = None,
     verification_mode: str = "all_checks",
@@ -145,7 +155,10 @@ def ensure(
     """
     if verification_mode not in _MODES:
         raise CallError(f"verification_mode={verification_mode!r}; it is one of {', '.join(_MODES)}.")
-    spec = registry.spec(benchmark_id)
+    spec = registry.spec(benchmark) if isinstance(benchmark, str) else benchmark
+    if spec.overlay is not None:
+        base = ensure(spec.base, data_dir=data_dir, verification_mode=verification_mode, force=force)
+        return _overlaid(base, spec, spec.overlay, force=force)
     skipped = ("counts",) if verification_mode == "no_checks" else ()
     if data_dir is None and not force and not sources.at_hand(spec):
         last = last_prepared(spec)
@@ -155,7 +168,7 @@ def ensure(
     builder = builder_class(spec.card.name)(spec, {name: file.path for name, file in files.items()})
     folder = _folder(spec, _key(builder, files, skipped))
     if force or not (folder / "meta.json").is_file():
-        _make(builder, files, skipped, folder)
+        make_prepared(builder, files, skipped, folder)
     return Prepared(spec, folder, orjson.loads((folder / "meta.json").read_bytes()))
 
 
@@ -210,87 +223,47 @@ def _folder(spec: BenchmarkSpec, key: str) -> Path:
 
 
 def _home(spec: BenchmarkSpec) -> Path:
-    return cache_home() / "prepared" / spec.card.name / spec.config_name / str(spec.card.version)
+    return cache_home() / "prepared" / spec.card.name / spec.config_id / str(spec.card.version)
 
 
-def _make(
-    builder: BenchmarkBuilder, files: Mapping[str, sources.SourceFile], skipped: tuple[str, ...], folder: Path
-) -> None:
-    spec = builder.spec
-    rows = list(builder.rows())
-    manifest = builder.images()
-    gallery = None if manifest is None else list(manifest)
-    origin = files[spec.config.files[0]].path if spec.config.files else spec.id
-    if gallery is not None:
-        check_images(gallery, _gallery_origin(builder, files))
-    ids = None if gallery is None else [image["image_id"] for image in gallery]
-    check_rows(spec, rows, ids, origin)
-    if "counts" not in skipped:
-        check_counts(spec, rows, None if ids is None else len(ids), origin)
-    meta = {
-        "format": FORMAT,
-        "benchmark": spec.id,
-        "benchmark_version": spec.card.version,
-        "builder_version": builder.version,
-        "rows": len(rows),
-        "gallery": None if ids is None else len(ids),
-        "data_hash": data_hash(rows),
-        "gallery_hash": None if ids is None else gallery_hash(ids),
-        "pinned": all(file.pinned for file in files.values()),
-        "checks_skipped": list(skipped),
-        "sources": {name: _described(file) for name, file in files.items()},
-    }
-    tables = {"rows": pa.Table.from_pylist(rows, schema=builder.schema())}
-    if gallery is not None:
-        tables["images"] = pa.Table.from_pylist(gallery, schema=image_schema())
-    _write(folder, tables, meta)
+def _with_overlay(spec: BenchmarkSpec, overlay: str | Path | Overlay) -> BenchmarkSpec:
+    """A benchmark with a filter list that need not be registered."""
+    if spec.overlay is not None:
+        raise CallError(f"{spec.id} has an overlay already. Fix: lay yours over {spec.base.id}.")
+    if isinstance(overlay, str | Path):
+        overlay = read_overlay(overlay, benchmark=spec.id)
+    if (overlay.benchmark, overlay.benchmark_version) != (spec.id, spec.card.version):
+        raise CallError(
+            f"the overlay {overlay.name!r} was made for {overlay.benchmark}#{overlay.benchmark_version}, not "
+            f"for {spec.id}#{spec.card.version}. Fix: load {overlay.benchmark} with it."
+        )
+    return BenchmarkSpec(spec.card, spec.config_name, overlay)
 
 
-def _gallery_origin(builder: BenchmarkBuilder, files: Mapping[str, sources.SourceFile]) -> Path | str:
-    source = builder.gallery_source or builder.spec
-    names = [*source.config.gallery_files, *source.config.files]
-    return next((files[name].path for name in names if name in files), builder.spec.id)
+def row_schema(spec: BenchmarkSpec) -> pa.Schema:
+    """Arrow schema of a benchmark's rows, the overlay's label included."""
+    schema = builder_class(spec.card.name)(spec.base, {}).schema()
+    return schema if spec.overlay is None else schema.append(pa.field(LABEL_FIELD, pa.string()))
 
 
-def _described(file: sources.SourceFile) -> dict[str, Any]:
-    return {
-        "path": str(file.path),
-        "sha256": file.sha256,
-        "num_bytes": file.num_bytes,
-        "pinned": file.pinned,
-        "origin": file.origin,
-        "revision": file.revision,
-    }
-
-
-def _write(folder: Path, tables: Mapping[str, pa.Table], meta: Mapping[str, Any]) -> None:
-    """Write a prepared folder beside its place and move it there in one step."""
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        staging = Path(tempfile.mkdtemp(prefix=".making-", dir=folder.parent))
-    except OSError as error:
-        raise DatasetError(
-            f"{folder.parent}: cannot be written: {error.strerror}. Fix: set CIR_CACHE_HOME "
-            "to a folder of yours."
-        ) from error
-    try:
-        made = staging / "made"
-        made.mkdir()
-        for name, table in tables.items():
-            pq.write_table(table, made / f"{name}.parquet")
-        (made / "meta.json").write_bytes(orjson.dumps(meta, option=orjson.OPT_INDENT_2))
-        _move(made, folder)
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
-
-
-def _move(made: Path, folder: Path) -> None:
-    """Put a finished folder in its place, where another process may have put the same one before."""
-    try:
-        made.rename(folder)
-    except OSError:
-        if not folder.is_dir():
-            raise
-        # Same key, hence same content: whether a reader sees the old file or the new one, it is right.
-        for path in made.iterdir():
-            path.replace(folder / path.name)
+def _overlaid(base: Prepared, spec: BenchmarkSpec, overlay: Overlay, *, force: bool) -> Prepared:
+    """The rows of a prepared benchmark that an overlay lists, in a prepared folder of their own."""
+    key = hashlib.sha256(orjson.dumps([base.key, overlay.to_dict()])).hexdigest()[:16]
+    folder = _folder(spec, key)
+    if force or not (folder / "meta.json").is_file():
+        rows = read_table(base.rows_file)
+        kept = restrict(rows, overlay)
+        left_out = set(rows.column(id_field(rows.schema.names)).to_pylist()) - set(overlay.labels)
+        meta = {
+            **base.meta,
+            "benchmark": spec.id,
+            "rows": kept.num_rows,
+            "data_hash": data_hash(kept.to_pylist()),
+            "left_out": sorted(left_out),
+        }
+        with new_folder(folder) as made:
+            pq.write_table(kept, made / "rows.parquet")
+            if base.images_file is not None:
+                shutil.copyfile(base.images_file, made / "images.parquet")
+            write_meta(made, meta)
+    return Prepared(spec, folder, orjson.loads((folder / "meta.json").read_bytes()))

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 PATIENCE_SECONDS = 2.0
 
+_shown = False
+"""Whether a bar is on the screen: a terminal has room for one, so that what runs inside shows none."""
+
 
 @contextmanager
 def byte_progress(label: str, total: int | None) -> Iterator[Callable[[int], None]]:
@@ -27,12 +30,12 @@ def byte_progress(label: str, total: int | None) -> Iterator[Callable[[int], Non
 
 
 @contextmanager
-def step_progress(label: str, total: int) -> Iterator[Callable[[int], None]]:
+def step_progress(label: str, total: int | None) -> Iterator[Callable[[int], None]]:
     """Yield a function to call with each number of steps done.
 
     Args:
         label: what is being done.
-        total: number of steps.
+        total: number of steps, or None where it is not known.
     """
     with _progress(label, total, unit="steps") as advance:
         yield advance
@@ -40,14 +43,17 @@ def step_progress(label: str, total: int) -> Iterator[Callable[[int], None]]:
 
 @contextmanager
 def _progress(label: str, total: int | None, unit: str) -> Iterator[Callable[[int], None]]:
+    global _shown
     started, done = time.monotonic(), 0
     bar: Progress | None = None
 
     def advance(amount: int) -> None:
+        global _shown
         nonlocal bar, done
         done += amount
-        if bar is None and sys.stderr.isatty() and time.monotonic() - started > PATIENCE_SECONDS:
-            bar = _bar(unit)
+        waited = bar is None and not _shown and time.monotonic() - started > PATIENCE_SECONDS
+        if waited and sys.stderr.isatty():
+            bar, _shown = _bar(unit), True
             bar.add_task(label, total=total)
             bar.start()
         if bar is not None:
@@ -58,18 +64,32 @@ def _progress(label: str, total: int | None, unit: str) -> Iterator[Callable[[in
     finally:
         if bar is not None:
             bar.stop()
+            _shown = False
 
 
 def _bar(unit: str) -> Progress:
     from rich import progress as rich
     from rich.console import Console
+    from rich.text import Text
 
-    amount = rich.DownloadColumn() if unit == "bytes" else rich.MofNCompleteColumn()
+    class StepRate(rich.ProgressColumn):
+        """Steps a second, over the last half minute."""
+
+        def render(self, task: rich.Task) -> Text:
+            return Text("" if task.speed is None else f"{task.speed:,.0f}/s")
+
+    columns: list[rich.ProgressColumn] = (
+        [rich.DownloadColumn(), rich.TransferSpeedColumn()]
+        if unit == "bytes"
+        else [rich.MofNCompleteColumn(), StepRate()]
+    )
     return rich.Progress(
         rich.TextColumn("{task.description}"),
         rich.BarColumn(),
-        amount,
+        *columns,
         rich.TimeElapsedColumn(),
+        rich.TextColumn("left"),
+        rich.TimeRemainingColumn(),
         console=Console(stderr=True),
         transient=True,
     )

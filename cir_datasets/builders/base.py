@@ -56,6 +56,11 @@ class BenchmarkBuilder(ABC):
             RecordError: a record breaks the format; the message names file and record.
         """
 
+    def row_origin(self, number: int) -> str:
+        """File and record that the row of a number (from 1) comes from, as messages print them."""
+        names = self.spec.config.files
+        return f"{self.files[names[0]] if names else self.spec.id}: record {number}"
+
     @abstractmethod
     def images(self) -> Iterator[Row] | None:
         """Rows of the gallery manifest in the publisher's order, or None where its list is not at hand."""

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from cir_datasets.builders.base import BenchmarkBuilder
-from cir_datasets.builders.reading import FIX, read_json, read_records
-from cir_datasets.errors import RecordError
+from cir_datasets.builders.reading import read_image_ids, read_records
 from cir_datasets.records import Row, image_row, query_schema
 
 
@@ -59,10 +58,4 @@ class Fashioniq(BenchmarkBuilder):
 
     def _split(self) -> Iterator[str]:
         (name,) = self.spec.config.gallery_files
-        path = self.files[name]
-        for number, image_id in enumerate(read_json(path, list), start=1):
-            if not isinstance(image_id, str) or not image_id:
-                raise RecordError(
-                    f"{path}: record {number}: an image id must be a string, not {image_id!r}. {FIX}"
-                )
-            yield image_id
+        yield from read_image_ids(self.files[name])

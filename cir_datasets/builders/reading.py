@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from cir_datasets.builders.streaming import JsonPlaceError, NotAListError, stream_items
 from cir_datasets.errors import RecordError
 
 FIX = "Fix: get the publisher's file again, or correct that record."
@@ -78,16 +79,29 @@ class Record:
             self.fail(f"the field {name!r} must be an object, not {value!r}.")
         return Record(self.path, self.number, value, f"{self.label}, {name}" if self.label else name)
 
-    def items(self, name: str) -> list[Any]:
-        """A list that is not empty."""
+    def items(self, name: str, *, may_be_empty: bool = False) -> list[Any]:
+        """A list, by default one that is not empty."""
         value = self.get(name)
-        if not isinstance(value, list) or not value:
-            self.fail(f"the field {name!r} must be a list that is not empty, not {value!r}.")
+        if not isinstance(value, list) or not (value or may_be_empty):
+            kind = "a list" if may_be_empty else "a list that is not empty"
+            self.fail(f"the field {name!r} must be {kind}, not {value!r}.")
         return value
 
     def texts(self, name: str) -> list[str]:
         """A list of strings that is not empty; the strings may be blank."""
         return [self._text(value, f"an item of {name!r}") for value in self.items(name)]
+
+    def ids(self, name: str, *, may_be_empty: bool = False) -> list[str]:
+        """A list of different strings, none of them empty."""
+        values = [
+            self._text(value, f"an item of {name!r}") for value in self.items(name, may_be_empty=may_be_empty)
+        ]
+        if "" in values:
+            self.fail(f"an item of {name!r} is an empty string.")
+        if len(set(values)) < len(values):
+            twice = next(value for place, value in enumerate(values) if value in values[:place])
+            self.fail(f"the field {name!r} holds {twice!r} twice.")
+        return values
 
     def _text(self, value: Any, what: str) -> str:
         if not isinstance(value, str):
@@ -122,11 +136,44 @@ def read_json(path: Path, kind: type[list[Any]] | type[dict[str, Any]]) -> Any:
 
 
 def read_records(path: Path) -> Iterator[Record]:
-    """The records of a file that holds a list of objects."""
-    for number, fields in enumerate(read_json(path, list), start=1):
+    """The records of a file that holds a list of objects, one at a time: the file may be larger than memory.
+
+    Raises:
+        RecordError: see `read_json`; the records before the fault have been handed out by then.
+    """
+    for number, fields in enumerate(_stream(path), start=1):
         if not isinstance(fields, dict):
             raise RecordError(f"{path}: record {number} must be an object, not {fields!r}. {FIX}")
         yield Record(path, number, fields)
+
+
+def read_image_ids(path: Path) -> Iterator[str]:
+    """The ids of a file that holds a list of image ids.
+
+    Raises:
+        RecordError: see `read_json`; or an item is no id.
+    """
+    for number, image_id in enumerate(_stream(path), start=1):
+        if not isinstance(image_id, str) or not image_id:
+            raise RecordError(
+                f"{path}: record {number}: an image id must be a string, not {image_id!r}. {FIX}"
+            )
+        yield image_id
+
+
+def _stream(path: Path) -> Iterator[Any]:
+    """The items of a file's JSON list; every other file is read whole, for the error it deserves."""
+    try:
+        yield from stream_items(path, _DECODER)
+    except NotAListError:
+        read_json(path, list)
+        raise
+    except UnicodeDecodeError as error:
+        raise RecordError(f"{path}: byte {error.start} is not UTF-8. {FIX}") from error
+    except JsonPlaceError as error:
+        raise RecordError(f"{path}: {error}. {FIX}") from error
+    except (_NotStrictJsonError, RecursionError) as error:
+        raise RecordError(f"{path}: {error}. {FIX}") from error
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -142,3 +189,6 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise _NotStrictJsonError(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_constant)

@@ -1,0 +1,200 @@
+"""Making a prepared folder: rows are read, checked, hashed and written in one pass, a batch at a time.
+
+What stays in memory is a batch of rows, the ids of the rows and the ids of the gallery: a million queries
+fit into less than 2 GiB (`perf/prepare.py` shows it).
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from cir_datasets.checks import Tally, check_counts, checked_images, checked_rows
+from cir_datasets.errors import DatasetError, RecordError
+from cir_datasets.hashing import DataHasher, gallery_hash
+from cir_datasets.progress import step_progress
+from cir_datasets.records import Row, image_schema
+
+if TYPE_CHECKING:
+    from cir_datasets.builders.base import BenchmarkBuilder
+    from cir_datasets.sources import SourceFile
+
+BATCH_ROWS = 4096
+
+_FIX = "Fix: get the publisher's file again, or correct that record."
+
+
+def make_prepared(
+    builder: BenchmarkBuilder, files: Mapping[str, SourceFile], skipped: tuple[str, ...], folder: Path
+) -> None:
+    """Read, check and write a benchmark to its prepared folder, which appears in one step.
+
+    Args:
+        builder: reads the publisher's files.
+        files: those files, by the relative name that the card lists.
+        skipped: names of the checks that are not to be made (`counts`).
+        folder: where it goes.
+
+    Raises:
+        RecordError: a record breaks the format.
+        CountError: the rows are not as many as the card says.
+        DatasetError: the folder cannot be written.
+    """
+    from cir_datasets.prepared import FORMAT
+
+    spec = builder.spec
+    with new_folder(folder) as made:
+        gallery = _write_images(builder, files, made / "images.parquet")
+        tally, data_hash = _write_rows(builder, gallery, made / "rows.parquet")
+        if "counts" not in skipped:
+            origin = files[spec.config.files[0]].path if spec.config.files else spec.id
+            check_counts(spec, tally, None if gallery is None else len(gallery), origin)
+        meta = {
+            "format": FORMAT,
+            "benchmark": spec.id,
+            "benchmark_version": spec.card.version,
+            "builder_version": builder.version,
+            "rows": tally.rows,
+            "gallery": None if gallery is None else len(gallery),
+            "data_hash": data_hash,
+            "gallery_hash": None if gallery is None else gallery_hash(gallery),
+            "pinned": all(file.pinned for file in files.values()),
+            "checks_skipped": list(skipped),
+            "sources": {name: _described(file) for name, file in files.items()},
+        }
+        write_meta(made, meta)
+
+
+@contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """A folder to fill, beside the place of `folder`, and moved there in one step when all went well.
+
+    Raises:
+        DatasetError: the place cannot be written.
+    """
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        staging = Path(tempfile.mkdtemp(prefix=".making-", dir=folder.parent))
+    except OSError as error:
+        raise DatasetError(
+            f"{folder.parent}: cannot be written: {error.strerror}. Fix: set CIR_CACHE_HOME "
+            "to a folder of yours."
+        ) from error
+    try:
+        made = staging / "made"
+        made.mkdir()
+        yield made
+        _move(made, folder)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def write_meta(folder: Path, meta: Mapping[str, Any]) -> None:
+    """Write `meta.json`, which makes a folder a prepared one."""
+    (folder / "meta.json").write_bytes(orjson.dumps(meta, option=orjson.OPT_INDENT_2))
+
+
+def _write_images(builder: BenchmarkBuilder, files: Mapping[str, SourceFile], path: Path) -> list[str] | None:
+    """Write the manifest; the image ids, or None where the gallery's list is not at hand."""
+    images = builder.images()
+    if images is None:
+        return None
+    origin = _gallery_origin(builder, files)
+    ids: list[str] = []
+
+    def noted() -> Iterator[Row]:
+        for image in checked_images(images, origin):
+            ids.append(image["image_id"])
+            yield image
+
+    _write_table(path, image_schema(), noted(), lambda number: f"{origin}: record {number}")
+    return ids
+
+
+def _write_rows(builder: BenchmarkBuilder, gallery: list[str] | None, path: Path) -> tuple[Tally, str]:
+    """Write the rows; how many there are, and the data hash."""
+    tally = Tally()
+    spec = builder.spec
+    rows = checked_rows(spec, builder.rows(), gallery, builder.row_origin)
+    with (
+        DataHasher(path.parent) as hasher,
+        step_progress(f"preparing {spec.id}", spec.config.queries) as advance,
+    ):
+
+        def noted() -> Iterator[Row]:
+            for row in rows:
+                try:
+                    hasher.add(row)
+                except TypeError as error:
+                    raise RecordError(f"{builder.row_origin(tally.rows + 1)}: {error}. {_FIX}") from error
+                tally.add(row)
+                advance(1)
+                yield row
+
+        _write_table(path, builder.schema(), noted(), builder.row_origin)
+        return tally, hasher.hexdigest()
+
+
+def _write_table(path: Path, schema: pa.Schema, rows: Iterable[Row], origin: Callable[[int], str]) -> None:
+    with pq.ParquetWriter(path, schema) as writer:
+        batch: list[Row] = []
+        written = 0
+        for row in rows:
+            batch.append(row)
+            if len(batch) == BATCH_ROWS:
+                writer.write_batch(_arrow_batch(batch, schema, written, origin))
+                written += len(batch)
+                batch = []
+        if batch or not written:
+            writer.write_batch(_arrow_batch(batch, schema, written, origin))
+
+
+def _arrow_batch(
+    rows: list[Row], schema: pa.Schema, before: int, origin: Callable[[int], str]
+) -> pa.RecordBatch:
+    """Rows as Arrow; where one does not fit (a number too large, text that is no UTF-8) it is named."""
+    try:
+        return pa.RecordBatch.from_pylist(rows, schema=schema)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError, OverflowError) as error:
+        if len(rows) == 1:
+            raise RecordError(f"{origin(before + 1)}: a value does not fit: {error}. {_FIX}") from error
+        for place, row in enumerate(rows):
+            _arrow_batch([row], schema, before + place, origin)
+        raise
+
+
+def _gallery_origin(builder: BenchmarkBuilder, files: Mapping[str, SourceFile]) -> Path | str:
+    source = builder.gallery_source or builder.spec
+    names = [*source.config.gallery_files, *source.config.files]
+    return next((files[name].path for name in names if name in files), builder.spec.id)
+
+
+def _described(file: SourceFile) -> dict[str, Any]:
+    return {
+        "path": str(file.path),
+        "sha256": file.sha256,
+        "num_bytes": file.num_bytes,
+        "pinned": file.pinned,
+        "origin": file.origin,
+        "revision": file.revision,
+    }
+
+
+def _move(made: Path, folder: Path) -> None:
+    """Put a finished folder in its place, where another process may have put the same one before."""
+    try:
+        made.rename(folder)
+    except OSError:
+        if not folder.is_dir():
+            raise
+        # Same key, hence same content: whether a reader sees the old file or the new one, it is right.
+        for path in made.iterdir():
+            path.replace(folder / path.name)
