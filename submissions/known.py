@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from cir_metrics.errors import CallError
+
 if TYPE_CHECKING:
     from cir_datasets.benchmark import Benchmark
     from cir_datasets.registry import BenchmarkSpec
@@ -18,11 +20,14 @@ class Known:
         given: an id of a benchmark or a suite, a benchmark, a mapping of benchmarks by id, or None.
 
     Raises:
+        CallError: it is of none of these types.
         UnknownNameError: no benchmark and no suite has that id.
     """
 
     def __init__(self, given: str | Benchmark | Mapping[str, Benchmark] | None) -> None:
         """See the class."""
+        from cir_datasets.benchmark import Benchmark
+
         self._own: dict[str, Benchmark] = {}
         self.expected: str | None = None
         """The id that a file must answer, or None where the file says."""
@@ -35,6 +40,11 @@ class Known:
                 self.spec(given)
         elif isinstance(given, Mapping):
             self._own = dict(given)
+        elif given is not None and not isinstance(given, Benchmark):
+            raise CallError(
+                f"benchmark is of type {type(given).__name__}. Fix: pass an id such as 'cirr/val', a "
+                "Benchmark, or a mapping of benchmarks by id."
+            )
         elif given is not None:
             self._own = {given.id: given}
             self.expected = given.id

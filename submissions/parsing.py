@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cir_metrics.errors import did_you_mean
+from cir_metrics.errors import CallError, did_you_mean
 from submissions.drafts import Draft, read_rankings
 from submissions.errors import RefusedError
 from submissions.findings import MAX_EXAMPLES, Findings, shown
@@ -64,10 +64,16 @@ def parse_file(
         name: the file's name in messages, where `file` is bytes.
 
     Raises:
+        CallError: `file` is of none of these types.
         MissingFileError: no file has that name.
     """
     from submissions.rank_file import RankBundle, RankFile
 
+    if not isinstance(file, str | os.PathLike | bytes | RankFile | RankBundle):
+        raise CallError(
+            f"file is of type {type(file).__name__}. Fix: pass a path, the file's bytes, a RankFile or a "
+            "RankBundle."
+        )
     label = name or (os.fspath(file) if isinstance(file, str | os.PathLike) else "rank file")
     # A server passes names that others chose: nothing in them may steer a terminal.
     label = "".join(character if character.isprintable() else "?" for character in label)

@@ -28,6 +28,9 @@ Ranking = list[str]
 """Image ids, best first, none twice."""
 
 _NAME_EXTRA = frozenset(" -_.,:;+*/()[]&@#'!?=~^%·")
+_MARKS = 2
+"""Combining marks on one character at most: writing needs no more, and a tower of them covers other rows."""
+
 _LINK = re.compile(r"^https://[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::\d{1,5})?(?:[/?#][!-~]*)?$")
 _LINK_REFUSED = frozenset("<>\"'`{}|\\^")
 
@@ -35,11 +38,16 @@ _LINK_REFUSED = frozenset("<>\"'`{}|\\^")
 def _plain(text: str) -> str:
     """The text in NFC, trimmed; nothing but letters, numbers, punctuation, symbols and blanks."""
     text = unicodedata.normalize("NFC", text).strip()
+    marks = 0
     for character in text:
-        if unicodedata.category(character)[0] not in "LMNPS" and character != " ":
+        category = unicodedata.category(character)
+        if category[0] not in "LMNPS" and character != " ":
             raise ValueError(
                 f"the character U+{ord(character):04X} is refused (control, formatting or unassigned)"
             )
+        marks = marks + 1 if category in ("Mn", "Me") else 0
+        if marks > _MARKS:
+            raise ValueError(f"it stacks more than {_MARKS} combining marks on one character")
     return text
 
 

@@ -70,7 +70,9 @@ def read_bytes(source: Source, findings: Findings, *, max_bytes: int = MAX_BYTES
             return None
     if len(content) > max_bytes:
         size = len(content) if isinstance(source, bytes) else Path(source).stat().st_size
-        findings.add("too-large", f"the file has {size:,} bytes; at most {max_bytes:,} are read.", depth=50)
+        # A device or a pipe has no size of its own.
+        has = f"{size:,}" if size > max_bytes else f"more than {max_bytes:,}"
+        findings.add("too-large", f"the file has {has} bytes; at most {max_bytes:,} are read.", depth=50)
         return None
     return content
 

@@ -59,6 +59,7 @@ def score(
 
     Raises:
         RefusedError: validation found errors; its `report` holds them.
+        CallError: `file` or `benchmark` is of none of these types.
         WithheldError: the benchmark's ground truth is not public; the message names the way out.
         MissingFileError: no file has that name.
         UnknownNameError: `benchmark` is no benchmark and no suite.

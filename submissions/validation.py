@@ -116,6 +116,7 @@ def validate(
         The report. Wrong content never raises.
 
     Raises:
+        CallError: `file` or `benchmark` is of none of these types.
         MissingFileError: no file has that name.
         UnknownNameError: `benchmark` is no benchmark and no suite.
         SourceError: the benchmark's own data is not at hand.
@@ -167,7 +168,8 @@ def _check(draft: Draft, known: Known, findings: Findings, part: bool | None) ->
     if not benchmark.pinned:
         findings.add(
             "unpinned-data",
-            f"the publisher's files of {benchmark.id} are not pinned; data hash {benchmark.data_hash[:7]}.",
+            f"the files of {benchmark.id} are not, or not known to be, the ones that its card pins; "
+            f"data hash {benchmark.data_hash[:7]}.",
         )
     if benchmark.left_out:
         _leave_out(draft, benchmark, findings)

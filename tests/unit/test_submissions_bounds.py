@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import submissions
+from cir_metrics.errors import CallError
 from submissions.findings import MAX_FINDINGS, Findings
 from submissions.parsing import Parsed
 from submissions.validation import report_of
@@ -138,3 +139,26 @@ def test_a_bundle_is_one_methods_answer() -> None:
         "fashioniq/val", tuple(submissions.read(json.dumps(run).encode()) for run in document["runs"])
     )
     assert [finding.code for finding in submissions.validate(built, FASHIONIQ).findings] == ["bad-metadata"]
+
+
+@pytest.mark.parametrize("call", [submissions.validate, submissions.score, submissions.read])
+@pytest.mark.parametrize("file", [5, None, ["run.json"], bytearray(b"{}")])
+def test_what_is_no_file_is_a_wrong_call(call: Any, file: Any) -> None:
+    with pytest.raises(CallError, match=f"file is of type {type(file).__name__}. Fix: pass a path"):
+        call(file)
+
+
+def test_what_is_no_benchmark_is_a_wrong_call() -> None:
+    with pytest.raises(CallError, match=r"benchmark is of type int\. Fix: pass an id such as 'cirr/val'"):
+        submissions.validate(b"{}", 5)
+
+
+def test_a_device_without_end_is_told_as_too_large() -> None:
+    (finding,) = submissions.validate("/dev/zero", CIRR, max_bytes=1000).findings
+    assert finding.message == "the file has more than 1,000 bytes; at most 1,000 are read."
+
+
+def test_unpinned_data_is_told_so_that_it_is_true_of_a_changed_file_too() -> None:
+    content = json.dumps(worlds.cirr_document(CIRR)).encode()
+    (finding,) = submissions.validate(content, worlds.cirr(pinned=False)).findings
+    assert "are not, or not known to be, the ones that its card pins" in finding.message

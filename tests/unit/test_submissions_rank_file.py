@@ -153,3 +153,15 @@ def test_nothing_heavy_is_imported_for_a_name() -> None:
     assert "RankFile" in dir(submissions)
     with pytest.raises(AttributeError, match="no attribute 'rankfile'"):
         submissions.rankfile  # noqa: B018
+
+
+@pytest.mark.parametrize("name", ["Z\u0301\u0323\u0301\u0301algo", "e\u20dd\u20dd\u20dd"])
+def test_towers_of_combining_marks_are_refused(name: str) -> None:
+    for field in ({"name": name}, {"name": "Toy", "notes": name}):
+        with pytest.raises(ValidationError, match="it stacks more than 2 combining marks"):
+            Method.model_validate(field)
+
+
+@pytest.mark.parametrize("name", ["Việt", "e\u0301", "शिक्षित", "ที่นี่", "مُحَمَّد"])
+def test_names_in_scripts_that_need_marks_are_accepted(name: str) -> None:
+    assert Method(name=name).name

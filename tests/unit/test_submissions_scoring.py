@@ -217,7 +217,7 @@ def test_a_suite_is_the_mean_of_its_members_macro_and_micro() -> None:
     assert report.metrics["recall@10@micro"] == pytest.approx(12 / 14)
     assert report.metrics["recall@50@micro"] == 1.0
     assert report.signature_key("recall@10@micro") != report.signature_key("recall@10")
-    assert "recall@10@micro   85.71\n" in report.text()
+    assert "recall@10@micro   85.71  fashioniq/val#1 | mean:micro | " in report.text()
     assert (report.benchmark, report.n) == ("fashioniq/val", 14)
     assert report.signature_key("recall@10").count("benchmark:fashioniq/") == 3
     assert len(report.per_query) == 14
