@@ -10,6 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 MetricName = Annotated[str, Field(pattern=r"^[a-z_]+(@\d+)?$")]
 """A metric as it is printed: `recall@5`, `hits_auc@10`, `mean_rank`."""
 
+_IMAGE_FIELD = r"\{(relative_path|image_id)\}"
+ImagePath = Annotated[str, Field(pattern=rf"^([^{{}}/][^{{}}]*)?{_IMAGE_FIELD}([^{{}}]|{_IMAGE_FIELD})*$")]
+"""Where an image may lie below its folder: a path with `{relative_path}` or `{image_id}` in it."""
+
 _MEAN = re.compile(r"^mean\(([^()]+)\)$")
 
 
@@ -44,18 +48,36 @@ class Source(_Strict):
     `files` is the JSON list of the publisher's files with size and sha256, null where unknown.
     """
 
-    publisher: Literal["github", "hub", "embedded"]
+    publisher: Literal["github", "hub", "embedded", "unpublished"]
+    """`unpublished`: the publisher has not released the files yet; users bring their own folder."""
     repository: str
     folder: str
     revision: Annotated[str, Field(pattern=r"^[0-9a-f]{7,40}$")] | None
     files: str | None = None
     instructions: str
     """What a user does to get the files by hand."""
+    pages: tuple[str, ...] = ()
+    """The publishers' pages, where files that are not published yet are to appear."""
 
     @property
     def pinned(self) -> bool:
         """Whether a revision is known."""
         return self.revision is not None or self.publisher == "embedded"
+
+
+class Difference(_Strict):
+    """A figure that is published elsewhere and that the publisher's own files do not bear out."""
+
+    what: str
+    """`queries`, `gallery` or `average_turns` are counted again by `cir datasets verify`."""
+    published: int | float
+    ours: int | float
+    why: str
+    """Where the other figure stands, and what is known of the reason."""
+
+    def text(self) -> str:
+        """The difference in a line."""
+        return f"{self.what.replace('_', ' ')}: {self.ours:,} here, {self.published:,} published: {self.why}"
 
 
 class Config(_Strict):
@@ -79,6 +101,7 @@ class Config(_Strict):
     files: tuple[str, ...] = ()
     """The publisher's files that hold the rows, relative to its folder."""
     gallery_files: tuple[str, ...] = ()
+    known_differences: tuple[Difference, ...] = ()
     note: str = ""
 
 
@@ -113,7 +136,19 @@ class Card(_Strict):
     """How a user gets the images, and whether scoring needs them (it never does)."""
     image_folder: str | None = None
     """Folder of the images below `CIR_IMAGES`, in the publisher's own layout."""
+    image_paths: Annotated[tuple[ImagePath, ...], Field(min_length=1)] = (
+        "{relative_path}",
+        "{image_id}",
+        "{image_id}.png",
+        "{image_id}.jpg",
+    )
+    """Where an image may lie below that folder; the first path that exists is taken. `{relative_path}` is the
+    manifest's, and a path that needs it is passed over where the manifest has none."""
+    folder_schema: str = ""
+    """What the files hold, in Markdown, where the format is ours because the publisher has none yet."""
     example: Example | None = None
+    known_differences: tuple[Difference, ...] = ()
+    """Differences that concern all configurations together."""
     traps: tuple[str, ...] = ()
     """What users get wrong, a sentence each."""
 
@@ -121,6 +156,15 @@ class Card(_Strict):
     def short_title(self) -> str:
         """The title up to its first comma or colon, `CIRR`."""
         return re.split(r"[,:]", self.title)[0]
+
+    @model_validator(mode="after")
+    def _what_is_pending_is_explained(self) -> Card:
+        unpublished = self.source.publisher == "unpublished"
+        if unpublished != (self.status == "pending_publication"):
+            raise ValueError("status pending_publication and publisher unpublished go together")
+        if unpublished and not (self.source.pages and self.folder_schema):
+            raise ValueError("a benchmark that is pending publication needs source.pages and folder_schema")
+        return self
 
     @model_validator(mode="after")
     def _main_metric_is_listed(self) -> Card:

@@ -149,8 +149,13 @@ def _given_folder(card: Card, data_dir: str | Path | None, required: Sequence[st
         f"data_dir {given}: neither the folder of {card.name} nor its parent: {near / missing[0]} does not "
         f"exist.\n"
         f"  Fix: pass the folder that holds {', '.join(missing)}, or leave data_dir out to look in "
-        f"CIR_DATA_HOME and at the publisher.\n  By hand: {card.source.instructions}"
+        f"CIR_DATA_HOME and at the publisher.\n  By hand: {card.source.instructions}{_pages(card)}"
     )
+
+
+def _pages(card: Card) -> str:
+    pages = card.source.pages
+    return f"\n  The publishers' pages: {', '.join(pages)}" if pages else ""
 
 
 def _folder_with(given: Path, folder: str, names: Sequence[str]) -> Path | None:
@@ -191,6 +196,8 @@ def _local(card: Card, name: str, root: Path | None) -> SourceFile | None:
 
 def _downloaded(spec: BenchmarkSpec, name: str, *, refresh: bool) -> SourceFile:
     card = spec.card
+    if card.source.publisher == "unpublished":
+        raise SourceError(_pending(spec, name))
     pin = pins(card.name).get(name)
     try:
         path = download.fetch(card.name, card.source, name, pin, refresh=refresh)
@@ -209,6 +216,19 @@ def _all_ways(spec: BenchmarkSpec, name: str, error: SourceError) -> str:
         f"  data_dir: not given. CIR_DATA_HOME: {looked}. Download: {error}\n"
         f"  Fix: pass data_dir= (--data-dir), the folder that holds {name}; or set CIR_DATA_HOME to the "
         f"parent of {folder}/; or try again with a network.\n  By hand: {spec.card.source.instructions}"
+    )
+
+
+def _pending(spec: BenchmarkSpec, name: str) -> str:
+    card, home = spec.card, data_home()
+    folder = card.source.folder
+    looked = f"{home / folder} has no such file" if home else "not set"
+    return (
+        f"{spec.id}: pending publication: the publishers of {card.short_title} have not released {name}.\n"
+        f"  data_dir: not given. CIR_DATA_HOME: {looked}.{_pages(card)}\n"
+        f"  Fix: if you have the data, lay it out as `cir datasets show {card.name}` says and pass data_dir= "
+        f"(--data-dir), or set CIR_DATA_HOME to the parent of {folder}/.\n"
+        f"  To try it without the data: `cir datasets template {card.name} DIR` writes a small example."
     )
 
 

@@ -105,8 +105,8 @@ class _Window:
                     continue
                 self._place = error.pos
                 self.fail(error.msg)
-            if end == len(self._text) and self._read_on():
-                continue  # a number may go on in the next chunk
+            if isinstance(item, int | float) and end + _CUT_SHORT > len(self._text) and self._read_on():
+                continue  # the number may go on in the next chunk
             self._place = end
             return item
 

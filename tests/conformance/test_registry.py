@@ -20,6 +20,9 @@ EXPECTED_CONFIGS = {
     "fashioniq": 12,
     "circo": 2,
     "circled": 9,
+    "multiturn_fashioniq": 6,
+    "fisd": 6,
+    "zerosight": 3,
     "shapes": 4,
 }
 """Configurations a name; the two protocols of FashionIQ's validation split are two benchmarks."""

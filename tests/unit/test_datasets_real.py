@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,6 +26,7 @@ HERE = [
     "circo/val",
     "circo/test",
     *(f"fashioniq/{config}" for config in registry.card("fashioniq").configs),
+    *(f"multiturn_fashioniq/{config}" for config in registry.card("multiturn_fashioniq").configs),
 ]
 
 
@@ -124,6 +126,30 @@ def test_circo_has_positives_and_aspects() -> None:
     assert all(len(image) == 12 for row in rows for image in row["positive_image_ids"])
 
 
+def sessions() -> list[dict[str, Any]]:
+    configs = registry.card("multiturn_fashioniq").configs
+    return [row for config in configs for row in cir_datasets.load(f"multiturn_fashioniq/{config}").rows()]
+
+
+def test_multiturn_fashioniq_keeps_every_session_turn_and_caption() -> None:
+    rows = sessions()
+    assert Counter(row["num_turns"] for row in rows) == {1: 1, 2: 8_649, 3: 2_216, 4: 640}
+    assert [row["subset"] for row in rows if row["num_turns"] == 1] == ["toptee_train"]
+    turns = [turn for row in rows for turn in row["turns"]]
+    assert Counter(len(turn["captions"]) for turn in turns) == {2: 26_474, 1: 21, 3: 12}
+    assert sum(not caption.strip() for turn in turns for caption in turn["captions"]) == 13
+    assert all((turn["relative_caption"] is None) == (len(turn["captions"]) != 1) for turn in turns)
+    references = [[turn["reference_image_id"] for turn in row["turns"]] for row in rows]
+    assert sum(len(set(each)) < len(each) for each in references) == 11
+
+
+def test_a_third_of_multiturn_fashioniqs_val_targets_are_targets_in_train() -> None:
+    targets: dict[str, set[str]] = {"train": set(), "val": set()}
+    for row in sessions():
+        targets[row["subset"].split("_")[1]].update(row["ground_truth_ids"])
+    assert (len(targets["val"]), len(targets["val"] & targets["train"])) == (2_189, 729)
+
+
 def test_what_is_not_here_is_named() -> None:
     if (Path(HOME) / "cirr/captions/cap.rc2.train.json").exists():
         pytest.skip("CIRR's training captions are here")
@@ -132,8 +158,26 @@ def test_what_is_not_here_is_named() -> None:
 
 
 def test_every_local_file_of_the_lists_is_the_pinned_one() -> None:
-    for name in ("cirr", "fashioniq", "circo"):
+    for name in ("cirr", "fashioniq", "circo", "multiturn_fashioniq"):
         folder = Path(HOME) / registry.card(name).source.folder
         for file, pin in sources.pins(name).items():
             if pin is not None:
                 assert (folder / file).stat().st_size == pin.num_bytes
+
+
+@pytest.mark.parametrize("name", ["cirr", "fashioniq", "circo"])
+def test_published_annotations_load_as_they_were(name: str, tmp_path: Path) -> None:
+    import datasets
+
+    from cir_datasets.publishing.publication import publish
+
+    (done,) = publish(name, tmp_path / "published", skip_missing=True)
+    assert done.warnings == ()
+    assert set(done.skipped) <= {"cirr/train"}
+    for config in done.configs:
+        found = datasets.load_dataset(str(done.folder), config.name, cache_dir=str(tmp_path / "cache"))
+        if config.is_manifest:
+            wanted = cir_datasets.image_manifest(config.spec.id)
+        else:
+            wanted = cir_datasets.load(config.spec.id).rows()
+        assert found[config.split].to_list() == wanted

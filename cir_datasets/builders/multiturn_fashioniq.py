@@ -1,0 +1,77 @@
+"""Multi-turn FashionIQ (Yuan and Lam, SIGIR 2021): sessions of FashionIQ queries that lead to one target.
+
+The publisher gives no session ids; ours are `{category}_{split}_{index:04d}` in file order. Everything is
+kept as published: turns with one caption or three, empty captions, and the one session of a single turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from cir_datasets.builders.base import BenchmarkBuilder
+from cir_datasets.builders.reading import Record, read_image_ids, read_records
+from cir_datasets.records import Row, image_row, session_schema
+
+
+class MultiturnFashioniq(BenchmarkBuilder):
+    """Rows of `multiturn_fashioniq/{dress,shirt,toptee}_{train,val}`."""
+
+    def schema(self) -> pa.Schema:
+        """A session whose turns carry `captions`."""
+        return session_schema(pa.field("captions", pa.list_(pa.string())))
+
+    def rows(self) -> Iterator[Row]:
+        """One session a record, in file order."""
+        (name,) = self.spec.config.files
+        for record in read_records(self.files[name]):
+            session_id = f"{self.spec.config_name}_{record.number - 1:04d}"
+            yield self._row(record.named(f"session_id {session_id}"), session_id)
+
+    def images(self) -> Iterator[Row]:
+        """The split file's images, in its order."""
+        (name,) = self.spec.config.gallery_files
+        for image_id in read_image_ids(self.files[name]):
+            # The publisher's pictures are .png or .jpg, which only the folder tells: no relative path.
+            yield image_row(image_id)
+
+    def _row(self, record: Record, session_id: str) -> Row:
+        turns = [
+            _turn(record, number, fields) for number, fields in enumerate(record.items("reference"), start=1)
+        ]
+        return {
+            "session_id": session_id,
+            "subset": self.spec.config_name,
+            "ground_truth_ids": [_target(record)],
+            "num_turns": len(turns),
+            "turns": turns,
+        }
+
+
+def _target(record: Record) -> str:
+    """The id in `[address, id]`."""
+    target = record.get("target")
+    if not (isinstance(target, list) and len(target) == 2 and _is_id(target[1])):
+        record.fail(f"the field 'target' must be [address, image id], not {target!r}.")
+    return str(target[1])
+
+
+def _turn(record: Record, number: int, fields: Any) -> Row:
+    """A turn from `[address, captions, id]`."""
+    if not (isinstance(fields, list) and len(fields) == 3 and _is_id(fields[2])):
+        record.fail(f"turn {number} must be [address, captions, image id], not {fields!r}.")
+    _, captions, image_id = fields
+    if not (isinstance(captions, list) and captions and all(isinstance(text, str) for text in captions)):
+        record.fail(f"turn {number}: its captions must be a list of strings, not {captions!r}.")
+    return {
+        "turn": number,
+        "reference_image_id": image_id,
+        "relative_caption": captions[0] if len(captions) == 1 else None,
+        "captions": captions,
+    }
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, str) and value != ""

@@ -1,0 +1,80 @@
+"""ZeroSight (Yang et al., 2026): frames of videos, several positives and hard negatives a query.
+
+The publishers have not released the data yet. The builder reads the queries of their released evaluator
+(`id`, `groundtruths`, `negativeInstances`) with the fields that an evaluator does not need (`reference`,
+`caption`, `category`), and the pool as a list of paths; the card's `folder_schema` describes both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from cir_datasets.builders.base import BenchmarkBuilder
+from cir_datasets.builders.reading import Record, read_image_ids, read_records
+from cir_datasets.records import Row, image_row, query_schema
+
+if TYPE_CHECKING:
+    from cir_datasets.registry import BenchmarkSpec
+
+CATEGORIES = ("addition", "subtraction", "viewpoint", "background", "attribute", "relative")
+"""What a caption asks for (the paper's six categories); a query's only aspect."""
+
+
+class Zerosight(BenchmarkBuilder):
+    """Rows of `zerosight/train`, `zerosight/test` and both together, `zerosight/all`."""
+
+    def __init__(self, spec: BenchmarkSpec, files: Mapping[str, Path]) -> None:
+        """Keep both, and where each file's rows begin."""
+        super().__init__(spec, files)
+        self._begun: list[tuple[int, Path]] = []
+
+    def schema(self) -> pa.Schema:
+        """A query and nothing besides: its category is its aspect."""
+        return query_schema()
+
+    def rows(self) -> Iterator[Row]:
+        """One query a record, in file order; of `all` the training queries first."""
+        self._begun, number = [], 0
+        for name in self.spec.config.files:
+            self._begun.append((number, self.files[name]))
+            for record in read_records(self.files[name]):
+                number += 1
+                query_id = _query_id(record)
+                yield _row(record.named(f"id {query_id}"), query_id)
+
+    def row_origin(self, number: int) -> str:
+        """File and record of a row; `all` has two files."""
+        before, path = next(begun for begun in reversed(self._begun) if begun[0] < number)
+        return f"{path}: record {number - before}"
+
+    def images(self) -> Iterator[Row]:
+        """The retrieval pool, in the order of its list; an id is the path below the image folder."""
+        (name,) = self.spec.config.gallery_files
+        for image_id in read_image_ids(self.files[name]):
+            yield image_row(image_id, relative_path=image_id)
+
+
+def _query_id(record: Record) -> str:
+    value = record.get("id")
+    return record.id("id") if isinstance(value, str) else str(record.integer("id"))
+
+
+def _row(record: Record, query_id: str) -> Row:
+    caption, category = record.text("caption"), record.text("category")
+    if category not in CATEGORIES:
+        record.fail(f"its category must be one of {', '.join(CATEGORIES)}, not {category!r}.")
+    return {
+        "query_id": query_id,
+        "reference_image_id": record.id("reference"),
+        "captions": [caption],
+        "relative_caption": caption,
+        "target_image_id": None,
+        "positive_image_ids": record.ids("groundtruths"),
+        "negative_image_ids": record.ids("negativeInstances", may_be_empty=True),
+        "subset_image_ids": [],
+        "aspects": [category],
+    }

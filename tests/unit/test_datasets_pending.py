@@ -1,0 +1,392 @@
+"""Multi-turn FashionIQ, FISD and ZeroSight: exact rows, every fault by name, and what is pending."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import cir_datasets
+from cir_datasets import registry
+from cir_datasets.card import Card
+from cir_datasets.errors import RecordError, SourceError
+from cir_datasets.templating import template_names, write_template
+from cir_metrics.errors import CallError, UnknownNameError
+from leaderboard.cli import build
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _fixture(name: str) -> ModuleType:
+    path = Path(__file__).parents[1] / "fixtures" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+made = _fixture("datasets_publishers")
+
+PENDING = [name for name in registry.names() if registry.card(name).status == "pending_publication"]
+
+
+@pytest.fixture(autouse=True)
+def _caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("CIR_DATA_HOME", raising=False)
+    monkeypatch.setenv("CIR_GITHUB_ENDPOINT", "http://127.0.0.1:1")
+
+
+pytestmark = pytest.mark.filterwarnings("ignore::cir_datasets.errors.UnpinnedDataWarning")
+
+
+def load(benchmark_id: str, home: Path) -> cir_datasets.Benchmark:
+    return cir_datasets.load(benchmark_id, data_dir=home, verification_mode="no_checks")
+
+
+def test_a_session_of_multiturn_fashioniq_keeps_its_captions_as_published(tmp_path: Path) -> None:
+    made.write_multiturn_fashioniq(tmp_path, "toptee", "train")
+    images = made.fashioniq_images("toptee", "train")
+    benchmark = load("multiturn_fashioniq/toptee_train", tmp_path)
+    assert benchmark.rows()[0] == {
+        "session_id": "toptee_train_0000",
+        "subset": "toptee_train",
+        "ground_truth_ids": [images[0]],
+        "num_turns": 2,
+        "turns": [
+            {
+                "turn": 1,
+                "reference_image_id": images[1],
+                "relative_caption": "only one",
+                "captions": ["only one"],
+            },
+            {
+                "turn": 2,
+                "reference_image_id": images[2],
+                "relative_caption": None,
+                "captions": ["a", "", "c"],
+            },
+        ],
+    }
+    assert [row["num_turns"] for row in benchmark.rows()] == [2, 3, 1]
+    assert benchmark.query_ids[2] == "toptee_train_0002"
+    assert benchmark.gallery == images
+
+
+def test_a_query_of_fisd(tmp_path: Path) -> None:
+    root = made.write_template(tmp_path, "fisd", "negation")
+    record = json.loads((root / "negation/queries.json").read_text())[1]
+    benchmark = load("fisd/negation", tmp_path)
+    assert benchmark.rows()[1] == {
+        "query_id": "negation_001",
+        "reference_image_id": "negation/001_reference.png",
+        "captions": [record["relative_caption"]],
+        "relative_caption": record["relative_caption"],
+        "target_image_id": "negation/001_target.png",
+        "positive_image_ids": ["negation/001_target.png"],
+        "negative_image_ids": ["negation/001_negative.png"],
+        "subset_image_ids": [],
+        "aspects": ["negation"],
+    }
+    manifest = cir_datasets.image_manifest("fisd/negation", data_dir=root, verification_mode="no_checks")
+    assert len(manifest) == 9
+    assert manifest[0]["relative_path"] == manifest[0]["image_id"] == "negation/000_reference.png"
+
+
+def test_a_query_of_zerosight(tmp_path: Path) -> None:
+    root = made.write_template(tmp_path, "zerosight", "all")
+    record = json.loads((root / "train.json").read_text())[2]
+    benchmark = load("zerosight/all", tmp_path)
+    assert benchmark.query_ids == ["0", "1", "2", "3", "4", "5"]
+    assert benchmark.rows()[2] == {
+        "query_id": "2",
+        "reference_image_id": record["reference"],
+        "captions": [record["caption"]],
+        "relative_caption": record["caption"],
+        "target_image_id": None,
+        "positive_image_ids": record["groundtruths"],
+        "negative_image_ids": record["negativeInstances"],
+        "subset_image_ids": [],
+        "aspects": ["viewpoint"],
+    }
+    assert benchmark.rows()[0]["negative_image_ids"] == []
+    assert load("zerosight/train", tmp_path).query_ids + load("zerosight/test", tmp_path).query_ids == (
+        benchmark.query_ids
+    )
+
+
+def test_zerosight_takes_integers_as_ids(tmp_path: Path) -> None:
+    root = made.write_template(tmp_path, "zerosight", "test")
+    made.edit(root / "test.json", lambda rows: rows[0].update(id=17))
+    assert load("zerosight/test", tmp_path).query_ids[0] == "17"
+
+
+Change = Callable[[Any], Any]
+MULTITURN, MSPLIT = "data/dress.val.json", "image_splits/split.dress.val.json"
+DRESS, NEGATION = "multiturn_fashioniq/dress_val", "fisd/negation"
+BROKEN: list[tuple[str, str, Change, str]] = [
+    (
+        DRESS,
+        MULTITURN,
+        lambda r: r[1].pop("target"),
+        r"record 2 \(session_id dress_val_0001\): the field 'tar",
+    ),
+    (
+        DRESS,
+        MULTITURN,
+        lambda r: r[0].update(target="B0"),
+        r"'target' must be \[address, image id\], not 'B0'",
+    ),
+    (
+        DRESS,
+        MULTITURN,
+        lambda r: r[0].update(target=["u", 3]),
+        r"must be \[address, image id\], not \['u', 3\]",
+    ),
+    (DRESS, MULTITURN, lambda r: r[0].update(reference=[]), "'reference' must be a list that is not empty"),
+    (
+        DRESS,
+        MULTITURN,
+        lambda r: r[0]["reference"][1].pop(),
+        r"turn 2 must be \[address, captions, image id\]",
+    ),
+    (
+        DRESS,
+        MULTITURN,
+        lambda r: r[0]["reference"][0].__setitem__(1, "x"),
+        "turn 1: its captions must be a list",
+    ),
+    (
+        DRESS,
+        MULTITURN,
+        lambda r: r[0]["reference"][0].__setitem__(1, []),
+        "turn 1: its captions must be a list",
+    ),
+    (
+        DRESS,
+        MULTITURN,
+        lambda r: r[1]["reference"][1].__setitem__(2, "B9"),
+        r"dress.val.json: record 2 \(session_id dress_val_0001\): its reference of turn 2 'B9' is not in",
+    ),
+    (
+        DRESS,
+        MULTITURN,
+        lambda r: r[0]["target"].__setitem__(1, "B9"),
+        "its ground truth 'B9' is not in the gal",
+    ),
+    (
+        DRESS,
+        MSPLIT,
+        lambda r: r.append(r[1]),
+        "split.dress.val.json: record 7: image .* occurs a second time",
+    ),
+    (
+        NEGATION,
+        "negation/queries.json",
+        lambda r: r[0].pop("query_id"),
+        "record 1: the field 'query_id' is mis",
+    ),
+    (
+        NEGATION,
+        "negation/queries.json",
+        lambda r: r[0].update(query_id="change_000"),
+        r"record 1 \(query_id change_000\): its query_id must be negation_ and three digits",
+    ),
+    (
+        NEGATION,
+        "negation/queries.json",
+        lambda r: r[2].update(query_id="negation_000"),
+        r"record 3 \(query_id negation_000\): its id occurs a second time \(first in record 1\)",
+    ),
+    (
+        NEGATION,
+        "negation/queries.json",
+        lambda r: r[0].update(negative_image_ids=[]),
+        "'negative_image_ids' must be a list that is not empty",
+    ),
+    (
+        NEGATION,
+        "negation/queries.json",
+        lambda r: r[0].update(negative_image_ids=[r[0]["target_image_id"]]),
+        "image 'negation/000_target.png' is both a positive and a hard negative",
+    ),
+    (
+        NEGATION,
+        "negation/images.json",
+        lambda r: r.remove("negation/002_negative.png"),
+        r"queries.json: record 3 \(query_id negation_002\): its hard negative .* is not in the gallery \(8",
+    ),
+    (
+        NEGATION,
+        "negation/images.json",
+        lambda r: r.append(None),
+        "record 10: an image id must be a string, not N",
+    ),
+    (
+        "zerosight/all",
+        "test.json",
+        lambda r: r[1].update(category="colour"),
+        r"test.json: record 2 \(id 4\): its ca",
+    ),
+    (
+        "zerosight/all",
+        "test.json",
+        lambda r: r[1].update(id="1"),
+        r"test.json: record 2 \(query_id 1\): its id occurs a second time \(first in .*train.json: rec",
+    ),
+    (
+        "zerosight/all",
+        "test.json",
+        lambda r: r[2]["groundtruths"].append("video-9/1.jpg"),
+        r"test.json: record 3 \(query_id 5\): its positive 'video-9/1.jpg' is not in the gallery \(64",
+    ),
+    (
+        "zerosight/all",
+        "test.json",
+        lambda r: r[0].update(groundtruths=[]),
+        "'groundtruths' must be a list that is n",
+    ),
+    (
+        "zerosight/all",
+        "test.json",
+        lambda r: r[0].update(negativeInstances=3),
+        "'negativeInstances' must be a lis",
+    ),
+    (
+        "zerosight/all",
+        "test.json",
+        lambda r: r[0]["groundtruths"].append(r[0]["groundtruths"][0]),
+        "the field 'groundtruths' holds 'video-00004/000050.jpg' twice",
+    ),
+    ("zerosight/all", "test.json", lambda r: r[0].update(caption="\ud800"), r"record 1: .*surrogates"),
+    (
+        "zerosight/all",
+        "images.json",
+        lambda r: r.append("\ud800"),
+        r"images.json: record 65: a value does not fit",
+    ),
+]
+
+
+@pytest.mark.parametrize(("benchmark_id", "file", "change", "words"), BROKEN)
+def test_a_broken_record_is_an_error_with_its_file_and_fix(
+    benchmark_id: str, file: str, change: Change, words: str, tmp_path: Path
+) -> None:
+    root = made.write_for(tmp_path, benchmark_id)
+    made.edit(root / file, change)
+    with pytest.raises(RecordError, match=words) as error:
+        load(benchmark_id, tmp_path)
+    assert "Fix: " in str(error.value)
+    assert not list((tmp_path / "cache").rglob("*.parquet"))
+
+
+@pytest.mark.parametrize("name", PENDING)
+def test_what_is_pending_says_so_and_names_pages_and_template(name: str) -> None:
+    with pytest.raises(SourceError) as error:
+        cir_datasets.load(f"{name}/{next(iter(registry.card(name).configs))}")
+    words = str(error.value)
+    assert "pending publication" in words
+    assert all(page in words for page in registry.card(name).source.pages)
+    assert f"cir datasets template {name} DIR" in words
+
+
+def test_a_folder_without_the_files_names_them_the_pages_and_the_template(tmp_path: Path) -> None:
+    root = made.write_template(tmp_path, "fisd", "change")
+    (root / "change/images.json").unlink()
+    with pytest.raises(SourceError) as error:
+        load("fisd/change", root)
+    assert f"{root / 'change/images.json'} does not exist" in str(error.value)
+    assert "https://code-kunkun.github.io/SanityCIR/" in str(error.value)
+    assert "cir datasets template fisd DIR" in str(error.value)
+
+
+@pytest.mark.parametrize("name", PENDING)
+def test_the_template_command_writes_a_folder_that_loads(name: str, tmp_path: Path) -> None:
+    done = CliRunner().invoke(build(), ["datasets", "template", name, str(tmp_path / "here")])
+    assert done.exit_code == 0
+    assert all(Path(line).is_file() for line in done.stdout.splitlines())
+    assert registry.card(name).folder_schema in (tmp_path / "here/README.txt").read_text()
+    for config in registry.card(name).configs:
+        assert len(load(f"{name}/{config}", tmp_path / "here")) >= 3
+
+
+def test_a_template_overwrites_nothing_and_knows_its_names(tmp_path: Path) -> None:
+    assert set(template_names()) == set(PENDING)
+    write_template("fisd", tmp_path, ["addition"])
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.json")}
+    assert {path.parent.name for path in before} == {"addition"}
+    with pytest.raises(CallError, match=r"README.txt: is there already. Fix: choose an empty folder"):
+        write_template("fisd", tmp_path, ["change"])
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*.json")} == before
+    with pytest.raises(UnknownNameError, match=r"'cirr' has no template\. Fix: name one of fisd, zerosight"):
+        write_template("cirr", tmp_path / "new")
+    with pytest.raises(
+        UnknownNameError, match="fisd has no configuration 'colour'; it has cardinality, addition"
+    ):
+        write_template("fisd", tmp_path / "new", ["colour"])
+
+
+def test_the_registry_says_pending_publication() -> None:
+    listed = CliRunner().invoke(build(), ["datasets", "list"]).stdout
+    lines = [line for line in listed.splitlines() if line.startswith(("fisd/", "zerosight/"))]
+    assert len(lines) == 9
+    assert all(line.endswith("pending publication") for line in lines)
+    shown = CliRunner().invoke(build(), ["datasets", "show", "zerosight/test"]).stdout
+    assert "negativeInstances   the hard negatives" in shown
+
+
+def test_a_card_that_is_pending_must_explain_itself() -> None:
+    fields = registry.card("fisd").model_dump()
+    with pytest.raises(ValueError, match=r"needs source\.pages and folder_schema"):
+        Card.model_validate(fields | {"folder_schema": ""})
+    with pytest.raises(ValueError, match="pending_publication and publisher unpublished go together"):
+        Card.model_validate(fields | {"status": "published"})
+
+
+def test_export_writes_what_the_released_evaluator_reads(tmp_path: Path) -> None:
+    root = made.write_template(tmp_path, "zerosight", "test")
+    out = tmp_path / "queries.json"
+    arguments = ["datasets", "export", "zerosight/test", "--out", str(out), "--data-dir", str(root)]
+    assert CliRunner().invoke(build(), [*arguments, "--no-checks"]).exit_code == 0
+    published = json.loads((root / "test.json").read_text())
+    assert json.loads(out.read_text()) == [
+        {name: record[name] for name in ("id", "groundtruths", "negativeInstances")} for record in published
+    ]
+
+
+def test_export_refuses_sessions_and_withheld_truth(tmp_path: Path) -> None:
+    from cir_datasets.evaluator_queries import evaluator_queries
+
+    made.write_circo(tmp_path, "test")
+    with pytest.raises(CallError, match="circo/test keeps its ground truth withheld"):
+        evaluator_queries(load("circo/test", tmp_path))
+    made.write_multiturn_fashioniq(tmp_path, "dress", "val")
+    with pytest.raises(CallError, match="multiturn_fashioniq/dress_val asks for sessions"):
+        evaluator_queries(load("multiturn_fashioniq/dress_val", tmp_path))
+
+
+def test_scoring_zerosight_imports_neither_datasets_nor_torch(tmp_path: Path) -> None:
+    root = made.write_template(tmp_path, "zerosight", "test")
+    benchmark = load("zerosight/test", root)
+    run = {query: (benchmark.gallery or [])[:50] for query in benchmark.query_ids}
+    (tmp_path / "run.json").write_text(json.dumps(run))
+    code = (
+        "import sys, cir_datasets, submissions\n"
+        f"root = {str(root)!r}\n"
+        "found = cir_datasets.load('zerosight/test', data_dir=root, verification_mode='no_checks')\n"
+        f"report = submissions.score({str(tmp_path / 'run.json')!r}, found)\n"
+        "print(sorted(report.metrics)[0], {'datasets', 'torch', 'evaluate', 'pandas'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split(maxsplit=1)[1].strip() == "set()"
