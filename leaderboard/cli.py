@@ -6,6 +6,7 @@ words to stderr; exit code 0 means done, 1 that the input is wrong, 2 that the c
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from importlib.metadata import PackageNotFoundError, version
@@ -17,6 +18,9 @@ import cir_metrics.commands
 import leaderboard.commands
 import submissions.commands
 from cir_metrics.errors import CirError
+
+_OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+"""What writing to stdout can be told."""
 
 _EPILOG = "Start with: cir datasets list, then cir validate FILE and cir score FILE."
 
@@ -74,6 +78,11 @@ def main() -> None:
     except KeyboardInterrupt:
         typer.echo("cir: interrupted", err=True)
         sys.exit(130)
+    except OSError as error:
+        if os.environ.get("CIR_DEBUG"):
+            raise
+        typer.echo(f"cir: {_system_words(error)}", err=True)
+        sys.exit(1)
     except Exception as error:
         # The last resort: a defect of ours, told without a traceback.
         if os.environ.get("CIR_DEBUG"):
@@ -83,7 +92,19 @@ def main() -> None:
             "Fix: run it again as `cir --debug ...` and report what it prints.",
             err=True,
         )
-        sys.exit(70)
+        sys.exit(1)
+
+
+def _system_words(error: OSError) -> str:
+    """What the system refused: a file that has a name, or else our output."""
+    reason = error.strerror or str(error)
+    if error.filename is not None:
+        return f"{error.filename}: {reason}."
+    if error.errno not in _OUTPUT_ERRORS:
+        return f"the system refuses: {reason}."
+    # What is left in the buffer would be refused once more, with a traceback, when the interpreter ends.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return f"cannot write the output: {reason}. Fix: make room, or send it elsewhere."
 
 
 if __name__ == "__main__":

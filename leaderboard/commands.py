@@ -73,6 +73,9 @@ def add(
     ] = None,
     baseline: Annotated[bool, typer.Option("--baseline", help="Mark the entries as baselines.")] = False,
     home: Home = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the outcome of every file as JSON, refused ones too.")
+    ] = False,
 ) -> None:
     """Put rank files onto the boards of a home, without a server; the same file twice is one entry.
 
@@ -86,10 +89,12 @@ def add(
 
     server = Server.open(settings.read(home))
     try:
-        outcomes = [_added(server, path, board, baseline) for path in files]
+        outcomes = [_added(server, path, board, baseline, quiet=as_json) for path in files]
     finally:
         server.close()
-    refused = [path for path, good in zip(files, outcomes, strict=True) if not good]
+    if as_json:
+        typer.echo(json.dumps(outcomes, indent=2))
+    refused = [path for path, one in zip(files, outcomes, strict=True) if one["state"] != "published"]
     if refused:
         raise CirError(
             f"{len(refused)} of {len(files)} files are not on a board: {', '.join(map(str, refused))}"
@@ -180,20 +185,36 @@ def _board_of(file: Path) -> Board:
     """The board of the benchmark that a file names."""
     import submissions
     from leaderboard import boards
+    from submissions.errors import RefusedError
 
-    found = submissions.read(file)
-    answered = getattr(found, "benchmark", None) or getattr(found, "suite", "")
-    candidates = boards.of_benchmark(str(answered))
+    try:
+        found = submissions.read(file)
+    except RefusedError as error:
+        if any(finding.code != "wrong-benchmark" for finding in error.report.errors):
+            raise
+        said = error.report.errors[0].message
+        raise CallError(
+            f"{file}: its board cannot be told: {said} "
+            f"Fix: choose one with --board: {', '.join(boards.ids())}."
+        ) from error
+    if isinstance(found, submissions.RankBundle):
+        raise CallError(
+            f"{file}: a bundle for the suite {found.suite!r}; boards rank single benchmarks, and none takes "
+            "bundles yet. Fix: submit its runs one by one, each in a rank file of its own."
+        )
+    candidates = boards.of_benchmark(found.benchmark)
     if not candidates:
         raise CallError(
-            f"{file}: no board ranks {answered!r}. Fix: choose one with --board: {', '.join(boards.ids())}."
+            f"{file}: no board ranks {found.benchmark!r}. "
+            f"Fix: choose one with --board: {', '.join(boards.ids())}."
         )
     return candidates[0]
 
 
-def _added(server: Server, path: Path, board_id: str | None, baseline: bool) -> bool:
-    """Put one file onto a board; whether it stands there now."""
+def _added(server: Server, path: Path, board_id: str | None, baseline: bool, *, quiet: bool) -> Outcome:
+    """Put one file onto a board, and what became of it."""
     from leaderboard.intake import Cover, chunks_of
+    from leaderboard.views import submission_view
 
     if not path.is_file():
         raise CallError(f"{path}: no such file. Fix: name rank files that exist.")
@@ -201,11 +222,11 @@ def _added(server: Server, path: Path, board_id: str | None, baseline: bool) -> 
     cover = Cover(file_name=path.name, baseline=baseline)
     submission, new = server.intake.take(board.id, chunks_of(path), cover)
     submission = server.worker.process(submission)
-    if submission.state == "published":
+    if submission.state != "published":
+        typer.echo(_reason(submission), err=True)
+    elif not quiet:
         typer.echo(_line(board, submission, "added" if new else "already there"))
-        return True
-    typer.echo(_reason(submission), err=True)
-    return False
+    return {**submission_view(submission), "path": str(path), "new": new}
 
 
 def _line(board: Board, submission: Submission, word: str) -> str:

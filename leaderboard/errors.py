@@ -44,6 +44,8 @@ class RefusedError(LeaderboardError, ValueError):
     def __init__(self, code: str, message: str, *, fix: str, status: int = 400) -> None:
         """Keep the parts, for a JSON answer, beside the one text."""
         super().__init__(f"{code}: {message}\n  Fix: {fix}")
+        if code in ("unknown-board", "missing-board"):
+            self.exit_code = CallError.exit_code
         self.code = code
         self.message = message
         self.fix = fix

@@ -44,7 +44,7 @@ def validate_command(
     from submissions.validation import validate
 
     report = validate(file, benchmark, part=True if part else None)
-    typer.echo(json.dumps(report.to_dict(), ensure_ascii=False, indent=2) if as_json else report.text())
+    typer.echo(_json(report.to_dict()) if as_json else report.text())
     if not report.ok:
         raise typer.Exit(1)
 
@@ -71,21 +71,29 @@ def score_command(
 ) -> None:
     """Validate a rank file and print its board's metrics, each with its signature.
 
+    With --json a refused file prints what cir validate --json prints, and the exit code is 1.
+
     \b
     Example:
         cir score run.json --json
     """
+    from submissions.errors import RefusedError
     from submissions.rank_file import write_bytes
     from submissions.scoring import score
 
-    report = score(file, benchmark, allow_missing=allow_missing, per_query=per_query is not None)
+    try:
+        report = score(file, benchmark, allow_missing=allow_missing, per_query=per_query is not None)
+    except RefusedError as error:
+        if as_json:
+            typer.echo(_json(error.report.to_dict()))
+        raise
     for note in report.notes():
         typer.echo(note, err=True)
     if per_query is not None:
         lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in report.per_query or []]
         written = write_bytes("".join(lines).encode(), per_query)
         typer.echo(f"{written}: {len(lines):,} lines", err=True)
-    typer.echo(json.dumps(report.to_dict(), ensure_ascii=False, indent=2) if as_json else report.text())
+    typer.echo(_json(report.to_dict()) if as_json else report.text())
 
 
 def convert_command(
@@ -101,6 +109,9 @@ def convert_command(
     name: Annotated[
         str | None, typer.Option("--name", help="Name of the method in a native file, up to 80 characters.")
     ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the files written as JSON: file, format, part.")
+    ] = False,
 ) -> None:
     """Write a rank file in another format; the CIRR server's two files are joined and split.
 
@@ -113,8 +124,14 @@ def convert_command(
     from submissions.conversion import convert
     from submissions.rank_file import write_bytes
 
+    written = []
     for converted in convert(files, to, benchmark=benchmark, name=name):
-        typer.echo(str(write_bytes(converted.content, _target(converted, files[0], to, out))))
+        path = str(write_bytes(converted.content, _target(converted, files[0], to, out)))
+        written.append({"file": path, "format": to, "part": converted.part})
+        if not as_json:
+            typer.echo(path)
+    if as_json:
+        typer.echo(_json(written))
 
 
 def run_command(
@@ -135,6 +152,9 @@ def run_command(
     k: Annotated[
         int | None, typer.Option("--k", help="Images a ranking; default: what the board's metrics use.")
     ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the files written as JSON: file, benchmark, method.")
+    ] = False,
 ) -> None:
     """Rank a benchmark by methods that need no weights, and write rank files.
 
@@ -155,10 +175,20 @@ def run_command(
         )
     names = [method] if method is not None else methods_for(benchmark)
     label = benchmark.replace("/", "-")
+    written = []
     for each in names:
         path = (out or Path()) / f"{each}.{label}.json" if all_baselines or out is None else out
         typer.echo(f"{each}: ranking {benchmark} ...", err=True)
-        typer.echo(str(write(make_rank_file(benchmark, each, k=k), path)))
+        made = str(write(make_rank_file(benchmark, each, k=k), path))
+        written.append({"file": made, "benchmark": benchmark, "method": each})
+        if not as_json:
+            typer.echo(made)
+    if as_json:
+        typer.echo(_json(written))
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2)
 
 
 def _target(converted: Converted, first: str, to: str, out: Path | None) -> Path:

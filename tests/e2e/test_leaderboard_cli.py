@@ -101,8 +101,64 @@ def test_a_board_that_is_unknown_here_is_left_to_the_server(
     world: ModuleType, server: Any, good: Path
 ) -> None:
     done = world.cir("submit", str(good), "--to", server.url, "--board", "elsewhere/val")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "unknown-board: no board 'elsewhere/val' here" in done.stderr
+
+
+def test_add_to_a_board_that_is_unknown_is_a_wrong_call(
+    world: ModuleType, good: Path, tmp_path: Path
+) -> None:
+    done = world.cir("leaderboard", "add", str(good), "--board", "nope", "--home", str(tmp_path / "home"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "no board 'nope' here" in done.stderr
+
+
+def test_add_lists_every_outcome_as_json(world: ModuleType, good: Path, bad: Path, tmp_path: Path) -> None:
+    home = ("--board", "shapes/val", "--home", str(tmp_path / "home"))
+    done = world.cir("leaderboard", "add", str(good), str(bad), "--json", *home)
+    assert done.returncode == 1
+    outcomes = json.loads(done.stdout)
+    assert [(one["path"], one["state"], one["new"]) for one in outcomes] == [
+        (str(good), "published", True),
+        (str(bad), "rejected", True),
+    ]
+    assert outcomes[1]["findings"][0]["code"] == "duplicate-image"
+
+
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        (
+            {"format": "cir-rank-bundle", "suite": "fashioniq/val", "runs": []},
+            "and none takes bundles yet. Fix: submit its runs one by one",
+        ),
+        (
+            {"version": "rc2", "metric": "recall", "100": ["dev-0-0-img0"]},
+            "a CIRR server file does not name its benchmark. Fix: choose one with --board: shapes/val",
+        ),
+    ],
+    ids=["bundle", "server's format"],
+)
+def test_what_names_no_board_is_told_what_to_do(
+    world: ModuleType, tmp_path: Path, document: dict[str, Any], words: str
+) -> None:
+    if "runs" in document:
+        head = {
+            "format": "cir-rank-file",
+            "format_version": 1,
+            "benchmark_version": 1,
+            "method": {"name": "a"},
+        }
+        document["runs"] = [
+            {**head, "benchmark": f"fashioniq/{category}_val", "rankings": {"q": ["a"]}}
+            for category in ("dress", "shirt", "toptee")
+        ]
+    path = tmp_path / "odd.json"
+    path.write_text(json.dumps(document))
+    done = world.cir("submit", str(path), "--to", "http://127.0.0.1:9")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words in done.stderr
+    assert "--benchmark" not in done.stderr
 
 
 def test_submit_to_nobody_is_a_clear_error(world: ModuleType, good: Path) -> None:

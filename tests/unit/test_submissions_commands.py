@@ -172,3 +172,20 @@ def test_convert_refuses_what_does_not_fit(folder: Path) -> None:
     done = cir("convert", "run.json", "--to", "circo", folder=folder)
     assert done.returncode == 2
     assert "no format 'circo'. Did you mean 'circo-server'?" in done.stderr
+
+
+def test_a_refused_file_is_json_for_a_program_and_words_for_a_person(folder: Path) -> None:
+    done = cir("score", "broken.json", "--json", folder=folder)
+    assert done.returncode == 1
+    assert json.loads(done.stdout) == json.loads(
+        cir("validate", "broken.json", "--json", folder=folder).stdout
+    )
+    assert done.stderr.startswith("cir: broken.json cannot be scored.\nduplicate-image: ")
+
+
+def test_the_files_written_are_listed_as_json(folder: Path) -> None:
+    done = cir("run", "-b", "shapes/val", "-m", "random", "-o", "listed.json", "--json", folder=folder)
+    path = str(folder / "listed.json")
+    assert json.loads(done.stdout) == [{"file": path, "benchmark": "shapes/val", "method": "random"}]
+    done = cir("convert", "listed.json", "--to", "native", "-o", "copy.json", "--json", folder=folder)
+    assert json.loads(done.stdout) == [{"file": str(folder / "copy.json"), "format": "native", "part": ""}]
