@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any
 from cir_datasets.datasets_hook import install as _install
 
 if TYPE_CHECKING:
+    from cir_datasets.attaching import attach_images as attach_images
     from cir_datasets.benchmark import Benchmark as Benchmark
+    from cir_datasets.coverage import image_coverage as image_coverage
+    from cir_datasets.coverage import image_paths as image_paths
+    from cir_datasets.image_hashes import hash_images as hash_images
+    from cir_datasets.image_hashes import hashed_manifest as hashed_manifest
     from cir_datasets.images import image_manifest as image_manifest
     from cir_datasets.prepared import load as load
     from cir_datasets.prepared import prepare as prepare
@@ -22,6 +27,11 @@ if TYPE_CHECKING:
     from cir_datasets.registry import spec as spec
 
 _HOMES = {
+    "attach_images": "attaching",
+    "hash_images": "image_hashes",
+    "hashed_manifest": "image_hashes",
+    "image_coverage": "coverage",
+    "image_paths": "coverage",
     "Benchmark": "benchmark",
     "BenchmarkSpec": "registry",
     "benchmark_ids": "registry",
@@ -35,8 +45,13 @@ _HOMES = {
 __all__ = [
     "Benchmark",
     "BenchmarkSpec",
+    "attach_images",
     "benchmark_ids",
+    "hash_images",
+    "hashed_manifest",
+    "image_coverage",
     "image_manifest",
+    "image_paths",
     "load",
     "names",
     "prepare",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from cir_datasets.commands.images import cover_images, hash_benchmark_images
 from cir_datasets.commands.listing import list_benchmarks, show_benchmark
 from cir_datasets.commands.preparing import prepare_benchmarks
 
@@ -16,4 +17,6 @@ def register(app: typer.Typer) -> None:
     datasets.command("list")(list_benchmarks)
     datasets.command("show")(show_benchmark)
     datasets.command("prepare")(prepare_benchmarks)
+    datasets.command("images")(cover_images)
+    datasets.command("hash")(hash_benchmark_images)
     app.add_typer(datasets, name="datasets")

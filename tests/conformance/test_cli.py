@@ -42,6 +42,8 @@ def test_the_commands_are_the_expected_ones() -> None:
         "datasets list",
         "datasets show",
         "datasets prepare",
+        "datasets images",
+        "datasets hash",
         "datasets overlay add",
         "metrics list",
         "metrics install",

@@ -1,0 +1,106 @@
+"""`cir datasets images` and `cir datasets hash`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+_Id = Annotated[str, typer.Argument(metavar="ID", help="A benchmark's id (cirr/val).")]
+_Roots = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--root",
+        help="Folder with the images in the publisher's layout, or its parent; may be given several times. "
+        "Without it the benchmark's folder below CIR_IMAGES.",
+    ),
+]
+_DataDir = Annotated[
+    Path | None,
+    typer.Option(help="The publisher's folder of annotations or its parent; without it CIR_DATA_HOME."),
+]
+_NoChecks = Annotated[
+    bool, typer.Option("--no-checks", help="Do not compare the benchmark's counts with the card.")
+]
+_Workers = Annotated[
+    int | None, typer.Option(min=1, help="Files read at once; without it the number of processors.")
+]
+_Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def cover_images(
+    benchmark: _Id,
+    root: _Roots = None,
+    open_files: Annotated[
+        bool, typer.Option("--open", help="Decode every image too, to find the damaged ones.")
+    ] = False,
+    workers: _Workers = None,
+    data_dir: _DataDir = None,
+    no_checks: _NoChecks = False,
+    as_json: _Json = False,
+) -> None:
+    """Say which of a benchmark's images are in a folder; exit 1 if any is missing, empty or unreadable.
+
+    \b
+    Example:
+        cir datasets images cirr/val --root ~/nlvr2
+        cir datasets images fashioniq/dress_val --root ~/fashion-iq --open --json
+    """
+    from cir_datasets.coverage import image_coverage
+
+    coverage = image_coverage(
+        benchmark,
+        root,
+        open_files=open_files,
+        workers=workers,
+        data_dir=data_dir,
+        verification_mode=_mode(no_checks),
+    )
+    typer.echo(json.dumps(coverage.to_dict(), indent=2) if as_json else coverage.text())
+    raise typer.Exit(0 if coverage.complete else 1)
+
+
+def hash_benchmark_images(
+    benchmark: _Id,
+    root: _Roots = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Parquet to write; without it the place where hashed_manifest looks."),
+    ] = None,
+    workers: _Workers = None,
+    allow_missing: Annotated[
+        bool, typer.Option("--allow-missing", help="Leave null what is missing instead of refusing.")
+    ] = False,
+    data_dir: _DataDir = None,
+    no_checks: _NoChecks = False,
+    as_json: _Json = False,
+) -> None:
+    """Fill sha256, size, width and height of every image into a manifest, and report equal images.
+
+    A run that was stopped goes on where it was. Exit 1 if an image is missing (and that is not allowed),
+    unreadable, or not the publisher's where that is known.
+
+    \b
+    Example:
+        cir datasets hash cirr/val --root ~/nlvr2
+        cir datasets hash circo/val --workers 8 --out circo_val.parquet
+    """
+    from cir_datasets.image_hashes import hash_images
+
+    report = hash_images(
+        benchmark,
+        root,
+        out=out,
+        workers=workers,
+        allow_missing=allow_missing,
+        data_dir=data_dir,
+        verification_mode=_mode(no_checks),
+    )
+    typer.echo(json.dumps(report.to_dict(), indent=2) if as_json else report.text())
+    raise typer.Exit(0 if report.sound else 1)
+
+
+def _mode(no_checks: bool) -> str:
+    return "no_checks" if no_checks else "all_checks"

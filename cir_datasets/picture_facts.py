@@ -1,0 +1,87 @@
+"""What a picture file is: its size and hash, and those of the pixels that it decodes to."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import struct
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+_DECODING_ERRORS = (
+    OSError,
+    SyntaxError,
+    ValueError,
+    EOFError,
+    IndexError,
+    TypeError,
+    struct.error,
+    zlib.error,
+)
+"""What Pillow's decoders raise on damaged files, each in its own manner."""
+
+
+@dataclass(frozen=True)
+class PictureFacts:
+    """What was read in one picture file.
+
+    Args:
+        num_bytes: size of the file.
+        mtime_ns: when it was last written, in nanoseconds.
+        sha256: hex digest of the file.
+        width: in pixels; None where the file cannot be decoded, and so for the next two.
+        height: in pixels.
+        pixel_sha256: hex digest of the decoded RGB bytes, row by row.
+        problem: why it cannot be decoded, or None.
+    """
+
+    num_bytes: int
+    mtime_ns: int
+    sha256: str
+    width: int | None
+    height: int | None
+    pixel_sha256: str | None
+    problem: str | None = None
+
+
+def read_picture(path: str | Path) -> PictureFacts:
+    """Read a picture file once, hash it, decode it and hash its pixels.
+
+    Pixels are taken as Pillow decodes them, converted to RGB, before any rotation that the file asks for.
+
+    Raises:
+        OSError: the file cannot be read.
+
+    Example:
+        >>> import tempfile
+        >>> from PIL import Image
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "black.png")
+        ...     Image.new("RGB", (1, 1)).save(path)
+        ...     facts = read_picture(path)
+        >>> facts.width, facts.height, facts.pixel_sha256[:8]
+        (1, 1, '709e80c8')
+    """
+    with Path(path).open("rb") as file:
+        content = file.read()
+        mtime_ns = os.fstat(file.fileno()).st_mtime_ns
+    num_bytes, sha256 = len(content), hashlib.sha256(content).hexdigest()
+    if not content:
+        return PictureFacts(0, mtime_ns, sha256, None, None, None, "the file is empty")
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(io.BytesIO(content)) as image:
+            width, height = image.size
+            pixels = hashlib.sha256(image.convert("RGB").tobytes()).hexdigest()
+    except UnidentifiedImageError:
+        problem = "no picture format that is known"
+    except Image.DecompressionBombError as error:
+        problem = str(error)
+    except _DECODING_ERRORS as error:
+        problem = str(error) or type(error).__name__
+    else:
+        return PictureFacts(num_bytes, mtime_ns, sha256, width, height, pixels)
+    return PictureFacts(num_bytes, mtime_ns, sha256, None, None, None, problem)
