@@ -14,6 +14,9 @@ from cir_datasets.datasets_hook import install as _install
 if TYPE_CHECKING:
     from cir_datasets.attaching import attach_images as attach_images
     from cir_datasets.benchmark import Benchmark as Benchmark
+    from cir_datasets.caption_rules import CaptionRule as CaptionRule
+    from cir_datasets.caption_rules import caption_rule as caption_rule
+    from cir_datasets.caption_rules import caption_rule_names as caption_rule_names
     from cir_datasets.coverage import image_coverage as image_coverage
     from cir_datasets.coverage import image_paths as image_paths
     from cir_datasets.image_hashes import hash_images as hash_images
@@ -25,8 +28,17 @@ if TYPE_CHECKING:
     from cir_datasets.registry import benchmark_ids as benchmark_ids
     from cir_datasets.registry import names as names
     from cir_datasets.registry import spec as spec
+    from cir_datasets.training_triplets import Triplet as Triplet
+    from cir_datasets.training_triplets import Triplets as Triplets
+    from cir_datasets.training_triplets import triplets as triplets
 
 _HOMES = {
+    "CaptionRule": "caption_rules",
+    "Triplet": "training_triplets",
+    "Triplets": "training_triplets",
+    "caption_rule": "caption_rules",
+    "caption_rule_names": "caption_rules",
+    "triplets": "training_triplets",
     "attach_images": "attaching",
     "hash_images": "image_hashes",
     "hashed_manifest": "image_hashes",
@@ -45,8 +57,13 @@ _HOMES = {
 __all__ = [
     "Benchmark",
     "BenchmarkSpec",
+    "CaptionRule",
+    "Triplet",
+    "Triplets",
     "attach_images",
     "benchmark_ids",
+    "caption_rule",
+    "caption_rule_names",
     "hash_images",
     "hashed_manifest",
     "image_coverage",
@@ -56,6 +73,7 @@ __all__ = [
     "names",
     "prepare",
     "spec",
+    "triplets",
 ]
 
 

@@ -1,0 +1,116 @@
+"""Caption rules: how the several captions of a query become text.
+
+FashionIQ has two captions a query, and papers join them in at least nine ways; which one moves scores, so it
+is declared by name. The rules are data (`caption_rules.yaml`); the strings of a name never change.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+from collections.abc import Sequence
+from importlib import resources
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from cir_datasets.errors import CaptionRuleError, CardError
+from cir_metrics.errors import UnknownNameError
+
+
+class CaptionRule(BaseModel):
+    """One way to make text of captions; `caption_rules.yaml` says what its fields mean."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    meaning: str
+    take: Literal["only", "first", "last", "each", "all"]
+    strip: str = ""
+    skip_empty: bool = False
+    capitalize: bool = False
+    join: str = ""
+    orders: tuple[Literal["forward", "reversed"], ...] = ("forward",)
+
+    def texts(self, captions: Sequence[str]) -> list[str]:
+        """The texts that captions become: one, or several where the rule says so; never none.
+
+        Args:
+            captions: as published. Without any (a turn of feedback without words) the text is empty.
+
+        Raises:
+            CaptionRuleError: the rule is for one caption, and there are several.
+
+        Example:
+            >>> caption_rule("strip_capitalize_and").texts(["is Red.", " has a longer sleeve"])
+            ['Is red and has a longer sleeve']
+        """
+        if self.take == "only" and len(captions) > 1:
+            raise CaptionRuleError(
+                f"the caption rule {self.name!r} is for one caption, and there are {len(captions)}: "
+                f"{list(captions)}. {_fix()}"
+            )
+        kept = [caption.strip(self.strip) if self.strip else caption for caption in captions]
+        if self.skip_empty:
+            kept = [caption for caption in kept if caption]
+        if not kept:
+            return [""]
+        if self.take in ("first", "last"):
+            kept = kept[:1] if self.take == "first" else kept[-1:]
+        if self.take == "each":
+            return [self._text([caption]) for caption in kept]
+        orders = self.orders if len(kept) > 1 else self.orders[:1]
+        return [self._text(kept if order == "forward" else kept[::-1]) for order in orders]
+
+    def _text(self, captions: list[str]) -> str:
+        first, *others = captions
+        return self.join.join([first.capitalize() if self.capitalize else first, *others])
+
+
+@functools.cache
+def _rules() -> dict[str, CaptionRule]:
+    import yaml
+    from pydantic import ValidationError
+
+    text = (resources.files("cir_datasets") / "caption_rules.yaml").read_text(encoding="utf-8")
+    try:
+        return {
+            name: CaptionRule.model_validate({"name": name, **fields})
+            for name, fields in yaml.safe_load(text).items()
+        }
+    except (ValidationError, yaml.YAMLError) as error:
+        raise CardError(f"caption_rules.yaml: {error}") from error
+
+
+def caption_rule_names() -> tuple[str, ...]:
+    """Names of all caption rules.
+
+    Example:
+        >>> "strip_capitalize_and" in caption_rule_names()
+        True
+    """
+    return tuple(_rules())
+
+
+def caption_rule(name: str) -> CaptionRule:
+    """The caption rule of a name.
+
+    Raises:
+        UnknownNameError: no rule has that name; the message names all.
+
+    Example:
+        >>> caption_rule("both_orders").texts(["is red", "is long"])
+        ['Is red and is long', 'Is long and is red']
+    """
+    if name not in _rules():
+        near = difflib.get_close_matches(name, caption_rule_names(), n=1, cutoff=0.4)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise UnknownNameError(
+            f"no caption rule {name!r}.{hint} There are {', '.join(caption_rule_names())}."
+        )
+    return _rules()[name]
+
+
+def _fix() -> str:
+    several = [name for name, rule in _rules().items() if rule.take != "only"]
+    return f"Fix: caption_rule= one of {', '.join(several)}."
