@@ -165,7 +165,7 @@ def test_every_local_file_of_the_lists_is_the_pinned_one() -> None:
                 assert (folder / file).stat().st_size == pin.num_bytes
 
 
-@pytest.mark.parametrize("name", ["cirr", "fashioniq", "circo"])
+@pytest.mark.parametrize("name", ["cirr", "fashioniq", "circo", "multiturn_fashioniq"])
 def test_published_annotations_load_as_they_were(name: str, tmp_path: Path) -> None:
     import datasets
 

@@ -1,0 +1,78 @@
+"""`cir datasets publish`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def publish_benchmarks(
+    benchmarks: Annotated[
+        list[str],
+        typer.Argument(metavar="ID...", help="Benchmark ids, names (all configurations) or suites."),
+    ],
+    to: Annotated[
+        Path, typer.Option(metavar="DIR", help="Folder to write to; each benchmark gets a folder in it.")
+    ],
+    push: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ORG/NAME", help="Push it to this dataset repository on the Hub, in one commit."
+        ),
+    ] = None,
+    may_copy: Annotated[
+        str | None,
+        typer.Option(
+            "--i-may-copy",
+            metavar="LICENCE",
+            help="You may publish a copy: the licence's words, where it does not allow every copy.",
+        ),
+    ] = None,
+    private: Annotated[bool, typer.Option("--private", help="Make a new repository private.")] = False,
+    skip_missing: Annotated[
+        bool, typer.Option("--skip-missing", help="Leave out what is not at hand, and list it.")
+    ] = False,
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(help="The publisher's folder or its parent; without it CIR_DATA_HOME, then a download."),
+    ] = None,
+    no_checks: Annotated[
+        bool, typer.Option("--no-checks", help="Do not compare the counts with the card; the card says so.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: one object a benchmark.")] = False,
+) -> None:
+    """Write benchmarks as datasets for the Hub: Parquet, a dataset card, Croissant metadata.
+
+    DIR/NAME then loads anywhere: load_dataset("DIR/circled", "cirr_val"). Images are never part of it.
+
+    \b
+    Example:
+        cir datasets publish shapes --to published
+        cir datasets publish circo --to published --push me/circo --i-may-copy "CC BY-NC 4.0"
+    """
+    from cir_datasets.publishing.publication import publish
+
+    done = publish(
+        benchmarks,
+        to,
+        data_dir=data_dir,
+        verification_mode="no_checks" if no_checks else "all_checks",
+        skip_missing=skip_missing,
+        push_to=push,
+        may_copy=may_copy,
+        private=private,
+    )
+    for one in done:
+        for benchmark_id, reason in one.skipped.items():
+            typer.echo(f"cir: left out {benchmark_id}: {reason}", err=True)
+        for words in (*one.notes, *(f"mlcroissant: {warning}" for warning in one.warnings)):
+            typer.echo(f"cir: {one.name}: {words}", err=True)
+    if as_json:
+        import json
+
+        typer.echo(json.dumps([one.to_dict() for one in done], indent=2))
+    else:
+        for one in done:
+            typer.echo(one.text())

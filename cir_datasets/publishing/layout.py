@@ -1,0 +1,110 @@
+"""Parquet files in the Hub's layout: `<config>/<split>-00000-of-00001.parquet`.
+
+The bytes depend on the rows and on pyarrow's version alone, so that publishing again changes nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from cir_datasets.registry import BenchmarkSpec
+
+MAX_ROWS_A_FILE = 500_000
+"""More rows than this are written to several files."""
+
+_ROWS_A_GROUP = 10_000
+
+
+@dataclass(frozen=True)
+class PublishedFile:
+    """A Parquet file: its path relative to the published folder, its sha256 (hex) and its size in bytes."""
+
+    path: str
+    sha256: str
+    num_bytes: int
+
+
+@dataclass(frozen=True)
+class PublishedConfig:
+    """A configuration as it was written: queries, sessions, or the images of a gallery."""
+
+    name: str
+    spec: BenchmarkSpec
+    is_manifest: bool
+    schema: pa.Schema
+    rows: int
+    num_bytes: int
+    """Size of the rows in memory, in bytes."""
+    files: tuple[PublishedFile, ...]
+
+    @property
+    def kind(self) -> str:
+        """What a row is: `query`, `session` or `image`."""
+        if self.is_manifest:
+            return "image"
+        return "session" if self.spec.kind == "multi_turn" else "query"
+
+    @property
+    def split(self) -> str:
+        """The one split, by the Hub's name."""
+        return str(self.spec.config.split)
+
+
+def write_config(
+    source: Path,
+    folder: Path,
+    name: str,
+    spec: BenchmarkSpec,
+    *,
+    is_manifest: bool,
+    max_rows: int = MAX_ROWS_A_FILE,
+) -> PublishedConfig:
+    """Write one configuration from prepared Parquet, a part at a time.
+
+    Args:
+        source: the prepared Parquet file.
+        folder: the folder to publish to; `<name>/` is made in it.
+        name: the configuration's name.
+        spec: the benchmark that it belongs to.
+        is_manifest: whether it is the gallery.
+        max_rows: most rows in a file.
+    """
+    reader = pq.ParquetFile(source)
+    rows, schema = reader.metadata.num_rows, reader.schema_arrow
+    count = max(1, math.ceil(rows / max_rows))
+    paths = [f"{name}/{spec.config.split}-{number:05d}-of-{count:05d}.parquet" for number in range(count)]
+    (folder / name).mkdir(parents=True, exist_ok=True)
+    num_bytes = 0
+    batches = reader.iter_batches(min(_ROWS_A_GROUP, max_rows))
+    waiting: pa.Table = schema.empty_table()
+    for path in paths:
+        with pq.ParquetWriter(folder / path, schema, compression="zstd", version="2.6") as writer:
+            left = min(max_rows, rows)
+            while left > 0:
+                table = waiting if waiting.num_rows else pa.Table.from_batches([next(batches)])
+                part, waiting = table.slice(0, left), table.slice(left)
+                writer.write_table(part)
+                num_bytes += part.nbytes
+                left -= part.num_rows
+                rows -= part.num_rows
+    return PublishedConfig(
+        name=name,
+        spec=spec,
+        is_manifest=is_manifest,
+        schema=schema,
+        rows=reader.metadata.num_rows,
+        num_bytes=num_bytes,
+        files=tuple(_described(folder, path) for path in paths),
+    )
+
+
+def _described(folder: Path, path: str) -> PublishedFile:
+    with (folder / path).open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return PublishedFile(path, digest, (folder / path).stat().st_size)

@@ -1,0 +1,231 @@
+"""Pushing to a stand-in for the Hub over real HTTP, whole and interrupted, and loading what was pushed."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import cir_datasets
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _fixture(name: str) -> ModuleType:
+    path = Path(__file__).parents[1] / "fixtures" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+made, hub_server = _fixture("datasets_publishers"), _fixture("hub_server")
+
+pytestmark = pytest.mark.filterwarnings("ignore::cir_datasets.errors.UnpinnedDataWarning")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    made.write_for(tmp_path / "home", "circled/cirr_val")
+    made.write_for(tmp_path / "home", "cirr/val")
+    return tmp_path / "home"
+
+
+@pytest.fixture(params=["lfs", "regular"])
+def hub(request: pytest.FixtureRequest) -> Iterator[Any]:
+    with hub_server.Hub(lfs=request.param == "lfs") as running:
+        yield running
+
+
+@pytest.fixture
+def lfs_hub() -> Iterator[Any]:
+    with hub_server.Hub() as running:
+        yield running
+
+
+def start(command: Sequence[str], hub: Any, tmp_path: Path, **environment: str) -> subprocess.Popen[str]:
+    """A process of its own: huggingface_hub reads its environment when it is imported."""
+    known = {
+        "HF_ENDPOINT": hub.url,
+        "HF_HUB_DISABLE_XET": "1",
+        "HF_TOKEN": hub_server.TOKEN,
+        "HF_HOME": str(tmp_path / "hf"),
+        "CIR_CACHE_HOME": str(tmp_path / "cache"),
+        "PYTHONPATH": str(ROOT),
+        "PYTHONWARNINGS": "ignore",
+    }
+    return subprocess.Popen(
+        [sys.executable, *command],
+        cwd=tmp_path,
+        env={**os.environ, **known, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def start_push(
+    hub: Any, tmp_path: Path, *options: str, ids: str = "circled/cirr_val", **environment: str
+) -> Any:
+    arguments = ["--to", "published", "--data-dir", "home", "--no-checks", "--push", "me/made-up", *options]
+    command = ["-m", "leaderboard.cli", "datasets", "publish", *ids.split(), *arguments]
+    return start(command, hub, tmp_path, **environment)
+
+
+def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    out, said = process.communicate(timeout=300)
+    return process.returncode, out, said
+
+
+def push(hub: Any, tmp_path: Path, *options: str, **environment: str) -> tuple[int, str, str]:
+    return finish(start_push(hub, tmp_path, *options, **environment))
+
+
+LOADS = """
+import json, sys
+from datasets import load_dataset
+rows = load_dataset("me/made-up", "cirr_val")["validation"].to_list()
+images = load_dataset("me/made-up", "cirr_val_images", split="validation")["image_id"][:]
+assert "cir_datasets" not in sys.modules
+json.dump([rows, images], sys.stdout)
+"""
+
+
+def test_what_was_pushed_loads_with_the_same_rows(hub: Any, home: Path, tmp_path: Path) -> None:
+    code, out, said = push(hub, tmp_path)
+    assert code == 0, said
+    repository = hub.repositories["me/made-up"]
+    assert out.splitlines()[-1].strip() == f"{hub.url}/datasets/me/made-up/commit/{repository.head}"
+    assert len(repository.commits) == 2  # the Hub's own first one, and one with everything
+    local = {
+        path.relative_to(tmp_path / "published/circled").as_posix(): path.read_bytes()
+        for path in (tmp_path / "published/circled").rglob("*.parquet")
+    }
+    assert local
+    assert {path: repository.files[path] for path in local} == local
+    assert repository.lfs == (set(local) if hub.lfs else set())
+    assert sum(request.startswith("PUT") for request in hub.requests) == (len(local) if hub.lfs else 0)
+
+    code, out, said = finish(start(["-c", LOADS], hub, tmp_path, HF_TOKEN=""))
+    assert code == 0, said
+    wanted = cir_datasets.load("circled/cirr_val", data_dir=home, verification_mode="no_checks")
+    assert json.loads(out) == [wanted.rows(), wanted.gallery]
+
+
+def test_the_pushed_metadata_names_the_hub(lfs_hub: Any, home: Path, tmp_path: Path) -> None:
+    code, _, said = push(lfs_hub, tmp_path)
+    assert code == 0, said
+    files = lfs_hub.repositories["me/made-up"].files
+    url = f"{lfs_hub.url}/datasets/me/made-up"
+    metadata = json.loads(files["croissant.json"])
+    assert metadata["url"] == url
+    for entry in metadata["distribution"]:
+        assert entry["contentUrl"] == f"{url}/resolve/main/{entry['@id']}"
+    assert 'load_dataset("me/made-up", "cirr_val", split="validation")' in files["README.md"].decode()
+
+
+def test_pushing_the_same_again_makes_no_commit(lfs_hub: Any, home: Path, tmp_path: Path) -> None:
+    assert push(lfs_hub, tmp_path)[0] == 0
+    first = list(lfs_hub.repositories["me/made-up"].commits)
+    code, out, said = push(lfs_hub, tmp_path)
+    assert code == 0, said
+    assert lfs_hub.repositories["me/made-up"].commits == first
+    assert first[-1][0] in out
+
+
+def test_stale_parquet_goes_in_the_same_commit_and_other_files_stay(
+    lfs_hub: Any, home: Path, tmp_path: Path
+) -> None:
+    repository = lfs_hub.repositories["me/made-up"] = hub_server.Repository()
+    stale = "circo_val/validation-00000-of-00001.parquet"
+    repository.commit({**repository.files, stale: b"old", "notes.txt": b"mine", "x/y.parquet": b"mine"})
+    assert push(lfs_hub, tmp_path)[0] == 0
+    assert len(repository.commits) == 3
+    assert stale not in repository.files
+    assert {"notes.txt", "x/y.parquet"} <= set(repository.files)
+
+
+@pytest.mark.parametrize(
+    ("fault", "environment", "words"),
+    [
+        ("commit", {}, "the push failed while uploading and committing: the Hub answered 500"),
+        ("moved", {}, "somebody else has pushed meanwhile; run the command again"),
+        ("token", {"HF_TOKEN": "hf_wrong"}, "the Hub answered 401.*Fix: log in with `hf auth login`"),
+        ("none", {"HF_ENDPOINT": "http://127.0.0.1:1"}, "the push failed while making the repository"),
+    ],
+)
+def test_a_push_that_fails_leaves_the_last_revision(
+    fault: str, environment: dict[str, str], words: str, lfs_hub: Any, home: Path, tmp_path: Path
+) -> None:
+    import re
+
+    repository = lfs_hub.repositories["me/made-up"] = hub_server.Repository()
+    good = repository.commit({**repository.files, "README.md": b"the last good one"})
+    lfs_hub.faults[fault] = 1
+    code, out, said = push(lfs_hub, tmp_path, **environment)
+    assert (code, out) == (2, "")
+    assert re.search(words, said, re.DOTALL)
+    assert "The last revision there is untouched" in said
+    assert f"{environment.get('HF_ENDPOINT', lfs_hub.url)}/datasets/me/made-up" in said
+    assert "Traceback" not in said
+    assert any(
+        commit == good and files["README.md"] == b"the last good one" for commit, files in repository.commits
+    )
+    assert not any(path.endswith(".parquet") for path in repository.files)
+    code, _, said = push(lfs_hub, tmp_path)
+    assert code == 0, said
+    assert any(path.endswith(".parquet") for path in repository.files)
+
+
+@pytest.mark.parametrize("fault", ["preupload", "put"])
+def test_a_hiccup_is_survived(fault: str, lfs_hub: Any, home: Path, tmp_path: Path) -> None:
+    lfs_hub.faults[fault] = 1
+    code, _, said = push(lfs_hub, tmp_path)
+    assert code == 0, said
+    assert len(lfs_hub.repositories["me/made-up"].commits) == 2
+
+
+@pytest.mark.slow
+def test_uploads_that_keep_failing_leave_the_last_revision(tmp_path: Path) -> None:
+    """huggingface_hub tries for 23 seconds before it gives up: both at once."""
+    with hub_server.Hub() as first, hub_server.Hub() as second:
+        running = {}
+        for hub, fault in ((first, "preupload"), (second, "put")):
+            made.write_for(tmp_path / fault / "home", "circled/cirr_val")
+            repository = hub.repositories["me/made-up"] = hub_server.Repository()
+            repository.commit({**repository.files, "README.md": b"the last good one"})
+            hub.faults[fault] = -1
+            running[fault] = (hub, start_push(hub, tmp_path / fault))
+        for fault, (hub, process) in running.items():
+            code, out, said = finish(process)
+            assert (code, out) == (2, ""), fault
+            assert "the push failed while uploading and committing" in said
+            assert "Fix: run the command again" in said
+            assert "Traceback" not in said
+            assert hub.repositories["me/made-up"].files["README.md"] == b"the last good one"
+            assert len(hub.repositories["me/made-up"].commits) == 2
+            hub.faults.clear()
+            code, _, said = push(hub, tmp_path / fault)
+            assert code == 0, said
+            assert len(hub.repositories["me/made-up"].commits) == 3
+
+
+def test_a_licence_that_forbids_copies_is_to_be_quoted(lfs_hub: Any, tmp_path: Path) -> None:
+    made.write_for(tmp_path / "home", "circo/val")
+    code, out, said = finish(start_push(lfs_hub, tmp_path, ids="circo/val"))
+    assert (code, out) == (2, "")
+    assert '--i-may-copy "CC BY-NC 4.0"' in said
+    assert lfs_hub.requests == []
+    code, _, said = finish(start_push(lfs_hub, tmp_path, "--i-may-copy", "CC BY-NC 4.0", ids="circo/val"))
+    assert code == 0, said
+    assert "val/validation-00000-of-00001.parquet" in lfs_hub.repositories["me/made-up"].files
