@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from cir_datasets.images import image_manifest as image_manifest
     from cir_datasets.prepared import load as load
     from cir_datasets.prepared import prepare as prepare
+    from cir_datasets.publishing.publication import Publication as Publication
+    from cir_datasets.publishing.publication import publish as publish
     from cir_datasets.registry import BenchmarkSpec as BenchmarkSpec
     from cir_datasets.registry import benchmark_ids as benchmark_ids
     from cir_datasets.registry import names as names
@@ -46,11 +48,13 @@ _HOMES = {
     "image_paths": "coverage",
     "Benchmark": "benchmark",
     "BenchmarkSpec": "registry",
+    "Publication": "publishing.publication",
     "benchmark_ids": "registry",
     "image_manifest": "images",
     "load": "prepared",
     "names": "registry",
     "prepare": "prepared",
+    "publish": "publishing.publication",
     "spec": "registry",
 }
 
@@ -58,6 +62,7 @@ __all__ = [
     "Benchmark",
     "BenchmarkSpec",
     "CaptionRule",
+    "Publication",
     "Triplet",
     "Triplets",
     "attach_images",
@@ -72,6 +77,7 @@ __all__ = [
     "load",
     "names",
     "prepare",
+    "publish",
     "spec",
     "triplets",
 ]

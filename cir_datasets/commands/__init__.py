@@ -7,6 +7,7 @@ import typer
 from cir_datasets.commands.images import cover_images, hash_benchmark_images
 from cir_datasets.commands.listing import list_benchmarks, show_benchmark
 from cir_datasets.commands.preparing import prepare_benchmarks
+from cir_datasets.commands.publishing import publish_benchmarks
 
 
 def register(app: typer.Typer) -> None:
@@ -19,4 +20,5 @@ def register(app: typer.Typer) -> None:
     datasets.command("prepare")(prepare_benchmarks)
     datasets.command("images")(cover_images)
     datasets.command("hash")(hash_benchmark_images)
+    datasets.command("publish")(publish_benchmarks)
     app.add_typer(datasets, name="datasets")

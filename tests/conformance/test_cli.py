@@ -42,6 +42,7 @@ def test_the_commands_are_the_expected_ones() -> None:
         "datasets list",
         "datasets show",
         "datasets prepare",
+        "datasets publish",
         "datasets images",
         "datasets hash",
         "datasets overlay add",
