@@ -37,6 +37,39 @@ def problem(board: Board) -> str | None:
     )
 
 
+def has_gallery(board: Board) -> bool:
+    """Whether ids can be checked here against the board's gallery."""
+    card, config = board.spec.card, board.spec.config
+    return not config.gallery_optional or all(_at_hand(card, name) for name in config.gallery_files)
+
+
+def current_keys(board: Board) -> tuple[str, ...] | None:
+    """The comparability keys that a submission to a board would get now, from what was prepared last.
+
+    Returns:
+        A key for each term of what ranks; None where nothing was prepared here with all checks.
+    """
+    from cir_datasets.prepared import last_prepared
+    from cir_metrics.signature import Signature
+
+    last = last_prepared(board.spec)
+    if last is None or last.meta["checks_skipped"]:
+        return None
+    return tuple(
+        Signature.of(
+            term,
+            benchmark=board.benchmark,
+            benchmark_version=board.spec.card.version,
+            data_hash=last.meta["data_hash"],
+            gallery_hash=last.meta["gallery_hash"],
+            gallery_size=last.meta["gallery"],
+            reference=board.spec.config.reference,
+            n=last.meta["rows"],
+        ).key
+        for term in board.primary_terms
+    )
+
+
 def _was_prepared(board: Board) -> bool:
     """Whether loading takes what was prepared earlier (with a `data_dir`, say), with all checks made."""
     from cir_datasets.prepared import last_prepared

@@ -59,7 +59,7 @@ class Server:
 
     def entries(self, board: Board) -> list[Entry]:
         """A board's table."""
-        return standings(board, self.store.published(board.id))
+        return standings(board, self.store.published(board.id), data.current_keys(board))
 
     def wait(self, submission: Submission, seconds: float) -> Submission:
         """The submission when it is finished, or as it stands after `seconds`."""

@@ -1,8 +1,9 @@
 """A board's table: what stands on it, in order.
 
 Equal values share a rank, the next rank counts everyone above it (1, 1, 3), and inside a tie the earlier
-submission stands first. Only numbers whose signatures agree are ranked against each other: entries that were
-scored on other data than the latest one are listed below, without a rank.
+submission stands first. Only numbers whose signatures agree are ranked against each other: those that this
+server would give now, from the data that it has; where it has none, those of the latest entry. The others are
+listed below, without a rank, until they are scored again.
 """
 
 from __future__ import annotations
@@ -12,8 +13,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from leaderboard import data
 from leaderboard.boards import Board
 from leaderboard.submission import Submission
+
+Comparability = tuple[str, ...]
+"""The signatures' keys of what ranks, a key a term."""
 
 _EQUAL_DIGITS = 12
 """Values that agree to so many digits after the point are one value: the exactness that scores promise."""
@@ -29,6 +34,7 @@ class Entry:
         value: what ranks, a fraction.
         metrics: all metrics by name, fractions.
         signature: printed signature of what ranks.
+        gallery: number of images that the ids were checked against, or None where they were not.
     """
 
     rank: int | None
@@ -36,6 +42,7 @@ class Entry:
     value: float
     metrics: dict[str, float]
     signature: str
+    gallery: int | None = None
 
     @property
     def method(self) -> dict[str, Any]:
@@ -68,17 +75,22 @@ class Entry:
         }
 
 
-def standings(board: Board, published: Sequence[Submission]) -> list[Entry]:
+def standings(
+    board: Board, published: Sequence[Submission], current: Comparability | None = None
+) -> list[Entry]:
     """The entries of a board, best first, those that do not compare last.
 
     Args:
         board: says what ranks, and which values are better.
         published: what stands on it, in any order.
+        current: the comparability keys that the server would give now, or None where it cannot tell. Where no
+            entry has them, the latest entry's keys take their place.
     """
     ordered = sorted(published, key=lambda one: (one.received_at, one.id))
-    current = _comparability(board, ordered[-1]) if ordered else None
-    ranked = [one for one in ordered if _comparability(board, one) == current]
-    others = [one for one in ordered if _comparability(board, one) != current]
+    keys = [_comparability(board, one) for one in ordered]
+    wanted = current if current in keys else keys[-1] if keys else None
+    ranked = [one for one, key in zip(ordered, keys, strict=True) if key == wanted]
+    others = [one for one, key in zip(ordered, keys, strict=True) if key != wanted]
     sign = -1.0 if board.primary_direction == "higher" else 1.0
     ranked.sort(key=lambda one: sign * _value(board, one))
     entries: list[Entry] = []
@@ -91,14 +103,26 @@ def standings(board: Board, published: Sequence[Submission]) -> list[Entry]:
 def _entry(board: Board, one: Submission, rank: int | None) -> Entry:
     metrics = _report(one)["metrics"]
     signature = _signatures(one)[board.primary_terms[0]]
-    return Entry(rank, one, _value(board, one), metrics, str(signature["text"]))
+    gallery = signature.get("gallery_size")
+    return Entry(rank, one, _value(board, one), metrics, str(signature["text"]), gallery)
 
 
 def _value(board: Board, one: Submission) -> float:
     return round(board.primary_value(_report(one)["metrics"]), _EQUAL_DIGITS)
 
 
-def _comparability(board: Board, one: Submission) -> tuple[str, ...]:
+def checked_gallery(board: Board, entries: Sequence[Entry]) -> int | None:
+    """Number of images that a board's ids are checked against, or None where they are not.
+
+    What the ranked entries were scored with says it; on an empty board, the data at hand.
+    """
+    ranked = [entry for entry in entries if entry.rank is not None]
+    if ranked:
+        return ranked[0].gallery
+    return board.spec.config.gallery if data.has_gallery(board) else None
+
+
+def _comparability(board: Board, one: Submission) -> Comparability:
     signatures = _signatures(one)
     return tuple(str(signatures[term]["key"]) for term in board.primary_terms)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from leaderboard.boards import Board
-from leaderboard.standings import Entry
+from leaderboard.standings import Entry, checked_gallery
 
-_BASELINE = " (baseline)"
+_NOT_RANKED = "-: scored on other data, or by another version, than this board has now; not comparable."
 
 
 def board_text(board: Board, entries: Sequence[Entry]) -> str:
@@ -17,31 +17,33 @@ def board_text(board: Board, entries: Sequence[Entry]) -> str:
         board: says which columns are shown.
         entries: from `standings`, best first.
     """
-    config = board.spec.config
-    size = "unknown" if config.gallery is None else f"{config.gallery:,}"
+    checked = checked_gallery(board, entries)
+    gallery = "not checked" if checked is None else f"{checked:,}"
     benchmark = f"{board.benchmark}#{board.spec.card.version}"
-    head = f"{board.title} ({benchmark}, gallery {size}, reference {config.reference})"
+    head = f"{board.title} ({benchmark}, gallery {gallery}, reference {board.spec.config.reference})"
     if not entries:
         return f"{head}\nNothing stands on this board yet."
-    labels = ["#", "Method", board.primary_label, *(column.label for column in board.columns)]
+    labels = ["#", "Kind", "Method", board.primary_label, *(column.label for column in board.columns)]
     rows = [labels, *(_cells(board, entry) for entry in entries)]
     widths = [max(len(row[place]) for row in rows) for place in range(len(labels))]
     lines = [
         "  ".join(
-            cell.ljust(width) if place == 1 else cell.rjust(width)
+            cell.ljust(width) if place in (1, 2) else cell.rjust(width)
             for place, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in rows
     ]
     rule = "-" * max(map(len, lines))
-    return "\n".join([head, lines[0], rule, *lines[1:]])
+    note = [_NOT_RANKED] if any(entry.rank is None for entry in entries) else []
+    return "\n".join([head, lines[0], rule, *lines[1:], *note])
 
 
 def _cells(board: Board, entry: Entry) -> list[str]:
-    mark = _BASELINE if entry.submission.baseline else ""
+    # In a column of its own, before the name: no name can imitate it.
+    kind = "baseline" if entry.submission.baseline else ""
     values = [_shown(entry.value, board.primary_unit)]
     values += [_shown(entry.metrics.get(column.metric), column.unit) for column in board.columns]
-    return ["-" if entry.rank is None else str(entry.rank), entry.name + mark, *values]
+    return ["-" if entry.rank is None else str(entry.rank), kind, entry.name, *values]
 
 
 def _shown(value: float | None, unit: str) -> str:

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from leaderboard import data
 from leaderboard.boards import Board
-from leaderboard.standings import Entry
+from leaderboard.standings import Entry, checked_gallery
 from leaderboard.submission import Submission
 
 
@@ -33,7 +33,9 @@ def board_view(board: Board, entries: int) -> dict[str, Any]:
 
 def table_view(board: Board, entries: list[Entry]) -> dict[str, Any]:
     """A board with its rows, best first."""
-    return {**board_view(board, len(entries)), "rows": [entry.to_dict() for entry in entries]}
+    view = board_view(board, len(entries))
+    view["protocol"]["gallery_checked"] = checked_gallery(board, entries) is not None
+    return {**view, "rows": [entry.to_dict() for entry in entries]}
 
 
 def submission_view(submission: Submission) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from leaderboard.pages.layout import column_heading, day, heading, html_block, n
 from leaderboard.pages.markup import element, joined, link_out, text
 from leaderboard.pages.outcome import outcome_html
 from leaderboard.server import Server
-from leaderboard.standings import Entry
+from leaderboard.standings import Entry, checked_gallery
 from leaderboard.views import entry_page
 
 _DETAILS = (
@@ -54,7 +54,7 @@ def page_html(server: Server, query: Mapping[str, str]) -> str:
     marked = query.get("entry", "")
     return (
         _picker(board, server)
-        + _intro(board)
+        + _intro(board, entries)
         + _notice(board, server, marked, entries)
         + _table(board, entries, marked)
     )
@@ -80,14 +80,13 @@ def _chip(board: Board, current: Board | None, count: int) -> str:
     return element("a", text(board.short_title) + number_of, css, href=f".{entry_page(board.id)}", **extra)
 
 
-def _intro(board: Board) -> str:
+def _intro(board: Board, entries: list[Entry]) -> str:
     config, card = board.spec.config, board.spec.card
     facts = [f"benchmark {board.benchmark}, version {card.version}"]
     if config.queries is not None:
         facts.append(f"{config.queries:,} {'sessions' if board.spec.kind == 'multi_turn' else 'queries'}")
-    facts.append(
-        f"gallery of {config.gallery:,} images" if config.gallery is not None else "gallery size unknown"
-    )
+    gallery = checked_gallery(board, entries)
+    facts.append("gallery not checked" if gallery is None else f"gallery of {gallery:,} images")
     facts.append(f"reference {config.reference}")
     facts.append(f"ranked by {board.primary}")
     facts.append(f"{board.track} track")
@@ -122,17 +121,21 @@ def _table(board: Board, entries: list[Entry], marked: str) -> str:
     heads.append(element("th", primary, "num main", scope="col"))
     heads += [element("th", column_heading(column), "num", scope="col") for column in board.columns]
     heads += [element("th", "Received", "when", scope="col"), element("th", "Signature", "sig", scope="col")]
-    rows = joined(_row(board, entry, marked) for entry in entries)
+    shown = _parts_shown(entries)
+    rows = joined(_row(board, entry, marked, shown) for entry in entries)
     table = element(
         "table", element("thead", element("tr", joined(heads))) + element("tbody", rows), "standings"
     )
     note = "Fractions in per cent. Equal values share a rank; inside a tie the earlier entry stands first."
     if any(entry.rank is None for entry in entries):
-        note += " Entries without a rank were scored on other data or by another version, and do not compare."
+        note += (
+            " Entries without a rank were scored on other data, or by another version, than this board has"
+            " now; they do not compare with the others."
+        )
     return element("div", table, "table-scroll", tabindex="0") + element("p", note, "note")
 
 
-def _row(board: Board, entry: Entry, marked: str) -> str:
+def _row(board: Board, entry: Entry, marked: str, shown: set[str]) -> str:
     cells = [
         element("td", "–" if entry.rank is None else str(entry.rank), "rank"),
         element("td", _method(entry), "method"),
@@ -140,7 +143,7 @@ def _row(board: Board, entry: Entry, marked: str) -> str:
     ]
     cells += [element("td", number(entry.metrics.get(c.metric), c.unit), "num") for c in board.columns]
     cells.append(element("td", day(entry.received_at), "when"))
-    cells.append(element("td", element("code", text(_short(entry)), title=entry.signature), "sig"))
+    cells.append(element("td", element("code", text(_short(entry, shown)), title=entry.signature), "sig"))
     css = " ".join(
         name
         for name, wanted in (
@@ -152,10 +155,21 @@ def _row(board: Board, entry: Entry, marked: str) -> str:
     return element("tr", joined(cells), css, id=f"entry-{entry.submission.id}")
 
 
-def _short(entry: Entry) -> str:
-    """The parts of the signature that differ between entries of one board."""
-    parts = entry.signature.split(" | ")
-    return " ".join(part for part in parts if part.startswith(("data:", "v:", "skipped:")))
+def _parts_shown(entries: list[Entry]) -> set[str]:
+    """Names of the signature's parts that a table shows: data, version, and what differs between entries."""
+    found = [_parts(entry) for entry in entries]
+    names = {name for parts in found for name in parts}
+    return {name for name in names if len({parts.get(name) for parts in found}) > 1} | {"data", "v"}
+
+
+def _parts(entry: Entry) -> dict[str, str]:
+    """The parts of an entry's signature by name; the first, benchmark and version, has none of its own."""
+    first, *others = entry.signature.split(" | ")
+    return {"benchmark": first, **{part.partition(":")[0]: part for part in others}}
+
+
+def _short(entry: Entry, shown: set[str]) -> str:
+    return " ".join(part for name, part in _parts(entry).items() if name in shown)
 
 
 def _method(entry: Entry) -> str:

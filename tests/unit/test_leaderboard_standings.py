@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
-from leaderboard import boards
+import submissions
+from leaderboard import boards, data
 from leaderboard.standings import standings
 from leaderboard.submission import Event, Submission
 
@@ -53,6 +55,39 @@ def test_the_last_bit_of_a_float_makes_no_rank() -> None:
 def test_scores_on_other_data_are_listed_without_a_rank() -> None:
     old, new = entry("old", 0.9, 0, key="v1"), entry("new", 0.2, 1, key="v2")
     assert shown(old, new) == [(1, "new"), (None, "old")]
+
+
+def ranked_against(current: str | None, *submissions: Submission) -> list[tuple[int | None, str]]:
+    keys = None if current is None else (current,)
+    return [(line.rank, line.name) for line in standings(boards.board("shapes/val"), submissions, keys)]
+
+
+def test_what_the_servers_own_data_gives_is_ranked_however_late_another_comes() -> None:
+    first, second = entry("first", 0.5, 0, key="here"), entry("second", 0.9, 1, key="here")
+    stranger = entry("stranger", 0.7, 2, key="elsewhere")
+    wanted = [(1, "second"), (2, "first"), (None, "stranger")]
+    assert ranked_against("here", first, second, stranger) == wanted
+
+
+def test_where_nothing_was_scored_on_the_servers_data_the_latest_is_ranked() -> None:
+    old, new = entry("old", 0.9, 0, key="v1"), entry("new", 0.2, 1, key="v2")
+    for current in ("v3", None):
+        assert ranked_against(current, old, new) == [(1, "new"), (None, "old")]
+
+
+def test_the_current_keys_are_those_that_a_submission_gets() -> None:
+    for board_id in ("shapes/val", "shapes/multiturn_val"):
+        board = boards.board(board_id)
+        report = submissions.score(submissions.make_rank_file(board.benchmark, "random"))
+        wanted = tuple(report.signature_key(term) for term in board.primary_terms)
+        assert data.current_keys(board) == wanted
+
+
+def test_without_prepared_data_there_are_no_current_keys(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path))
+    assert data.current_keys(boards.board("shapes/val")) is None
 
 
 def test_where_lower_is_better_the_lowest_is_first() -> None:

@@ -1,0 +1,109 @@
+"""What tables say beside the numbers: the gallery that was checked, kinds of entries, parts of signatures."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from leaderboard import boards
+from leaderboard.pages.boards_page import _intro, _parts_shown, _short
+from leaderboard.standings import Entry, checked_gallery, standings
+from leaderboard.submission import Event, Submission
+from leaderboard.table import board_text
+from leaderboard.views import table_view
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+CIRCO = boards.board("circo/val")
+PARTS = {"data": "4f1c2ab", "gallery": "unknown", "metric": "1", "n": "220", "v": "0.1.0"}
+
+
+def submission(
+    name: str, minute: int, *, baseline: bool = False, size: int | None = None, **parts: str
+) -> Submission:
+    at = START + timedelta(minutes=minute)
+    said = {**PARTS, "gallery": "unknown" if size is None else f"{size}:9be02d1", **parts}
+    text = " | ".join(["circo/val#1", *(f"{key}:{value}" for key, value in said.items())])
+    key = text.partition(" | n:")[0]
+    signature = {"key": key, "text": text, "gallery_size": size}
+    report = {"metrics": {"map@5": minute / 100}, "signatures": {"map@5": signature}}
+    return Submission(
+        id=name,
+        board="circo/val",
+        sha256="0" * 64,
+        attempt=1,
+        size=1,
+        file_name="run.json",
+        received_at=at,
+        submitter="",
+        form={},
+        method={"name": name},
+        baseline=baseline,
+        events=(Event(1, "scored", at, {"report": report}), Event(2, "published", at, {})),
+    )
+
+
+def entries(*found: Submission) -> list[Entry]:
+    return standings(CIRCO, found)
+
+
+def test_a_gallery_that_was_not_checked_is_not_stated() -> None:
+    unchecked = entries(submission("a", 1))
+    assert checked_gallery(CIRCO, unchecked) is None
+    assert "gallery not checked, " in board_text(CIRCO, unchecked)
+    assert "<li>gallery not checked</li>" in _intro(CIRCO, unchecked)
+    assert "123,403 images</li>" not in _intro(CIRCO, unchecked)
+    assert table_view(CIRCO, unchecked)["protocol"]["gallery_checked"] is False
+
+
+def test_a_gallery_that_was_checked_is_stated_as_the_signatures_have_it() -> None:
+    checked = entries(submission("a", 1, size=3000))
+    assert "gallery 3,000, " in board_text(CIRCO, checked)
+    assert "<li>gallery of 3,000 images</li>" in _intro(CIRCO, checked)
+    assert table_view(CIRCO, checked)["protocol"]["gallery_checked"] is True
+
+
+def test_an_empty_board_states_the_gallery_only_where_its_list_is_at_hand(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("CIR_DATA_HOME", raising=False)
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path))
+    assert "gallery not checked" in board_text(CIRCO, [])
+    assert "gallery 2,297" in board_text(boards.board("cirr/val"), [])
+
+
+def test_signatures_show_the_parts_that_differ() -> None:
+    found = entries(submission("a", 1), submission("b", 2, size=3000, metric="1:released_code"))
+    shown = _parts_shown(found)
+    assert {entry.name: _short(entry, shown) for entry in found} == {
+        "a": "data:4f1c2ab gallery:unknown metric:1 v:0.1.0",
+        "b": "data:4f1c2ab gallery:3000:9be02d1 metric:1:released_code v:0.1.0",
+    }
+    alike = entries(submission("a", 1), submission("b", 2))
+    assert _short(alike[0], _parts_shown(alike)) == "data:4f1c2ab v:0.1.0"
+
+
+def test_a_check_that_only_one_skipped_is_shown() -> None:
+    found = entries(submission("a", 1), submission("b", 2, skipped="counts"))
+    assert [_short(entry, _parts_shown(found)) for entry in found] == [
+        "data:4f1c2ab v:0.1.0 skipped:counts",
+        "data:4f1c2ab v:0.1.0",
+    ]
+
+
+def test_no_name_imitates_the_mark_of_a_baseline() -> None:
+    text = board_text(
+        CIRCO, entries(submission("Floor", 1, baseline=True), submission("Mine (baseline)   baseline", 2))
+    )
+    head, _, mine, floor = text.splitlines()[1:]
+    assert head.split()[:3] == ["#", "Kind", "Method"]
+    assert floor.split()[:3] == ["2", "baseline", "Floor"]
+    assert mine.split()[:2] == ["1", "Mine"]
+    assert mine.index("Mine") == floor.index("Floor") == head.index("Method")
+
+
+def test_a_table_explains_entries_without_a_rank() -> None:
+    text = board_text(CIRCO, entries(submission("a", 1, data="other"), submission("b", 2)))
+    assert text.splitlines()[-1].startswith("-: scored on other data")
+    assert "scored on other data" not in board_text(CIRCO, entries(submission("b", 2)))
