@@ -11,7 +11,7 @@ import typer
 if TYPE_CHECKING:
     from submissions.conversion import Converted
 
-_FILE_HELP = "A rank file, a bundle, or a file of the CIRR or CIRCO server."
+_FILE_HELP = "A rank file, a bundle, a file of the CIRR or CIRCO server, or ZeroSight results."
 _BENCHMARK_HELP = (
     "Id of the benchmark or suite that the file answers; servers' files do not say it themselves."
 )
@@ -98,7 +98,9 @@ def score_command(
 
 def convert_command(
     files: Annotated[list[str], typer.Argument(help="One rank file, or the CIRR server's two.")],
-    to: Annotated[str, typer.Option("--to", help="Format to write: native, cirr-server or circo-server.")],
+    to: Annotated[
+        str, typer.Option("--to", help="Format to write: native, cirr-server, circo-server or zerosight.")
+    ],
     benchmark: Annotated[str | None, typer.Option("--benchmark", "-b", help=_BENCHMARK_HELP)] = None,
     out: Annotated[
         Path | None,

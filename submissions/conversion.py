@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING
 from cir_metrics.errors import UnknownNameError, did_you_mean
 from submissions.errors import ConversionError, RefusedError
 from submissions.findings import shown
-from submissions.formats import CIRCO_SERVER, CIRR_SERVER, FORMATS, NATIVE, circo_server, cirr_server
+from submissions.formats import (
+    CIRCO_SERVER,
+    CIRR_SERVER,
+    FORMATS,
+    NATIVE,
+    ZEROSIGHT,
+    circo_server,
+    cirr_server,
+    zerosight,
+)
 from submissions.parsing import read
 from submissions.reading import MAX_BYTES
 from submissions.validation import validate
@@ -23,7 +32,7 @@ if TYPE_CHECKING:
     from submissions.rank_file import RankFile
     from submissions.validation import BenchmarkLike
 
-_SERVERS = {CIRR_SERVER: cirr_server, CIRCO_SERVER: circo_server}
+_SERVERS = {CIRR_SERVER: cirr_server, CIRCO_SERVER: circo_server, ZEROSIGHT: zerosight}
 
 
 @dataclass(frozen=True)
@@ -51,7 +60,7 @@ def convert(
 
     Args:
         files: one file, or the CIRR server's two, in either order.
-        to: `native`, `cirr-server` or `circo-server`.
+        to: `native`, `cirr-server`, `circo-server` or `zerosight`.
         benchmark: what the files answer; needed where their format does not say it.
         name: the method's name in a native file made from a server's; default: the first file's name.
         max_bytes: bytes that are read of each file at most.

@@ -1,7 +1,8 @@
 """The formats that are read and written, told apart by what a file holds, never by its name.
 
-A format is a module with `NAME` and `parse(document, context) -> Draft | None`; the servers' formats also
-have `BENCHMARKS` (the datasets they belong to) and `dump(rank_file) -> dict of part -> bytes`.
+A format is a module with `NAME` and `parse(document, context) -> Draft | None`; the formats of others also
+have `BENCHMARKS` (the datasets they belong to) and `dump(rank_file) -> dict of part -> bytes`. Where content
+cannot tell two formats apart (CIRCO's and ZeroSight's), the benchmark that the caller names does.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ FORMAT_VERSION = 1
 NATIVE = "native"
 CIRR_SERVER = "cirr-server"
 CIRCO_SERVER = "circo-server"
-FORMATS = (NATIVE, CIRR_SERVER, CIRCO_SERVER)
+ZEROSIGHT = "zerosight"
+FORMATS = (NATIVE, CIRR_SERVER, CIRCO_SERVER, ZEROSIGHT)
 """Names of the formats that `convert` writes."""
 
 
@@ -73,7 +75,7 @@ def parse(document: Any, context: Context) -> Draft | None:
     Returns:
         The draft, or None where the finding leaves nothing to check further.
     """
-    from submissions.formats import circo_server, cirr_server, native
+    from submissions.formats import circo_server, cirr_server, native, zerosight
 
     if not isinstance(document, dict):
         context.findings.add(
@@ -84,6 +86,8 @@ def parse(document: Any, context: Context) -> Draft | None:
         return native.parse(document, context)
     if "version" in document and "metric" in document:
         return cirr_server.parse(document, context)
+    if context.expected is not None and _dataset(context.expected) in zerosight.BENCHMARKS:
+        return zerosight.parse(document, context)
     if _looks_like_circo(document):
         return circo_server.parse(document, context)
     if "rankings" in document:
@@ -98,6 +102,10 @@ def parse(document: Any, context: Context) -> Draft | None:
             f"the file holds {holds}, which is neither a rank file nor a file of the CIRR or CIRCO server.",
         )
     return None
+
+
+def _dataset(benchmark_id: str) -> str:
+    return benchmark_id.partition("/")[0]
 
 
 def _looks_like_circo(document: dict[str, Any]) -> bool:

@@ -1,0 +1,62 @@
+"""The results file of ZeroSight's released evaluator: `{"<id>": [50 image paths], ...}`.
+
+It looks like a file of the CIRCO server; the benchmark that the caller names tells them apart. The evaluator
+averages over the queries that it finds and misses none: here every query must be there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from submissions.drafts import Draft, read_rankings
+from submissions.errors import ConversionError
+from submissions.findings import shown
+from submissions.formats import ZEROSIGHT, Context
+
+if TYPE_CHECKING:
+    from submissions.rank_file import RankFile
+
+NAME = ZEROSIGHT
+BENCHMARKS = ("zerosight",)
+DEPTH = 50
+"""Paths a query."""
+
+
+def parse(document: dict[str, Any], context: Context) -> Draft | None:
+    """Read the evaluator's results file.
+
+    Args:
+        document: the JSON object.
+        context: findings, benchmarks, and what was asked for.
+    """
+    from submissions.formats.foreign import asked_benchmark, nameless_method
+
+    spec = asked_benchmark(
+        context, format_title="a ZeroSight results file", datasets=BENCHMARKS, example="zerosight/test"
+    )
+    if spec is None:
+        return None
+    answers = read_rankings(document, spec, context.findings)
+    return Draft(spec, spec.card.version, nameless_method(context.label), answers, None, NAME)
+
+
+def dump(rank_file: RankFile) -> dict[str, bytes]:
+    """The results file, under the part name "" since there is only one.
+
+    Args:
+        rank_file: rankings of ZeroSight, checked.
+
+    Raises:
+        ConversionError: a list is too short.
+    """
+    from submissions.rank_file import compact
+
+    document: dict[str, Any] = {}
+    for query, ids in rank_file.rankings.items():
+        if len(ids) < DEPTH:
+            raise ConversionError(
+                f"query {shown(query)}: {len(ids)} images; the ZeroSight evaluator wants {DEPTH}. "
+                f"Fix: rank at least {DEPTH} images a query."
+            )
+        document[query] = list(ids[:DEPTH])
+    return {"": compact(document)}

@@ -1,0 +1,122 @@
+"""ZeroSight results files: told from CIRCO files by the benchmark; read, written, scored like native ones."""
+
+from __future__ import annotations
+
+import json
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import submissions
+from cir_datasets.benchmark import Benchmark
+from cir_datasets.registry import spec
+from submissions import ConversionError, RankFile, RefusedError
+from submissions.formats import server_format, zerosight
+
+_spec = spec_from_file_location(
+    "submissions_worlds", Path(__file__).parents[1] / "fixtures" / "submissions_worlds.py"
+)
+assert _spec is not None
+assert _spec.loader is not None
+worlds = module_from_spec(_spec)
+_spec.loader.exec_module(worlds)
+
+POOL = [f"video-{number // 8:05d}/{25 * (number % 8):06d}.jpg" for number in range(64)]
+
+
+def world() -> Benchmark:
+    """Three queries with numeric ids, the positives of query i being images i, i + 1."""
+    rows = [
+        worlds.query(
+            str(number),
+            POOL[40 + number],
+            "",
+            target_image_id=None,
+            positive_image_ids=POOL[number : number + 2],
+            negative_image_ids=POOL[10 + number : 10 + 2 * number],
+            aspects=["addition"],
+        )
+        for number in range(3)
+    ]
+    return Benchmark.from_rows(spec("zerosight/test"), rows, POOL)
+
+
+ZEROSIGHT = world()
+RESULTS = {str(number): POOL[number:] + POOL[:number] for number in range(3)}
+CONTENT = json.dumps({query: ids[:50] for query, ids in RESULTS.items()}).encode()
+
+
+def test_the_benchmark_tells_it_from_a_circo_file() -> None:
+    found = submissions.read(CONTENT, benchmark=ZEROSIGHT, name="sc4cir.json")
+    assert isinstance(found, RankFile)
+    assert (found.format, found.benchmark, found.method.name) == ("zerosight", "zerosight/test", "sc4cir")
+    assert found.rankings["1"][0] == POOL[1]
+    with pytest.raises(RefusedError, match="a CIRCO server file does not name its benchmark"):
+        submissions.read(CONTENT)
+    with pytest.raises(RefusedError, match=r"cannot answer shapes/val"):
+        submissions.read(CONTENT, benchmark="shapes/val")
+    numbers = {"0": [f"{number:012d}" for number in range(1, 51)]}
+    circo = submissions.read(json.dumps(numbers).encode(), benchmark="circo/val")
+    assert isinstance(circo, RankFile)
+    assert circo.format == "circo-server"
+
+
+def test_ids_that_are_no_numbers_are_read_too() -> None:
+    found = submissions.read(b'{"q-a": ["video-00000/000000.jpg"]}', benchmark="zerosight/all")
+    assert isinstance(found, RankFile)
+    assert found.rankings == {"q-a": ["video-00000/000000.jpg"]}
+
+
+def test_round_trip() -> None:
+    (native,) = submissions.convert([CONTENT], "native", benchmark=ZEROSIGHT, name="toy")
+    (again,) = submissions.convert([native.content], "zerosight", benchmark=ZEROSIGHT)
+    assert again.part == ""
+    assert json.loads(again.content) == json.loads(CONTENT)
+
+
+def test_more_than_fifty_are_cut_and_fewer_refused() -> None:
+    (native,) = submissions.convert([json.dumps(RESULTS).encode()], "native", benchmark=ZEROSIGHT)
+    (written,) = submissions.convert([native.content], "zerosight", benchmark=ZEROSIGHT)
+    assert {len(ids) for ids in json.loads(written.content).values()} == {50}
+    short = submissions.read(json.dumps({"0": POOL[:49]}).encode(), benchmark=ZEROSIGHT)
+    assert isinstance(short, RankFile)
+    with pytest.raises(
+        ConversionError, match=r"49 images; the ZeroSight evaluator wants 50\. Fix: rank at least"
+    ):
+        zerosight.dump(short)
+
+
+def test_only_zerosight_is_written() -> None:
+    native = json.dumps(worlds.cirr_document(worlds.cirr("val"))).encode()
+    with pytest.raises(
+        ConversionError, match="zerosight takes rankings of zerosight, and this file answers cirr"
+    ):
+        submissions.convert([native], "zerosight", benchmark=worlds.cirr("val"))
+    assert server_format("zerosight") is None
+
+
+def codes(document: dict[str, Any]) -> list[str]:
+    report = submissions.validate(json.dumps(document).encode(), ZEROSIGHT)
+    return [finding.code for finding in report.findings]
+
+
+def test_validation_finds_what_the_evaluator_would_pass_over() -> None:
+    assert codes(json.loads(CONTENT)) == []
+    assert codes({query: ids for query, ids in RESULTS.items() if query != "2"} | {}) == [
+        "missing-query",
+        "deep-ranking",
+    ]
+    absolute = {query: [f"/images/{name}" for name in ids[:50]] for query, ids in RESULTS.items()}
+    assert codes(absolute) == ["unknown-image"]
+    assert codes({query: ids[:20] for query, ids in RESULTS.items()}) == ["short-ranking"]
+
+
+def test_it_scores_as_the_native_file_does() -> None:
+    (native,) = submissions.convert([CONTENT], "native", benchmark=ZEROSIGHT, name="toy")
+    ours, theirs = submissions.score(native.content, ZEROSIGHT), submissions.score(CONTENT, ZEROSIGHT)
+    assert ours.metrics == theirs.metrics
+    assert set(ours.metrics) == {f"{name}@{k}" for name in ("map", "pnr_map") for k in (5, 10, 25, 50)}
+    assert ours.main == pytest.approx(sum(ours.metrics[f"pnr_map@{k}"] for k in (5, 10, 25, 50)) / 4)
+    assert ours.metrics["map@5"] == 1.0
