@@ -21,7 +21,12 @@ if TYPE_CHECKING:
     from cir_datasets.coverage import image_paths as image_paths
     from cir_datasets.image_hashes import hash_images as hash_images
     from cir_datasets.image_hashes import hashed_manifest as hashed_manifest
+    from cir_datasets.evaluator_queries import evaluator_queries as evaluator_queries
     from cir_datasets.images import image_manifest as image_manifest
+    from cir_datasets.overlays import Overlay as Overlay
+    from cir_datasets.overlays import add_overlay as add_overlay
+    from cir_datasets.overlays import overlay_ids as overlay_ids
+    from cir_datasets.overlays import read_overlay as read_overlay
     from cir_datasets.prepared import load as load
     from cir_datasets.prepared import prepare as prepare
     from cir_datasets.publishing.publication import Publication as Publication
@@ -30,41 +35,62 @@ if TYPE_CHECKING:
     from cir_datasets.registry import benchmark_ids as benchmark_ids
     from cir_datasets.registry import names as names
     from cir_datasets.registry import spec as spec
+    from cir_datasets.templating import template_names as template_names
+    from cir_datasets.templating import write_template as write_template
+    from cir_datasets.statistics.measuring import Statistics as Statistics
+    from cir_datasets.statistics.measuring import measure as measure
     from cir_datasets.training_triplets import Triplet as Triplet
     from cir_datasets.training_triplets import Triplets as Triplets
     from cir_datasets.training_triplets import triplets as triplets
+    from cir_datasets.verification import Verification as Verification
+    from cir_datasets.verification import verify as verify
 
 _HOMES = {
     "CaptionRule": "caption_rules",
     "Triplet": "training_triplets",
     "Triplets": "training_triplets",
+    "attach_images": "attaching",
     "caption_rule": "caption_rules",
     "caption_rule_names": "caption_rules",
-    "triplets": "training_triplets",
-    "attach_images": "attaching",
     "hash_images": "image_hashes",
     "hashed_manifest": "image_hashes",
     "image_coverage": "coverage",
     "image_paths": "coverage",
+    "triplets": "training_triplets",
     "Benchmark": "benchmark",
     "BenchmarkSpec": "registry",
     "Publication": "publishing.publication",
+    "Overlay": "overlays",
+    "Statistics": "statistics.measuring",
+    "Verification": "verification",
+    "add_overlay": "overlays",
     "benchmark_ids": "registry",
     "image_manifest": "images",
     "load": "prepared",
+    "measure": "statistics.measuring",
     "names": "registry",
+    "overlay_ids": "overlays",
     "prepare": "prepared",
     "publish": "publishing.publication",
+    "read_overlay": "overlays",
     "spec": "registry",
+    "verify": "verification",
+    "evaluator_queries": "evaluator_queries",
+    "template_names": "templating",
+    "write_template": "templating",
 }
 
 __all__ = [
     "Benchmark",
     "BenchmarkSpec",
     "CaptionRule",
+    "Overlay",
     "Publication",
+    "Statistics",
     "Triplet",
     "Triplets",
+    "Verification",
+    "add_overlay",
     "attach_images",
     "benchmark_ids",
     "caption_rule",
@@ -75,11 +101,18 @@ __all__ = [
     "image_manifest",
     "image_paths",
     "load",
+    "measure",
     "names",
+    "overlay_ids",
     "prepare",
     "publish",
+    "read_overlay",
     "spec",
     "triplets",
+    "verify",
+    "evaluator_queries",
+    "template_names",
+    "write_template",
 ]
 
 

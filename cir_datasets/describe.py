@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets import registry, sources
+from cir_datasets.aligned import aligned
 from cir_datasets.errors import OverlayError
 from cir_datasets.overlays import overlay_ids
 from cir_datasets.prepared import last_prepared
@@ -35,8 +36,11 @@ def listed() -> list[dict[str, Any]]:
 def list_text(rows: Sequence[dict[str, Any]]) -> str:
     """The rows of `listed` as an aligned table with a head line."""
     cells = [[column.upper().replace("_", " ") for column in LIST_COLUMNS]]
-    cells += [[_cell(row[column]) for column in LIST_COLUMNS] for row in rows]
-    return _aligned(cells)
+    cells += [
+        [_cell(row[column]).replace("_", " " if column == "status" else "_") for column in LIST_COLUMNS]
+        for row in rows
+    ]
+    return aligned(cells)
 
 
 def described(name_or_id: str) -> dict[str, Any]:
@@ -63,7 +67,9 @@ def described(name_or_id: str) -> dict[str, Any]:
             "revision": card.source.revision,
             "folder": card.source.folder,
             "instructions": card.source.instructions,
+            "pages": list(card.source.pages),
         },
+        "folder_schema": card.folder_schema,
         "benchmarks": [_protocol(spec) for spec in specs],
     }
 
@@ -73,16 +79,18 @@ def described_text(name_or_id: str) -> str:
     card = _specs(name_or_id)[0].card
     found = described(name_or_id)
     lines = [f"{card.title} (version {card.version}, {card.status.replace('_', ' ')})", "", card.summary, ""]
-    lines += _aligned(_facts(card)).splitlines()
+    lines += aligned(_facts(card)).splitlines()
     for protocol in found["benchmarks"]:
         lines += [
             "",
             protocol["id"],
-            *(f"  {line}" for line in _aligned(_protocol_facts(protocol)).splitlines()),
+            *(f"  {line}" for line in aligned(_protocol_facts(protocol)).splitlines()),
         ]
         lines += [f"  file       {line}" for line in map(_file_line, protocol["files"])]
         if protocol["note"]:
             lines.append(f"  note       {protocol['note']}")
+    if card.folder_schema:
+        lines += ["", "What the folder holds", *(f"  {line}" for line in card.folder_schema.splitlines())]
     if card.traps:
         lines += ["", "What users get wrong", *(f"  - {trap}" for trap in card.traps)]
     return "\n".join(lines)
@@ -195,6 +203,8 @@ def _facts(card: Card) -> list[list[str]]:
     paper, source = card.paper, card.source
     where = "embedded" if source.publisher == "embedded" else f"{source.repository} ({source.publisher})"
     at = "" if source.publisher == "embedded" else f", {source.revision or 'unpinned: no revision is known'}"
+    if source.publisher == "unpublished":
+        where, at = "pending publication, see ", ", ".join(source.pages)
     return [
         ["paper", f"{paper.authors}. {paper.title}. {paper.venue} {paper.year}. {paper.url}"],
         ["licence", f"annotations: {card.license.annotations}; images: {card.license.images}"],
@@ -243,9 +253,3 @@ def _cell(value: Any) -> str:
     if value is None:
         return "-"
     return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
-    return "\n".join(line.rstrip() for line in lines)

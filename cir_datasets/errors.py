@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from cir_metrics.errors import CirError
 
+FIX_RECORD = "Fix: get the publisher's file again, or correct that record."
+"""How a message about a malformed record ends."""
+
 
 class DatasetError(CirError):
     """Base of the errors of `cir_datasets`."""
@@ -31,6 +34,12 @@ class RecordError(DatasetError, ValueError):
 
 class CountError(DatasetError, ValueError):
     """The rows are not as many as the card says."""
+
+
+class MissingExtraError(DatasetError):
+    """A package that this needs is an extra and is not installed; the message says how to get it."""
+
+    exit_code = 2
 
 
 class OverlayError(DatasetError, ValueError):

@@ -73,7 +73,7 @@ def prepare_all(
         UnknownNameError: there is no such name or id; nothing has been prepared then.
         DatasetError: the failure of the only benchmark, or how many of several failed.
     """
-    wanted = list(dict.fromkeys(found for name in names_or_ids for found in _ids(name)))
+    wanted = list(dict.fromkeys(found for name in names_or_ids for found in ids_of(name)))
     failures: list[DatasetError] = []
     with step_progress("preparing", len(wanted)) as advance:
         for benchmark_id in wanted:
@@ -103,8 +103,16 @@ def _prepare(
     return Outcome(prepared, tuple(folders))
 
 
-def _ids(name: str) -> tuple[str, ...]:
-    """The benchmark ids that a name, an id or a suite stands for."""
+def ids_of(name: str) -> tuple[str, ...]:
+    """The benchmark ids that a name, an id or a suite stands for.
+
+    Raises:
+        UnknownNameError: there is none of that name.
+
+    Example:
+        >>> ids_of("fashioniq/val")
+        ('fashioniq/dress_val', 'fashioniq/shirt_val', 'fashioniq/toptee_val')
+    """
     if name in registry.names():
         return tuple(f"{name}/{config}" for config in registry.card(name).configs)
     return suite(name).benchmarks if name in suite_ids() else (registry.spec(name).id,)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 from collections.abc import Mapping
 from importlib import resources
@@ -13,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from cir_datasets.card import MetricName, main_metric_terms
 from cir_datasets.errors import CardError
 from cir_datasets.registry import benchmark_ids
-from cir_metrics.errors import UnknownNameError
+from cir_metrics.errors import UnknownNameError, did_you_mean
 
 MICRO_SUFFIX = "@micro"
 """Ends the printed name of a metric that is averaged over queries, not over the members."""
@@ -104,7 +103,7 @@ def suite_ids() -> tuple[str, ...]:
 
     Example:
         >>> suite_ids()
-        ('circled', 'fashioniq/val')
+        ('circled', 'fashioniq/val', 'fisd')
     """
     return tuple(_suites())
 
@@ -120,7 +119,6 @@ def suite(suite_id: str) -> Suite:
         'fashioniq/dress_val'
     """
     if suite_id not in _suites():
-        near = difflib.get_close_matches(suite_id, suite_ids(), n=1, cutoff=0.4)
-        hint = f" Did you mean {near[0]!r}?" if near else f" There are {', '.join(suite_ids())}."
+        hint = did_you_mean(suite_id, suite_ids()) or f" There are {', '.join(suite_ids())}."
         raise UnknownNameError(f"no suite {suite_id!r}.{hint}")
     return _suites()[suite_id]

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import typer
 
+from cir_datasets.commands.export import export_queries
 from cir_datasets.commands.images import cover_images, hash_benchmark_images
 from cir_datasets.commands.listing import list_benchmarks, show_benchmark
+from cir_datasets.commands.overlays import overlay_commands
 from cir_datasets.commands.preparing import prepare_benchmarks
 from cir_datasets.commands.publishing import publish_benchmarks
+from cir_datasets.commands.statistics import show_statistics
+from cir_datasets.commands.template import template_folder
+from cir_datasets.commands.verification import verify_benchmarks
 
 
 def register(app: typer.Typer) -> None:
@@ -20,5 +25,10 @@ def register(app: typer.Typer) -> None:
     datasets.command("prepare")(prepare_benchmarks)
     datasets.command("images")(cover_images)
     datasets.command("hash")(hash_benchmark_images)
+    datasets.command("template")(template_folder)
+    datasets.command("export")(export_queries)
     datasets.command("publish")(publish_benchmarks)
+    datasets.command("stats")(show_statistics)
+    datasets.command("verify")(verify_benchmarks)
+    datasets.add_typer(overlay_commands(), name="overlay")
     app.add_typer(datasets, name="datasets")

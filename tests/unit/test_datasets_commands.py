@@ -187,9 +187,9 @@ def test_what_goes_wrong_is_said_without_a_traceback(
 
 
 def test_a_suite_stands_for_its_members() -> None:
-    from cir_datasets.preparing import _ids
+    from cir_datasets.preparing import ids_of
     from cir_datasets.suites import suite
 
-    assert _ids("fashioniq/val") == suite("fashioniq/val").benchmarks
-    assert _ids("cirr/val") == ("cirr/val",)
-    assert len(_ids("circled")) == 9
+    assert ids_of("fashioniq/val") == suite("fashioniq/val").benchmarks
+    assert ids_of("cirr/val") == ("cirr/val",)
+    assert len(ids_of("circled")) == 9

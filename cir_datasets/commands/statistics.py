@@ -1,0 +1,69 @@
+"""`cir datasets stats`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def show_statistics(
+    benchmarks: Annotated[
+        list[str],
+        typer.Argument(metavar="ID...", help="Benchmark ids, names (all configurations) or suites."),
+    ],
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(help="The publisher's folder or its parent; without it CIR_DATA_HOME, then a download."),
+    ] = None,
+    top: Annotated[int, typer.Option(min=0, max=1000, help="Number of most frequent terms to show.")] = 20,
+    plots: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Also draw turns, caption lengths and frequent terms (PNG) to DIR."),
+    ] = None,
+    no_tags: Annotated[
+        bool,
+        typer.Option("--no-tags", help="Leave out parts of speech (half a minute a million words)."),
+    ] = False,
+    no_checks: Annotated[
+        bool, typer.Option("--no-checks", help="Do not compare the counts with the card.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: one object a benchmark.")] = False,
+) -> None:
+    """Count rows, turns, galleries and captions: lengths, type-token ratio, parts of speech, frequent terms.
+
+    Several benchmarks make one table with a row each and a total. Parts of speech and plots need the extra:
+    pip install "cir-benchmarks[statistics]".
+
+    \b
+    Example:
+        cir datasets stats shapes/val
+        cir datasets stats circled --plots plots
+    """
+    from cir_datasets.prepared import load
+    from cir_datasets.preparing import ids_of
+    from cir_datasets.progress import step_progress
+    from cir_datasets.statistics.measuring import measure
+
+    wanted = list(dict.fromkeys(found for name in benchmarks for found in ids_of(name)))
+    mode = "no_checks" if no_checks else "all_checks"
+    parts = []
+    with step_progress("counting", len(wanted)) as advance:
+        for benchmark_id in wanted:
+            benchmark = load(benchmark_id, data_dir=data_dir, verification_mode=mode)
+            parts.append(measure(benchmark, tags=not no_tags))
+            advance(1)
+    if as_json:
+        import json
+
+        typer.echo(json.dumps([part.to_dict(top) for part in parts], indent=2, ensure_ascii=False))
+    else:
+        from cir_datasets.statistics.tables import tables
+
+        typer.echo(tables(parts, top))
+    if plots is not None:
+        from cir_datasets.statistics.plots import write_plots
+
+        for path in write_plots(parts, plots, top):
+            typer.echo(str(path), err=True)

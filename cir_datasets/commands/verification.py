@@ -1,0 +1,60 @@
+"""`cir datasets verify`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def verify_benchmarks(
+    benchmarks: Annotated[
+        list[str],
+        typer.Argument(metavar="ID...", help="Benchmark ids, names (all configurations) or suites."),
+    ],
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(help="The publisher's folder or its parent; without it CIR_DATA_HOME, then a download."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: one object a benchmark.")] = False,
+) -> None:
+    """Check hashes, counts, ids and galleries anew; tell known differences from the papers, and leaks.
+
+    The exit code is 1 where there is a fault. Known differences from the papers, images that splits share and
+    repeated queries are notes.
+
+    \b
+    Example:
+        cir datasets verify cirr/val
+        cir datasets verify fashioniq --json
+    """
+    from cir_datasets.errors import SourceError
+    from cir_datasets.preparing import ids_of
+    from cir_datasets.progress import step_progress
+    from cir_datasets.verification import faults, verify
+
+    wanted = list(dict.fromkeys(found for name in benchmarks for found in ids_of(name)))
+    found, absent = [], 0
+    with step_progress("verifying", len(wanted)) as advance:
+        for benchmark_id in wanted:
+            try:
+                found.append(verify(benchmark_id, data_dir=data_dir))
+            except SourceError as error:
+                if len(wanted) == 1:
+                    raise
+                absent += 1
+                typer.echo(f"cir: {error}", err=True)
+            else:
+                if not as_json:
+                    typer.echo(found[-1].text())
+            advance(1)
+    if as_json:
+        import json
+
+        typer.echo(json.dumps([one.to_dict() for one in found], indent=2, ensure_ascii=False))
+    if faults(found):
+        raise typer.Exit(1)
+    if absent:
+        typer.echo(f"cir: {absent} of {len(wanted)} benchmarks are not at hand, see above.", err=True)
+        raise typer.Exit(2)

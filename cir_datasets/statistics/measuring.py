@@ -1,0 +1,232 @@
+"""The numbers of one benchmark, counted from its rows."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from cir_datasets.statistics.words import stop_words, words
+
+if TYPE_CHECKING:
+    from cir_datasets.benchmark import Benchmark
+    from cir_datasets.records import Row
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What was counted; averages and shares are properties.
+
+    Args:
+        id: the benchmark's id, or `total`.
+        multi_turn: whether rows are sessions.
+        queries: number of queries or sessions.
+        gallery: images in the gallery, by the card where the list is not at hand; None where neither says.
+        gallery_listed: whether that was counted from the list.
+        subsets: distinct subsets (CIRR's sixes); None where the benchmark has none.
+        turns: by number of turns the sessions that have so many; a query has one.
+        lengths: by number of words the captions that have so many; empty captions are under 0.
+        captions: distinct captions that are not empty.
+        words: by word (in small letters) how often it occurs.
+        classes: by part of speech how many words have it; None where that was not asked for.
+        positives: positives of all queries together; None where the ground truth is withheld.
+        negatives: hard negatives of all queries together; None where the benchmark has none.
+    """
+
+    id: str
+    multi_turn: bool
+    queries: int
+    gallery: int | None
+    gallery_listed: bool
+    subsets: int | None
+    turns: Counter[int]
+    lengths: Counter[int]
+    captions: int
+    words: Counter[str]
+    classes: Counter[str] | None
+    positives: int | None
+    negatives: int | None
+
+    @property
+    def average_turns(self) -> float:
+        """Turns a session."""
+        return sum(turns * count for turns, count in self.turns.items()) / self.queries
+
+    @property
+    def caption_count(self) -> int:
+        """Captions that are not empty."""
+        return self.lengths.total() - self.lengths[0]
+
+    @property
+    def mean_length(self) -> float | None:
+        """Words a caption, empty ones left out; None where there are no captions."""
+        return self.words.total() / self.caption_count if self.caption_count else None
+
+    @property
+    def median_length(self) -> float | None:
+        """Median of the words a caption, empty ones left out."""
+        if not self.caption_count:
+            return None
+        return (self._at((self.caption_count - 1) // 2) + self._at(self.caption_count // 2)) / 2
+
+    @property
+    def longest(self) -> int | None:
+        """Words of the longest caption."""
+        return max(self.lengths) if self.caption_count else None
+
+    @property
+    def type_token_ratio(self) -> float | None:
+        """Distinct words divided by words (Richards, 1987); it falls as a text grows."""
+        return len(self.words) / self.words.total() if self.words else None
+
+    @property
+    def class_shares(self) -> dict[str, float] | None:
+        """By part of speech its share of all words."""
+        if self.classes is None or not self.classes:
+            return None
+        total = self.classes.total()
+        return {name: count / total for name, count in self.classes.items()}
+
+    def frequent_terms(self, top: int) -> list[tuple[str, int]]:
+        """The most frequent words that are no stop words and no numbers; equal counts by alphabet."""
+        left = [item for item in self.words.items() if item[0] not in stop_words() and not item[0].isdigit()]
+        return sorted(left, key=lambda item: (-item[1], item[0]))[:top]
+
+    def to_dict(self, top: int) -> dict[str, Any]:
+        """The numbers as JSON values; `top` frequent terms."""
+        return {
+            "id": self.id,
+            "queries": self.queries,
+            "gallery": self.gallery,
+            "gallery_listed": self.gallery_listed,
+            "subsets": self.subsets,
+            "queries_per_subset": self.queries / self.subsets if self.subsets else None,
+            "turns": {str(turns): self.turns[turns] for turns in sorted(self.turns)},
+            "average_turns": self.average_turns,
+            "captions": self.caption_count,
+            "distinct_captions": self.captions,
+            "empty_captions": self.lengths[0],
+            "caption_words": {
+                "mean": self.mean_length,
+                "median": self.median_length,
+                "max": self.longest,
+                "histogram": {str(length): self.lengths[length] for length in sorted(self.lengths)},
+            },
+            "words": self.words.total(),
+            "distinct_words": len(self.words),
+            "type_token_ratio": self.type_token_ratio,
+            "parts_of_speech": self.class_shares,
+            "frequent_terms": dict(self.frequent_terms(top)),
+            "positives_per_query": None if self.positives is None else self.positives / self.queries,
+            "negatives_per_query": None if self.negatives is None else self.negatives / self.queries,
+        }
+
+    def _at(self, place: int) -> int:
+        """The length of the caption at a place when captions are sorted by length."""
+        for length in sorted(self.lengths):
+            place -= self.lengths[length] if length else 0
+            if place < 0:
+                return length
+        raise IndexError(place)
+
+
+def measure(benchmark: Benchmark, *, tags: bool = True) -> Statistics:
+    """Count a benchmark's rows and captions.
+
+    Every caption of a row counts as one of its own (FashionIQ has two a query). The length of a caption is
+    its number of words; an empty caption has none and stays out of averages.
+
+    Args:
+        benchmark: from `cir_datasets.load`.
+        tags: whether to count parts of speech, which needs HanTa.
+
+    Raises:
+        MissingExtraError: `tags` is asked for and HanTa is not installed.
+
+    Example:
+        >>> from cir_datasets import load
+        >>> found = measure(load("shapes/multiturn_val"), tags=False)
+        >>> found.queries, dict(sorted(found.turns.items()))
+        (200, {2: 92, 3: 56, 4: 28, 5: 15, 6: 9})
+    """
+    spec, rows = benchmark.spec, benchmark.rows()
+    captions = Counter(caption for row in rows for caption in captions_of(row))
+    lengths: Counter[int] = Counter()
+    counted: Counter[str] = Counter()
+    for caption, times in captions.items():
+        found = words(caption)
+        lengths[len(found)] += times
+        for word in found:
+            counted[word] += times
+    filled = {caption: times for caption, times in captions.items() if words(caption)}
+    classes = None
+    if tags:
+        from cir_datasets.statistics.tagging import count_classes
+
+        classes = count_classes(filled, spec.id)
+    negatives = sum(len(row.get("negative_image_ids") or ()) for row in rows)
+    subsets = {tuple(sorted(row["subset_image_ids"])) for row in rows if row.get("subset_image_ids")}
+    return Statistics(
+        id=spec.id,
+        multi_turn=benchmark.multi_turn,
+        queries=len(rows),
+        gallery=spec.config.gallery if benchmark.gallery is None else len(benchmark.gallery),
+        gallery_listed=benchmark.gallery is not None,
+        subsets=len(subsets) or None,
+        turns=Counter(row["num_turns"] if benchmark.multi_turn else 1 for row in rows),
+        lengths=lengths,
+        captions=len(filled),
+        words=counted,
+        classes=classes,
+        positives=None if benchmark.ground_truth_withheld else sum(map(len, benchmark.positives)),
+        negatives=negatives or None,
+    )
+
+
+def total(parts: Sequence[Statistics]) -> Statistics:
+    """Several benchmarks as one: rows, captions and (as in CIRCLED's Table 4) galleries are added up.
+
+    Args:
+        parts: at least one.
+    """
+    first = parts[0]
+    return dataclasses.replace(
+        first,
+        id="total",
+        multi_turn=any(part.multi_turn for part in parts),
+        queries=sum(part.queries for part in parts),
+        gallery=_sum([part.gallery for part in parts]),
+        gallery_listed=all(part.gallery_listed for part in parts),
+        subsets=_sum([part.subsets for part in parts]),
+        turns=_merged([part.turns for part in parts]),
+        lengths=_merged([part.lengths for part in parts]),
+        captions=sum(part.captions for part in parts),
+        words=_merged([part.words for part in parts]),
+        classes=None if first.classes is None else _merged([part.classes or Counter() for part in parts]),
+        positives=_sum([part.positives for part in parts]),
+        negatives=_sum([part.negatives for part in parts]),
+    )
+
+
+def captions_of(row: Row) -> Iterator[str]:
+    """Every caption of a query, or of a session's turns, empty ones included."""
+    for part in row.get("turns") or [row]:
+        several = part.get("captions")
+        if several:
+            yield from several
+        elif part["relative_caption"] is not None:
+            yield part["relative_caption"]
+
+
+def _sum(numbers: Sequence[int | None]) -> int | None:
+    known = [number for number in numbers if number is not None]
+    return sum(known) if len(known) == len(numbers) else None
+
+
+def _merged(counters: Sequence[Counter[Any]]) -> Counter[Any]:
+    merged: Counter[Any] = Counter()
+    for counter in counters:
+        merged.update(counter)
+    return merged

@@ -1,0 +1,205 @@
+"""Plots of statistics: turns, caption lengths, frequent terms; drawn to PNG files, never to a screen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cir_datasets.errors import DatasetError, MissingExtraError
+from cir_datasets.statistics.measuring import Statistics
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+
+_INK, _QUIET, _BLUE = "#22262b", "#8a9099", "#2f6db3"
+_STEPS = ("#c9dcf0", "#94bbe0", "#5b95cc", "#2f6db3", "#1d4d87", "#10305a")
+"""From few turns to many."""
+
+_COLUMNS = 3
+_CELL_INCHES = (3.6, 2.5)
+_DPI = 150
+_LONGEST_SHARE = 0.995
+"""Histograms end where so many captions have been shown; the rest goes into the last bar."""
+
+
+def write_plots(parts: Sequence[Statistics], folder: str | Path, top: int) -> list[Path]:
+    """Draw the plots of one or several benchmarks.
+
+    Args:
+        parts: statistics, one panel or bar each.
+        folder: where `turns.png` (only where there are sessions), `caption_length.png` and
+            `frequent_terms.png` go; made if need be.
+        top: number of frequent terms in a panel.
+
+    Returns:
+        The files.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+        DatasetError: the folder cannot be written.
+    """
+    folder = Path(folder).expanduser().absolute()
+    figures = {"caption_length": _panels(parts, _draw_lengths)}
+    sessions = [part for part in parts if part.multi_turn]
+    if sessions:
+        figures["turns"] = _turns(sessions)
+    if top:
+        figures["frequent_terms"] = _panels(
+            parts, lambda axes, part: _draw_terms(axes, part, top), height=max(2.5, 0.5 + 0.19 * top)
+        )
+    written = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, figure in sorted(figures.items()):
+            path = folder / f"{name}.png"
+            figure.savefig(path, dpi=_DPI, facecolor="white")
+            written.append(path)
+    except OSError as error:
+        raise DatasetError(
+            f"{folder}: cannot be written: {error.strerror}. Fix: name another folder."
+        ) from error
+    return written
+
+
+def _figure(width: float, height: float, *, height_pad: float = 0.12) -> Figure:
+    """An empty figure that belongs to no window; pads in inches."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+        from matplotlib.layout_engine import ConstrainedLayoutEngine
+    except ImportError as error:
+        raise MissingExtraError(
+            'plots need matplotlib, which is not installed. Fix: pip install "cir-benchmarks[statistics]".'
+        ) from error
+    figure = Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(w_pad=0.12, h_pad=height_pad))
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def _whole_numbers(axis: Axis, bins: int = 6) -> None:
+    """Ticks at whole numbers, thousands apart."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(nbins=bins, integer=True))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+
+
+def _turns(parts: Sequence[Statistics]) -> Figure:
+    """A bar a benchmark, cut into the shares of sessions by number of turns."""
+    figure = _figure(7.2, 1.1 + 0.32 * len(parts), height_pad=0.03)
+    axes = figure.add_subplot()
+    axes.margins(y=0.01)
+    lengths = sorted({turns for part in parts for turns in part.turns})
+    for place, part in enumerate(parts):
+        left = 0.0
+        for step, turns in enumerate(lengths):
+            share = 100 * part.turns[turns] / part.queries
+            colour = _STEPS[min(step, len(_STEPS) - 1)]
+            label = f"{turns} turn{'s' if turns > 1 else ''}" if place == 0 else None
+            axes.barh(place, share, left=left, color=colour, height=0.72, label=label)
+            if share >= 6:
+                ink = "white" if step >= 2 else _INK
+                axes.text(
+                    left + share / 2, place, f"{share:.0f}", ha="center", va="center", color=ink, size=7
+                )
+            left += share
+    axes.set_yticks(range(len(parts)), [f"{part.id} ({part.queries:,})" for part in parts])
+    axes.invert_yaxis()
+    axes.set_xlim(0, 100)
+    axes.set_xlabel("sessions (%)", size=8)
+    _plain(axes)
+    axes.spines["left"].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    figure.legend(
+        *axes.get_legend_handles_labels(),
+        loc="outside upper right",
+        ncols=len(lengths),
+        frameon=False,
+        fontsize=8,
+    )
+    return figure
+
+
+def _panels(
+    parts: Sequence[Statistics],
+    draw: Callable[[Axes, Statistics], None],
+    *,
+    height: float = _CELL_INCHES[1],
+) -> Figure:
+    """A panel a benchmark, three in a row."""
+    columns = min(_COLUMNS, len(parts))
+    lines = math.ceil(len(parts) / columns)
+    figure = _figure(max(4.6, _CELL_INCHES[0] * columns), height * lines)
+    for number, part in enumerate(parts, start=1):
+        axes = figure.add_subplot(lines, columns, number)
+        draw(axes, part)
+        axes.set_title(part.id, size=9, color=_INK, loc="left")
+        _plain(axes)
+    return figure
+
+
+def _draw_lengths(axes: Axes, part: Statistics) -> None:
+    """Captions by number of words, with the mean as a line."""
+    mean, longest = part.mean_length, part.longest
+    if mean is None or longest is None:
+        axes.text(0.5, 0.5, "no captions", ha="center", va="center", transform=axes.transAxes, color=_QUIET)
+        return
+    last = _cut(part, longest)
+    heights = [part.lengths[length] for length in range(1, last)]
+    heights.append(sum(count for length, count in part.lengths.items() if length >= last))
+    axes.bar(range(1, last + 1), heights, width=0.9, color=_BLUE)
+    axes.set_ylim(0, 1.16 * max(heights))  # room for the label above the bars
+    axes.axvline(mean, color=_INK, linewidth=1, linestyle=(0, (4, 3)))
+    on_left = mean > 0.6 * last
+    axes.annotate(
+        f"mean {mean:.1f}",
+        (mean, 1),
+        xycoords=("data", "axes fraction"),
+        xytext=(-4 if on_left else 4, -7),
+        textcoords="offset points",
+        ha="right" if on_left else "left",
+        size=7,
+        color=_INK,
+    )
+    axes.set_xlim(0.3, last + 0.7)
+    axes.set_xlabel(f"words (last bar: {last} to {longest})" if last < longest else "words", size=8)
+    axes.set_ylabel("captions", size=8)
+    _whole_numbers(axes.xaxis)
+    _whole_numbers(axes.yaxis)
+
+
+def _cut(part: Statistics, longest: int) -> int:
+    shown = 0
+    for length in range(1, longest + 1):
+        shown += part.lengths[length]
+        if shown >= _LONGEST_SHARE * part.caption_count:
+            return length
+    return longest
+
+
+def _draw_terms(axes: Axes, part: Statistics, top: int) -> None:
+    """The most frequent terms, longest bar on top."""
+    terms = part.frequent_terms(top)
+    if not terms:
+        axes.text(0.5, 0.5, "no terms", ha="center", va="center", transform=axes.transAxes, color=_QUIET)
+        return
+    names, counts = zip(*terms, strict=True)
+    axes.barh(range(len(terms)), counts, height=0.72, color=_BLUE)
+    axes.set_yticks(range(len(terms)), names)
+    axes.invert_yaxis()
+    axes.set_ylim(len(terms) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    _whole_numbers(axes.xaxis, 5)
+    axes.set_xlabel("occurrences", size=8)
+
+
+def _plain(axes: Any) -> None:
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        axes.spines[side].set_color(_QUIET)
+    axes.tick_params(labelsize=7, colors=_INK, color=_QUIET)

@@ -1,0 +1,110 @@
+"""Statistics as text: tables in the form of CIRCLED's Tables 2 and 4 and of CIRR's Table 2."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cir_datasets.aligned import aligned, count
+from cir_datasets.statistics.measuring import Statistics, total
+from cir_datasets.statistics.tagging import class_names
+
+CARDS_COUNT = "*"
+"""Marks a gallery's size that was taken from the card, because the list is not at hand."""
+
+
+def tables(parts: Sequence[Statistics], top: int) -> str:
+    """All tables of one or several benchmarks, a row each, and a total where there are several.
+
+    Args:
+        parts: statistics of the benchmarks, in the order of the rows.
+        top: number of frequent terms.
+    """
+    rows = [*parts, total(parts)] if len(parts) > 1 else list(parts)
+    shown = [rows_table(rows), answers_table(rows), captions_table(rows)]
+    if any(part.classes is not None for part in parts):
+        shown.append(classes_table(rows))
+    if top:
+        shown.append(terms_table(parts, top))
+    return "\n\n".join(shown)
+
+
+def rows_table(rows: Sequence[Statistics]) -> str:
+    """Queries or sessions, subsets, galleries, and sessions by number of turns.
+
+    Args:
+        rows: one a line; the total, if any, comes last.
+    """
+    sessions, subsets = any(row.multi_turn for row in rows), any(row.subsets for row in rows)
+    lengths = sorted({turns for row in rows if row.multi_turn for turns in row.turns}) if sessions else []
+    head = ["BENCHMARK", *(["SUBSETS"] if subsets else []), "SESSIONS" if sessions else "QUERIES"]
+    head += [*(["PER SUBSET"] if subsets else []), "GALLERY"]
+    head += (
+        ["AVG TURNS", *(f"{turns} TURN{'S' if turns > 1 else ''}" for turns in lengths)] if sessions else []
+    )
+    cells = [head]
+    for row in rows:
+        line = [row.id]
+        line += [count(row.subsets)] if subsets else []
+        line.append(count(row.queries))
+        line += [_number(row.queries / row.subsets if row.subsets else None)] if subsets else []
+        line.append(count(row.gallery) + ("" if row.gallery_listed or row.gallery is None else CARDS_COUNT))
+        if sessions:
+            line += [_number(row.average_turns), *(count(row.turns[turns]) for turns in lengths)]
+        cells.append(line)
+    text = aligned(cells, right=range(1, len(head)))
+    if CARDS_COUNT in text:
+        text += f"\n{CARDS_COUNT} the card's count: the list of that gallery is not at hand"
+    return text
+
+
+def answers_table(rows: Sequence[Statistics]) -> str:
+    """Positives and hard negatives a query; `-` where the ground truth is withheld or there are none."""
+    cells = [["BENCHMARK", "POSITIVES A QUERY", "HARD NEGATIVES A QUERY"]]
+    for row in rows:
+        found = [None if n is None else n / row.queries for n in (row.positives, row.negatives)]
+        cells.append([row.id, *map(_number, found)])
+    return aligned(cells, right=(1, 2))
+
+
+def captions_table(rows: Sequence[Statistics]) -> str:
+    """Captions: how many, how long in words, and the type-token ratio."""
+    head = ["BENCHMARK", "CAPTIONS", "EMPTY", "WORDS", "AVG WORDS", "MEDIAN", "MAX", "TYPE-TOKEN RATIO"]
+    cells = [head]
+    for row in rows:
+        cells.append(
+            [
+                row.id,
+                count(row.caption_count),
+                count(row.lengths[0]),
+                count(row.words.total()),
+                _number(row.mean_length),
+                "-" if row.median_length is None else f"{row.median_length:g}",
+                count(row.longest),
+                "-" if row.type_token_ratio is None else f"{row.type_token_ratio:.4f}",
+            ]
+        )
+    return aligned(cells, right=range(1, len(head)))
+
+
+def classes_table(rows: Sequence[Statistics]) -> str:
+    """Parts of speech in per cent of all words."""
+    names = class_names()
+    cells = [["BENCHMARK", *(f"{name.upper()} %" for name in names)]]
+    for row in rows:
+        shares = row.class_shares
+        cells.append([row.id, *("-" if shares is None else f"{100 * shares.get(n, 0):.1f}" for n in names)])
+    return aligned(cells, right=range(1, len(names) + 1))
+
+
+def terms_table(parts: Sequence[Statistics], top: int) -> str:
+    """The most frequent terms of each benchmark with their counts, stop words left out."""
+    cells = [["BENCHMARK", "MOST FREQUENT TERMS"]]
+    cells += [
+        [part.id, ", ".join(f"{term} {times:,}" for term, times in part.frequent_terms(top))]
+        for part in parts
+    ]
+    return aligned(cells)
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"

@@ -1,0 +1,267 @@
+"""`verify`: is what is here what the card says, where do the papers say otherwise, and what leaks.
+
+Faults are what a score should not be built on: a source that is not the pinned one, a wrong count, a broken
+record, a damaged cache. Known differences from the papers, images shared between splits and repeated queries
+are told as such; they are properties of the published data, and no fault.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from cir_datasets import registry, sources
+from cir_datasets.checks import Tally, check_counts, checked_rows
+from cir_datasets.errors import CountError, DatasetError, RecordError, UnpinnedDataWarning
+from cir_datasets.hashing import data_hash, gallery_hash
+from cir_datasets.leaks import leaks, repeated
+from cir_datasets.prepared import last_prepared, load
+
+if TYPE_CHECKING:
+    from cir_datasets.benchmark import Benchmark
+    from cir_datasets.registry import BenchmarkSpec
+
+Kind = Literal["sources", "rows", "counts", "hashes", "difference", "leak", "repeated", "unchecked"]
+
+
+@dataclass(frozen=True)
+class Result:
+    """One thing that was looked at.
+
+    Args:
+        kind: what was looked at.
+        verdict: `ok`; `note`, a property of the data that one should know; `fault`.
+        message: what was found.
+        details: the same for a program.
+    """
+
+    kind: Kind
+    verdict: Literal["ok", "note", "fault"]
+    message: str
+    details: dict[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as JSON values."""
+        return {
+            "kind": self.kind,
+            "verdict": self.verdict,
+            "message": self.message,
+            "details": self.details,
+        }
+
+
+@dataclass(frozen=True)
+class Verification:
+    """Everything that was found about one benchmark."""
+
+    id: str
+    results: tuple[Result, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is a fault."""
+        return all(result.verdict != "fault" for result in self.results)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The verification as JSON values."""
+        return {"id": self.id, "ok": self.ok, "results": [result.to_dict() for result in self.results]}
+
+    def text(self) -> str:
+        """The verification for people: a line a result."""
+        lines = [f"  {result.verdict:<5}  {result.kind:<10}  {result.message}" for result in self.results]
+        return "\n".join([f"{self.id}: {'verified' if self.ok else 'FAULTY'}", *lines])
+
+
+def verify(benchmark_id: str, *, data_dir: str | Path | None = None) -> Verification:
+    """Check a benchmark anew: sources, records, counts, hashes; and tell what is known and what leaks.
+
+    Args:
+        benchmark_id: such as `cirr/val`.
+        data_dir: the publisher's folder or its parent; None looks below `CIR_DATA_HOME`, then downloads.
+
+    Raises:
+        UnknownNameError: no benchmark has that id.
+        SourceError: a publisher's file cannot be found or fetched.
+
+    Example:
+        >>> found = verify("shapes/val")
+        >>> found.ok, [result.kind for result in found.results][:4]
+        (True, ['sources', 'rows', 'counts', 'hashes'])
+    """
+    spec = registry.spec(benchmark_id)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnpinnedDataWarning)  # told as a result
+        results = [_sources(spec, data_dir)]
+        try:
+            benchmark = _loaded(benchmark_id, data_dir)
+        except RecordError as error:
+            results.append(Result("rows", "fault", str(error)))
+        else:
+            results += [_rows(benchmark), _counts(benchmark), _hashes(benchmark)]
+            results += _differences(benchmark)
+            results += _repeated(benchmark)
+            results += _leaks(benchmark, data_dir)
+    return Verification(spec.id, tuple(results))
+
+
+def _loaded(benchmark_id: str, data_dir: str | Path | None) -> Benchmark:
+    """The benchmark as scoring would load it; where its counts are wrong, as it is."""
+    try:
+        return load(benchmark_id, data_dir=data_dir)
+    except CountError:
+        return load(benchmark_id, data_dir=data_dir, verification_mode="no_checks")
+
+
+def _sources(spec: BenchmarkSpec, data_dir: str | Path | None) -> Result:
+    if spec.card.source.publisher == "embedded":
+        return Result("sources", "ok", "embedded: the rows are made by the package itself")
+    if data_dir is None and not sources.at_hand(spec) and last_prepared(spec.base) is not None:
+        return Result(
+            "sources", "note", "no source file is at hand; what was prepared from them last is checked below"
+        )
+    files = sources.resolve(spec.base, data_dir)
+    states = {
+        name: "unpinned" if file.pin is None else "pinned" if file.pinned else "changed"
+        for name, file in files.items()
+    }
+    details = {name: {"state": states[name], "sha256": file.sha256} for name, file in files.items()}
+    counted = Counter(states.values())
+    said = ", ".join(f"{count} {state}" for state, count in sorted(counted.items()))
+    if counted["changed"]:
+        changed = next(files[name] for name, state in states.items() if state == "changed")
+        said += (
+            f": {changed.path} is not the file that the card pins (sha256 {changed.sha256[:12]}). "
+            f"Fix: get it again ({spec.card.source.instructions}), or use it knowingly: scores say unpinned"
+        )
+        return Result("sources", "fault", said, details)
+    verdict: Literal["ok", "note"] = "note" if counted["unpinned"] else "ok"
+    said += "; no hash is known yet of what is unpinned" if counted["unpinned"] else ", each as published"
+    return Result("sources", verdict, said, details)
+
+
+def _rows(benchmark: Benchmark) -> Result:
+    rows, noun = benchmark.rows(), "sessions" if benchmark.multi_turn else "queries"
+    origin = f"{benchmark.id}, as prepared"
+    try:
+        for _ in checked_rows(benchmark.spec, rows, benchmark.gallery, lambda n: f"{origin}: record {n}"):
+            pass
+    except RecordError as error:
+        return Result("rows", "fault", str(error))
+    where = "every image is in the gallery" if benchmark.gallery is not None else "the gallery is not at hand"
+    verdict: Literal["ok", "note"] = "ok" if benchmark.gallery is not None else "note"
+    return Result("rows", verdict, f"{len(rows):,} {noun} with ids of their own; {where}")
+
+
+def _counts(benchmark: Benchmark) -> Result:
+    tally = Tally()
+    for row in benchmark.rows():
+        tally.add(row)
+    size = None if benchmark.gallery is None else len(benchmark.gallery)
+    try:
+        check_counts(benchmark.spec, tally, size, "as prepared", "as prepared")
+    except CountError as error:
+        return Result("counts", "fault", str(error))
+    gallery = "gallery not counted" if size is None else f"{size:,} images"
+    return Result("counts", "ok", f"{tally.rows:,} rows and {gallery}, as the card says")
+
+
+def _hashes(benchmark: Benchmark) -> Result:
+    wrong = []
+    if data_hash(benchmark.rows()) != benchmark.data_hash:
+        wrong.append("rows")
+    if benchmark.gallery is not None and gallery_hash(benchmark.gallery) != benchmark.gallery_hash:
+        wrong.append("gallery")
+    details = {"data_hash": benchmark.data_hash, "gallery_hash": benchmark.gallery_hash}
+    if wrong:
+        fix = f"Fix: cir datasets prepare --force {benchmark.spec.base.id}"
+        said = f"the prepared {' and '.join(wrong)} differ from what was prepared. {fix}"
+        return Result("hashes", "fault", said, details)
+    gallery = "" if benchmark.gallery_hash is None else f", gallery {benchmark.gallery_hash[:7]}"
+    return Result("hashes", "ok", f"data {benchmark.data_hash[:7]}{gallery}", details)
+
+
+def _differences(benchmark: Benchmark) -> Iterator[Result]:
+    """What the card says about the papers' figures; each of ours is counted again."""
+    spec = benchmark.spec
+    if spec.overlay is not None:
+        return
+    counted: dict[str, float | None] = {
+        "queries": len(benchmark),
+        "gallery": None if benchmark.gallery is None else len(benchmark.gallery),
+    }
+    if benchmark.multi_turn:
+        counted["average_turns"] = round(sum(benchmark.column("num_turns")) / len(benchmark), 2)
+    for known in spec.config.known_differences:
+        found = counted.get(known.what)
+        text = f"{known.text()} (as known)"
+        if found is not None and found != known.ours:
+            yield Result(
+                "difference", "fault", f"{known.what}: the card says {known.ours} here, but it is {found}"
+            )
+        else:
+            yield Result("difference", "note", text, known.model_dump())
+    for known in spec.card.known_differences:
+        text = f"{known.text()} (as known, of {spec.card.name} as a whole)"
+        yield Result("difference", "note", text, known.model_dump())
+
+
+def _repeated(benchmark: Benchmark) -> Iterator[Result]:
+    found = repeated(benchmark)
+    if found:
+        extra = sum(len(ids) - 1 for ids in found)
+        shown = ", ".join(" = ".join(ids) for ids in found[:3]) + (", ..." if len(found) > 3 else "")
+        what = "references and captions" if benchmark.multi_turn else "reference and captions"
+        one, many = ("session", "sessions") if benchmark.multi_turn else ("query", "queries")
+        noun = f"{one} repeats" if extra == 1 else f"{many} repeat"
+        yield Result(
+            "repeated",
+            "note",
+            f"{extra:,} {noun} another's {what}: {shown}",
+            {"groups": found, "extra": extra},
+        )
+
+
+def _leaks(benchmark: Benchmark, data_dir: str | Path | None) -> Iterator[Result]:
+    """Images of this benchmark's rows that a train split of the same dataset holds."""
+    spec = benchmark.spec
+    if spec.config.split == "train":
+        return
+    missing, apart = [], []
+    for name, config in spec.card.configs.items():
+        other = registry.spec(f"{spec.card.name}/{name}")
+        if config.split != "train" or other.kind != spec.kind:
+            continue
+        train = _at_hand(other, data_dir)
+        if train is None:
+            missing.append(other.id)
+            continue
+        found = leaks(benchmark, train)
+        if found.any:
+            yield Result("leak", "note", found.text(), found.to_dict())
+        else:
+            apart.append(other.id)
+    if apart:
+        yield Result("leak", "ok", f"no image is shared with {', '.join(apart)}", {"apart": apart})
+    if missing:
+        yield Result(
+            "unchecked", "note", f"leaks from {', '.join(missing)}: not at hand", {"missing": missing}
+        )
+
+
+def _at_hand(spec: BenchmarkSpec, data_dir: str | Path | None) -> Benchmark | None:
+    """A train split, where it can be had without a download."""
+    if data_dir is None and not sources.at_hand(spec) and last_prepared(spec) is None:
+        return None
+    try:
+        return load(spec.id, data_dir=data_dir, verification_mode="no_checks")
+    except DatasetError:
+        return None
+
+
+def faults(found: Sequence[Verification]) -> int:
+    """How many benchmarks have a fault."""
+    return sum(not one.ok for one in found)

@@ -1,0 +1,95 @@
+"""CIRCLED's nine configurations and Table 4, from a stand-in of 22,608 made-up sessions."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import cir_datasets
+
+ROOT = Path(__file__).resolve().parents[2]
+GOLDEN = json.loads((Path(__file__).parent / "circled_table_4.json").read_text(encoding="utf-8"))
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::cir_datasets.errors.UnpinnedDataWarning"
+)  # made-up galleries
+
+NINE = [row[0] for row in GOLDEN["rows"][:-1]]
+
+
+def _fixture(name: str) -> ModuleType:
+    path = ROOT / "tests" / "fixtures" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("circled")
+    _fixture("circled_stand_in").write(folder / "publishers")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def printed(home: Path) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if name != "CIR_DATA_HOME"}
+    environment |= {"CIR_CACHE_HOME": str(home / "cache"), "HF_ENDPOINT": "http://127.0.0.1:1"}
+    arguments = ["datasets", "stats", "circled", "--data-dir", str(home / "publishers"), "--plots", str(home)]
+    return subprocess.run(
+        [sys.executable, "-m", "leaderboard.cli", *arguments],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_stats_prints_table_4(printed: subprocess.CompletedProcess[str]) -> None:
+    assert printed.returncode == 0, printed.stderr
+    rows, *others = printed.stdout.split("\n\n")
+    head, *lines = rows.splitlines()
+    assert head.split() == " ".join(GOLDEN["head"]).split()
+    assert [line.split() for line in lines] == GOLDEN["rows"]
+    assert [table.splitlines()[-1].split()[0] for table in others[:3]] == ["total"] * 3
+
+
+def test_the_plots_are_pictures(printed: subprocess.CompletedProcess[str], home: Path) -> None:
+    from PIL import Image
+
+    for name in ("turns", "caption_length", "frequent_terms"):
+        with Image.open(home / f"{name}.png") as picture:
+            picture.load()
+            assert min(picture.size) > 300
+            assert len(set(picture.convert("L").resize((64, 64)).tobytes())) > 8
+
+
+@pytest.mark.parametrize("benchmark_id", NINE)
+def test_every_configuration_loads_with_its_counts_checked(
+    benchmark_id: str, printed: object, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CIR_CACHE_HOME", str(home / "cache"))
+    monkeypatch.delenv("CIR_DATA_HOME", raising=False)
+    benchmark = cir_datasets.load(benchmark_id, data_dir=home / "publishers", verification_mode="all_checks")
+    row = GOLDEN["rows"][NINE.index(benchmark_id)]
+    assert f"{len(benchmark):,}" == row[1]
+    assert f"{len(benchmark.gallery or ()):,}" == row[2]
+    assert benchmark.checks_skipped == ()
+
+
+def test_the_golden_table_adds_up() -> None:
+    columns = list(zip(*GOLDEN["rows"], strict=True))
+    for place in (1, 2, 4, 5, 6, 7, 8):
+        numbers = [int(cell.replace(",", "")) for cell in columns[place]]
+        assert sum(numbers[:-1]) == numbers[-1]
+    assert GOLDEN["rows"][-1][1] == "22,608"

@@ -1,0 +1,201 @@
+"""`verify`: faults are faults, known differences and leaks are notes."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import orjson
+import pytest
+
+import cir_datasets
+from cir_datasets import registry
+from cir_datasets.benchmark import Benchmark
+from cir_datasets.card import Difference
+from cir_datasets.errors import SourceError
+from cir_datasets.leaks import leaks, repeated
+from cir_datasets.verification import Verification, verify
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _fixture(name: str) -> ModuleType:
+    path = Path(__file__).parents[1] / "fixtures" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+made = _fixture("datasets_publishers")
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("CIR_DATA_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("CIR_GITHUB_ENDPOINT", "http://127.0.0.1:1")
+    return tmp_path / "home"
+
+
+@pytest.fixture(scope="module")
+def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One cache for the tests that verify shapes, which takes seconds to prepare."""
+    return tmp_path_factory.mktemp("verification-cache")
+
+
+@pytest.fixture
+def with_shapes(home: Path, shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("CIR_CACHE_HOME", str(shared_cache))
+    return home
+
+
+def kinds(found: Verification, verdict: str) -> list[str]:
+    return [result.kind for result in found.results if result.verdict == verdict]
+
+
+def message(found: Verification, kind: str) -> str:
+    return next(result.message for result in found.results if result.kind == kind)
+
+
+def test_made_up_files_are_changed_and_miscounted(home: Path) -> None:
+    made.write_cirr(home, "val")
+    found = verify("cirr/val")
+    assert not found.ok
+    # The made-up rows are 3, the card's 4,181: the difference that the card tells is no longer the one seen.
+    assert kinds(found, "fault") == ["sources", "counts", "difference"]
+    assert "3 changed" in message(found, "sources")
+    assert "is not the file that the card pins" in message(found, "sources")
+    assert "3 queries, but the card says 4,181" in message(found, "counts")
+    assert kinds(found, "ok") == ["rows", "hashes"]
+    assert message(found, "unchecked") == "leaks from cirr/train: not at hand"
+
+
+def test_a_broken_record_is_a_fault(home: Path) -> None:
+    root = made.write_cirr(home, "val")
+    made.edit(root / "captions/cap.rc2.val.json", lambda records: records[1].update(target_hard="x"))
+    found = verify("cirr/val")
+    assert kinds(found, "fault") == ["sources", "rows"]
+    assert "record 2 (query_id 901): its target_image_id 'x' is not in its subset" in message(found, "rows")
+
+
+def test_a_damaged_cache_is_a_fault(with_shapes: Path) -> None:
+    folder = cir_datasets.prepare("shapes/val")
+    meta = orjson.loads((folder / "meta.json").read_bytes())
+    (folder / "meta.json").write_bytes(orjson.dumps({**meta, "data_hash": "0" * 64}))
+    found = verify("shapes/val")
+    assert kinds(found, "fault") == ["hashes"]
+    assert "cir datasets prepare --force shapes/val" in message(found, "hashes")
+    cir_datasets.prepare("shapes/val", force=True)
+    found = verify("shapes/val")
+    assert found.ok
+    assert message(found, "leak") == "no image is shared with shapes/train"
+
+
+def test_what_is_not_at_hand_is_an_error(home: Path) -> None:
+    with pytest.raises(SourceError, match="is not at hand"):
+        verify("cirr/val")
+
+
+def row(number: int, reference: str, target: str | None, caption: str = "red") -> dict[str, Any]:
+    return {
+        "query_id": f"q{number}",
+        "reference_image_id": reference,
+        "captions": [caption],
+        "relative_caption": caption,
+        "target_image_id": target,
+        "positive_image_ids": [] if target is None else [target],
+        "negative_image_ids": [],
+        "subset_image_ids": [],
+        "aspects": [],
+    }
+
+
+def benchmark(config: str, rows: list[dict[str, Any]], gallery: list[str]) -> Benchmark:
+    return Benchmark.from_rows(registry.spec(f"fashioniq/{config}"), rows, gallery)
+
+
+def test_leaks_tell_listed_from_used() -> None:
+    val = benchmark(
+        "shirt_val", [row(0, "a", "b"), row(1, "c", "d"), row(2, "c", "e"), row(3, "f", "z")], list("abcdefz")
+    )
+    train = benchmark("toptee_train", [row(0, "x", "b"), row(1, "c", "y")], ["x", "b", "c", "y", "d"])
+    found = leaks(val, train)
+    assert (found.rows, found.target_listed, found.target_used) == (4, 2, 1)
+    assert (found.references, found.reference_listed, found.reference_used) == (3, 1, 1)
+    assert found.any
+    assert found.text() == (
+        "50.0 % of the targets (2 of 4) are images of fashioniq/toptee_train, 1 in its rows; "
+        "1 of 3 reference images are (1 in its rows)"
+    )
+    assert not leaks(val, benchmark("dress_train", [row(0, "m", "n")], ["m", "n"])).any
+
+
+def test_without_targets_references_still_tell() -> None:
+    test = benchmark("shirt_test", [row(0, "a", None)], ["a"])
+    found = leaks(test, benchmark("shirt_train", [row(0, "a", "b")], ["a", "b"]))
+    assert (found.rows, found.reference_used) == (0, 1)
+    assert found.text().startswith("images of fashioniq/shirt_train: 1 of 1 reference")
+
+
+def test_repeated_queries_are_grouped() -> None:
+    rows = [row(0, "a", "b"), row(1, "a", "c"), row(2, "a", "d", "blue"), row(3, "e", "b"), row(4, "a", "b")]
+    assert repeated(benchmark("dress_val", rows, list("abcde"))) == [["q0", "q1", "q4"]]
+
+
+def test_differences_read_as_a_line() -> None:
+    known = Difference(what="average_turns", published=2.56, ours=2.55, why="the table's own sum")
+    assert known.text() == "average turns: 2.55 here, 2.56 published: the table's own sum"
+
+
+@pytest.mark.parametrize("benchmark_id", registry.benchmark_ids())
+def test_known_differences_agree_with_the_card(benchmark_id: str) -> None:
+    config = registry.spec(benchmark_id).config
+    for known in config.known_differences:
+        assert known.published != known.ours
+        if known.what in ("queries", "gallery"):
+            assert known.ours == getattr(config, known.what)
+        else:
+            assert known.what == "average_turns"
+            assert config.turns is not None
+            turns = sum(length * count for length, count in config.turns.items())
+            assert known.ours == round(turns / sum(config.turns.values()), 2)
+
+
+def cir(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "leaderboard.cli", "datasets", "verify", *arguments],
+        cwd=ROOT,
+        env={**os.environ},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_command_exits_with_1_for_faults_alone(with_shapes: Path) -> None:
+    made.write_cirr(with_shapes, "val")
+    good = cir("shapes/val")
+    assert (good.returncode, good.stderr) == (0, "")
+    assert good.stdout.startswith("shapes/val: verified\n  ok     sources ")
+    bad = cir("shapes/val", "cirr/val", "--json")
+    assert bad.returncode == 1
+    first, second = json.loads(bad.stdout)
+    assert (first["ok"], second["ok"]) == (True, False)
+    assert "Traceback" not in bad.stderr
+
+
+def test_the_command_exits_with_2_where_data_is_missing(with_shapes: Path) -> None:
+    one = cir("cirr/test1")
+    assert (one.returncode, one.stdout) == (2, "")
+    two = cir("shapes/val", "cirr/test1")
+    assert two.returncode == 2
+    assert "1 of 2 benchmarks are not at hand" in two.stderr
