@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cir_datasets import registry
-from cir_datasets.errors import MissingImagesWarning
+from cir_datasets.errors import MissingImagesWarning, SourceError
 from cir_datasets.image_files import Located, Roots, locate, manifest_paths, needs_relative_path
 from cir_datasets.prepared import ensure
 from cir_datasets.registry import IMAGES_SUFFIX, BenchmarkSpec
@@ -194,7 +194,12 @@ def _relative_paths(
             found.update(zip(batch["image_id"], batch["relative_path"], strict=True))
     else:
         return found
-    prepared = ensure(spec.id, data_dir=data_dir, verification_mode=verification_mode)
+    try:
+        prepared = ensure(spec.id, data_dir=data_dir, verification_mode=verification_mode)
+    except SourceError as error:
+        raise type(error)(
+            f"{error}\n  Or pass manifest=, the rows of {spec.id}{IMAGES_SUFFIX}, where you have them already."
+        ) from error
     return dict(manifest_paths(prepared)) if prepared.images_file is not None else {}
 
 

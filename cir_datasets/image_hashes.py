@@ -230,7 +230,10 @@ def _measured(located: Located, workers: int | None) -> tuple[dict[str, PictureF
 
 
 def _known(journal: HashJournal, path: str) -> PictureFacts | None:
-    status = os.stat(path)  # noqa: PTH116  (called for each image)
+    try:
+        status = os.stat(path)  # noqa: PTH116  (called for each image)
+    except OSError as error:
+        raise _not_readable(path, error) from error
     return journal.facts(path, status.st_size, status.st_mtime_ns)
 
 
@@ -238,10 +241,14 @@ def _read(path: str) -> PictureFacts:
     try:
         return read_picture(path)
     except OSError as error:
-        raise HashingError(
-            f"{path}: cannot be read: {error.strerror}. Fix: check its permissions; what was hashed so far "
-            "is kept."
-        ) from error
+        raise _not_readable(path, error) from error
+
+
+def _not_readable(path: str, error: OSError) -> HashingError:
+    return HashingError(
+        f"{path}: cannot be read: {error.strerror}. Fix: check its permissions; what was hashed so far is "
+        "kept."
+    )
 
 
 def _filled(manifest: pa.Table, facts: Mapping[str, PictureFacts]) -> pa.Table:

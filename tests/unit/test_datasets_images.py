@@ -264,6 +264,8 @@ def test_a_file_of_ones_own_needs_the_benchmark_and_may_bring_a_manifest(home: P
     pictures.write_picture(images / "deep/a.png", "a")
     with pytest.raises(CallError, match=r"which benchmark is this dataset of\?.*Fix: pass benchmark="):
         attach(ds, images)
+    with pytest.raises(SourceError, match=r"Or pass manifest=, the rows of cirr/val_images"):
+        attach(ds, images, benchmark="cirr/val")
     manifest = [{"image_id": "a", "relative_path": "deep/a.png"}]
     row = attach(ds, images, benchmark="cirr/val", manifest=manifest)[0]
     assert colour(row["reference_image"]) == expected("a")
