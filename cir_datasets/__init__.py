@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from cir_datasets.caption_rules import caption_rule_names as caption_rule_names
     from cir_datasets.coverage import image_coverage as image_coverage
     from cir_datasets.coverage import image_paths as image_paths
+    from cir_datasets.evaluator_files import evaluator_queries as evaluator_queries
     from cir_datasets.image_hashes import hash_images as hash_images
     from cir_datasets.image_hashes import hashed_manifest as hashed_manifest
-    from cir_datasets.evaluator_queries import evaluator_queries as evaluator_queries
     from cir_datasets.images import image_manifest as image_manifest
     from cir_datasets.overlays import Overlay as Overlay
     from cir_datasets.overlays import add_overlay as add_overlay
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from cir_datasets.registry import benchmark_ids as benchmark_ids
     from cir_datasets.registry import names as names
     from cir_datasets.registry import spec as spec
-    from cir_datasets.templating import template_names as template_names
-    from cir_datasets.templating import write_template as write_template
     from cir_datasets.statistics.measuring import Statistics as Statistics
     from cir_datasets.statistics.measuring import measure as measure
+    from cir_datasets.templating import template_names as template_names
+    from cir_datasets.templating import write_template as write_template
     from cir_datasets.training_triplets import Triplet as Triplet
     from cir_datasets.training_triplets import Triplets as Triplets
     from cir_datasets.training_triplets import triplets as triplets
@@ -75,7 +75,7 @@ _HOMES = {
     "read_overlay": "overlays",
     "spec": "registry",
     "verify": "verification",
-    "evaluator_queries": "evaluator_queries",
+    "evaluator_queries": "evaluator_files",
     "template_names": "templating",
     "write_template": "templating",
 }
@@ -95,6 +95,7 @@ __all__ = [
     "benchmark_ids",
     "caption_rule",
     "caption_rule_names",
+    "evaluator_queries",
     "hash_images",
     "hashed_manifest",
     "image_coverage",
@@ -108,10 +109,9 @@ __all__ = [
     "publish",
     "read_overlay",
     "spec",
+    "template_names",
     "triplets",
     "verify",
-    "evaluator_queries",
-    "template_names",
     "write_template",
 ]
 

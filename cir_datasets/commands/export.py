@@ -35,7 +35,7 @@ def export_queries(
     """
     from cir_datasets import load
     from cir_datasets.errors import DatasetError
-    from cir_datasets.evaluator_queries import evaluator_queries
+    from cir_datasets.evaluator_files import evaluator_queries
 
     mode = "no_checks" if no_checks else "all_checks"
     content = evaluator_queries(load(benchmark, data_dir=data_dir, verification_mode=mode))

@@ -365,7 +365,7 @@ def test_export_writes_what_the_released_evaluator_reads(tmp_path: Path) -> None
 
 
 def test_export_refuses_sessions_and_withheld_truth(tmp_path: Path) -> None:
-    from cir_datasets.evaluator_queries import evaluator_queries
+    from cir_datasets.evaluator_files import evaluator_queries
 
     made.write_circo(tmp_path, "test")
     with pytest.raises(CallError, match="circo/test keeps its ground truth withheld"):
