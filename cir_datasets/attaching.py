@@ -198,7 +198,7 @@ def _relative_paths(
         prepared = ensure(spec.id, data_dir=data_dir, verification_mode=verification_mode)
     except SourceError as error:
         raise type(error)(
-            f"{error}\n  Or pass manifest=, the rows of {spec.id}{IMAGES_SUFFIX}, where you have them already."
+            f"{error}\n  Or pass manifest=, the rows of {spec.id}{IMAGES_SUFFIX}, if you have them."
         ) from error
     return dict(manifest_paths(prepared)) if prepared.images_file is not None else {}
 
