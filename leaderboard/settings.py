@@ -10,8 +10,8 @@ import platformdirs
 
 from cir_metrics.errors import CallError
 
-DEFAULT_MAX_UPLOAD_MB = 64
-"""Upper limit of an uploaded file in MB of 2**20 bytes; 54,740 queries of 50 ids each need about 40."""
+DEFAULT_MAX_UPLOAD_MB = 16
+"""Upper limit of an uploaded file in MB of 2**20 bytes; the largest of these boards needs less than 5."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def read(home: Path | None = None) -> Settings:
     if not written.isdecimal() or int(written) < 1:
         raise CallError(
             f"CIR_LEADERBOARD_MAX_UPLOAD_MB={written!r}: not a whole number of MB, 1 or more. "
-            f"Fix: leave it unset ({DEFAULT_MAX_UPLOAD_MB} MB) or write, for example, 128."
+            f"Fix: leave it unset ({DEFAULT_MAX_UPLOAD_MB} MB) or write, for example, 64."
         )
     chosen = default_home() if home is None else home.expanduser().absolute()
     return Settings(home=chosen, max_upload_bytes=int(written) * 2**20)

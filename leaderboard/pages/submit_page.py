@@ -33,10 +33,15 @@ def build(demo: Any, server: Server) -> None:
         with gr.Row(equal_height=False):
             with gr.Column(scale=1, min_width=300):
                 board = gr.Dropdown(choices, value=choices[0][1], label="Board", elem_id="field-board")
-                file = gr.File(label="Rank file (JSON)", type="filepath", elem_id="field-file", height=190)
-                submitter = gr.Textbox(label="Submitted by", placeholder="optional, shown", max_length=80)
+                file = gr.File(label="Rank file (JSON)", type="filepath", elem_id="field-file", height=200)
             with gr.Column(scale=1, min_width=300):
-                name = gr.Textbox(label="Method name", placeholder="if the file has none", max_length=80)
+                with gr.Row():
+                    name = gr.Textbox(
+                        label="Method name", placeholder="if the file has none", max_length=80, min_width=130
+                    )
+                    submitter = gr.Textbox(
+                        label="Submitted by", placeholder="optional, shown", max_length=80, min_width=130
+                    )
                 with gr.Row():
                     backbone = gr.Textbox(label="Backbone", placeholder="ViT-B/32", min_width=130)
                     zero_shot = gr.Dropdown(
@@ -45,7 +50,9 @@ def build(demo: Any, server: Server) -> None:
                 with gr.Row():
                     paper = gr.Textbox(label="Paper", placeholder="https://", min_width=130)
                     code = gr.Textbox(label="Code", placeholder="https://", min_width=130)
-                notes = gr.Textbox(label="Notes", lines=2, placeholder="what a reader needs to know")
+        more = _more_fields()
+        texts = {"name": name, "backbone": backbone, "zero_shot": zero_shot, "paper": paper, "code": code}
+        texts |= {**more, "submitter": submitter}
         send = gr.Button("Validate and submit", variant="primary", elem_id="send")
         outcome = html_block("", elem_id="outcome")
         page_foot()
@@ -55,12 +62,12 @@ def build(demo: Any, server: Server) -> None:
             return asked if asked in boards.ids() else choices[0][1]
 
         def submit(board_id: str, path: str | None, *fields: str) -> Iterator[str]:
-            yield from steps(server, board_id, path, dict(zip(_FIELDS, fields, strict=True)))
+            yield from steps(server, board_id, path, dict(zip(texts, fields, strict=True)))
 
         demo.load(prepare, outputs=board, show_progress="hidden", api_visibility="private")
         send.click(
             submit,
-            inputs=[board, file, name, backbone, zero_shot, paper, code, notes, submitter],
+            inputs=[board, file, *texts.values()],
             outputs=outcome,
             show_progress="hidden",
             api_visibility="private",
@@ -68,7 +75,38 @@ def build(demo: Any, server: Server) -> None:
         )
 
 
-_FIELDS = ("name", "backbone", "zero_shot", "paper", "code", "notes", "submitter")
+def _more_fields() -> dict[str, Any]:
+    """What few fill in, folded away, by the names of the method's fields."""
+    with gr.Accordion("More about the method", open=False, elem_id="more"):
+        with gr.Row():
+            caption_rule = gr.Textbox(
+                label="Caption rule",
+                placeholder='several captions become one text: joined by " and "',
+                max_length=300,
+                min_width=240,
+            )
+            text_fields = gr.Textbox(
+                label="Text fields", placeholder="columns that are read: relative_caption", min_width=240
+            )
+        with gr.Row():
+            aggregation = gr.Textbox(
+                label="Aggregation",
+                placeholder="a session's turns become one ranking: latest",
+                max_length=300,
+                min_width=240,
+            )
+            trained_on = gr.Textbox(
+                label="Trained on", placeholder="data sets, separated by commas", min_width=240
+            )
+        notes = gr.Textbox(label="Notes", lines=2, placeholder="what a reader needs to know", max_length=2000)
+    return {
+        "caption_rule": caption_rule,
+        "text_fields": text_fields,
+        "aggregation": aggregation,
+        "trained_on": trained_on,
+        "notes": notes,
+    }
+
 
 _INTRO = element("div", element("h1", "Submit a rank file"), "title") + element(
     "p",

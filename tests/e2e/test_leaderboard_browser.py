@@ -83,6 +83,11 @@ def test_a_rank_file_is_uploaded_and_its_row_is_on_the_board(
     send(page, server, file)
     page.get_by_label("Backbone").fill("ViT-B/32")
     page.get_by_label("Submitted by").fill("A team")
+    page.click("#more button")
+    page.get_by_label("Caption rule").fill("joined by a blank")
+    page.get_by_label("Text fields").fill("relative_caption, captions")
+    page.get_by_label("Aggregation").fill("latest")
+    page.get_by_label("Trained on").fill("made-up triplets")
     page.click("#send")
     page.wait_for_selector(".outcome.good")
     assert "From the browser" in page.inner_text(".outcome.good h3")
@@ -98,6 +103,8 @@ def test_a_rank_file_is_uploaded_and_its_row_is_on_the_board(
     details = page.inner_text("tr.marked dl")
     assert "ViT-B/32" in details
     assert "A team" in details
+    for words in ("joined by a blank", "relative_caption, captions", "latest", "made-up triplets"):
+        assert words in details
     assert entry["signature"] in details
 
 

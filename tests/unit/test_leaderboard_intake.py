@@ -137,6 +137,14 @@ def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp
     assert settings.read().home.name == "leaderboard"
 
 
+def test_the_default_limit_is_what_judging_in_one_process_bears(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("CIR_LEADERBOARD_MAX_UPLOAD_MB", raising=False)
+    assert settings.read(tmp_path).max_upload_bytes == 16 * 2**20
+    assert Settings(tmp_path).max_upload_bytes == 16 * 2**20
+
+
 @pytest.mark.parametrize("written", ["0", "-1", "many", "1.5", ""])
 def test_a_wrong_limit_is_named(monkeypatch: pytest.MonkeyPatch, written: str) -> None:
     monkeypatch.setenv("CIR_LEADERBOARD_MAX_UPLOAD_MB", written)
