@@ -84,7 +84,7 @@ def test_a_session_of_multiturn_fashioniq_keeps_its_captions_as_published(tmp_pa
 
 
 def test_a_query_of_fisd(tmp_path: Path) -> None:
-    root = made.write_template(tmp_path, "fisd", "negation")
+    root = made.write_template(tmp_path, "fisd")
     record = json.loads((root / "negation/queries.json").read_text())[1]
     benchmark = load("fisd/negation", tmp_path)
     assert benchmark.rows()[1] == {
@@ -104,7 +104,7 @@ def test_a_query_of_fisd(tmp_path: Path) -> None:
 
 
 def test_a_query_of_zerosight(tmp_path: Path) -> None:
-    root = made.write_template(tmp_path, "zerosight", "all")
+    root = made.write_template(tmp_path, "zerosight")
     record = json.loads((root / "train.json").read_text())[2]
     benchmark = load("zerosight/all", tmp_path)
     assert benchmark.query_ids == ["0", "1", "2", "3", "4", "5"]
@@ -126,7 +126,7 @@ def test_a_query_of_zerosight(tmp_path: Path) -> None:
 
 
 def test_zerosight_takes_integers_as_ids(tmp_path: Path) -> None:
-    root = made.write_template(tmp_path, "zerosight", "test")
+    root = made.write_template(tmp_path, "zerosight")
     made.edit(root / "test.json", lambda rows: rows[0].update(id=17))
     assert load("zerosight/test", tmp_path).query_ids[0] == "17"
 
@@ -301,7 +301,7 @@ def test_what_is_pending_says_so_and_names_pages_and_template(name: str) -> None
 
 
 def test_a_folder_without_the_files_names_them_the_pages_and_the_template(tmp_path: Path) -> None:
-    root = made.write_template(tmp_path, "fisd", "change")
+    root = made.write_template(tmp_path, "fisd")
     (root / "change/images.json").unlink()
     with pytest.raises(SourceError) as error:
         load("fisd/change", root)
@@ -354,7 +354,7 @@ def test_a_card_that_is_pending_must_explain_itself() -> None:
 
 
 def test_export_writes_what_the_released_evaluator_reads(tmp_path: Path) -> None:
-    root = made.write_template(tmp_path, "zerosight", "test")
+    root = made.write_template(tmp_path, "zerosight")
     out = tmp_path / "queries.json"
     arguments = ["datasets", "export", "zerosight/test", "--out", str(out), "--data-dir", str(root)]
     assert CliRunner().invoke(build(), [*arguments, "--no-checks"]).exit_code == 0
@@ -376,7 +376,7 @@ def test_export_refuses_sessions_and_withheld_truth(tmp_path: Path) -> None:
 
 
 def test_scoring_zerosight_imports_neither_datasets_nor_torch(tmp_path: Path) -> None:
-    root = made.write_template(tmp_path, "zerosight", "test")
+    root = made.write_template(tmp_path, "zerosight")
     benchmark = load("zerosight/test", root)
     run = {query: (benchmark.gallery or [])[:50] for query in benchmark.query_ids}
     (tmp_path / "run.json").write_text(json.dumps(run))
