@@ -1,4 +1,4 @@
-"""Writes the generated pages of the docs: the command line, the benchmarks and the findings.
+"""Writes the generated pages of the docs, and the table of benchmarks in the README, from the code.
 
 `python docs/generate.py` writes them; with `--check` it fails where they differ from the code.
 """
@@ -6,14 +6,18 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
+from typing import Any
 
 os.environ["COLUMNS"] = "100"
 os.environ["NO_COLOR"] = "1"
 os.environ["TERM"] = "dumb"
 
 DOCS = Path(__file__).resolve().parent
+README = DOCS.parent / "README.md"
+BEGIN, END = "<!-- benchmarks:begin -->", "<!-- benchmarks:end -->"
 
 
 def command_line() -> str:
@@ -57,19 +61,100 @@ def benchmark_table() -> str:
             f"- Licence of the images: {card.license.images}",
             f"- Images: {card.images}",
             f"- Status: {card.status.replace('_', ' ')}\n",
-            "| benchmark | split | queries | gallery | reference | ground truth | main metric |",
-            "|---|---|---:|---:|---|---|---|",
+            "| benchmark | split | queries | gallery | turns | reference | ground truth | main metric |",
+            "|---|---|---:|---:|---|---|---|---|",
         ]
         for config_name, config in card.configs.items():
             spec = registry.spec(f"{name}/{config_name}")
             lines.append(
                 f"| `{spec.id}` | {config.split} | {_count(config.queries)} | {_count(config.gallery)} "
-                f"| {config.reference} | {config.ground_truth} | `{spec.main_metric}` |"
+                f"| {spec.turns} | {config.reference} | {config.ground_truth} | `{spec.main_metric}` |"
             )
+        lines += _differences(card)
         if card.traps:
             lines += ["", "What users get wrong:\n", *[f"- {trap}" for trap in card.traps]]
         lines.append("")
     return "\n".join(lines)
+
+
+def _differences(card: Any) -> list[str]:
+    """Where published figures and the publisher's files disagree."""
+    known = [
+        f"`{card.name}/{n}`, {found.text()}" for n, c in card.configs.items() for found in c.known_differences
+    ]
+    known += [found.text() for found in card.known_differences]
+    return (
+        ["", "Known differences (`cir datasets verify` counts again):\n", *[f"- {line}" for line in known]]
+        if known
+        else []
+    )
+
+
+def readme() -> str:
+    """`README.md` with its table of benchmarks written anew between the markers."""
+    text = README.read_text(encoding="utf-8")
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise SystemExit(f"README.md lacks {BEGIN} or {END}. Fix: put both lines where the table goes.")
+    return f"{before}{begin}\n{readme_table()}\n{end}{after}"
+
+
+def readme_table() -> str:
+    """A row for what is usually evaluated on: public validation splits, else test splits."""
+    from cir_datasets import registry
+
+    lines = [
+        "| benchmark | queries | gallery | turns | reference | main metric | annotations | status |",
+        "|---|---:|---:|---|---|---|---|---|",
+    ]
+    for name in registry.names():
+        configs = registry.card(name).configs
+        public = [n for n, config in configs.items() if config.ground_truth == "public"]
+        shown = [n for n in public if configs[n].split == "validation"]
+        shown = shown or [n for n in public if configs[n].split == "test"]
+        groups: dict[Any, list[str]] = {}
+        for config in shown:
+            groups.setdefault((registry.spec(f"{name}/{config}").kind, _ending(config)), []).append(config)
+        others = dict.fromkeys(_ending(n) or n for n in configs if n not in shown)
+        for number, group in enumerate(groups.values()):
+            also = f" (also {', '.join(f'`{other}`' for other in others)})" if others and number == 0 else ""
+            lines.append(_readme_row(name, group, also))
+    return "\n".join(lines)
+
+
+def _readme_row(name: str, configs: list[str], also: str) -> str:
+    from cir_datasets import registry
+
+    specs = [registry.spec(f"{name}/{config}") for config in configs]
+    ending = _ending(configs[0])
+    if len(configs) == 1:
+        shown = configs[0]
+    else:
+        shown = "{" + ",".join(config.removesuffix(f"_{ending}") for config in configs) + "}"
+        shown += f"_{ending}" if ending else ""
+    turns = dict.fromkeys(spec.turns for spec in specs)
+    cells = [
+        f"`{name}/{shown}`{also}",
+        _several([_count(spec.config.queries) for spec in specs]),
+        _several([_count(spec.config.gallery) for spec in specs]),
+        ", ".join(turns),
+        ", ".join(dict.fromkeys(spec.config.reference for spec in specs)),
+        f"`{specs[0].main_metric}`",
+        specs[0].card.license.annotations,
+        specs[0].card.status.replace("_", " "),
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def _ending(config: str) -> str:
+    """What a configuration's name says of its split: `val`, `val_union`; empty where it says nothing."""
+    found = re.search(r"(?:^|_)((?:train|val|test)\w*)$", config)
+    return found.group(1) if found else ""
+
+
+def _several(cells: list[str]) -> str:
+    return f"{cells[0]} each" if len(cells) > 1 and len(set(cells)) == 1 else " / ".join(cells)
 
 
 def finding_table() -> str:
@@ -137,10 +222,11 @@ def _count(number: int | None) -> str:
 
 
 PAGES = {
-    "cli.md": command_line,
-    "benchmarks.md": benchmark_table,
-    "findings.md": finding_table,
-    "python_api.md": api_page,
+    "docs/cli.md": command_line,
+    "docs/benchmarks.md": benchmark_table,
+    "docs/findings.md": finding_table,
+    "docs/python_api.md": api_page,
+    "README.md": readme,
 }
 
 
@@ -149,7 +235,7 @@ def main() -> int:
     check = "--check" in sys.argv[1:]
     stale = []
     for name, make in PAGES.items():
-        path = DOCS / name
+        path = DOCS.parent / name
         text = make()
         if check:
             if not path.exists() or path.read_text(encoding="utf-8") != text:
@@ -157,7 +243,7 @@ def main() -> int:
         else:
             path.write_text(text, encoding="utf-8")
     if stale:
-        sys.stderr.write(f"docs/{', docs/'.join(stale)} differ from the code. Fix: make docs\n")
+        sys.stderr.write(f"{', '.join(stale)}: not what the code says. Fix: make docs\n")
     return 1 if stale else 0
 
 

@@ -10,7 +10,7 @@ import typer
 def list_benchmarks(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON: one object a benchmark.")] = False,
 ) -> None:
-    """List the benchmarks: queries, gallery, whether the reference is ranked, main metric, licence, status.
+    """List the benchmarks: queries, gallery, turns, reference, main metric, licence, status.
 
     \b
     Example:

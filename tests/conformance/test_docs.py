@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from cir_datasets import registry
+from cir_datasets.describe import listed
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
@@ -18,6 +24,46 @@ def test_generated_pages_agree_with_the_code() -> None:
         [sys.executable, "docs/generate.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def generate() -> Any:
+    """`docs/generate.py` as a module."""
+    spec = importlib.util.spec_from_file_location("docs_generate", ROOT / "docs" / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    before = dict(os.environ)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    os.environ.clear()
+    os.environ.update(before)
+    return module
+
+
+def test_a_readme_that_differs_from_the_registry_is_found(
+    generate: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    changed = tmp_path / "README.md"
+    changed.write_text(text.replace("4,181", "4,184"), encoding="utf-8")
+    monkeypatch.setattr(generate, "README", changed)
+    assert generate.readme() == text != changed.read_text(encoding="utf-8")
+    changed.write_text(text.replace(generate.END, ""), encoding="utf-8")
+    with pytest.raises(SystemExit, match=r"lacks <!-- benchmarks:begin --> or <!-- benchmarks:end -->"):
+        generate.readme()
+
+
+def test_the_tables_hold_every_benchmark_with_the_registrys_figures(generate: Any) -> None:
+    short, long = generate.readme_table(), generate.benchmark_table()
+    for name in registry.names():
+        assert f"| `{name}/" in short
+    for row in listed():
+        if row["status"] == "overlay":
+            continue
+        (line,) = [line for line in long.splitlines() if line.startswith(f"| `{row['id']}` |")]
+        for key in ("queries", "gallery", "turns", "reference", "main_metric"):
+            shown = "?" if row[key] is None else f"{row[key]:,}" if isinstance(row[key], int) else row[key]
+            assert f" {shown} " in line.replace("`", " "), (row["id"], key)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
