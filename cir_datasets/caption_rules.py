@@ -6,7 +6,6 @@ is declared by name. The rules are data (`caption_rules.yaml`); the strings of a
 
 from __future__ import annotations
 
-import difflib
 import functools
 from collections.abc import Sequence
 from importlib import resources
@@ -15,7 +14,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from cir_datasets.errors import CaptionRuleError, CardError
-from cir_metrics.errors import UnknownNameError
+from cir_metrics.errors import UnknownNameError, did_you_mean
 
 
 class CaptionRule(BaseModel):
@@ -103,10 +102,9 @@ def caption_rule(name: str) -> CaptionRule:
         ['Is red and is long', 'Is long and is red']
     """
     if name not in _rules():
-        near = difflib.get_close_matches(name, caption_rule_names(), n=1, cutoff=0.4)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        known = caption_rule_names()
         raise UnknownNameError(
-            f"no caption rule {name!r}.{hint} There are {', '.join(caption_rule_names())}."
+            f"no caption rule {name!r}.{did_you_mean(name, known)} There are {', '.join(known)}."
         )
     return _rules()[name]
 

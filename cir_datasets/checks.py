@@ -12,13 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cir_datasets.errors import CountError, RecordError
+from cir_datasets.errors import FIX, CountError, RecordError
 from cir_datasets.records import Row
 
 if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec
-
-_FIX = "Fix: get the publisher's file again, or correct that record."
 
 
 @dataclass
@@ -54,7 +52,7 @@ def checked_images(images: Iterable[Row], origin: Path | str) -> Iterator[Row]:
                 if image_id
                 else "no id"
             )
-            raise RecordError(f"{origin}: record {number}: {what}. {_FIX}")
+            raise RecordError(f"{origin}: record {number}: {what}. {FIX}")
         seen[image_id] = number
         yield image
 
@@ -83,13 +81,26 @@ def checked_rows(
             place = first[2] if here[0] == first[0] else ": ".join(first[::2])
             fault = f"its id occurs a second time (first in {place})"
         if fault is not None:
-            raise RecordError(f"{origin(number)} ({id_name} {row[id_name]}): {fault}. {_FIX}")
+            raise RecordError(f"{origin(number)} ({id_name} {row[id_name]}): {fault}. {FIX}")
         seen[row[id_name]] = number
         yield row
 
 
-def check_counts(spec: BenchmarkSpec, tally: Tally, gallery_size: int | None, origin: Path | str) -> None:
+def check_counts(
+    spec: BenchmarkSpec,
+    tally: Tally,
+    gallery_size: int | None,
+    origin: Path | str,
+    gallery_origin: Path | str,
+) -> None:
     """There are as many queries, images and sessions of each length as the card says.
+
+    Args:
+        spec: the benchmark.
+        tally: the rows that were read.
+        gallery_size: images of the gallery, or None where its list is not at hand.
+        origin: the file that the rows come from.
+        gallery_origin: the file that the gallery's list comes from.
 
     Raises:
         CountError: what was counted, what the card says, and how to go on.
@@ -98,7 +109,7 @@ def check_counts(spec: BenchmarkSpec, tally: Tally, gallery_size: int | None, or
     noun = "sessions" if spec.kind == "multi_turn" else "queries"
     _compare(spec, noun, tally.rows, config.queries, origin)
     if gallery_size is not None:
-        _compare(spec, "gallery images", gallery_size, config.gallery, origin)
+        _compare(spec, "gallery images", gallery_size, config.gallery, gallery_origin)
     if config.turns is not None:
         for turns in sorted(tally.turns.keys() | config.turns.keys()):
             _compare(
@@ -118,11 +129,22 @@ def _compare(spec: BenchmarkSpec, what: str, found: int, expected: int | None, o
 def _fault(spec: BenchmarkSpec, row: Row, members: frozenset[str] | None) -> str | None:
     """What is wrong with a row taken by itself, or None."""
     fault = _turns_fault(row) if spec.kind == "multi_turn" else _query_fault(spec, row)
+    if fault is None:
+        fault = _repeated(row)
     if fault is None and members is not None:
         for role, image_id in _images_of(row):
             if image_id not in members:
                 return f"its {role} {image_id!r} is not in the gallery ({len(members):,} images)"
     return fault
+
+
+def _repeated(row: Row) -> str | None:
+    """Which list of ground truth names an image twice, or None."""
+    for name in ("ground_truth_ids", "positive_image_ids", "negative_image_ids"):
+        ids = row.get(name, ())
+        if len(set(ids)) != len(ids):
+            return f"its {name} name an image twice: {ids}"
+    return None
 
 
 def _turns_fault(row: Row) -> str | None:
@@ -138,6 +160,8 @@ def _query_fault(spec: BenchmarkSpec, row: Row) -> str | None:
     both = set(row["positive_image_ids"]).intersection(row["negative_image_ids"])
     if both:
         return f"image {min(both)!r} is both a positive and a hard negative"
+    if spec.config.reference == "removed" and row["reference_image_id"] in row["positive_image_ids"]:
+        return f"its reference {row['reference_image_id']!r} is a positive, but is removed from the ranking"
     subset, size = row["subset_image_ids"], spec.config.subset
     if size is None:
         return None

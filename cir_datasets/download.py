@@ -164,8 +164,8 @@ def _check_json(path: Path, url: str) -> None:
         orjson.loads(path.read_bytes())
     except orjson.JSONDecodeError as error:
         raise IntegrityError(
-            f"{url}: what came is not JSON ({error}). Nothing was kept. Fix: try again; if it stays so, open the "
-            "address in a browser to see what the server sends."
+            f"{url}: what came is not JSON ({error}). Nothing was kept. Fix: try again; if it stays so, open "
+            "the address in a browser to see what the server sends."
         ) from error
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cir_metrics.errors import CirError
 
-FIX_RECORD = "Fix: get the publisher's file again, or correct that record."
+FIX = "Fix: get the publisher's file again, or correct that record."
 """How a message about a malformed record ends."""
 
 

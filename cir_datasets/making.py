@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cir_datasets.checks import Tally, check_counts, checked_images, checked_rows
-from cir_datasets.errors import DatasetError, RecordError
+from cir_datasets.errors import FIX, DatasetError, RecordError
 from cir_datasets.hashing import DataHasher, gallery_hash
 from cir_datasets.progress import step_progress
 from cir_datasets.records import Row, image_schema
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from cir_datasets.sources import SourceFile
 
 BATCH_ROWS = 4096
-
-_FIX = "Fix: get the publisher's file again, or correct that record."
 
 
 def make_prepared(
@@ -54,9 +52,12 @@ def make_prepared(
     with new_folder(folder) as made:
         gallery = _write_images(builder, files, made / "images.parquet")
         tally, data_hash = _write_rows(builder, gallery, made / "rows.parquet")
+        origin = files[spec.config.files[0]].path if spec.config.files else spec.id
+        if not tally.rows:
+            raise RecordError(f"{origin}: it holds no record. {FIX}")
         if "counts" not in skipped:
-            origin = files[spec.config.files[0]].path if spec.config.files else spec.id
-            check_counts(spec, tally, None if gallery is None else len(gallery), origin)
+            size = None if gallery is None else len(gallery)
+            check_counts(spec, tally, size, origin, _gallery_origin(builder, files))
         meta = {
             "format": FORMAT,
             "benchmark": spec.id,
@@ -134,7 +135,7 @@ def _write_rows(builder: BenchmarkBuilder, gallery: list[str] | None, path: Path
                 try:
                     hasher.add(row)
                 except TypeError as error:
-                    raise RecordError(f"{builder.row_origin(tally.rows + 1)}: {error}. {_FIX}") from error
+                    raise RecordError(f"{builder.row_origin(tally.rows + 1)}: {error}. {FIX}") from error
                 tally.add(row)
                 advance(1)
                 yield row
@@ -165,7 +166,7 @@ def _arrow_batch(
         return pa.RecordBatch.from_pylist(rows, schema=schema)
     except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError, OverflowError) as error:
         if len(rows) == 1:
-            raise RecordError(f"{origin(before + 1)}: a value does not fit: {error}. {_FIX}") from error
+            raise RecordError(f"{origin(before + 1)}: a value does not fit: {error}. {FIX}") from error
         for place, row in enumerate(rows):
             _arrow_batch([row], schema, before + place, origin)
         raise

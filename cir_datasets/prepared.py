@@ -9,7 +9,9 @@ hidden by an older cache. A folder appears in one step, so that two processes at
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +24,7 @@ import pyarrow.parquet as pq
 from cir_datasets import registry, sources
 from cir_datasets.benchmark import Benchmark
 from cir_datasets.builders import builder_class
-from cir_datasets.errors import DatasetError
+from cir_datasets.errors import DatasetError, UnpinnedDataWarning
 from cir_datasets.hashing import data_hash
 from cir_datasets.making import make_prepared, new_folder, write_meta
 from cir_datasets.overlays import LABEL_FIELD, id_field, read_overlay, restrict
@@ -162,24 +164,25 @@ def ensure(
     skipped = ("counts",) if verification_mode == "no_checks" else ()
     if data_dir is None and not force and not sources.at_hand(spec):
         last = last_prepared(spec)
-        if last is not None and _is_current(last, skipped):
+        if last is not None and _is_current(last, skipped) and not _sources_changed(last):
             return last
     files = sources.resolve(spec, data_dir, refresh=force)
     builder = builder_class(spec.card.name)(spec, {name: file.path for name, file in files.items()})
     folder = _folder(spec, _key(builder, files, skipped))
-    if force or not (folder / "meta.json").is_file():
+    prepared = None if force else _intact(spec, folder)
+    if prepared is None:
         make_prepared(builder, files, skipped, folder)
-    return Prepared(spec, folder, orjson.loads((folder / "meta.json").read_bytes()))
+        return Prepared(spec, folder, _read_meta(folder) or {})
+    os.utime(folder)  # the youngest folder is the one that was used last
+    return prepared
 
 
 def last_prepared(spec: BenchmarkSpec) -> Prepared | None:
     """The benchmark as it was last prepared here, whatever its sources are now; None where it never was."""
     home = _home(spec)
     folders = [path.parent for path in home.glob("*/meta.json")] if home.is_dir() else []
-    if not folders:
-        return None
-    folder = max(folders, key=lambda path: path.stat().st_mtime_ns)
-    return Prepared(spec, folder, orjson.loads((folder / "meta.json").read_bytes()))
+    youngest_first = sorted(folders, key=lambda path: path.stat().st_mtime_ns, reverse=True)
+    return next((found for folder in youngest_first if (found := _intact(spec, folder))), None)
 
 
 def read_table(path: Path, columns: list[str] | None = None) -> pa.Table:
@@ -194,6 +197,45 @@ def read_table(path: Path, columns: list[str] | None = None) -> pa.Table:
         raise DatasetError(
             f"{path}: cannot be read ({error}). Fix: `cir datasets prepare --force` writes it anew."
         ) from error
+
+
+def _intact(spec: BenchmarkSpec, folder: Path) -> Prepared | None:
+    """The prepared folder, or None where it is not there, not whole, or damaged: it is then made anew."""
+    meta = _read_meta(folder)
+    if meta is None:
+        return None
+    found = Prepared(spec, folder, meta)
+    files = {found.rows_file: meta["rows"]}
+    if found.images_file is not None:
+        files[found.images_file] = meta["gallery"]
+    try:
+        whole = all(pq.read_metadata(path).num_rows == rows for path, rows in files.items())
+    except (pa.ArrowInvalid, OSError):
+        return None
+    return found if whole else None
+
+
+def _read_meta(folder: Path) -> dict[str, Any] | None:
+    try:
+        meta: dict[str, Any] = orjson.loads((folder / "meta.json").read_bytes())
+    except (OSError, orjson.JSONDecodeError):
+        return None
+    return meta
+
+
+def _sources_changed(prepared: Prepared) -> bool:
+    """Whether a file that it was prepared from is still there, with another content; a warning says so."""
+    for entry in prepared.meta["sources"].values():
+        path = Path(entry["path"])
+        if path.is_file() and sources.sha256_of(path) != entry["sha256"]:
+            warnings.warn(
+                f"{path}: changed since {prepared.spec.id} was prepared from it, so that what was prepared "
+                "is not used. Fix: pass data_dir= (--data-dir) to prepare it anew.",
+                UnpinnedDataWarning,
+                stacklevel=3,
+            )
+            return True
+    return False
 
 
 def _is_current(prepared: Prepared, skipped: tuple[str, ...]) -> bool:
@@ -250,7 +292,7 @@ def _overlaid(base: Prepared, spec: BenchmarkSpec, overlay: Overlay, *, force: b
     """The rows of a prepared benchmark that an overlay lists, in a prepared folder of their own."""
     key = hashlib.sha256(orjson.dumps([base.key, overlay.to_dict()])).hexdigest()[:16]
     folder = _folder(spec, key)
-    if force or not (folder / "meta.json").is_file():
+    if force or _intact(spec, folder) is None:
         rows = read_table(base.rows_file)
         kept = restrict(rows, overlay)
         left_out = set(rows.column(id_field(rows.schema.names)).to_pylist()) - set(overlay.labels)
@@ -266,4 +308,4 @@ def _overlaid(base: Prepared, spec: BenchmarkSpec, overlay: Overlay, *, force: b
             if base.images_file is not None:
                 shutil.copyfile(base.images_file, made / "images.parquet")
             write_meta(made, meta)
-    return Prepared(spec, folder, orjson.loads((folder / "meta.json").read_bytes()))
+    return Prepared(spec, folder, _read_meta(folder) or {})

@@ -5,14 +5,13 @@ An id such as `cirr/val+shortcut_free` is a benchmark with a registered overlay 
 
 from __future__ import annotations
 
-import difflib
 import functools
 from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Literal
 
 from cir_datasets.errors import CardError
-from cir_metrics.errors import UnknownNameError
+from cir_metrics.errors import UnknownNameError, did_you_mean
 
 if TYPE_CHECKING:
     from cir_datasets.card import Card, Config
@@ -133,8 +132,13 @@ def spec(benchmark_id: str) -> BenchmarkSpec:
         >>> spec("cirr/val").config.queries
         4181
     """
+    if not isinstance(benchmark_id, str):
+        raise UnknownNameError(f"{benchmark_id!r} is no benchmark id. Fix: pass a string such as 'cirr/val'.")
     base_id, plus, overlay_name = benchmark_id.partition("+")
     name, _, config_name = base_id.partition("/")
+    if name in names() and not config_name:
+        choices = ", ".join(f"{name}/{config}" for config in card(name).configs)
+        raise UnknownNameError(f"{name!r} names several benchmarks. Fix: choose one of {choices}.")
     if name not in names() or config_name not in card(name).configs:
         raise UnknownNameError(_unknown(base_id, benchmark_ids()))
     base = BenchmarkSpec(card(name), config_name)
@@ -150,6 +154,4 @@ def spec(benchmark_id: str) -> BenchmarkSpec:
 
 
 def _unknown(wanted: str, known: tuple[str, ...]) -> str:
-    near = difflib.get_close_matches(wanted, known, n=1, cutoff=0.4)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    return f"no benchmark {wanted!r}.{hint} `cir datasets list` shows all."
+    return f"no benchmark {wanted!r}.{did_you_mean(wanted, known)} `cir datasets list` shows all."

@@ -133,6 +133,19 @@ def at_hand(spec: BenchmarkSpec) -> bool:
     )
 
 
+def sha256_of(path: Path) -> str:
+    """sha256 (hex) of a file's content.
+
+    Raises:
+        SourceError: it cannot be read.
+    """
+    try:
+        with path.open("rb") as handle:
+            return hashlib.file_digest(handle, "sha256").hexdigest()
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be read: {error.strerror}. Fix: check its permissions.") from error
+
+
 def _given_folder(card: Card, data_dir: str | Path | None, required: Sequence[str]) -> Path | None:
     """The publisher's folder at or in `data_dir`; None where no `data_dir` was given."""
     if data_dir is None:
@@ -269,12 +282,7 @@ def _earlier_download(card: Card, name: str) -> SourceFile | None:
 
 
 def _read(card: Card, name: str, path: Path, origin: Origin, revision: str | None = None) -> SourceFile:
-    try:
-        with path.open("rb") as handle:
-            digest = hashlib.file_digest(handle, "sha256").hexdigest()
-            size = handle.tell()
-    except OSError as error:
-        raise SourceError(f"{path}: cannot be read: {error.strerror}. Fix: check its permissions.") from error
+    digest, size = sha256_of(path), path.stat().st_size
     return SourceFile(name, path, digest, size, pins(card.name).get(name), origin, revision)
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from cir_datasets.builders.base import BenchmarkBuilder
-from cir_datasets.builders.reading import FIX, Record, read_json, read_records
-from cir_datasets.errors import RecordError
+from cir_datasets.builders.reading import Record, read_json, read_records
+from cir_datasets.errors import FIX, RecordError
 from cir_datasets.records import Row, image_row, query_schema
 
 _AUXILIARY = ("0", "1", "2", "3")

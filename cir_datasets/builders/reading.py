@@ -7,15 +7,16 @@ the denominator of every metric.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 from cir_datasets.builders.streaming import JsonPlaceError, NotAListError, stream_items
-from cir_datasets.errors import RecordError
+from cir_datasets.errors import FIX, RecordError
 
-FIX = "Fix: get the publisher's file again, or correct that record."
+_TOO_DEEP = "its lists or objects are nested too deeply"
 
 _KINDS = {str: "a string", int: "an integer", float: "a number", list: "a list", dict: "an object"}
 
@@ -117,17 +118,17 @@ def read_json(path: Path, kind: type[list[Any]] | type[dict[str, Any]]) -> Any:
             object, or has another top level.
     """
     try:
-        content = json.loads(
-            path.read_bytes().decode("utf-8"), object_pairs_hook=_unique, parse_constant=_refuse_constant
-        )
+        content = _DECODER.decode(path.read_bytes().decode("utf-8"))
     except UnicodeDecodeError as error:
         raise RecordError(f"{path}: byte {error.start} is not UTF-8. {FIX}") from error
     except json.JSONDecodeError as error:
         raise RecordError(
             f"{path}: line {error.lineno}, column {error.colno}: not JSON: {error.msg}. {FIX}"
         ) from error
-    except (_NotStrictJsonError, RecursionError) as error:
+    except _NotStrictJsonError as error:
         raise RecordError(f"{path}: {error}. {FIX}") from error
+    except RecursionError as error:
+        raise RecordError(f"{path}: {_TOO_DEEP}. {FIX}") from error
     if not isinstance(content, kind):
         raise RecordError(
             f"{path}: the top level must be {_KINDS[kind]}, not {_KINDS.get(type(content), 'a value')}. {FIX}"
@@ -172,8 +173,10 @@ def _stream(path: Path) -> Iterator[Any]:
         raise RecordError(f"{path}: byte {error.start} is not UTF-8. {FIX}") from error
     except JsonPlaceError as error:
         raise RecordError(f"{path}: {error}. {FIX}") from error
-    except (_NotStrictJsonError, RecursionError) as error:
+    except _NotStrictJsonError as error:
         raise RecordError(f"{path}: {error}. {FIX}") from error
+    except RecursionError as error:
+        raise RecordError(f"{path}: {_TOO_DEEP}. {FIX}") from error
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -191,4 +194,11 @@ def _refuse_constant(name: str) -> NoReturn:
     raise _NotStrictJsonError(f"{name} is not JSON")
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_constant)
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise _NotStrictJsonError(f"the number {digits} is too large to be kept")
+    return number
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_float=_finite)

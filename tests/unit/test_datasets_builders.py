@@ -287,6 +287,19 @@ BROKEN: list[tuple[str, str, Change, str]] = [
         lambda r: r[0].update(target_hard="elsewhere"),
         "target_image_id 'elsewhere' is not in its subset",
     ),
+    (
+        "cirr/val",
+        CAP,
+        lambda r: r[0].update(target_hard=r[0]["reference"]),
+        "is a positive, but is removed from the ranking",
+    ),
+    (
+        "circled/cirr_val",
+        "data/cirr_val.json",
+        lambda r: r[0].update(ground_truth_ids=r[0]["ground_truth_ids"] * 2),
+        "twice",
+    ),
+    ("cirr/val", CAP, lambda r: r[0]["img_set"].update(id=10**30), "record 1.*a value does not fit"),
     ("cirr/val", CAP, lambda r: r.__setitem__(1, "text"), "record 2 must be an object, not 'text'"),
     ("cirr/val", EXT, lambda r: r.pop(), "the file of auxiliary captions has no record of that pair id"),
     (
@@ -458,7 +471,8 @@ def test_a_circled_reference_outside_the_gallery_is_an_error(tmp_path: Path) -> 
         (b"[\xff]", "byte 1 is not UTF-8"),
         (b'[{"pairid": 1, "pairid": 2}]', "the key 'pairid' occurs twice in one object"),
         (b'[{"pairid": NaN}]', "NaN is not JSON"),
-        (b"[" * 100_000, "recursion"),
+        (b"[" * 100_000, "its lists or objects are nested too deeply"),
+        (b'[{"pairid": 1e999}]', "the number 1e999 is too large to be kept"),
     ],
 )
 def test_a_file_that_is_not_json_is_an_error_with_its_line(text: bytes, words: str, tmp_path: Path) -> None:
@@ -466,6 +480,13 @@ def test_a_file_that_is_not_json_is_an_error_with_its_line(text: bytes, words: s
     (root / CAP).write_bytes(text)
     with pytest.raises(RecordError, match=words):
         load("cirr/val", tmp_path)
+
+
+def test_a_file_without_records_is_an_error(tmp_path: Path) -> None:
+    root = made.write_circled(tmp_path, "cirr_val")
+    (root / "data/cirr_val.json").write_bytes(b"[]")
+    with pytest.raises(RecordError, match=r"cirr_val\.json: it holds no record"):
+        load("circled/cirr_val", tmp_path)
 
 
 def test_the_turn_distribution_is_checked() -> None:
@@ -477,8 +498,8 @@ def test_the_turn_distribution_is_checked() -> None:
         for number in range(count):
             right.add({"turns": [None] * turns})
             wrong.add({"turns": [None] * (turns + (number == 0))})
-    check_counts(spec, right, 123_403, "file")
+    check_counts(spec, right, 123_403, "file", "list")
     with pytest.raises(CountError, match="35 sessions of 2 turns, but the card says 36"):
-        check_counts(spec, wrong, 123_403, "file")
-    with pytest.raises(CountError, match="1 gallery images, but the card says 123,403"):
-        check_counts(spec, right, 1, "file")
+        check_counts(spec, wrong, 123_403, "file", "list")
+    with pytest.raises(CountError, match="list: 1 gallery images, but the card says 123,403"):
+        check_counts(spec, right, 1, "file", "list")

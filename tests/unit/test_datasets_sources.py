@@ -193,12 +193,69 @@ def test_a_prepared_benchmark_is_read_again_not_made_again(tmp_path: Path) -> No
 
 
 @quiet
-def test_a_damaged_parquet_file_names_the_way_out(tmp_path: Path) -> None:
+@quiet
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("rows.parquet", b"PAR1"),
+        ("rows.parquet", None),
+        ("images.parquet", None),
+        ("meta.json", b'{"rows": 3'),
+        ("meta.json", None),
+    ],
+)
+def test_a_damaged_preparation_is_made_anew(file: str, content: bytes | None, tmp_path: Path) -> None:
     made.write_cirr(tmp_path, "val")
     folder = cir_datasets.prepare("cirr/val", data_dir=tmp_path, verification_mode="no_checks")
-    (folder / "rows.parquet").write_bytes(b"PAR1")
-    with pytest.raises(DatasetError, match="cir datasets prepare --force"):
+    rows = load("cirr/val", tmp_path).rows()
+    (folder / file).unlink()
+    if content is not None:
+        (folder / file).write_bytes(content)
+    assert load("cirr/val", tmp_path).rows() == rows
+    assert load("cirr/val", tmp_path).gallery == made.cirr_images("val")
+
+
+@quiet
+def test_without_a_source_the_preparation_used_last_is_taken(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    made.write_cirr(first, "val")
+    path = made.write_cirr(second, "val") / "captions/cap.rc2.val.json"
+    made.edit(path, lambda rows: rows[0].update(caption="changed"))
+    expected = load("cirr/val", first).data_hash
+    assert load("cirr/val", second).data_hash != expected
+    load("cirr/val", first)
+    assert load("cirr/val").data_hash == expected
+
+
+def test_a_source_that_has_changed_since_is_not_hidden_by_its_preparation(tmp_path: Path) -> None:
+    path = made.write_cirr(tmp_path, "val") / "captions/cap.rc2.val.json"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         load("cirr/val", tmp_path)
+        assert len(load("cirr/val")) == 3
+    made.edit(path, lambda rows: rows[0].update(caption="changed"))
+    with (
+        pytest.warns(UnpinnedDataWarning, match="changed since cirr/val was prepared from it"),
+        pytest.raises(SourceError),
+    ):
+        load("cirr/val")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert load("cirr/val", tmp_path).rows()[0]["relative_caption"] == "changed"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        (None, "None is no benchmark id. Fix: pass a string such as 'cirr/val'."),
+        ("circo", "'circo' names several benchmarks. Fix: choose one of circo/val, circo/test."),
+        ("cir/val", "no benchmark 'cir/val'. Did you mean 'cirr/val'? `cir datasets list` shows all."),
+    ],
+)
+def test_an_unknown_id_says_what_there_is(wanted: str, words: str) -> None:
+    with pytest.raises(UnknownNameError) as error:
+        cir_datasets.load(wanted)
+    assert str(error.value) == words
 
 
 @quiet
