@@ -239,8 +239,9 @@ def test_a_page_comes_from_this_server_alone(server: Any) -> None:
 def through_the_page(server: Any, field: int, path: str) -> str:
     """What the submit page's handler answers where a client names `path` as the file in one of its fields."""
     handlers = server.get("/config").json()["dependencies"]
-    number = next(handler["id"] for handler in handlers if len(handler["inputs"]) > 1)
-    data: list[Any] = ["shapes/val", None, "", "", "not said", "", "", "", ""]
+    handler = next(handler for handler in handlers if len(handler["inputs"]) > 1)
+    number = handler["id"]
+    data: list[Any] = ["shapes/val", None, "", "", "not said", *[""] * (len(handler["inputs"]) - 5)]
     data[field] = {"path": path, "meta": {"_type": "gradio.FileData"}}
     session = hashlib.sha256(f"{field}{path}".encode()).hexdigest()[:12]
     body = {"data": data, "fn_index": number, "session_hash": session}
@@ -254,7 +255,7 @@ def test_the_page_takes_an_uploaded_file(server: Any) -> None:
     assert "wrong-format" in through_the_page(server, 1, path)
 
 
-@pytest.mark.parametrize("field", [1, 2, 7])
+@pytest.mark.parametrize("field", [1, 2, 7, 11])
 def test_the_page_takes_no_file_of_this_machine(server: Any, tmp_path: Path, field: int) -> None:
     secret = tmp_path / f"secret{field}.json"
     secret.write_text('{"secret": "of the server"}')
@@ -266,7 +267,7 @@ def test_the_page_takes_no_file_of_this_machine(server: Any, tmp_path: Path, fie
     assert list(Path(server.home).rglob(f"{digest}*")) == []
 
 
-@pytest.mark.parametrize("field", [1, 2, 7])
+@pytest.mark.parametrize("field", [1, 2, 7, 11])
 def test_the_server_fetches_no_address(server: Any, field: int) -> None:
     asked: list[str] = []
 
