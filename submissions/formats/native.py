@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from cir_datasets.errors import OverlayError
 from cir_metrics.errors import UnknownNameError, did_you_mean
 from submissions.drafts import Draft, read_rankings
 from submissions.findings import MAX_EXAMPLES, Findings, json_type, shown
@@ -218,6 +219,10 @@ def read_benchmark(document: dict[str, Any], context: Context) -> BenchmarkSpec 
         return None
     try:
         return context.known.spec(found)
+    except OverlayError:
+        # Its message names a file of this machine, and the reader may be somebody else's.
+        findings.add("wrong-benchmark", f"the overlay of {shown(found)} is broken here.", value=found)
+        return None
     except UnknownNameError as error:
         findings.add(
             "wrong-benchmark",

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -307,3 +310,36 @@ def test_load_dataset_knows_registered_overlays(home: Path, monkeypatch: pytest.
     assert rows["validation"]["query_id"][:] == ["900", "902"]
     assert rows["validation"]["overlay_label"][:] == [None, "kept"]
     assert "val+short" in get_dataset_config_names("cirr")
+
+
+def test_a_file_that_names_a_broken_overlay_is_refused_without_naming_ours(home: Path) -> None:
+    made.write(home / "overlays/cirr/val/bad.json", {**SHORT, "overlay": "bad", "queries": []})
+    content = rank_file("cirr/val+bad", ["900"])
+    (finding,) = submissions.validate(content).findings
+    assert (finding.code, finding.message) == (
+        "wrong-benchmark",
+        'the overlay of "cirr/val+bad" is broken here.',
+    )
+    bundle = {"format": "cir-rank-bundle", "suite": "fashioniq/val", "runs": [json.loads(content)]}
+    report = submissions.validate(json.dumps(bundle).encode())
+    assert {found.code for found in report.findings} == {"wrong-benchmark"}
+    assert str(home) not in report.text()
+
+
+def test_the_command_line_registers_lists_and_refuses(home: Path) -> None:
+    def cir(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "leaderboard.cli", "datasets", *arguments],
+            cwd=Path(__file__).parents[2],
+            env={**os.environ, "CIR_DATA_HOME": ""},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    added = cir("overlay", "add", str(write(home)))
+    assert (added.returncode, added.stdout) == (0, "cirr/val+short: 2 queries\n")
+    assert cir("list").stdout.splitlines()[-1].split()[:2] == ["cirr/val+short", "2"]
+    refused = cir("overlay", "add", str(write(home, queries=[])))
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "it lists no queries. Fix: list at least one query id." in refused.stderr
