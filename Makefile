@@ -7,7 +7,7 @@ SERVE  ?= 1
 RUN_VENV  := .venv/run
 TEST_VENV := .venv/test
 STATE     := .run
-PIP_FLAGS := --quiet --disable-pip-version-check
+PIP_FLAGS := -qq --disable-pip-version-check
 
 export HF_HUB_DISABLE_TELEMETRY := 1
 export GRADIO_ANALYTICS_ENABLED := False
