@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from submissions.drafts import Draft, read_rankings
 from submissions.errors import ConversionError
 from submissions.findings import shown
 from submissions.formats import CIRCO_SERVER, Context
 
 if TYPE_CHECKING:
+    from submissions.drafts import Draft
     from submissions.rank_file import RankFile
 
 NAME = CIRCO_SERVER
@@ -29,15 +29,16 @@ def parse(document: dict[str, Any], context: Context) -> Draft | None:
         document: the JSON object.
         context: findings, benchmarks, and what was asked for.
     """
-    from submissions.formats.foreign import asked_benchmark, nameless_method
+    from submissions.formats.foreign import parse_rankings
 
-    spec = asked_benchmark(
-        context, format_title="a CIRCO server file", datasets=BENCHMARKS, example="circo/test"
+    return parse_rankings(
+        document,
+        context,
+        format_title="a CIRCO server file",
+        datasets=BENCHMARKS,
+        example="circo/test",
+        name=NAME,
     )
-    if spec is None:
-        return None
-    answers = read_rankings(document, spec, context.findings)
-    return Draft(spec, spec.card.version, nameless_method(context.label), answers, None, NAME)
 
 
 def dump(rank_file: RankFile) -> dict[str, bytes]:
@@ -49,19 +50,15 @@ def dump(rank_file: RankFile) -> dict[str, bytes]:
     Raises:
         ConversionError: a list is too short, or an id is not a number.
     """
+    from submissions.formats.foreign import cut_rankings
     from submissions.rank_file import compact
 
-    document: dict[str, Any] = {}
-    for query, ids in rank_file.rankings.items():
-        if len(ids) < DEPTH:
-            raise ConversionError(
-                f"query {shown(query)}: {len(ids)} images; the CIRCO server wants {DEPTH}. "
-                f"Fix: rank at least {DEPTH} images a query."
-            )
-        wrong = next((image for image in ids[:DEPTH] if not (image.isascii() and image.isdigit())), None)
+    document: dict[str, list[int]] = {}
+    for query, ids in cut_rankings(rank_file, DEPTH, "the CIRCO server").items():
+        wrong = next((image for image in ids if not (image.isascii() and image.isdigit())), None)
         if wrong is not None:
             raise ConversionError(
                 f"query {shown(query)}: {shown(wrong)} is no COCO id. Fix: use CIRCO's 12 digits."
             )
-        document[query] = [int(image) for image in ids[:DEPTH]]
+        document[query] = [int(image) for image in ids]
     return {"": compact(document)}

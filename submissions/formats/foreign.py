@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import unicodedata
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from submissions.drafts import Draft, read_rankings
+from submissions.errors import ConversionError
+from submissions.findings import shown
 from submissions.formats import Context
 
 if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec
-    from submissions.rank_file import Method
+    from submissions.rank_file import Method, RankFile
 
 
 def asked_benchmark(
@@ -39,6 +42,52 @@ def asked_benchmark(
         )
         return None
     return spec
+
+
+def parse_rankings(
+    document: dict[str, Any],
+    context: Context,
+    *,
+    format_title: str,
+    datasets: tuple[str, ...],
+    example: str,
+    name: str,
+) -> Draft | None:
+    """Read a file that is nothing but rankings, `{"<query id>": [image ids], ...}`.
+
+    Args:
+        document: the JSON object.
+        context: findings, benchmarks, and what was asked for.
+        format_title: the format in words.
+        datasets: names of the datasets that the format belongs to.
+        example: a benchmark id for the fix.
+        name: the format's name.
+    """
+    spec = asked_benchmark(context, format_title=format_title, datasets=datasets, example=example)
+    if spec is None:
+        return None
+    answers = read_rankings(document, spec, context.findings)
+    return Draft(spec, spec.card.version, nameless_method(context.label), answers, None, name)
+
+
+def cut_rankings(rank_file: RankFile, depth: int, asker: str) -> dict[str, list[str]]:
+    """The first `depth` images of every ranking.
+
+    Args:
+        rank_file: rankings of queries, checked.
+        depth: images that `asker` wants.
+        asker: who reads the file, in words.
+
+    Raises:
+        ConversionError: a list is too short.
+    """
+    for query, ids in rank_file.rankings.items():
+        if len(ids) < depth:
+            raise ConversionError(
+                f"query {shown(query)}: {len(ids)} images; {asker} wants {depth}. "
+                f"Fix: rank at least {depth} images a query."
+            )
+    return {query: list(ids[:depth]) for query, ids in rank_file.rankings.items()}
 
 
 def nameless_method(label: str) -> Method:

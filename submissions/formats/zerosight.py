@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from submissions.drafts import Draft, read_rankings
-from submissions.errors import ConversionError
-from submissions.findings import shown
 from submissions.formats import ZEROSIGHT, Context
 
 if TYPE_CHECKING:
+    from submissions.drafts import Draft
     from submissions.rank_file import RankFile
 
 NAME = ZEROSIGHT
@@ -29,15 +27,16 @@ def parse(document: dict[str, Any], context: Context) -> Draft | None:
         document: the JSON object.
         context: findings, benchmarks, and what was asked for.
     """
-    from submissions.formats.foreign import asked_benchmark, nameless_method
+    from submissions.formats.foreign import parse_rankings
 
-    spec = asked_benchmark(
-        context, format_title="a ZeroSight results file", datasets=BENCHMARKS, example="zerosight/test"
+    return parse_rankings(
+        document,
+        context,
+        format_title="a ZeroSight results file",
+        datasets=BENCHMARKS,
+        example="zerosight/test",
+        name=NAME,
     )
-    if spec is None:
-        return None
-    answers = read_rankings(document, spec, context.findings)
-    return Draft(spec, spec.card.version, nameless_method(context.label), answers, None, NAME)
 
 
 def dump(rank_file: RankFile) -> dict[str, bytes]:
@@ -49,14 +48,7 @@ def dump(rank_file: RankFile) -> dict[str, bytes]:
     Raises:
         ConversionError: a list is too short.
     """
+    from submissions.formats.foreign import cut_rankings
     from submissions.rank_file import compact
 
-    document: dict[str, Any] = {}
-    for query, ids in rank_file.rankings.items():
-        if len(ids) < DEPTH:
-            raise ConversionError(
-                f"query {shown(query)}: {len(ids)} images; the ZeroSight evaluator wants {DEPTH}. "
-                f"Fix: rank at least {DEPTH} images a query."
-            )
-        document[query] = list(ids[:DEPTH])
-    return {"": compact(document)}
+    return {"": compact(cut_rankings(rank_file, DEPTH, "the ZeroSight evaluator"))}
