@@ -59,6 +59,7 @@ def start(command: Sequence[str], hub: Any, tmp_path: Path, **environment: str) 
         "HF_ENDPOINT": hub.url,
         "HF_HUB_DISABLE_XET": "1",
         "HF_TOKEN": hub_server.TOKEN,
+        "CIR_DATA_HOME": "",  # no gallery but the made-up one
         "HF_HOME": str(tmp_path / "hf"),
         "CIR_CACHE_HOME": str(tmp_path / "cache"),
         "PYTHONPATH": str(ROOT),
@@ -207,7 +208,7 @@ def test_uploads_that_keep_failing_leave_the_last_revision(tmp_path: Path) -> No
             running[fault] = (hub, start_push(hub, tmp_path / fault))
         for fault, (hub, process) in running.items():
             code, out, said = finish(process)
-            assert (code, out) == (2, ""), fault
+            assert (code, out) == (2, ""), f"{fault}: {said}"
             assert "the push failed while uploading and committing" in said
             assert "Fix: run the command again" in said
             assert "Traceback" not in said
