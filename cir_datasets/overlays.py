@@ -13,6 +13,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import reprlib
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,9 +31,16 @@ if TYPE_CHECKING:
 LABEL_FIELD = "overlay_label"
 """The column that an overlay adds to the rows; null where a query has no label."""
 
-_NAME = re.compile(r"^[a-z][a-z0-9_]{0,63}$")
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _KEYS = ("overlay", "benchmark", "benchmark_version", "source", "queries")
 _SHOWN = 5
+_DIGITS = 9
+"""Digits of the longest version that Parquet's metadata may name."""
+
+_REPR = reprlib.Repr()
+_REPR.maxstring = _REPR.maxother = 120
+_shown = _REPR.repr
+"""A value as messages show it: a file may hold one that is long or deeply nested."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +104,7 @@ def read_overlay(path: str | Path, *, benchmark: str | None = None, name: str | 
     if not isinstance(base, str):
         _fail(path, "it does not say which benchmark it is laid over", 'add "benchmark": "cirr/val"')
     if benchmark is not None and base != benchmark:
-        _fail(path, f"it is laid over {base!r}, not {benchmark!r}", f"use it with {base!r}")
+        _fail(path, f"it is laid over {_shown(base)}, not {benchmark!r}", f"use it with {base!r}")
     if "+" in base:
         _fail(
             path, f"{base!r} is an overlay itself", "lay it over the benchmark, with both filters in one list"
@@ -104,17 +113,21 @@ def read_overlay(path: str | Path, *, benchmark: str | None = None, name: str | 
     found = fields.get("benchmark_version", version if path.suffix == ".parquet" else None)
     if type(found) is not int or found != version:
         said = (
-            "it does not say a benchmark_version" if found is None else f"it was made for version {found!r}"
+            "it does not say a benchmark_version"
+            if found is None
+            else f"it was made for version {_shown(found)}"
         )
         fix = f'compare the changes of the benchmark, then write "benchmark_version": {version}'
         _fail(path, f"{said}; {base} is at version {version}", fix)
     called = fields.get("overlay", name if name is not None else path.stem)
-    if not isinstance(called, str) or not _NAME.match(called) or called.endswith("_images"):
+    if not isinstance(called, str) or not _NAME.fullmatch(called) or called.endswith("_images"):
         rule = "small letters, digits and _, a letter first, not ending in _images, at most 64"
-        _fail(path, f"its name is {called!r}", f"name it with {rule}")
+        _fail(path, f"its name is {_shown(called)}", f"name it with {rule}")
     source = fields.get("source", "")
     if not isinstance(source, str):
-        _fail(path, f"its source is {source!r}", "write where the list comes from, as a string")
+        _fail(path, f"its source is {_shown(source)}", "write where the list comes from, as a string")
+    if _unprintable(source):
+        _fail(path, f"its source {_shown(source)} holds a control character", "write it on one line")
     return Overlay(called, base, version, source, _labels(path, fields.get("queries")))
 
 
@@ -158,7 +171,7 @@ def overlay_ids() -> tuple[str, ...]:
     home = overlay_home()
     paths = home.glob("*/*/*.json") if home.is_dir() else ()
     return tuple(
-        sorted(f"{p.parent.parent.name}/{p.parent.name}+{p.stem}" for p in paths if _NAME.match(p.stem))
+        sorted(f"{p.parent.parent.name}/{p.parent.name}+{p.stem}" for p in paths if _NAME.fullmatch(p.stem))
     )
 
 
@@ -168,7 +181,7 @@ def registered(base: BenchmarkSpec, name: str) -> Overlay | None:
     Raises:
         OverlayError: its file is malformed, or was made for another version.
     """
-    if not _NAME.match(name):  # before it becomes part of a path: names come from uploaded files, too
+    if not _NAME.fullmatch(name):  # before it becomes part of a path: names come from uploaded files, too
         return None
     place = _place(base.id, name)
     if not place.is_file():
@@ -223,11 +236,17 @@ def _from_json(path: Path) -> dict[str, Any]:
         _fail(path, f"cannot be read: {reason}", "check the path")
     except json.JSONDecodeError as error:
         _fail(path, f"line {error.lineno} is no JSON: {error.msg}", "correct that line")
+    except OverlayError:  # a ValueError, too
+        raise
+    except RecursionError:
+        _fail(path, "its lists or objects are nested too deeply", f"use the keys {', '.join(_KEYS)}")
+    except ValueError:  # all that is left: Python reads no integer of more than some thousand digits
+        _fail(path, "it holds an integer of too many digits", "write query ids as strings")
     if not isinstance(found, dict):
         _fail(path, "it holds no JSON object", f"write an object with the keys {', '.join(_KEYS)}")
     strange = [key for key in found if key not in _KEYS]
     if strange:
-        _fail(path, f"it has no key {strange[0]!r}", f"use the keys {', '.join(_KEYS)}")
+        _fail(path, f"{_shown(strange[0])} is no key of an overlay", f"use the keys {', '.join(_KEYS)}")
     return found
 
 
@@ -235,7 +254,7 @@ def _unrepeated(path: Path, pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
-            _fail(path, f"{key!r} is there twice", "list every query once")
+            _fail(path, f"{_shown(key)} is there twice", "list every query once")
         found[key] = value
     return found
 
@@ -246,20 +265,38 @@ def _from_parquet(path: Path) -> dict[str, Any]:
 
     try:
         table = pq.ParquetFile(path).read()
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, OSError) as error:
         _fail(path, f"cannot be read as Parquet: {error}", "check the path")
-    if "query_id" not in table.schema.names:
-        _fail(path, f"its columns are {', '.join(table.schema.names)}", "name the column of ids query_id")
-    said = {k.decode(): v.decode() for k, v in (table.schema.metadata or {}).items() if k.decode() in _KEYS}
-    fields: dict[str, Any] = dict(said)
-    version = said.get("benchmark_version")
-    if version is not None:
-        fields["benchmark_version"] = int(version) if version.isdigit() else version
-    ids = table.column("query_id").to_pylist()
-    has_labels = "label" in table.schema.names
-    labels = table.column("label").to_pylist() if has_labels else [None] * len(ids)
-    fields["queries"] = list(zip(ids, labels, strict=True))
+    names = table.schema.names
+    if names.count("query_id") != 1 or names.count("label") > 1:
+        _fail(path, f"its columns are {', '.join(names)}", "name the column of ids query_id")
+    fields: dict[str, Any] = {}
+    for key in _KEYS[:-1]:
+        value = (table.schema.metadata or {}).get(key.encode())
+        if value is None:
+            continue
+        try:
+            fields[key] = value.decode()
+        except UnicodeDecodeError:
+            _fail(path, f"the {key} in its metadata is no UTF-8 text", "write the metadata as UTF-8")
+    version = fields.get("benchmark_version", "")
+    if version.isascii() and version.isdecimal() and len(version) <= _DIGITS:
+        fields["benchmark_version"] = int(version)
+    fields["queries"] = list(
+        zip(_column(path, table, "query_id"), _column(path, table, "label"), strict=True)
+    )
     return fields
+
+
+def _column(path: Path, table: pa.Table, name: str) -> list[Any]:
+    """The values of a column; nulls where the table lacks it."""
+    if name not in table.schema.names:
+        return [None] * table.num_rows
+    try:
+        values: list[Any] = table.column(name).to_pylist()
+    except ValueError as error:
+        _fail(path, f"its column {name} cannot be read: {error}", "write the column as UTF-8 strings")
+    return values
 
 
 def _labels(path: Path, queries: Any) -> dict[str, str | None]:
@@ -274,18 +311,25 @@ def _labels(path: Path, queries: Any) -> dict[str, str | None]:
     for number, (query, label) in enumerate(pairs, start=1):
         if type(query) is int:
             query = str(query)
-        if not isinstance(query, str) or not query:
-            _fail(path, f"entry {number}: {query!r} is no query id", "write ids as strings")
+        if not isinstance(query, str) or not query or _unprintable(query):
+            fix = "write ids as strings without control characters"
+            _fail(path, f"entry {number}: {_shown(query)} is no query id", fix)
+        where = f"entry {number} (query {_shown(query)})"
         if label is not None and not isinstance(label, str):
-            _fail(
-                path, f"entry {number} (query {query!r}): its label is {label!r}", "write labels as strings"
-            )
+            _fail(path, f"{where}: its label is {_shown(label)}", "write labels as strings")
+        if label is not None and _unprintable(label):
+            _fail(path, f"{where}: its label {_shown(label)} holds a control character", "leave it out")
         if query in labels:
-            _fail(path, f"entry {number}: query {query!r} is listed twice", "list every query once")
+            _fail(path, f"entry {number}: query {_shown(query)} is listed twice", "list every query once")
         labels[query] = label
     if not labels:
         _fail(path, "it lists no queries", "list at least one query id")
     return labels
+
+
+def _unprintable(text: str) -> bool:
+    """Whether a text holds a control character, a line break or half of a surrogate pair."""
+    return not text.isprintable() and any(unicodedata.category(c) in {"Cc", "Cs", "Zl", "Zp"} for c in text)
 
 
 def _fail(path: Path, what: str, fix: str) -> NoReturn:

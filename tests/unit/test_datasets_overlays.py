@@ -216,7 +216,12 @@ def test_whole_numbers_are_ids_too(home: Path) -> None:
         ({"benchmark": "cirr/val+other"}, "is an overlay itself"),
         ({"overlay": "../escape"}, r"its name is '\.\./escape'"),
         ({"overlay": "val_images"}, "its name is 'val_images'"),
-        ({"labels": {}}, "it has no key 'labels'"),
+        ({"labels": {}}, "'labels' is no key of an overlay"),
+        ({"overlay": "short\n"}, r"its name is 'short\\n'"),
+        ({"queries": {"900": "a\x1b[2J"}}, r"entry 1 .query '900'.: its label 'a\\x1b\[2J' holds a control"),
+        ({"queries": {"900": "a\ud800"}}, "holds a control character"),
+        ({"queries": ["900\n"]}, r"entry 1: '900\\n' is no query id"),
+        ({"source": "an audit\nof mine"}, "its source .* holds a control character"),
         ({"source": 3}, "its source is 3"),
     ],
 )
@@ -241,6 +246,45 @@ def test_broken_json_is_located(home: Path) -> None:
         read_overlay(path)
     with pytest.raises(OverlayError, match="cannot be read: No such file"):
         read_overlay(home / "nothing.json")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b'{"benchmark_version": ' + b"1" * 5000 + b"}", "an integer of too many digits"),
+        (b"[" * 200_000, "nested too deeply"),
+        (b'{"source": "\xff"}', "no UTF-8 text"),
+        (b'{"benchmark": "cirr/val", "benchmark_version": ' + b"[" * 900 + b"]" * 900 + b"}", "for version"),
+    ],
+)
+def test_json_that_python_cannot_read_is_refused(content: bytes, words: str, home: Path) -> None:
+    path = home / "broken.json"
+    path.write_bytes(content)
+    with pytest.raises(OverlayError, match=words) as raised:
+        read_overlay(path)
+    assert str(path) in str(raised.value)
+    assert "Fix: " in str(raised.value)
+
+
+@pytest.mark.parametrize("version", ["\u00b2", "\u0661", "9" * 5000, "-1", ""])
+def test_a_version_in_parquet_is_plain_digits(version: str, home: Path) -> None:
+    said = pa.table({"query_id": ["902"]}).replace_schema_metadata({"benchmark_version": version})
+    pq.write_table(said, home / "audit.parquet")
+    with pytest.raises(OverlayError, match=r"audit\.parquet: it was made for version .*Fix: "):
+        read_overlay(home / "audit.parquet", benchmark="cirr/val")
+
+
+def test_metadata_of_others_is_left_alone_and_ours_must_be_text(home: Path) -> None:
+    table = pa.table({"query_id": ["902"]})
+    pq.write_table(table.replace_schema_metadata({b"\xff": b"\xfe"}), home / "audit.parquet")
+    assert read_overlay(home / "audit.parquet", benchmark="cirr/val").id == "cirr/val+audit"
+    pq.write_table(table.replace_schema_metadata({b"source": b"\xff"}), home / "audit.parquet")
+    with pytest.raises(OverlayError, match=r"audit\.parquet: the source in its metadata is no UTF-8.*Fix: "):
+        read_overlay(home / "audit.parquet", benchmark="cirr/val")
+    broken = pa.Array.from_buffers(pa.string(), 1, pa.array([b"\xff"], pa.binary()).buffers())
+    pq.write_table(pa.table({"query_id": broken}), home / "audit.parquet")
+    with pytest.raises(OverlayError, match=r"its column query_id cannot be read.*Fix: "):
+        read_overlay(home / "audit.parquet", benchmark="cirr/val")
 
 
 def test_unknown_queries_are_named_when_rows_are_at_hand(home: Path) -> None:
@@ -281,7 +325,7 @@ def test_sessions_have_overlays_too(home: Path) -> None:
     assert overlay.spec.turns == "2-6"
 
 
-@pytest.mark.parametrize("name", ["../../etc/passwd", "Short", "", "sh ort", "short/../short"])
+@pytest.mark.parametrize("name", ["../../etc/passwd", "Short", "", "sh ort", "short/../short", "short\n"])
 def test_a_name_never_leaves_the_folder(name: str, home: Path) -> None:
     place(home)
     with pytest.raises(UnknownNameError, match="no benchmark"):
