@@ -71,13 +71,18 @@ class Difference(_Strict):
     what: str
     """`queries`, `gallery` or `average_turns` are counted again by `cir datasets verify`."""
     published: int | float
+    """The other figure."""
     ours: int | float
     why: str
     """Where the other figure stands, and what is known of the reason."""
+    called: str = "published"
+    """What the other figure is, where no paper states it."""
 
     def text(self) -> str:
         """The difference in a line."""
-        return f"{self.what.replace('_', ' ')}: {self.ours:,} here, {self.published:,} published: {self.why}"
+        return (
+            f"{self.what.replace('_', ' ')}: {self.ours:,} here, {self.published:,} {self.called}: {self.why}"
+        )
 
 
 class Config(_Strict):

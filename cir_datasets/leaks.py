@@ -62,6 +62,8 @@ class Leak:
         )
         if not self.rows:
             return f"images of {self.train}: {references}"
+        if not self.target_listed:
+            return f"images of {self.train}: no target; {references}"
         share = 100 * self.target_listed / self.rows
         return (
             f"{share:.1f} % of the targets ({self.target_listed:,} of {self.rows:,}) are images of "

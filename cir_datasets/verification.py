@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,6 +23,7 @@ from cir_datasets.prepared import last_prepared, load
 
 if TYPE_CHECKING:
     from cir_datasets.benchmark import Benchmark
+    from cir_datasets.card import Card
     from cir_datasets.registry import BenchmarkSpec
 
 Kind = Literal["sources", "rows", "counts", "hashes", "difference", "leak", "repeated", "unchecked"]
@@ -70,9 +71,19 @@ class Verification:
         """The verification as JSON values."""
         return {"id": self.id, "ok": self.ok, "results": [result.to_dict() for result in self.results]}
 
-    def text(self) -> str:
-        """The verification for people: a line a result."""
-        lines = [f"  {result.verdict:<5}  {result.kind:<10}  {result.message}" for result in self.results]
+    @property
+    def of_the_dataset(self) -> tuple[Result, ...]:
+        """What concerns all configurations of the dataset alike, so that it need be told only once."""
+        return tuple(found for found in self.results if found.kind == "difference" and "of" in found.details)
+
+    def text(self, told: Collection[Result] = ()) -> str:
+        """The verification for people: a line a result.
+
+        Args:
+            told: results that were printed before and are left out here.
+        """
+        left = [result for result in self.results if result not in told]
+        lines = [f"  {result.verdict:<5}  {result.kind:<10}  {result.message}" for result in left]
         return "\n".join([f"{self.id}: {'verified' if self.ok else 'FAULTY'}", *lines])
 
 
@@ -132,15 +143,25 @@ def _sources(spec: BenchmarkSpec, data_dir: str | Path | None) -> Result:
     counted = Counter(states.values())
     said = ", ".join(f"{count} {state}" for state, count in sorted(counted.items()))
     if counted["changed"]:
-        changed = next(files[name] for name, state in states.items() if state == "changed")
+        changed = [files[name] for name, state in states.items() if state == "changed"]
+        first = {_owner(spec, file.name).source.instructions: file for file in reversed(changed)}
+        named = " and ".join(f"{file.path} (sha256 {file.sha256[:12]})" for file in reversed(first.values()))
         said += (
-            f": {changed.path} is not the file that the card pins (sha256 {changed.sha256[:12]}). "
-            f"Fix: get it again ({spec.card.source.instructions}), or use it knowingly: scores say unpinned"
+            f": {named} is not the file that the card pins. Fix: get it again "
+            f"({'; '.join(reversed(first))}), or use it knowingly: scores say unpinned"
         )
         return Result("sources", "fault", said, details)
     verdict: Literal["ok", "note"] = "note" if counted["unpinned"] else "ok"
     said += "; no hash is known yet of what is unpinned" if counted["unpinned"] else ", each as published"
     return Result("sources", verdict, said, details)
+
+
+def _owner(spec: BenchmarkSpec, name: str) -> Card:
+    """The card that lists a file: another benchmark's, where its gallery is borrowed."""
+    lender = spec.config.gallery_from
+    if lender is None or name in (*spec.config.files, *spec.config.gallery_files):
+        return spec.card
+    return registry.spec(lender).card
 
 
 def _rows(benchmark: Benchmark) -> Result:
@@ -206,7 +227,7 @@ def _differences(benchmark: Benchmark) -> Iterator[Result]:
             yield Result("difference", "note", text, known.model_dump())
     for known in spec.card.known_differences:
         text = f"{known.text()} (as known, of {spec.card.name} as a whole)"
-        yield Result("difference", "note", text, known.model_dump())
+        yield Result("difference", "note", text, {**known.model_dump(), "of": spec.card.name})
 
 
 def _repeated(benchmark: Benchmark) -> Iterator[Result]:

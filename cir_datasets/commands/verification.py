@@ -32,10 +32,10 @@ def verify_benchmarks(
     from cir_datasets.errors import SourceError
     from cir_datasets.preparing import ids_of
     from cir_datasets.progress import step_progress
-    from cir_datasets.verification import faults, verify
+    from cir_datasets.verification import Result, faults, verify
 
     wanted = list(dict.fromkeys(found for name in benchmarks for found in ids_of(name)))
-    found, absent = [], 0
+    found, told, absent = [], list[Result](), 0
     with step_progress("verifying", len(wanted)) as advance:
         for benchmark_id in wanted:
             try:
@@ -47,7 +47,8 @@ def verify_benchmarks(
                 typer.echo(f"cir: {error}", err=True)
             else:
                 if not as_json:
-                    typer.echo(found[-1].text())
+                    typer.echo(found[-1].text(told))
+                    told += found[-1].of_the_dataset
             advance(1)
     if as_json:
         import json

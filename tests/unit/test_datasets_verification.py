@@ -20,7 +20,7 @@ from cir_datasets.benchmark import Benchmark
 from cir_datasets.card import Difference
 from cir_datasets.errors import SourceError
 from cir_datasets.leaks import leaks, repeated
-from cir_datasets.verification import Verification, verify
+from cir_datasets.verification import Result, Verification, _owner, _sources, verify
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -146,6 +146,15 @@ def test_without_targets_references_still_tell() -> None:
     assert found.text().startswith("images of fashioniq/shirt_train: 1 of 1 reference")
 
 
+def test_shared_references_alone_are_told_without_a_share_of_targets() -> None:
+    val = benchmark("shirt_val", [row(0, "a", "b")], list("ab"))
+    found = leaks(val, benchmark("toptee_train", [row(0, "a", "y")], ["a", "y"]))
+    assert found.any
+    assert found.text() == (
+        "images of fashioniq/toptee_train: no target; 1 of 1 reference images are (1 in its rows)"
+    )
+
+
 def test_repeated_queries_are_grouped() -> None:
     rows = [row(0, "a", "b"), row(1, "a", "c"), row(2, "a", "d", "blue"), row(3, "e", "b"), row(4, "a", "b")]
     assert repeated(benchmark("dress_val", rows, list("abcde"))) == [["q0", "q1", "q4"]]
@@ -154,6 +163,39 @@ def test_repeated_queries_are_grouped() -> None:
 def test_differences_read_as_a_line() -> None:
     known = Difference(what="average_turns", published=2.56, ours=2.55, why="the table's own sum")
     assert known.text() == "average turns: 2.55 here, 2.56 published: the table's own sum"
+
+
+def test_a_figure_that_no_paper_states_is_not_called_published() -> None:
+    (known,) = registry.card("fashioniq").known_differences
+    assert known.text().startswith(
+        "distinct images over all splits: 74,381 here, 77,683 as the sum of the split files: "
+    )
+
+
+def test_what_concerns_the_whole_dataset_is_told_once() -> None:
+    wide = Result("difference", "note", "of the whole", {"of": "fashioniq"})
+    own = Result("difference", "note", "of one", {})
+    one, other = Verification("a/b", (wide, own)), Verification("a/c", (wide, own))
+    assert one.of_the_dataset == (wide,)
+    assert one.text().splitlines()[1:] == ["  note   difference  of the whole", "  note   difference  of one"]
+    assert other.text(one.of_the_dataset).splitlines()[1:] == ["  note   difference  of one"]
+    assert len(other.to_dict()["results"]) == 2
+
+
+@pytest.mark.filterwarnings("ignore::cir_datasets.errors.UnpinnedDataWarning")
+def test_a_changed_gallery_is_got_again_from_who_lends_it(home: Path) -> None:
+    spec = registry.spec("circled/cirr_val")
+    lender = registry.card("cirr")
+    gallery = registry.spec("cirr/val").config.gallery_files[0]
+    assert spec.config.gallery_from == "cirr/val"
+    assert _owner(spec, gallery) == lender
+    assert _owner(spec, spec.config.files[0]) == spec.card
+    made.write_circled(home, "cirr_val")
+    made.write_cirr(home, "val")
+    found = _sources(spec, None)
+    assert found.verdict == "fault"
+    assert str(home / lender.source.folder / gallery) in found.message
+    assert lender.source.instructions in found.message
 
 
 @pytest.mark.parametrize("benchmark_id", registry.benchmark_ids())
