@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.statistics.words import stop_words, words
@@ -33,6 +33,7 @@ class Statistics:
         classes: by part of speech how many words have it; None where that was not asked for.
         positives: positives of all queries together; None where the ground truth is withheld.
         negatives: hard negatives of all queries together; None where the benchmark has none.
+        asked: a hash of each row's id, references and captions, which tells rows that benchmarks share.
     """
 
     id: str
@@ -48,6 +49,7 @@ class Statistics:
     classes: Counter[str] | None
     positives: int | None
     negatives: int | None
+    asked: frozenset[int] = field(default=frozenset(), repr=False)
 
     @property
     def average_turns(self) -> float:
@@ -182,14 +184,43 @@ def measure(benchmark: Benchmark, *, tags: bool = True) -> Statistics:
         classes=classes,
         positives=None if benchmark.ground_truth_withheld else sum(map(len, benchmark.positives)),
         negatives=negatives or None,
+        asked=frozenset(
+            hash((query_id, *_asked(row))) for query_id, row in zip(benchmark.query_ids, rows, strict=True)
+        ),
     )
+
+
+def counted_once(parts: Sequence[Statistics]) -> list[Statistics] | None:
+    """Those of several benchmarks that a total adds up, so that no query of a dataset is counted twice.
+
+    A benchmark whose queries are all in another one of the same dataset is left out: the same queries over
+    another gallery (`fashioniq/dress_val_union`), a part of a split that is there too, an overlay.
+
+    Args:
+        parts: statistics of the benchmarks.
+
+    Returns:
+        the benchmarks to add up, in the same order; None where two share some of their queries but neither
+        holds all of the other's.
+    """
+    seen: dict[str, set[int]] = {}
+    kept = []
+    for part in sorted(parts, key=lambda part: -len(part.asked)):  # the whole comes before its parts
+        before = seen.setdefault(part.id.split("/")[0], set())
+        if part.asked and part.asked <= before:
+            continue
+        if part.asked & before:
+            return None
+        before |= part.asked
+        kept.append(part)
+    return [part for part in parts if any(part is one for one in kept)]
 
 
 def total(parts: Sequence[Statistics]) -> Statistics:
     """Several benchmarks as one: rows, captions and (as in CIRCLED's Table 4) galleries are added up.
 
     Args:
-        parts: at least one.
+        parts: at least one; `counted_once` picks those that share no queries.
     """
     first = parts[0]
     return dataclasses.replace(
@@ -207,6 +238,7 @@ def total(parts: Sequence[Statistics]) -> Statistics:
         classes=None if first.classes is None else _merged([part.classes or Counter() for part in parts]),
         positives=_sum([part.positives for part in parts]),
         negatives=_sum([part.negatives for part in parts]),
+        asked=frozenset().union(*(part.asked for part in parts)),
     )
 
 
@@ -218,6 +250,14 @@ def captions_of(row: Row) -> Iterator[str]:
             yield from several
         elif part["relative_caption"] is not None:
             yield part["relative_caption"]
+
+
+def _asked(row: Row) -> Iterator[str | None]:
+    """What a row asks: its references and captions, turn by turn."""
+    for part in row.get("turns") or [row]:
+        yield part["reference_image_id"]
+        yield part["relative_caption"]
+        yield from part.get("captions") or ()
 
 
 def _sum(numbers: Sequence[int | None]) -> int | None:

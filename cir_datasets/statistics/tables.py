@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 from cir_datasets.aligned import aligned, count
-from cir_datasets.statistics.measuring import Statistics, total
+from cir_datasets.statistics.measuring import Statistics, counted_once, total
 from cir_datasets.statistics.tagging import class_names
 
 CARDS_COUNT = "*"
 """Marks a gallery's size that was taken from the card, because the list is not at hand."""
 
+REPEATED = "^"
+"""Marks a benchmark that the total leaves out, because its queries are in another row."""
+
 
 def tables(parts: Sequence[Statistics], top: int) -> str:
     """All tables of one or several benchmarks, a row each, and a total where there are several.
+
+    The total counts no query twice: see `counted_once`.
 
     Args:
         parts: statistics of the benchmarks, in the order of the rows.
         top: number of frequent terms.
     """
-    rows = [*parts, total(parts)] if len(parts) > 1 else list(parts)
-    shown = [rows_table(rows), answers_table(rows), captions_table(rows)]
+    rows, added = list(parts), counted_once(parts)
+    notes = []
+    if added is None:
+        notes = ["no total: some of these benchmarks share a part of their queries"]
+    elif len(parts) > 1:
+        again = [part for part in parts if not any(part is one for one in added)]
+        if again:
+            parts = rows = [
+                dataclasses.replace(part, id=part.id + REPEATED) if part in again else part for part in parts
+            ]
+            notes = [f"{REPEATED} not in the total: its queries are those of another row"]
+        rows = [*rows, total(added)]
+    shown = ["\n".join([rows_table(rows), *notes]), answers_table(rows), captions_table(rows)]
     if any(part.classes is not None for part in parts):
         shown.append(classes_table(rows))
     if top:

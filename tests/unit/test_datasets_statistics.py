@@ -18,7 +18,7 @@ from cir_datasets import registry
 from cir_datasets.benchmark import Benchmark
 from cir_datasets.errors import DatasetError, MissingExtraError
 from cir_datasets.statistics import plots, tagging
-from cir_datasets.statistics.measuring import Statistics, measure, total
+from cir_datasets.statistics.measuring import Statistics, counted_once, measure, total
 from cir_datasets.statistics.tables import rows_table, tables
 from cir_datasets.statistics.words import stop_words, tokens, words
 
@@ -153,6 +153,41 @@ def test_a_total_adds_up_and_counts_types_over_all() -> None:
     assert one.words["red"] == 2, "the parts must stay as they were"
     assert tables([one, other], 3).count("\ntotal") == 3
     assert "total" not in tables([one], 3)
+
+
+def test_a_total_counts_no_query_twice() -> None:
+    rows = [query(0, ["red"]), query(1, ["blue"]), query(2, ["green"])]
+    val, union = (
+        measure(fashioniq(*rows, config=name), tags=False) for name in ("dress_val", "dress_val_union")
+    )
+    first = measure(fashioniq(rows[0], config="shirt_val"), tags=False)
+    last = measure(fashioniq(*rows[1:], config="shirt_test"), tags=False)
+    assert counted_once([val, union]) == [val]
+    assert counted_once([union, val]) == [union]
+    assert counted_once([first, last, val]) == [val], "the parts come before the whole here"
+    assert counted_once([first, last]) == [first, last]
+    lines = tables([first, val, last], 3).splitlines()
+    assert [line.split()[:2] for line in lines[1:5]] == [
+        ["fashioniq/shirt_val^", "1"],
+        ["fashioniq/dress_val", "3"],
+        ["fashioniq/shirt_test^", "2"],
+        ["total", "3"],
+    ]
+    assert lines[5] == "^ not in the total: its queries are those of another row"
+
+
+def test_queries_of_the_same_id_are_not_the_same_where_they_ask_something_else() -> None:
+    one, other = (measure(fashioniq(query(0, [caption])), tags=False) for caption in ("red", "blue"))
+    assert counted_once([one, other]) == [one, other]
+
+
+def test_there_is_no_total_where_benchmarks_overlap() -> None:
+    rows = [query(0, ["red"]), query(1, ["blue"]), query(2, ["green"])]
+    one, other = measure(fashioniq(*rows[:2]), tags=False), measure(fashioniq(*rows[1:]), tags=False)
+    assert counted_once([one, other]) is None
+    text = tables([one, other], 3)
+    assert "\ntotal" not in text
+    assert "no total: some of these benchmarks share a part of their queries" in text
 
 
 def test_parts_of_speech_are_counted_once_a_caption_and_weighted(monkeypatch: pytest.MonkeyPatch) -> None:
