@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 from typer.main import get_command
+from typer.testing import CliRunner
 
 from leaderboard.cli import build
 
@@ -68,6 +70,18 @@ def test_every_command_has_an_example_and_every_option_help(path: tuple[str, ...
     assert "Example" in (command.help or ""), path
     assert f"cir {' '.join(path)}" in command.help
     assert [option.name for option in command.params if not getattr(option, "help", None)] == []
+
+
+@pytest.mark.parametrize(("path", "command"), COMMANDS, ids=[" ".join(path) for path, _ in COMMANDS])
+def test_help_loses_no_bracket(path: tuple[str, ...], command: Any) -> None:
+    """Rich takes `[statistics]` for markup unless it is escaped, and the extra's name is gone."""
+    shown = CliRunner().invoke(build(), [*path, "--help"], env={"COLUMNS": "200", "TERM": "dumb"}).output
+    shown = "".join(shown.split())
+    texts = [command.help or "", *(getattr(option, "help", None) or "" for option in command.params)]
+    brackets = [found for text in texts for found in re.findall(r"\[[^\[\]]*\]", text)]
+    assert [found for found in brackets if "".join(found.split()) not in shown] == []
+    assert "\\[" not in shown
+    assert 'cir-benchmarks"' not in shown
 
 
 def test_without_arguments_the_help_is_shown() -> None:
