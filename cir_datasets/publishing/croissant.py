@@ -48,7 +48,7 @@ def croissant(
         "conformsTo": CONFORMS_TO,
         "version": f"{card.version}.0.0",
         "datePublished": str(text.year or card.paper.year),
-        "license": text.license_url,
+        "license": _license(text),
         "url": repository_url or card.paper.url,
         "inLanguage": list(text.languages),
         "isLiveDataset": False,
@@ -106,6 +106,13 @@ def _context() -> Json:
     text = (resources.files("cir_datasets") / "publishing" / "croissant_context.json").read_bytes()
     loaded: Json = orjson.loads(text)
     return loaded
+
+
+def _license(text: CardText) -> str:
+    """The address of the licence; words where there is none, because an address would assert a document."""
+    if text.license_id == "unknown":
+        return f"The publisher states no licence ({text.license_url})."
+    return text.license_url
 
 
 def _creator_type(text: CardText) -> str:
