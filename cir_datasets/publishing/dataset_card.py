@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from cir_datasets import registry
 from cir_datasets.card import Card
 from cir_datasets.prepared import Prepared
 from cir_datasets.publishing.card_text import CardText
@@ -103,7 +104,7 @@ def _head(card: Card, text: CardText, configs: Sequence[PublishedConfig]) -> dic
         ],
         **_dataset_info(configs),
     }
-    if text.license_id in ("other", "unknown"):
+    if text.license_id == "other":
         named = {"license_name": text.license_name, "license_link": text.license_url}
         head |= {key: value for key, value in named.items() if value is not None}
     return head
@@ -235,16 +236,38 @@ def _considerations(text: CardText) -> Iterable[str]:
 
 
 def _provenance(card: Card, prepared: Sequence[Prepared]) -> Iterable[str]:
-    source = card.source
-    if source.publisher == "embedded":
+    files = _files_by_publisher(prepared)
+    if not files:
         yield "Computed by the package cir-benchmarks itself; there is no source file."
-    else:
-        at = source.revision or "no revision is pinned"
-        yield f"From `{source.repository}` ({source.publisher}, {at}), read by cir-benchmarks."
-        files = {name: entry["sha256"] for one in prepared for name, entry in one.meta["sources"].items()}
-        rows = [(f"`{name}`", f"`{digest}`") for name, digest in sorted(files.items())]
-        yield _table(("publisher's file", "sha256"), (), rows)
+    # The benchmark's own publisher first, then those whose galleries it borrows.
+    for name in sorted(files, key=lambda name: (name != card.name, name)):
+        owner, entries = registry.card(name), files[name]
+        source = owner.source
+        at = f"revision {source.revision}" if source.revision else "no revision is pinned"
+        what = "From" if name == card.name else f"Galleries of {owner.short_title}, from"
+        pinned = sum(entry["pinned"] for entry in entries.values())
+        yield (
+            f"{what} `{source.repository}` ({source.publisher}, {at}), read by cir-benchmarks. "
+            f"{pinned} of {len(entries)} files are known by a pinned sha256."
+        )
+        rows = [
+            (f"`{path}`", f"`{entry['sha256']}`", "yes" if entry["pinned"] else "no")
+            for path, entry in sorted(entries.items())
+        ]
+        yield _table(("publisher's file", "sha256", "pinned"), (), rows)
     yield _table(("benchmark", "data hash", "gallery hash", "notes"), (), map(_origin, prepared))
+
+
+def _files_by_publisher(prepared: Sequence[Prepared]) -> dict[str, dict[str, Mapping[str, Any]]]:
+    """The source files by the benchmark whose publisher they are of: a borrowed gallery has its lender's."""
+    found: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for one in prepared:
+        lender = one.spec.config.gallery_from
+        lent = registry.spec(lender) if lender is not None else None
+        for path, entry in one.meta["sources"].items():
+            owner = lent if lent is not None and path in lent.config.gallery_files else one.spec
+            found.setdefault(owner.card.name, {})[path] = entry
+    return found
 
 
 def _origin(prepared: Prepared) -> Sequence[str]:
