@@ -34,6 +34,13 @@ def publish_benchmarks(
     skip_missing: Annotated[
         bool, typer.Option("--skip-missing", help="Leave out what is not at hand, and list it.")
     ] = False,
+    remove_others: Annotated[
+        bool,
+        typer.Option(
+            "--remove-others",
+            help="Remove configurations that are published there and are not named or not at hand now.",
+        ),
+    ] = False,
     data_dir: Annotated[
         Path | None,
         typer.Option(help="The publisher's folder or its parent; without it CIR_DATA_HOME, then a download."),
@@ -63,6 +70,7 @@ def publish_benchmarks(
         push_to=push,
         may_copy=may_copy,
         private=private,
+        remove_others=remove_others,
     )
     for one in done:
         for benchmark_id, reason in one.skipped.items():

@@ -14,11 +14,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.errors import PushError
-from cir_datasets.publishing.publication import Publication, documents
+from cir_datasets.errors import PublishError, PushError
+from cir_datasets.publishing.earlier import Earlier, check_earlier, read_earlier
+from cir_datasets.publishing.publication import CROISSANT, Publication, documents
 from cir_datasets.registry import IMAGES_SUFFIX
 
 if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
     from cir_datasets.card import Card
     from cir_datasets.prepared import Prepared
 
@@ -26,21 +29,28 @@ _UNAUTHORIZED, _FORBIDDEN, _CONFLICTS = 401, 403, (409, 412)
 
 
 def push(
-    publication: Publication, prepared: Sequence[Prepared], repository: str, *, private: bool = False
+    publication: Publication,
+    prepared: Sequence[Prepared],
+    repository: str,
+    *,
+    private: bool = False,
+    remove_others: bool = False,
 ) -> Publication:
     """Upload a publication in one commit; the publication with the commit's address.
 
-    The token is the one that huggingface_hub finds: `HF_TOKEN`, or `hf auth login`. Parquet of a
-    configuration that is no longer there is deleted in the same commit; other files stay.
+    The token is the one that huggingface_hub finds: `HF_TOKEN`, or `hf auth login`. Parquet of an
+    earlier publication that is not written anew is deleted in the same commit; other files stay.
 
     Args:
         publication: what was published to a folder.
         prepared: what it was written from.
         repository: `ORG/NAME`.
         private: whether a repository that is made is private.
+        remove_others: whether configurations that are there and not in `publication` may be deleted.
 
     Raises:
-        PushError: the Hub refused or could not be reached; the last revision is untouched.
+        PushError: the Hub refused or could not be reached; another benchmark is in the repository, or
+            configurations would be deleted that the caller has not given up; the last revision is untouched.
     """
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, errors
     from huggingface_hub.utils import httpx as hub_httpx  # type: ignore[attr-defined] # not always our httpx
@@ -55,12 +65,16 @@ def push(
         step = "reading its last revision"
         state = api.dataset_info(repository)
         there = [sibling.rfilename for sibling in state.siblings or ()]
+        earlier = _earlier(api, repository, state.sha, url, card, there)
+        if earlier is not None:
+            _check(earlier, publication, remove_others)
         files: dict[str, Path | bytes] = {**_local(publication), **pages}
         operations: list[Any] = [
             CommitOperationAdd(path, content if isinstance(content, bytes) else str(content))
             for path, content in sorted(files.items())
         ]
-        operations += [CommitOperationDelete(path) for path in _ours(card, there) if path not in files]
+        stale = earlier.files - set(files) if earlier is not None else ()
+        operations += [CommitOperationDelete(path) for path in sorted(stale)]
         step = "uploading and committing"
         with _bars_for_people():
             commit = api.create_commit(
@@ -70,8 +84,14 @@ def push(
                 repo_type="dataset",
                 parent_commit=state.sha,
             )
+    except errors.OfflineModeIsEnabled as error:
+        raise PushError(
+            f"{url}: huggingface_hub is told to stay offline, so that nothing was pushed and nothing was "
+            "changed there.\n  Fix: unset HF_HUB_OFFLINE and run the command again."
+        ) from error
     except (
         errors.HfHubHTTPError,
+        errors.LocalEntryNotFoundError,
         hub_httpx.HTTPError,
         errors.LocalTokenNotFoundError,
         RuntimeError,
@@ -79,7 +99,8 @@ def push(
         raise PushError(_words(url, step, error)) from error
     except (errors.HFValidationError, ValueError) as error:
         raise PushError(
-            f"{url}: the Hub refused while {step}: {error}. Nothing was changed there."
+            f"{url}: the Hub refused while {step}: {error}. Nothing was changed there.\n"
+            "  Fix: give the repository another name."
         ) from error
     return dataclasses.replace(publication, commit_url=str(commit.commit_url))
 
@@ -109,8 +130,32 @@ def _local(publication: Publication) -> dict[str, Path | bytes]:
     }
 
 
-def _ours(card: Card, paths: Iterable[str]) -> list[str]:
-    """The files among `paths` that a push of this benchmark has written at some time."""
+def _earlier(
+    api: HfApi, repository: str, revision: str | None, url: str, card: Card, there: Sequence[str]
+) -> Earlier | None:
+    """What a push has put there before, with those of its Parquet files that are still there."""
+    if CROISSANT not in there:
+        # Every push of ours writes the metadata too: such Parquet is somebody else's, or older than it.
+        files = frozenset(_of_that_form(card, there))
+        return Earlier(url, card.name, files) if files else None
+    path = api.hf_hub_download(repository, CROISSANT, repo_type="dataset", revision=revision)
+    try:
+        found = read_earlier(Path(path).read_bytes(), url)
+    except PublishError as error:
+        raise PushError(str(error)) from error
+    return dataclasses.replace(found, files=found.files & set(there))
+
+
+def _check(earlier: Earlier, publication: Publication, remove_others: bool) -> None:
+    kept = {config.name for config in publication.configs}
+    try:
+        check_earlier(earlier, publication.name, kept, remove_others=remove_others)
+    except PublishError as error:
+        raise PushError(str(error)) from error
+
+
+def _of_that_form(card: Card, paths: Iterable[str]) -> list[str]:
+    """The files among `paths` that are named as this benchmark's Parquet is."""
     names = "|".join(re.escape(name) for name in card.configs)
     form = re.compile(rf"({names})({IMAGES_SUFFIX})?/(train|validation|test)-\d{{5}}-of-\d{{5}}\.parquet")
     return [path for path in paths if form.fullmatch(path)]

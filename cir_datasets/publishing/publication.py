@@ -6,19 +6,18 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from cir_datasets import registry
-from cir_datasets.errors import IntegrityError, PublishError, SourceError
+from cir_datasets.errors import IntegrityError, SourceError
 from cir_datasets.prepared import Prepared, ensure
 from cir_datasets.progress import step_progress
 from cir_datasets.publishing.card_text import card_text
 from cir_datasets.publishing.croissant import as_bytes, check, croissant, need_mlcroissant
 from cir_datasets.publishing.dataset_card import readme
+from cir_datasets.publishing.earlier import Earlier, check_earlier, read_earlier
 from cir_datasets.publishing.layout import PublishedConfig, write_config
 from cir_datasets.registry import IMAGES_SUFFIX
 from cir_datasets.suites import suite, suite_ids
@@ -94,6 +93,7 @@ def publish(
     push_to: str | None = None,
     may_copy: str | None = None,
     private: bool = False,
+    remove_others: bool = False,
 ) -> list[Publication]:
     """Write benchmarks in the Hub's repository layout, and push one of them if asked.
 
@@ -109,12 +109,15 @@ def publish(
         push_to: `ORG/NAME`, a dataset repository on the Hub, made where it is not there yet.
         may_copy: the licence's words, where the publisher does not allow every copy and you may push.
         private: whether a repository that is made is private.
+        remove_others: remove configurations that were published at that place and are not now; without it
+            that is refused.
 
     Raises:
         UnknownNameError: there is no such benchmark.
         CallError: the folder holds something else; several benchmarks or a licence stand against the push.
         SourceError: a benchmark's data is not at hand; the message names it.
-        PublishError: mlcroissant refuses the metadata, or the push failed.
+        PublishError: mlcroissant refuses the metadata, or the push failed; another benchmark is there, or
+            configurations that are there would be removed.
         MissingExtraError: mlcroissant is not installed.
 
     Example:
@@ -132,10 +135,13 @@ def publish(
     if push_to is not None:
         _check_push(wanted, push_to, may_copy)
     need_mlcroissant()
-    for name in wanted:
+    for name, ids in wanted.items():
         card_text(name)  # a card that cannot be written is said before any work
         _check_folder(target / name)
+        _check_removals(target / name, name, _with_galleries(ids), remove_others)
     prepared, skipped = _prepare(wanted, data_dir, verification_mode, skip_missing)
+    for name, found in prepared.items():
+        _check_removals(target / name, name, _names(found), remove_others)
     done = []
     with step_progress("publishing", sum(len(found) for found in prepared.values())) as advance:
         for name, found in prepared.items():
@@ -143,7 +149,7 @@ def publish(
     if push_to is not None:
         from cir_datasets.publishing.hub import push
 
-        done = [push(done[0], prepared[done[0].name], push_to, private=private)]
+        done = [push(done[0], prepared[done[0].name], push_to, private=private, remove_others=remove_others)]
     return done
 
 
@@ -199,6 +205,7 @@ def _check_push(wanted: Mapping[str, Sequence[str]], push_to: str, may_copy: str
         )
     if push_to.count("/") != 1 or not all(push_to.split("/")):
         raise CallError(f"--push {push_to!r}: a repository is named ORG/NAME. Fix: put your name before it.")
+    _check_repository_name(push_to)
     (name,) = wanted
     licence = registry.card(name).license
     if not licence.copies_allowed and may_copy != licence.annotations:
@@ -210,6 +217,20 @@ def _check_push(wanted: Mapping[str, Sequence[str]], push_to: str, may_copy: str
         )
 
 
+def _check_repository_name(push_to: str) -> None:
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
+
+    try:
+        validate_repo_id(push_to)
+    except HFValidationError as error:
+        raise CallError(
+            f"--push {push_to!r}: the Hub takes no such name; nothing was written: {error}\n"
+            "  Fix: name the repository ORG/NAME with letters, digits, single '-', '_' and '.', none of them "
+            "first or last."
+        ) from error
+
+
 def _check_folder(folder: Path) -> None:
     """A folder of that name must be one of ours, or empty: nobody's files are touched."""
     if not folder.exists():
@@ -219,6 +240,23 @@ def _check_folder(folder: Path) -> None:
             f"{folder}: is there already and was not written by `cir datasets publish`. "
             "Fix: choose another --to, or move it away."
         )
+
+
+def _check_removals(folder: Path, name: str, configs: set[str], remove_others: bool) -> None:
+    earlier = _earlier(folder)
+    if earlier is not None:
+        check_earlier(earlier, name, configs, remove_others=remove_others)
+
+
+def _with_galleries(ids: Sequence[str]) -> set[str]:
+    names = {benchmark_id.partition("/")[2] for benchmark_id in ids}
+    return names | {name + IMAGES_SUFFIX for name in names}
+
+
+def _names(prepared: Sequence[Prepared]) -> set[str]:
+    """The configurations that will be written, galleries included."""
+    asked = {one.spec.config_name for one in prepared}
+    return asked | {one.spec.config_name + IMAGES_SUFFIX for one in prepared if one.images_file is not None}
 
 
 def _prepare(
@@ -321,25 +359,21 @@ def _move(staging: Path, folder: Path) -> None:
     The folder itself stays: it may be a clone of a repository, with files that are not ours.
     """
     new = {path.relative_to(staging).as_posix() for path in staging.rglob("*") if path.is_file()}
-    old = _listed(folder / CROISSANT)
+    earlier = _earlier(folder)
     for path in sorted(new, key=lambda path: (path == CROISSANT, path)):  # what lists the files comes last
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (staging / path).replace(folder / path)
-    for path in old - new:
+    for path in (earlier.files if earlier is not None else frozenset()) - new:
         (folder / path).unlink(missing_ok=True)
         if (folder / path).parent.is_dir() and not any((folder / path).parent.iterdir()):
             (folder / path).parent.rmdir()
 
 
-def _listed(metadata: Path) -> set[str]:
-    """The Parquet files that an earlier publication lists."""
+def _earlier(folder: Path) -> Earlier | None:
+    """The earlier publication in a folder, with those of its Parquet files that are still there."""
+    metadata = folder / CROISSANT
     if not metadata.is_file():
-        return set()
-    try:
-        found = orjson.loads(metadata.read_bytes())["distribution"]
-        paths = {entry["@id"] for entry in found}
-    except (orjson.JSONDecodeError, KeyError, TypeError) as error:
-        raise PublishError(
-            f"{metadata}: is no metadata of an earlier publication ({error}). Fix: choose another --to."
-        ) from error
-    return {path for path in paths if path.endswith(".parquet") and ".." not in path and path[0] != "/"}
+        return None
+    found = read_earlier(metadata.read_bytes(), str(folder))
+    there = (path for path in found.files if (folder / path).is_file())
+    return replace(found, files=frozenset(there))

@@ -150,10 +150,58 @@ def test_stale_parquet_goes_in_the_same_commit_and_other_files_stay(
     repository = lfs_hub.repositories["me/made-up"] = hub_server.Repository()
     stale = "circo_val/validation-00000-of-00001.parquet"
     repository.commit({**repository.files, stale: b"old", "notes.txt": b"mine", "x/y.parquet": b"mine"})
-    assert push(lfs_hub, tmp_path)[0] == 0
+    code, out, said = push(lfs_hub, tmp_path)
+    assert (code, out) == (2, "")
+    assert "datasets/me/made-up: configurations that are published there would be removed" in said
+    assert stale in repository.files
+    assert push(lfs_hub, tmp_path, "--remove-others")[0] == 0
     assert len(repository.commits) == 3
     assert stale not in repository.files
     assert {"notes.txt", "x/y.parquet"} <= set(repository.files)
+
+
+def test_a_push_removes_no_configuration_unless_told_to(lfs_hub: Any, home: Path, tmp_path: Path) -> None:
+    made.write_for(home, "circled/circo_val")
+    code, _, said = finish(start_push(lfs_hub, tmp_path, ids="circled/cirr_val circled/circo_val"))
+    assert code == 0, said
+    repository = lfs_hub.repositories["me/made-up"]
+    good = repository.head
+    code, out, said = push(lfs_hub, tmp_path, "--to", "elsewhere")
+    assert (code, out) == (2, "")
+    assert f"{lfs_hub.url}/datasets/me/made-up: configurations that" in said
+    assert "not at hand: circo_val. Nothing was changed there." in said
+    assert "--remove-others" in said
+    assert repository.head == good
+    code, _, said = push(lfs_hub, tmp_path, "--to", "elsewhere", "--remove-others")
+    assert code == 0, said
+    assert not any(path.startswith("circo_val") for path in repository.files)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b'{"name": "shapes", "distribution": []}', "holds another benchmark, 'shapes'"),
+        (b'{"name": "shapes", "distribution": [{"@id": 5}]}', "is no metadata of an earlier publication"),
+    ],
+)
+def test_a_repository_of_something_else_is_left_alone(
+    content: bytes, words: str, lfs_hub: Any, home: Path, tmp_path: Path
+) -> None:
+    repository = lfs_hub.repositories["me/made-up"] = hub_server.Repository()
+    good = repository.commit({**repository.files, "croissant.json": content})
+    code, out, said = push(lfs_hub, tmp_path, "--remove-others")
+    assert (code, out) == (2, "")
+    assert f"{lfs_hub.url}/datasets/me/made-up: " in said
+    assert words in said
+    assert "Fix: " in said
+    assert repository.head == good
+
+
+def test_an_offline_push_says_how_to_go_online(lfs_hub: Any, home: Path, tmp_path: Path) -> None:
+    code, out, said = push(lfs_hub, tmp_path, HF_HUB_OFFLINE="1")
+    assert (code, out) == (2, "")
+    assert "nothing was changed there.\n  Fix: unset HF_HUB_OFFLINE" in said
+    assert lfs_hub.requests == []
 
 
 @pytest.mark.parametrize(

@@ -276,7 +276,14 @@ def test_several_files_hold_a_large_configuration(home: Path, tmp_path: Path) ->
 def test_what_is_no_longer_published_goes_and_other_files_stay(home: Path, tmp_path: Path) -> None:
     publish("circo", tmp_path, data_dir=home, verification_mode="no_checks")
     (tmp_path / "circo/notes.txt").write_text("mine", encoding="utf-8")
-    publish("circo/val", tmp_path, data_dir=home, verification_mode="no_checks")
+    wanted: dict[str, Any] = {"data_dir": home, "verification_mode": "no_checks"}
+    before = files_of(tmp_path)
+    with pytest.raises(
+        PublishError, match=r"configurations .* removed.*: test, test_images\. (?s:.)*Fix: .*"
+    ):
+        publish("circo/val", tmp_path, **wanted)
+    assert files_of(tmp_path) == before
+    publish("circo/val", tmp_path, remove_others=True, **wanted)
     assert sorted(path.name for path in (tmp_path / "circo").iterdir()) == [
         "README.md",
         "croissant.json",
@@ -293,6 +300,86 @@ def test_a_folder_of_somebody_else_is_left_alone(home: Path) -> None:
     assert files_of(home) == before
 
 
+def test_what_is_published_is_not_lost_with_data_that_is_no_longer_at_hand(
+    home: Path, tmp_path: Path
+) -> None:
+    lacking = tmp_path / "publishers"
+    shutil.copytree(home / "cirr", lacking / "cirr")
+    wanted: dict[str, Any] = {"data_dir": lacking, "verification_mode": "no_checks", "skip_missing": True}
+    publish("cirr", tmp_path / "to", **wanted)
+    before = files_of(tmp_path / "to")
+    (lacking / "cirr/captions/cap.rc2.train.json").unlink()
+    with pytest.raises(PublishError, match=r"removed.*not at hand: train, train_images\."):
+        publish("cirr", tmp_path / "to", **wanted)
+    assert files_of(tmp_path / "to") == before
+    publish("cirr", tmp_path / "to", remove_others=True, **wanted)
+    assert not (tmp_path / "to/cirr/train").exists()
+
+
+def test_a_folder_with_another_benchmark_is_refused(
+    home: Path, published: dict[str, Publication], tmp_path: Path
+) -> None:
+    shutil.copytree(published["circo"].folder, tmp_path / "cirr")
+    before = files_of(tmp_path)
+    with pytest.raises(PublishError, match=r"holds another benchmark, 'circo'(?s:.)*Fix: give cirr a place"):
+        publish("cirr/val", tmp_path, data_dir=home, verification_mode="no_checks", remove_others=True)
+    assert files_of(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "{",
+        "[]",
+        "{}",
+        '{"distribution": 5}',
+        '{"distribution": [5]}',
+        '{"distribution": [{"@id": 5}]}',
+        '{"distribution": []}',
+        '{"name": 5, "distribution": []}',
+    ],
+)
+def test_metadata_of_somebody_else_is_refused(content: str, home: Path, tmp_path: Path) -> None:
+    (tmp_path / "cirr").mkdir()
+    (tmp_path / "cirr/croissant.json").write_text(content, encoding="utf-8")
+    with pytest.raises(
+        PublishError, match=r"cirr: its croissant\.json is no metadata of an earlier.*Fix: choose"
+    ):
+        publish("cirr/val", tmp_path, data_dir=home, verification_mode="no_checks")
+    assert files_of(tmp_path) == {"cirr/croissant.json": content.encode()}
+
+
+def test_each_source_file_is_under_its_own_publisher(published: dict[str, Publication]) -> None:
+    page = (published["circled"].folder / "README.md").read_text(encoding="utf-8")
+    section = page.split("## Where the rows come from")[1].split("## Citation")[0]
+    groups = {}
+    for name in ("circled", "circo", "cirr", "fashioniq"):
+        source = registry.card(name).source
+        at = f"revision {source.revision}" if source.revision else "no revision is pinned"
+        _, _, rest = section.partition(f"`{source.repository}` ({source.publisher}, {at})")
+        assert rest, name
+        groups[name] = rest.split("rom `")[0].split("| benchmark |")[0]
+    assert "`data/cirr_val.json`" in groups["circled"]
+    assert "image_splits" not in groups["circled"]
+    assert "image_info_unlabeled2017.json`" in groups["circo"]
+    assert "`image_splits/split.rc2.val.json`" in groups["cirr"]
+    assert "`image_splits/split.dress.val.json`" in groups["fashioniq"]
+    assert "`data/" not in "".join(groups[name] for name in ("circo", "cirr", "fashioniq"))
+
+
+def test_a_licence_that_is_not_stated_is_no_address(published: dict[str, Publication]) -> None:
+    unknown = [name for name in NAMES if card_text(name).license_id == "unknown"]
+    assert unknown
+    for name in NAMES:
+        metadata = json.loads((published[name].folder / "croissant.json").read_bytes())
+        head = yaml.safe_load((published[name].folder / "README.md").read_text().split("---\n")[1])
+        if name in unknown:
+            assert metadata["license"].startswith("The publisher states no licence")
+            assert "license_link" not in head
+        else:
+            assert metadata["license"] == card_text(name).license_url
+
+
 def test_data_that_is_not_at_hand_is_named_or_left_out(home: Path, tmp_path: Path) -> None:
     lacking = tmp_path / "publishers"
     shutil.copytree(home / "cirr", lacking / "cirr")
@@ -307,7 +394,7 @@ def test_data_that_is_not_at_hand_is_named_or_left_out(home: Path, tmp_path: Pat
     assert list(done.skipped) == ["cirr/train"]
     assert [config.name for config in done.configs] == ["val", "val_images", "test1", "test1_images"]
     with pytest.raises(SourceError, match="cirr/train"):
-        publish("cirr/train", tmp_path / "to", skip_missing=True, **wanted)
+        publish("cirr/train", tmp_path / "other", skip_missing=True, **wanted)
 
 
 def test_a_gallery_that_is_not_at_hand_is_said(tmp_path: Path) -> None:
@@ -330,6 +417,10 @@ def test_wrong_counts_are_an_error(home: Path, tmp_path: Path) -> None:
     [
         ({"benchmarks": ["circo", "circled"], "push_to": "me/both"}, "do not share a repository"),
         ({"benchmarks": "circled", "push_to": "circled"}, "a repository is named ORG/NAME"),
+        (
+            {"benchmarks": "circled", "push_to": "me/..x"},
+            r"'me/\.\.x': the Hub takes no such name(?s:.)*Fix: ",
+        ),
         ({"benchmarks": "circo", "push_to": "me/circo"}, '--i-may-copy "CC BY-NC 4.0"'),
         (
             {"benchmarks": "circo", "push_to": "me/circo", "may_copy": "MIT"},
