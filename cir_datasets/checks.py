@@ -122,7 +122,7 @@ def _compare(spec: BenchmarkSpec, what: str, found: int, expected: int | None, o
         raise CountError(
             f"{spec.id}: {origin}: {found:,} {what}, but the card says {expected:,}. Fix: get the "
             "publisher's files again; to use other files knowingly pass verification_mode='no_checks' "
-            "(--no-checks), and scores will say so."
+            "(--no-checks, or CIR_VERIFICATION_MODE=no_checks), and scores will say so."
         )
 
 

@@ -296,6 +296,8 @@ def _write(table: pa.Table, file: Path, spec: BenchmarkSpec) -> None:
     """Write the Parquet beside its place and move it there."""
     staging = file.with_name(f".{file.name}.{os.getpid()}")
     try:
+        if file.is_file() and file.stat().st_size and file.open("rb").read(4) != b"PAR1":
+            raise HashingError(f"{file}: no Parquet, so it is not overwritten. Fix: name another --out.")
         file.parent.mkdir(parents=True, exist_ok=True)
         try:
             pq.write_table(table.replace_schema_metadata({_BENCHMARK_KEY: _stamp(spec).encode()}), staging)

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 FORMAT = 1
 """+1 whenever the layout of a prepared folder changes; part of the key."""
 
+CHECKS_VARIABLE = "CIR_VERIFICATION_MODE"
+"""Environment variable: the checks that are made where the caller does not say which."""
+
 _MODES = ("all_checks", "basic_checks", "no_checks")
 
 
@@ -99,7 +102,7 @@ def load(
     benchmark_id: str,
     *,
     data_dir: str | Path | None = None,
-    verification_mode: str = "all_checks",
+    verification_mode: str | None = None,
     overlay: str | Path | Overlay | None = None,
 ) -> Benchmark:
     """A benchmark's rows, gallery and protocol; prepared at first use, never through `datasets`.
@@ -107,7 +110,8 @@ def load(
     Args:
         benchmark_id: such as `cirr/val`, or `cirr/val+shortcut_free` where that overlay is registered.
         data_dir: the publisher's folder or its parent; None looks below `CIR_DATA_HOME`, then downloads.
-        verification_mode: `all_checks`, or `no_checks` to skip the counts (scores then say so).
+        verification_mode: `all_checks`, or `no_checks` to skip the counts (scores then say so); None takes
+            `CIR_VERIFICATION_MODE`, else `all_checks`.
         overlay: a filter list to lay over the benchmark without registering it: a file or an `Overlay`.
 
     Raises:
@@ -125,7 +129,8 @@ def load(
     spec = registry.spec(benchmark_id)
     if overlay is not None:
         spec = _with_overlay(spec, overlay)
-    prepared = ensure(spec, data_dir=data_dir, verification_mode=verification_mode)
+    mode = verification_mode or os.environ.get(CHECKS_VARIABLE) or "all_checks"
+    prepared = ensure(spec, data_dir=data_dir, verification_mode=mode)
     meta = prepared.meta
     images = prepared.images_file
     return Benchmark(

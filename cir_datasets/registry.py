@@ -154,4 +154,11 @@ def spec(benchmark_id: str) -> BenchmarkSpec:
 
 
 def _unknown(wanted: str, known: tuple[str, ...]) -> str:
+    from cir_datasets.suites import suite_ids
+
+    if wanted in suite_ids():
+        return (
+            f"{wanted!r} is a suite, not a benchmark. Fix: name its benchmarks one by one; a bundle of rank "
+            "files answers it whole."
+        )
     return f"no benchmark {wanted!r}.{did_you_mean(wanted, known)} `cir datasets list` shows all."

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -116,9 +117,13 @@ def readme_table() -> str:
         groups: dict[Any, list[str]] = {}
         for config in shown:
             groups.setdefault((registry.spec(f"{name}/{config}").kind, _ending(config)), []).append(config)
-        others = dict.fromkeys(_ending(n) or n for n in configs if n not in shown)
+        others = Counter(_ending(n) or n for n in configs if n not in shown)
         for number, group in enumerate(groups.values()):
-            also = f" (also {', '.join(f'`{other}`' for other in others)})" if others and number == 0 else ""
+            part = any(1 < count < len(group) for count in others.values())
+            word = "some also" if part else "also"
+            also = (
+                f" ({word} {', '.join(f'`{other}`' for other in others)})" if others and number == 0 else ""
+            )
             lines.append(_readme_row(name, group, also))
     return "\n".join(lines)
 

@@ -24,15 +24,12 @@ from cir_datasets import registry
 from cir_datasets.errors import CountError
 from cir_datasets.images import manifest_file
 from cir_datasets.overlays import overlay_ids
-from cir_datasets.prepared import ensure, row_schema
+from cir_datasets.prepared import CHECKS_VARIABLE, ensure, row_schema
 from cir_datasets.records import image_schema
 from cir_datasets.registry import IMAGES_SUFFIX, BenchmarkSpec
 
 UNPREPARED = "unprepared"
 """Stands for the hash until the source files have been read."""
-
-STREAM_CHECKS = "CIR_VERIFICATION_MODE"
-"""Environment variable that says which checks a stream makes: `all_checks` or `no_checks`."""
 
 _BATCH_ROWS = 10_000
 
@@ -143,11 +140,11 @@ class CirBenchmark(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         Raises:
             CountError: the rows are not as many as the card says.
         """
-        mode = os.environ.get(STREAM_CHECKS) or datasets.VerificationMode.BASIC_CHECKS.value
+        mode = os.environ.get(CHECKS_VARIABLE) or datasets.VerificationMode.BASIC_CHECKS.value
         try:
             self._prepare(mode)
         except CountError as error:
-            raise CountError(f"{error} For a stream set {STREAM_CHECKS}=no_checks instead.") from error
+            raise CountError(f"{error} For a stream set {CHECKS_VARIABLE}=no_checks instead.") from error
         return super().as_streaming_dataset(*args, **kwargs)
 
     def _prepare(self, verification_mode: str, *, force: bool = False) -> None:

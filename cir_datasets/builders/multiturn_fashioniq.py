@@ -64,7 +64,7 @@ def _turn(record: Record, number: int, fields: Any) -> Row:
         record.fail(f"turn {number} must be [address, captions, image id], not {fields!r}.")
     _, captions, image_id = fields
     if not (isinstance(captions, list) and captions and all(isinstance(text, str) for text in captions)):
-        record.fail(f"turn {number}: its captions must be a list of strings, not {captions!r}.")
+        record.fail(f"turn {number}: its captions must be one or more strings, not {captions!r}.")
     return {
         "turn": number,
         "reference_image_id": image_id,

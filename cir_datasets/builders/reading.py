@@ -16,6 +16,9 @@ from typing import Any, NoReturn
 from cir_datasets.builders.streaming import JsonPlaceError, NotAListError, stream_items
 from cir_datasets.errors import FIX, RecordError
 
+_MOST_DIGITS = 100
+"""Digits of an integer: far more than any id has, far fewer than Python refuses."""
+
 _TOO_DEEP = "its lists or objects are nested too deeply"
 
 _KINDS = {str: "a string", int: "an integer", float: "a number", list: "a list", dict: "an object"}
@@ -164,8 +167,11 @@ def read_image_ids(path: Path) -> Iterator[str]:
 
 def _stream(path: Path) -> Iterator[Any]:
     """The items of a file's JSON list; every other file is read whole, for the error it deserves."""
+    read = 0
     try:
-        yield from stream_items(path, _DECODER)
+        for item in stream_items(path, _DECODER):
+            read += 1
+            yield item
     except NotAListError:
         read_json(path, list)
         raise
@@ -174,9 +180,9 @@ def _stream(path: Path) -> Iterator[Any]:
     except JsonPlaceError as error:
         raise RecordError(f"{path}: {error}. {FIX}") from error
     except _NotStrictJsonError as error:
-        raise RecordError(f"{path}: {error}. {FIX}") from error
+        raise RecordError(f"{path}: record {read + 1}: {error}. {FIX}") from error
     except RecursionError as error:
-        raise RecordError(f"{path}: {_TOO_DEEP}. {FIX}") from error
+        raise RecordError(f"{path}: record {read + 1}: {_TOO_DEEP}. {FIX}") from error
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -201,4 +207,12 @@ def _finite(digits: str) -> float:
     return number
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_float=_finite)
+def _whole(digits: str) -> int:
+    if len(digits) > _MOST_DIGITS:
+        raise _NotStrictJsonError(f"an integer of {len(digits):,} digits is too large to be kept")
+    return int(digits)
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_float=_finite, parse_int=_whole
+)

@@ -2,7 +2,9 @@
 
 The publishers have not released the data yet. The builder reads the queries of their released evaluator
 (`id`, `groundtruths`, `negativeInstances`) with the fields that an evaluator does not need (`reference`,
-`caption`, `category`), and the pool as a list of paths; the card's `folder_schema` describes both.
+`caption`, `category`), and the pool as a list of paths; the card's `folder_schema` describes both. A file
+that holds the evaluator's three fields alone is read too: what it lacks is null or empty, and scoring needs
+none of it.
 """
 
 from __future__ import annotations
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 CATEGORIES = ("addition", "subtraction", "viewpoint", "background", "attribute", "relative")
 """What a caption asks for (the paper's six categories); a query's only aspect."""
 
+_OURS = frozenset({"reference", "caption", "category"})
+"""Fields that the publishers' evaluator does not read."""
+
 
 class Zerosight(BenchmarkBuilder):
     """Rows of `zerosight/train`, `zerosight/test` and both together, `zerosight/all`."""
@@ -39,12 +44,20 @@ class Zerosight(BenchmarkBuilder):
     def rows(self) -> Iterator[Row]:
         """One query a record, in file order; of `all` the training queries first."""
         self._begun, number = [], 0
+        judged_only: bool | None = None
         for name in self.spec.config.files:
             self._begun.append((number, self.files[name]))
             for record in read_records(self.files[name]):
                 number += 1
                 query_id = _query_id(record)
-                yield _row(record.named(f"id {query_id}"), query_id)
+                named = record.named(f"id {query_id}")
+                bare = _OURS.isdisjoint(record.fields)
+                if judged_only is None:
+                    judged_only = bare
+                if bare != judged_only:
+                    has = "has none" if bare else "has some"
+                    named.fail(f"it {has} of the fields {', '.join(sorted(_OURS))}, unlike the first record.")
+                yield _judged_row(named, query_id) if bare else _row(named, query_id)
 
     def row_origin(self, number: int) -> str:
         """File and record of a row; `all` has two files."""
@@ -68,13 +81,24 @@ def _row(record: Record, query_id: str) -> Row:
     if category not in CATEGORIES:
         record.fail(f"its category must be one of {', '.join(CATEGORIES)}, not {category!r}.")
     return {
-        "query_id": query_id,
+        **_judged_row(record, query_id),
         "reference_image_id": record.id("reference"),
         "captions": [caption],
         "relative_caption": caption,
+        "aspects": [category],
+    }
+
+
+def _judged_row(record: Record, query_id: str) -> Row:
+    """What the evaluator reads of a query: how it is judged, not what is asked."""
+    return {
+        "query_id": query_id,
+        "reference_image_id": None,
+        "captions": [],
+        "relative_caption": None,
         "target_image_id": None,
         "positive_image_ids": record.ids("groundtruths"),
         "negative_image_ids": record.ids("negativeInstances", may_be_empty=True),
         "subset_image_ids": [],
-        "aspects": [category],
+        "aspects": [],
     }

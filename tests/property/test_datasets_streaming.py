@@ -76,7 +76,7 @@ def test_a_damaged_list_is_refused_as_when_it_is_read_whole(
     else:
         assert isinstance(streamed, str)
         assert streamed.startswith(str(file))
-        if "not JSON" in whole and "not JSON" in streamed:
+        if "column" in whole and "column" in streamed:
             assert streamed == whole
 
 

@@ -472,7 +472,11 @@ def test_a_circled_reference_outside_the_gallery_is_an_error(tmp_path: Path) -> 
         (b'[{"pairid": 1, "pairid": 2}]', "the key 'pairid' occurs twice in one object"),
         (b'[{"pairid": NaN}]', "NaN is not JSON"),
         (b"[" * 100_000, "its lists or objects are nested too deeply"),
-        (b'[{"pairid": 1e999}]', "the number 1e999 is too large to be kept"),
+        (b'[{"pairid": 1e999}]', "record 1: the number 1e999 is too large to be kept"),
+        (
+            b'[{"pairid": 1' + b"0" * 5000 + b"}]",
+            "record 1: an integer of 5,001 digits is too large to be kept",
+        ),
     ],
 )
 def test_a_file_that_is_not_json_is_an_error_with_its_line(text: bytes, words: str, tmp_path: Path) -> None:

@@ -362,6 +362,19 @@ def test_export_writes_what_the_released_evaluator_reads(tmp_path: Path) -> None
     assert json.loads(out.read_text()) == [
         {name: record[name] for name in ("id", "groundtruths", "negativeInstances")} for record in published
     ]
+    whole = load("zerosight/test", root)
+    out.replace(root / "test.json")
+    read_back = load("zerosight/test", root)
+    assert (read_back.query_ids, read_back.positives) == (whole.query_ids, whole.positives)
+    assert read_back.column("negative_image_ids") == whole.column("negative_image_ids")
+    assert set(read_back.column("relative_caption")) == {None}
+
+
+def test_a_query_of_the_evaluators_form_among_whole_ones_is_an_error(tmp_path: Path) -> None:
+    root = made.write_template(tmp_path, "zerosight")
+    made.edit(root / "test.json", lambda r: [r[1].pop(name) for name in ("reference", "caption", "category")])
+    with pytest.raises(RecordError, match="it has none of the fields caption, category, reference, unlike"):
+        load("zerosight/test", root)
 
 
 def test_export_refuses_sessions_and_withheld_truth(tmp_path: Path) -> None:
