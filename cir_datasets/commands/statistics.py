@@ -33,8 +33,8 @@ def show_statistics(
 ) -> None:
     """Count rows, turns, galleries and captions: lengths, type-token ratio, parts of speech, frequent terms.
 
-    Several benchmarks make one table with a row each and a total, which counts no query twice. Parts of
-    speech and plots need the extra: pip install "cir-benchmarks\\[statistics]".
+    Several benchmarks make one table with a row each and a total, which counts no query twice.
+    Parts of speech and plots need the extra: pip install "cir-benchmarks\\[statistics]".
 
     \b
     Example:
