@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import datasets_publishers
+import hub_server
 import pytest
 
 import cir_datasets
@@ -19,17 +19,7 @@ import cir_datasets
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def _fixture(name: str) -> ModuleType:
-    path = Path(__file__).parents[1] / "fixtures" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-made, hub_server = _fixture("datasets_publishers"), _fixture("hub_server")
+made, hub_server = datasets_publishers, hub_server
 
 pytestmark = pytest.mark.filterwarnings("ignore::cir_datasets.errors.UnpinnedDataWarning")
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
+import circled_stand_in
 import pytest
 
 import cir_datasets
@@ -23,20 +22,10 @@ pytestmark = pytest.mark.filterwarnings(
 NINE = [row[0] for row in GOLDEN["rows"][:-1]]
 
 
-def _fixture(name: str) -> ModuleType:
-    path = ROOT / "tests" / "fixtures" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("circled")
-    _fixture("circled_stand_in").write(folder / "publishers")
+    circled_stand_in.write(folder / "publishers")
     return folder
 
 

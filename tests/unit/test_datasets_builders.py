@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import datasets_publishers as made
 import pytest
 
 import cir_datasets
 from cir_datasets import registry
 from cir_datasets.errors import CountError, RecordError
-
-
-def _fixture(name: str) -> ModuleType:
-    path = Path(__file__).parents[1] / "fixtures" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-made = _fixture("datasets_publishers")
 
 PUBLISHED = [name for name in registry.benchmark_ids() if not name.startswith("shapes/")]
 

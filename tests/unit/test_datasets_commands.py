@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
+import datasets_publishers as made
 import pytest
 
 from cir_datasets import registry
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def _fixture(name: str) -> ModuleType:
-    path = Path(__file__).parents[1] / "fixtures" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-made = _fixture("datasets_publishers")
 
 
 @pytest.fixture

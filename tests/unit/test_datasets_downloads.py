@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import datasets_publishers as made
+import datasets_server as servers
 import pytest
 
 import cir_datasets
@@ -23,19 +23,6 @@ from cir_datasets.prepared import last_prepared
 REAL_HOME = os.environ.get("CIR_DATA_HOME", "")
 ROOT = Path(__file__).resolve().parents[2]
 
-
-def _fixture(name: str) -> ModuleType:
-    path = Path(__file__).parents[1] / "fixtures" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-made = _fixture("datasets_publishers")
-servers = _fixture("datasets_server")
 
 CAPTIONS = "captions/cap.rc2.val.json"
 REVISION = registry.card("cirr").source.revision

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 import os
 import random
@@ -12,9 +11,10 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import datasets_pictures as pictures
+import datasets_publishers as made
 import pytest
 from PIL import Image
 
@@ -28,18 +28,6 @@ from cir_metrics.errors import CallError
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def _fixture(name: str) -> ModuleType:
-    path = Path(__file__).parents[1] / "fixtures" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-made = _fixture("datasets_publishers")
-pictures = _fixture("datasets_pictures")
 IDS = made.cirr_images("val")
 VAL = registry.spec("cirr/val")
 

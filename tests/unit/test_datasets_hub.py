@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
 import sys
 import types
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import datasets_publishers as made
+import datasets_server as servers
 import pytest
 
 import cir_datasets
@@ -20,18 +20,6 @@ from cir_datasets.errors import CountError, SourceError
 
 ROOT = Path(__file__).resolve().parents[2]
 
-
-def _fixture(name: str) -> ModuleType:
-    path = Path(__file__).parents[1] / "fixtures" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-made = _fixture("datasets_publishers")
 
 pytestmark = pytest.mark.filterwarnings("ignore::cir_datasets.errors.UnpinnedDataWarning")
 
@@ -258,7 +246,6 @@ def test_the_prepared_parquet_is_what_datasets_would_write(home: Path) -> None:
 
 
 def test_circled_comes_from_the_hub(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    servers = _fixture("datasets_server")
     path = made.write_circled(home, "circo_val") / "data/circo_val.json"
     with servers.Publisher() as server:
         monkeypatch.setenv("HF_ENDPOINT", server.url)

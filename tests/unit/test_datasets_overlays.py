@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import datasets_publishers as made
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -20,19 +19,6 @@ import submissions
 from cir_datasets.errors import OverlayError
 from cir_datasets.overlays import read_overlay
 from cir_metrics.errors import CallError, UnknownNameError
-
-
-def _fixture(name: str) -> ModuleType:
-    path = Path(__file__).parents[1] / "fixtures" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-made = _fixture("datasets_publishers")
 
 SHORT = {
     "overlay": "short",

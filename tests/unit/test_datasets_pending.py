@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import datasets_publishers as made
 import pytest
 from typer.testing import CliRunner
 
@@ -24,18 +23,6 @@ from leaderboard.cli import build
 
 ROOT = Path(__file__).resolve().parents[2]
 
-
-def _fixture(name: str) -> ModuleType:
-    path = Path(__file__).parents[1] / "fixtures" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-made = _fixture("datasets_publishers")
 
 PENDING = [name for name in registry.names() if registry.card(name).status == "pending_publication"]
 
@@ -164,13 +151,13 @@ BROKEN: list[tuple[str, str, Change, str]] = [
         DRESS,
         MULTITURN,
         lambda r: r[0]["reference"][0].__setitem__(1, "x"),
-        "turn 1: its captions must be a list",
+        "turn 1: its captions must be one or more strings",
     ),
     (
         DRESS,
         MULTITURN,
         lambda r: r[0]["reference"][0].__setitem__(1, []),
-        "turn 1: its captions must be a list",
+        "turn 1: its captions must be one or more strings",
     ),
     (
         DRESS,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import multiprocessing
 import os
@@ -11,8 +10,8 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
-from types import ModuleType
 
+import datasets_publishers as made
 import pytest
 
 import cir_datasets
@@ -20,19 +19,6 @@ from cir_datasets import registry, sources
 from cir_datasets.errors import DatasetError, SourceError, UnpinnedDataWarning
 from cir_datasets.prepared import ensure, last_prepared
 from cir_metrics.errors import CallError, UnknownNameError
-
-
-def _fixture(name: str) -> ModuleType:
-    path = Path(__file__).parents[1] / "fixtures" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-made = _fixture("datasets_publishers")
 
 quiet = pytest.mark.filterwarnings("ignore::cir_datasets.errors.UnpinnedDataWarning")
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import datasets_publishers as made
 import orjson
 import pytest
 
@@ -23,19 +22,6 @@ from cir_datasets.leaks import leaks, repeated
 from cir_datasets.verification import Result, Verification, _owner, _sources, verify
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def _fixture(name: str) -> ModuleType:
-    path = Path(__file__).parents[1] / "fixtures" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-made = _fixture("datasets_publishers")
 
 
 @pytest.fixture

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import json
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 from typing import Any
 
 import pytest
+import submissions_worlds as worlds
 
 import submissions
 from cir_metrics.errors import CallError
 from submissions.findings import MAX_FINDINGS, Findings
 from submissions.parsing import Parsed
 from submissions.validation import report_of
-
-_spec = spec_from_file_location(
-    "submissions_worlds", Path(__file__).parents[1] / "fixtures" / "submissions_worlds.py"
-)
-worlds = module_from_spec(_spec)
-_spec.loader.exec_module(worlds)
 
 CIRR = worlds.cirr()
 MEMBERS = [worlds.fashioniq("dress"), worlds.fashioniq("shirt"), worlds.fashioniq("toptee")]

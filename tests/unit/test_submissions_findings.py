@@ -5,21 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
 import pytest
+import submissions_worlds as worlds
 
 import submissions
 from cir_datasets.benchmark import Benchmark
 from submissions.findings import codes
-
-_spec = spec_from_file_location(
-    "submissions_worlds", Path(__file__).parents[1] / "fixtures" / "submissions_worlds.py"
-)
-worlds = module_from_spec(_spec)
-_spec.loader.exec_module(worlds)
 
 Document = dict[str, Any]
 CIRR = worlds.cirr()

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import json
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 from typing import Any
 
 import pytest
+import submissions_worlds as worlds
 
 import submissions
 from cir_datasets.suites import suite, suite_ids
 from cir_metrics.errors import UnknownNameError
 from submissions import ConversionError, RankBundle, RankFile, RefusedError
 from submissions.formats import cirr_server
-
-_spec = spec_from_file_location(
-    "submissions_worlds", Path(__file__).parents[1] / "fixtures" / "submissions_worlds.py"
-)
-worlds = module_from_spec(_spec)
-_spec.loader.exec_module(worlds)
 
 HIDDEN = worlds.cirr("test1")
 NATIVE = json.dumps(worlds.cirr_document(HIDDEN, 55)).encode()

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import math
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 
 import numpy as np
 import pytest
+import submissions_worlds as worlds
 
 import cir_datasets
 import submissions
@@ -19,12 +18,6 @@ from submissions.methods import make_rank_file, method_names, methods_for, score
 from submissions.methods.asking import Ask, Gallery, asks_of
 from submissions.methods.image_only import picture_features
 from submissions.methods.text_only import word_presence, word_weights
-
-_spec = spec_from_file_location(
-    "submissions_worlds", Path(__file__).parents[1] / "fixtures" / "submissions_worlds.py"
-)
-worlds = module_from_spec(_spec)
-_spec.loader.exec_module(worlds)
 
 SHAPES = ["shapes/val", "shapes/multiturn_val"]
 

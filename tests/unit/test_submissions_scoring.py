@@ -5,20 +5,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
 import pytest
+import submissions_worlds as worlds
 
 import submissions
 from cir_datasets.benchmark import Benchmark
 from submissions import RefusedError, WithheldError
 
 ROOT = Path(__file__).resolve().parents[2]
-_spec = spec_from_file_location("submissions_worlds", ROOT / "tests" / "fixtures" / "submissions_worlds.py")
-worlds = module_from_spec(_spec)
-_spec.loader.exec_module(worlds)
 
 CIRR = worlds.cirr()
 CIRCLED = worlds.circled()

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import json
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 from typing import Any
+
+import submissions_worlds as worlds
 
 import submissions
 from cir_datasets.benchmark import Benchmark
-
-_spec = spec_from_file_location(
-    "submissions_worlds", Path(__file__).parents[1] / "fixtures" / "submissions_worlds.py"
-)
-worlds = module_from_spec(_spec)
-_spec.loader.exec_module(worlds)
 
 CIRR = worlds.cirr()
 CIRCLED = worlds.circled()

@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import json
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 from typing import Any
 
 import pytest
+import submissions_worlds as worlds
 
 import submissions
 from cir_datasets.benchmark import Benchmark
 from cir_datasets.registry import spec
 from submissions import ConversionError, RankFile, RefusedError
 from submissions.formats import server_format, zerosight
-
-_spec = spec_from_file_location(
-    "submissions_worlds", Path(__file__).parents[1] / "fixtures" / "submissions_worlds.py"
-)
-assert _spec is not None
-assert _spec.loader is not None
-worlds = module_from_spec(_spec)
-_spec.loader.exec_module(worlds)
 
 POOL = [f"video-{number // 8:05d}/{25 * (number % 8):06d}.jpg" for number in range(64)]
 
