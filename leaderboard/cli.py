@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import warnings
 from importlib.metadata import PackageNotFoundError, version
 
 import typer
@@ -62,8 +63,13 @@ def build() -> typer.Typer:
     return app
 
 
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    typer.echo(f"cir: warning: {message}", err=True)
+
+
 def main() -> None:
-    """Run `cir`; errors become one message on stderr and an exit code."""
+    """Run `cir`; errors and warnings become one message each on stderr, errors an exit code too."""
+    warnings.showwarning = _show_warning
     try:
         build()()
     except CirError as error:

@@ -109,3 +109,14 @@ def test_a_wrong_call_exits_with_2_and_says_why(arguments: list[str], code: int,
 def test_debug_shows_the_traceback() -> None:
     done = cir("--debug", "datasets", "show", "cir/val")
     assert "Traceback" in done.stderr
+
+
+def test_a_warning_is_a_message_and_no_line_of_source(tmp_path: Path) -> None:
+    for name in ("captions/cap.dress.val.json", "image_splits/split.dress.val.json"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text("[]", encoding="utf-8")
+    done = cir("datasets", "prepare", "fashioniq/dress_val", "--data-dir", str(tmp_path))
+    warned = [line for line in done.stderr.splitlines() if "not the file that the card pins" in line]
+    assert len(warned) == 2
+    assert all(line.startswith("cir: warning: ") for line in warned)
+    assert "UnpinnedDataWarning" not in done.stderr
