@@ -85,7 +85,8 @@ class HashReport:
         """The report for a person: counts, and up to five examples of each finding."""
         known = len(self.located.paths) - self.read
         lines = [self.located.summary(), f"  {self.read:,} files read, {known:,} known from before"]
-        lines += _listed("unreadable", [f"{one}: {why}" for one, why in self.unreadable.items()])
+        faults = [f"{one}: {self.located.paths[one]}: {why}" for one, why in self.unreadable.items()]
+        lines += _listed("unreadable (get these files again)", faults)
         lines += _listed(
             "not the publisher's", [f"{one}: {', '.join(names)}" for one, names in self.differing.items()]
         )

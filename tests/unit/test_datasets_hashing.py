@@ -115,6 +115,8 @@ def test_damaged_pictures_keep_their_row_and_are_named(images: Path) -> None:
         IDS[2]: "no picture format that is known",
     }
     assert not report.sound
+    assert "2 unreadable (get these files again):" in report.text()
+    assert f"{IDS[1]}: {images / 'val' / IDS[1]}.png: the file is empty" in report.text()
     row = cir_datasets.hashed_manifest("cirr/val")[2]
     assert (row["num_bytes"], row["width"], row["pixel_sha256"]) == (22, None, None)
 
