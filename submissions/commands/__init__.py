@@ -1,0 +1,18 @@
+"""The commands of this room: one module a verb, each free of heavy imports."""
+
+from __future__ import annotations
+
+import typer
+
+from submissions.commands.convert import convert_command
+from submissions.commands.run import run_command
+from submissions.commands.score import score_command
+from submissions.commands.validate import validate_command
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this room to the `cir` command."""
+    app.command("validate")(validate_command)
+    app.command("score")(score_command)
+    app.command("convert")(convert_command)
+    app.command("run")(run_command)

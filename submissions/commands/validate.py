@@ -1,0 +1,33 @@
+"""`cir validate`: everything that is wrong with a rank file."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from submissions.commands.words import BENCHMARK_HELP, FILE_HELP, as_text
+
+
+def validate_command(
+    file: Annotated[str, typer.Argument(help=FILE_HELP)],
+    benchmark: Annotated[str | None, typer.Option("--benchmark", "-b", help=BENCHMARK_HELP)] = None,
+    part: Annotated[
+        bool, typer.Option("--part", help="Accept one of the CIRR server's two files alone.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+) -> None:
+    """Check a rank file and print everything that is wrong with it; no ground truth is needed.
+
+    The exit code is 0 where nothing refuses the file, else 1.
+
+    \b
+    Example:
+        cir validate run.json
+    """
+    from submissions.validation import validate
+
+    report = validate(file, benchmark, part=True if part else None)
+    typer.echo(as_text(report.to_dict()) if as_json else report.text())
+    if not report.ok:
+        raise typer.Exit(1)
