@@ -37,11 +37,21 @@ class Results:
             count).
         per_query: name -> one value a query or session, in the order given, where such a value exists.
         n: number of queries or sessions.
+        ranks: rank of the best target, `kernels.UNLISTED` where none is listed: shape (n_queries,), or
+            (n_sessions, max_turns), where what lies behind a session's last turn is not to be read. None
+            where the gallery was not ranked.
+        list_lengths: images in each ranking, of the same shape.
+        num_turns: turns of each session; None for queries.
+        subset_ranks: rank of the target in its subset, shape (n_queries,), where the subsets were ranked.
     """
 
     values: dict[str, float]
     per_query: dict[str, NDArray[Any]] = field(repr=False)
     n: int
+    ranks: kernels.IntArray | None = field(default=None, repr=False)
+    list_lengths: kernels.IntArray | None = field(default=None, repr=False)
+    num_turns: kernels.IntArray | None = field(default=None, repr=False)
+    subset_ranks: kernels.IntArray | None = field(default=None, repr=False)
 
 
 def evaluate_single_turn(
@@ -113,7 +123,13 @@ def evaluate_single_turn(
             results.add(f"pnr_map@{k}", values)
         else:
             results.add_ranks(kernels.first_ranks(coded.positive()), _lengths(lists))
-    return results.done(len(lists))
+    ranked = names != {"recall_subset"}
+    return results.done(
+        len(lists),
+        ranks=coded.best_ranks() if ranked else None,
+        list_lengths=_lengths(lists) if ranked else None,
+        subset_ranks=subset_ranks,
+    )
 
 
 def evaluate_multi_turn(
@@ -167,7 +183,11 @@ def evaluate_multi_turn(
             results.add_ranks(
                 kernels.final_ranks(ranks, num_turns), _lengths([turns[-1] for turns in sessions])
             )
-    return results.done(len(sessions))
+    list_lengths = np.zeros_like(ranks)
+    list_lengths[np.arange(ranks.shape[1]) < num_turns[:, None]] = _lengths(
+        [turn for turns in sessions for turn in turns]
+    )
+    return results.done(len(sessions), ranks=ranks, list_lengths=list_lengths, num_turns=num_turns)
 
 
 class _Coded:
@@ -184,6 +204,11 @@ class _Coded:
             targets = [(reference["target"],) for reference in self._references]
             self._masks["target"] = kernels.encode(self._rankings, targets, self._depth)
         return kernels.first_ranks(self._masks["target"])
+
+    def best_ranks(self) -> kernels.IntArray:
+        """Rank of the best positive, or of the target where that is all that was asked for."""
+        known = "positives" in self._references[0]
+        return kernels.first_ranks(self.positive()) if known else self.target_ranks()
 
     def positive(self) -> kernels.BoolArray:
         return self._mask("positives")
@@ -224,8 +249,8 @@ class _Collector:
         self._values["censored"] = int(unlisted.sum())
         self._per_query["censored"] = unlisted.astype(np.int64)
 
-    def done(self, n: int) -> Results:
-        return Results(values=self._values, per_query=self._per_query, n=n)
+    def done(self, n: int, **evidence: kernels.IntArray | None) -> Results:
+        return Results(values=self._values, per_query=self._per_query, n=n, **evidence)
 
 
 def _parse(metrics: Iterable[str], protocol: str) -> list[tuple[str, int | None]]:

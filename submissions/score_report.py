@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from submissions.findings import Finding
 
 if TYPE_CHECKING:
     from cir_metrics.signature import Signature
+    from submissions.evidence import Evidence
     from submissions.suite_signature import SuiteSignature
 
 
@@ -33,6 +34,7 @@ class ScoreReport:
         warnings: findings that do not refuse the file.
         per_query: one row a query, `query_id` and its values, where that was asked for.
         runs: a suite's members.
+        evidence: the values a query behind the numbers; None for a suite, whose members have theirs.
     """
 
     file: str
@@ -50,6 +52,7 @@ class ScoreReport:
     warnings: tuple[Finding, ...] = ()
     per_query: list[dict[str, Any]] | None = None
     runs: tuple[ScoreReport, ...] = ()
+    evidence: Evidence | None = field(default=None, repr=False, compare=False)
 
     @property
     def complete(self) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from submissions.depth import board_depth, is_subset_metric
 from submissions.errors import RefusedError, WithheldError
+from submissions.evidence import Evidence
 from submissions.formats import CIRR_SERVER, server_format
 from submissions.known import Known
 from submissions.reading import MAX_BYTES
@@ -195,6 +196,14 @@ def _score_run(
         missing_metrics=left_out,
         warnings=tuple(f for f in checked.warnings if f.benchmark in (None, benchmark.id)),
         per_query=_rows(benchmark.query_ids, results) if per_query else None,
+        evidence=Evidence(
+            benchmark=benchmark,
+            values=results.per_query,
+            ranks=results.ranks,
+            list_lengths=results.list_lengths,
+            num_turns=results.num_turns,
+            subset_ranks=results.subset_ranks,
+        ),
     )
 
 
