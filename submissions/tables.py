@@ -1,0 +1,281 @@
+"""Tables of results as values, and how they are written: terminal text, CSV, Markdown, LaTeX, JSON.
+
+Who makes a table decides what its cells say; who renders it decides how that looks. Scores are shown in per
+cent in a cell's `text` and kept as fractions in its `value`, which CSV and JSON give in full precision.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
+
+FORMATS = ("table", "json", "csv", "latex", "markdown")
+"""Formats that tables are written in; `table` is text for a terminal."""
+
+_NUMBER = re.compile(r"[+-]?\d[\d,]*(\.\d+)?(e[+-]?\d+)?")
+_LONG = ("table", "row", "name", "column", "value", "text", "mark")
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    **{each: "\\" + each for each in "&%$#_{}"},
+    # Behind `\\` both would be read as arguments of the line's end.
+    **{each: f"{{{each}}}" for each in "[]*"},
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a table.
+
+    Args:
+        text: what is shown, such as `49.83`.
+        value: the number behind it in full precision (scores: a fraction), or None where it is no number.
+        superscript: marks shown behind the text, such as the letters of the methods that it beats.
+        bold: whether it stands out; a star in a terminal.
+    """
+
+    text: str
+    value: float | None = None
+    superscript: str = ""
+    bold: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: title, heads of its columns, rows of cells, and notes below it.
+
+    Args:
+        title: what it shows.
+        columns: heads, at least one.
+        rows: as many cells each as there are columns; the first cell names the row.
+        notes: sentences that a reader of the numbers must know.
+
+    Raises:
+        CallError: a row has more or fewer cells than there are columns.
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse rows that do not fit the head."""
+        for number, row in enumerate(self.rows, start=1):
+            if len(row) != len(self.columns):
+                raise CallError(
+                    f"table {self.title!r}: row {number} has {len(row)} cells, the head has "
+                    f"{len(self.columns)}. Fix: give every row a cell a column."
+                )
+
+    def is_numeric(self, column: int) -> bool:
+        """Whether a column holds numbers, so that it is set to the right."""
+        return any(row[column].value is not None for row in self.rows)
+
+
+def render(tables: Sequence[Table], format: str) -> str:
+    """Tables as text, without a line feed at the end.
+
+    Args:
+        tables: one or several; they follow each other.
+        format: one of `FORMATS`. CSV has one header whatever the number of tables: one table gives its own
+            columns (numbers in full precision, notes left out), several give the long form `table, row, name,
+            column, value, text, mark`, a line a cell and a line a note (its `column` is `note`). LaTeX needs
+            the package booktabs.
+
+    Raises:
+        UnknownNameError: there is no such format.
+
+    Example:
+        >>> row = (Cell("CLIP_sum"), Cell("49.83", 0.4983, "a"))
+        >>> scores = Table("Scores", ("method", "recall@5"), (row,))
+        >>> print(render([scores], "table"))
+        Scores
+        method    recall@5
+        CLIP_sum   49.83^a
+        >>> print(render([scores], "csv"))
+        method,recall@5
+        CLIP_sum,0.4983
+    """
+    return _renderer(format)(tables)
+
+
+def check_format(format: str) -> None:
+    """Refuse a format that does not exist.
+
+    Raises:
+        UnknownNameError: there is no such format; the message names the nearest.
+    """
+    _renderer(format)
+
+
+def _renderer(format: str) -> Callable[[Sequence[Table]], str]:
+    writers: dict[str, Callable[[Sequence[Table]], str]] = {
+        "table": lambda tables: "\n\n".join(map(_terminal, tables)),
+        "json": lambda tables: json.dumps([_document(t) for t in tables], ensure_ascii=False, indent=2),
+        "csv": _csv,
+        "latex": lambda tables: "\n\n".join(map(_latex, tables)),
+        "markdown": lambda tables: "\n\n".join(map(_markdown, tables)),
+    }
+    if format not in writers:
+        raise UnknownNameError(
+            f"no format {format!r}.{did_you_mean(format, FORMATS)} There are {', '.join(FORMATS)}."
+        )
+    return writers[format]
+
+
+def _plain(text: str) -> str:
+    """Text without line ends and control characters, which a name in a foreign file may hold."""
+    return "".join(each if each.isprintable() else " " for each in text)
+
+
+def _terminal(table: Table) -> str:
+    """Columns as wide as their widest cell; marks stand behind the numbers, whose digits stay in line."""
+    columns = []
+    for place, head in enumerate(table.columns):
+        cells = [row[place] for row in table.rows]
+        bodies = [_plain(cell.text) for cell in cells]
+        marks = [
+            ("*" if cell.bold else "") + (f"^{cell.superscript}" if cell.superscript else "")
+            for cell in cells
+        ]
+        widest = max(map(len, marks), default=0)
+        if table.is_numeric(place):
+            lines = [body + mark.ljust(widest) for body, mark in zip(bodies, marks, strict=True)]
+            width = max(len(head), *map(len, lines))
+            columns.append([head.rjust(width), *(line.rjust(width) for line in lines)])
+        else:
+            lines = [head, *(body + mark for body, mark in zip(bodies, marks, strict=True))]
+            columns.append([line.ljust(max(map(len, lines))) for line in lines])
+    body = ["  ".join(line).rstrip() for line in zip(*columns, strict=True)]
+    return "\n".join([_plain(table.title), *body, *map(_plain, table.notes)])
+
+
+def _document(table: Table) -> dict[str, object]:
+    return {
+        "title": table.title,
+        "columns": list(table.columns),
+        "rows": [
+            [
+                {"text": cell.text, "value": cell.value, "superscript": cell.superscript, "bold": cell.bold}
+                for cell in row
+            ]
+            for row in table.rows
+        ],
+        "notes": list(table.notes),
+    }
+
+
+def _csv(tables: Sequence[Table]) -> str:
+    written = io.StringIO()
+    writer = csv.writer(written, lineterminator="\n")
+    if len(tables) == 1:
+        (table,) = tables
+        numeric = [table.is_numeric(place) for place in range(len(table.columns))]
+        writer.writerow(map(_spreadsheet, table.columns))
+        for row in table.rows:
+            writer.writerow(
+                _value(cell) if is_number else _spreadsheet(cell.text)
+                for cell, is_number in zip(row, numeric, strict=True)
+            )
+        return written.getvalue().rstrip("\n")
+    writer.writerow(_LONG)
+    for table in tables:
+        for number, row in enumerate(table.rows, start=1):
+            for head, cell in zip(table.columns[1:], row[1:], strict=True):
+                mark = ("*" if cell.bold else "") + cell.superscript
+                texts = (table.title, number, row[0].text, head, _value(cell), cell.text, mark)
+                writer.writerow(each if isinstance(each, int) else _spreadsheet(each) for each in texts)
+        for note in table.notes:
+            writer.writerow((_spreadsheet(table.title), "", "", "note", "", _spreadsheet(note), ""))
+    return written.getvalue().rstrip("\n")
+
+
+def _value(cell: Cell) -> str:
+    """A number as short as it can be without losing anything; empty where there is none."""
+    if cell.value is None:
+        return ""
+    value = float(cell.value)
+    return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
+
+
+def _spreadsheet(text: str) -> str:
+    """Text that no spreadsheet takes for a formula: an apostrophe stands before what begins like one."""
+    text = _plain(text)
+    harmless = text in ("", "-") or _NUMBER.fullmatch(text)
+    return f"'{text}" if not harmless and text[0] in "=+-@" else text
+
+
+def _markdown(table: Table) -> str:
+    aligns = ["---:" if table.is_numeric(place) else "---" for place in range(len(table.columns))]
+    lines = [
+        f"### {_escape_markdown(table.title)}",
+        "",
+        _row(map(_escape_markdown, table.columns)),
+        _row(aligns),
+        *(_row(map(_markdown_cell, row)) for row in table.rows),
+    ]
+    for note in table.notes:
+        lines += ["", _escape_markdown(note)]
+    return "\n".join(lines)
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _markdown_cell(cell: Cell) -> str:
+    text = _escape_markdown(cell.text)
+    text = f"**{text}**" if cell.bold and text else text
+    return f"{text}<sup>{_escape_markdown(cell.superscript)}</sup>" if cell.superscript else text
+
+
+def _escape_markdown(text: str) -> str:
+    """Pipes, HTML and emphasis as plain characters; an underscore within a word is plain already."""
+    text = re.sub(r"([\\|<`*\[\]~])", r"\\\1", _plain(text))
+    return re.sub(r"(?<!\w)_|_(?!\w)", r"\\_", text)
+
+
+def _latex(table: Table) -> str:
+    columns = "".join("r" if table.is_numeric(place) else "l" for place in range(len(table.columns)))
+    lines = [
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{_escape_latex(table.title)}}}",
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        " & ".join(map(_escape_latex, table.columns)) + r" \\",
+        r"\midrule",
+        *(" & ".join(map(_latex_cell, row)) + r" \\" for row in table.rows),
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    if table.notes:
+        lines += [r"\par\smallskip\footnotesize", "\n\n".join(map(_escape_latex, table.notes))]
+    return "\n".join([*lines, r"\end{table}"])
+
+
+def _latex_cell(cell: Cell) -> str:
+    if cell.text == "-":
+        text = "--"
+    elif cell.text.startswith("-") and _NUMBER.fullmatch(cell.text):
+        text = f"$-${_escape_latex(cell.text[1:])}"
+    else:
+        text = _escape_latex(cell.text)
+    text = rf"\textbf{{{text}}}" if cell.bold else text
+    return f"{text}$^{{{_escape_latex(cell.superscript)}}}$" if cell.superscript else text
+
+
+def _escape_latex(text: str) -> str:
+    escaped = "".join(_LATEX.get(each, each) for each in _plain(text))
+    return escaped.replace("--", "-{}-").replace("--", "-{}-")
