@@ -1,7 +1,7 @@
 """Metrics of composed image retrieval: rankings in, numbers out.
 
-`import cir_metrics` makes eight names known to `evaluate.load` (in whichever order the two are imported) and
-loads nothing else; what is named below is imported when it is first used, and costs numpy alone.
+`import cir_metrics` makes the metrics' names known to `evaluate.load` (in whichever order the two are
+imported) and loads nothing else; what is named below is imported when first used, and costs numpy alone.
 
 - `references(rows)`: the references that the metrics take, from a benchmark's rows
 - `evaluate_single_turn`, `evaluate_multi_turn`: several metrics at once, with one value a query -> `Results`

@@ -57,6 +57,11 @@ class MetricEntry:
         """Whether the printed name ends in `@K`."""
         return bool(self.default_ks)
 
+    @property
+    def reads_subset(self) -> bool:
+        """Whether it is computed from the ranking of the query's own subset, not from the gallery's."""
+        return "subset" in self.fields
+
 
 def _read() -> dict[str, MetricEntry]:
     text = (resources.files("cir_metrics") / "catalogue.json").read_text(encoding="utf-8")
@@ -118,6 +123,20 @@ def parse_metric(printed: str) -> tuple[str, int | None]:
     if k < 1:
         raise InputError(f"{printed!r}: k={k}; a cutoff is 1 or more")
     return entry.name, k
+
+
+def reads_subset(printed: str) -> bool:
+    """Whether a printed name is that of a metric of the query's own subset.
+
+    Raises:
+        UnknownNameError: no metric has that printed name.
+        InputError: as `parse_metric`.
+
+    Example:
+        >>> reads_subset("recall_subset@1"), reads_subset("recall@1")
+        (True, False)
+    """
+    return METRICS[parse_metric(printed)[0]].reads_subset
 
 
 def metric(name: str) -> MetricEntry:

@@ -1,4 +1,4 @@
-"""Makes the eight metric names known to `evaluate.load`, as soon as `evaluate` is imported.
+"""Makes the names of the metrics known to `evaluate.load`, as soon as `evaluate` is imported.
 
 `evaluate.load("pnr_map")` asks one function, `evaluation_module_factory`, for the module of that name. This
 wraps it: our own names are answered from this package, without a look at the Hub; every other name, a path,
@@ -32,8 +32,8 @@ def module_names() -> tuple[str, ...]:
     """Names that `evaluate.load` learns: the folders here that hold a script of their own name.
 
     Example:
-        >>> len(module_names())
-        8
+        >>> "pnr_map" in module_names()
+        True
     """
     return tuple(
         sorted(folder.name for folder in _FOLDER.iterdir() if (folder / f"{folder.name}.py").is_file())

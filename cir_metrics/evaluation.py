@@ -65,13 +65,14 @@ def evaluate_single_turn(
     """Values of several metrics over rankings of a gallery.
 
     Args:
-        metrics: printed names: `recall@K`, `map@K`, `pnr_map@K`, `recall_subset@K`, `mean_rank`.
-        rankings: image ids, best first, one list a query; an empty list is a miss. None where only
-            recall_subset is wanted.
+        metrics: printed names: `recall@K`, `map@K`, `pnr_map@K`, `recall_subset@K`, `map_subset@K`,
+            `mean_rank`.
+        rankings: image ids, best first, one list a query; an empty list is a miss. None where only metrics of
+            the subset are wanted.
         references: one dict (or dataset row) a query, aligned with `rankings`, with what the metrics need:
-            `target` for recall, `target`, `reference` and `subset` for recall_subset, `positives` for map,
-            pnr_map and mean_rank, `negatives` for pnr_map.
-        subset_rankings: rankings of the subset's other members, needed by recall_subset alone.
+            `target` for recall, `target`, `reference` and `subset` for recall_subset and map_subset,
+            `positives` for map, pnr_map and mean_rank, `negatives` for pnr_map.
+        subset_rankings: rankings of the subset's other members, needed by recall_subset and map_subset alone.
         variants: module name -> variant, such as `{"pnr_map": "released_code"}`; default: the paper's
             definition.
 
@@ -93,11 +94,11 @@ def evaluate_single_turn(
     wanted = _parse(metrics, "single_turn")
     variants = {name: check_variant(name, variant) for name, variant in (variants or {}).items()}
     names = {name for name, _ in wanted}
+    of_subset = {name for name in names if METRICS[name].reads_subset}
+    of_gallery = names - of_subset
     if rankings is None:
-        if names != {"recall_subset"}:
-            raise InputError(
-                f"no rankings, which {min(names - {'recall_subset'})} needs. Fix: pass rankings."
-            )
+        if of_gallery:
+            raise InputError(f"no rankings, which {min(of_gallery)} needs. Fix: pass rankings.")
         rankings = [()] * len(references)
     check_same_length(rankings, references, "rankings")
     lists = [
@@ -106,13 +107,15 @@ def evaluate_single_turn(
     checked = _check_references(references, wanted)
 
     coded = _Coded(lists, checked, depth=_depth(wanted, lists))
-    subset_ranks = _subset_ranks(subset_rankings, checked) if "recall_subset" in names else None
+    subset_ranks = _subset_ranks(subset_rankings, checked, max(of_subset)) if of_subset else None
     results = _Collector()
     for name, k in wanted:
         if name == "recall_at_k" and k is not None:
             results.add(f"recall@{k}", kernels.within(coded.target_ranks(), k))
         elif name == "recall_subset" and k is not None and subset_ranks is not None:
             results.add(f"recall_subset@{k}", kernels.within(subset_ranks, k))
+        elif name == "map_subset" and k is not None and subset_ranks is not None:
+            results.add(f"map_subset@{k}", kernels.reciprocal_within(subset_ranks, k))
         elif name == "map_at_k" and k is not None:
             results.add(f"map@{k}", kernels.average_precision(coded.positive(), coded.n_positives(), k))
         elif name == "pnr_map" and k is not None:
@@ -123,11 +126,10 @@ def evaluate_single_turn(
             results.add(f"pnr_map@{k}", values)
         else:
             results.add_ranks(kernels.first_ranks(coded.positive()), _lengths(lists))
-    ranked = names != {"recall_subset"}
     return results.done(
         len(lists),
-        ranks=coded.best_ranks() if ranked else None,
-        list_lengths=_lengths(lists) if ranked else None,
+        ranks=coded.best_ranks() if of_gallery else None,
+        list_lengths=_lengths(lists) if of_gallery else None,
         subset_ranks=subset_ranks,
     )
 
@@ -287,10 +289,10 @@ def _lengths(lists: Sequence[Sequence[Any]]) -> kernels.IntArray:
 
 
 def _subset_ranks(
-    rankings: Sequence[Sequence[str]] | None, references: Sequence[Reference]
+    rankings: Sequence[Sequence[str]] | None, references: Sequence[Reference], metric: str
 ) -> kernels.IntArray:
     if rankings is None:
-        raise InputError("recall_subset ranks the subset on its own. Fix: pass subset_rankings.")
+        raise InputError(f"{metric} ranks the subset on its own. Fix: pass subset_rankings.")
     check_same_length(rankings, references, "subset_rankings")
     lists = []
     for q, (ranking, reference) in enumerate(zip(rankings, references, strict=True)):

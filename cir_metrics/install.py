@@ -16,7 +16,7 @@ from cir_metrics.evaluate_hook import module_folder, module_names
 
 
 def install() -> dict[str, Path]:
-    """Copy the eight scripts into evaluate's module cache; a second call refreshes them.
+    """Copy the metrics' scripts into evaluate's module cache; a second call refreshes them.
 
     Returns:
         Module name -> path of its installed script.

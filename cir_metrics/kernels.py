@@ -79,6 +79,16 @@ def within(ranks: IntArray, k: int) -> FloatArray:
     return (ranks <= k).astype(np.float64)
 
 
+def reciprocal_within(ranks: IntArray, k: int) -> FloatArray:
+    """1 / rank where a rank is at most k, else 0.0 (AP@K of one query with one target).
+
+    Example:
+        >>> reciprocal_within(np.array([1, 4, 7, UNLISTED]), k=5)
+        array([1.  , 0.25, 0.  , 0.  ])
+    """
+    return within(ranks, k) / ranks
+
+
 def average_precision(positive: BoolArray, n_positives: IntArray, k: int) -> FloatArray:
     """AP@K of each query: precision at each listed positive, summed, over min(n_positives, k).
 

@@ -69,6 +69,32 @@ def recall_subset(ranks: ArrayLike, k: int) -> float:
     return recall_at_k(ranks, k)
 
 
+def map_subset(ranks: ArrayLike, k: int) -> float:
+    """Mean over queries of the average precision at k among the other members of the query's subset.
+
+    mAP_subset@k = (1/Q) * sum_i (1 / rank_i if rank_i <= k else 0), rank_i the target's among S_i without the
+    reference (Liu et al., ICCV 2021, supplement B, Table 5). It is `map_at_k` of one target, and trec_eval's
+    `recip_rank` where k reaches the whole subset.
+
+    Args:
+        ranks: 1-based rank of the target among the subset's other members, shape (n_queries,).
+        k: cutoff, 1 or more; CIRR reports 1, 2 and 3.
+
+    Returns:
+        A fraction in [0, 1].
+
+    Raises:
+        InputError: as `recall_at_k`.
+
+    Example:
+        >>> map_subset([1, 2, 5, 1], k=3)
+        0.625
+    """
+    array = _check_ranks(ranks)
+    _check_ones(array, np.ones_like(array, dtype=np.bool_))
+    return float(np.mean(kernels.reciprocal_within(array, check_cutoff(k))))
+
+
 def map_at_k(positive: ArrayLike, n_positives: ArrayLike, k: int) -> float:
     """Mean over queries of the average precision at k.
 

@@ -1,4 +1,4 @@
-"""What the eight evaluate modules share: checks before evaluate sees anything, then `cir_metrics.evaluation`.
+"""What the evaluate modules share: checks before evaluate sees anything, then `cir_metrics.evaluation`.
 
 evaluate lets `None` inside a list and unknown keys of a dict through, so `compute`, `add` and `add_batch`
 check each prediction and pick what the metric needs from each reference first. A reference may be a whole row
@@ -30,15 +30,16 @@ from cir_metrics.inputs import (
     check_turns,
 )
 
-# A module's script imports from here alone: evaluate reads its imports one line at a time.
+# A module's script imports from here alone: evaluate reads its imports one line at a time. The classes here
+# stay abstract: evaluate takes the first concrete one that it finds in a script, imported ones included.
 __all__ = [
     "InputError",
     "MultiTurnMetric",
     "RankingMetric",
     "Results",
     "SingleTurnMetric",
+    "SubsetMetric",
     "check_ids",
-    "check_subset_ranking",
     "check_turn_count",
     "check_turns",
     "evaluate_multi_turn",
@@ -215,6 +216,20 @@ class SingleTurnMetric(RankingMetric):
     def check_prediction(self, value: object, where: str, reference: Reference) -> list[str]:
         """A ranking: distinct ids, at least one."""
         return check_ids(value, where, what="ranking")
+
+
+class SubsetMetric(SingleTurnMetric):
+    """A metric of one ranking a query of its subset's members other than the reference image."""
+
+    prediction_text = (
+        "one ranking a query of the subset's members without the reference image: ids, best first"
+    )
+
+    def check_prediction(self, value: object, where: str, reference: Reference) -> list[str]:
+        """A ranking of the subset's members other than the reference image."""
+        ranking = super().check_prediction(value, where, reference)
+        check_subset_ranking(ranking, reference, where)
+        return ranking
 
 
 class MultiTurnMetric(RankingMetric):

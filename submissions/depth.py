@@ -6,15 +6,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cir_metrics.catalogue import METRICS, parse_metric, reads_subset
+
 if TYPE_CHECKING:
     from cir_datasets.benchmark import Benchmark
 
 MAX_DEPTH = 1000
 """Images that a ranking may hold at most."""
 
-SUBSET_METRIC = "recall_subset"
 SUBSET_DEPTH = 3
-"""Images that a subset ranking holds at least (the largest K of Recall_subset)."""
+"""Images that a subset ranking holds at least (the largest K of the metrics of the subset)."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Depth:
 
 def is_subset_metric(metric: str) -> bool:
     """Whether a metric is computed from the ranking of the query's own subset."""
-    return metric.partition("@")[0] == SUBSET_METRIC
+    return reads_subset(metric)
 
 
 def largest_cutoff(metrics: Iterable[str]) -> int:
@@ -45,7 +46,8 @@ def largest_cutoff(metrics: Iterable[str]) -> int:
         >>> largest_cutoff(["recall@1", "recall@50", "recall_subset@3", "mean_rank"])
         50
     """
-    cutoffs = [int(k) for name, _, k in (m.partition("@") for m in metrics) if k and name != SUBSET_METRIC]
+    parsed = (parse_metric(metric) for metric in metrics)
+    cutoffs = [k for name, k in parsed if k is not None and not METRICS[name].reads_subset]
     return max(cutoffs, default=MAX_DEPTH)
 
 

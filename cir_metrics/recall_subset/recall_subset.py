@@ -7,15 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from cir_metrics.module import (  # From: cir-benchmarks
-    Results,
-    SingleTurnMetric,
-    check_subset_ranking,
-    evaluate_single_turn,
-)
+from cir_metrics.module import Results, SubsetMetric, evaluate_single_turn  # From: cir-benchmarks
 
 
-class RecallSubset(SingleTurnMetric):
+class RecallSubset(SubsetMetric):
     """Recall_subset@K: share of queries whose target is among the first K of its subset's other members.
 
     Example:
@@ -26,15 +21,6 @@ class RecallSubset(SingleTurnMetric):
     """
 
     metric = "recall_subset"
-    prediction_text = (
-        "one ranking a query of the subset's members without the reference image: ids, best first"
-    )
-
-    def check_prediction(self, value: object, where: str, reference: dict[str, Any]) -> list[str]:
-        """A ranking of the subset's members other than the reference image."""
-        ranking = super().check_prediction(value, where, reference)
-        check_subset_ranking(ranking, reference, where)
-        return ranking
 
     def score(self, predictions: list[Any], references: list[dict[str, Any]], **options: Any) -> Results:
         """Values at each cutoff of `ks`."""

@@ -20,7 +20,7 @@ def says(text: str) -> Any:
     return pytest.raises(InputError, match=f"^{re.escape(text)}$")
 
 
-@pytest.mark.parametrize("measure", [measures.recall_at_k, measures.recall_subset])
+@pytest.mark.parametrize("measure", [measures.recall_at_k, measures.recall_subset, measures.map_subset])
 @pytest.mark.parametrize("k", [0, -1])
 def test_bad_cutoff_names_the_value(measure: Callable[..., float], k: int) -> None:
     with says(f"k={k}; a cutoff is 1 or more"):

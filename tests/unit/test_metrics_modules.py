@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ SUBSET = {"target": "b", "reference": "a", "subset": ["a", "b", "c", "d", "e", "
 GOOD: dict[str, tuple[Any, dict[str, Any]]] = {
     "recall_at_k": (["a", "b"], {"target": "b"}),
     "recall_subset": (["c", "b"], SUBSET),
+    "map_subset": (["c", "b"], SUBSET),
     "map_at_k": (["a", "b"], {"positives": ["b"]}),
     "pnr_map": (["a", "b"], {"positives": ["b"], "negatives": ["a"]}),
     "hits_at_k": ([["a", "b"], ["b", "a"]], {"positives": ["b"]}),
@@ -219,3 +221,13 @@ def test_module_describes_itself(name: str, load: Any) -> None:
         assert word in module.inputs_description
     assert "InputError" in module.compute.__doc__
     assert set(module.features["references"]) == set(METRICS[name].fields)
+
+
+def test_shared_classes_stay_abstract() -> None:
+    # evaluate takes the first concrete class of a script, and would take an imported one.
+    from cir_metrics import module
+
+    shared = [each for each in vars(module).values() if inspect.isclass(each) and "Metric" in each.__name__]
+    ours = [each for each in shared if each.__module__ == "cir_metrics.module"]
+    assert len(ours) == 4
+    assert [each.__name__ for each in ours if not inspect.isabstract(each)] == []

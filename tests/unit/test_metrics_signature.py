@@ -132,6 +132,7 @@ def test_signatures_that_are_refused(change: dict[str, Any], text: str) -> None:
     [
         ("recall@5", ("recall_at_k", 5)),
         ("recall_subset@1", ("recall_subset", 1)),
+        ("map_subset@3", ("map_subset", 3)),
         ("map@10", ("map_at_k", 10)),
         ("pnr_map@50", ("pnr_map", 50)),
         ("hits@10", ("hits_at_k", 10)),
