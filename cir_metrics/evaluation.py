@@ -8,14 +8,13 @@ and is a miss, because `cir score --allow-missing` must count the queries that a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cir_metrics import kernels
 from cir_metrics.catalogue import METRICS, check_variant, parse_metric
+from cir_metrics.coded import CodedQueries, CodedSessions, Results, values_of_queries, values_of_sessions
 from cir_metrics.errors import InputError
 from cir_metrics.inputs import (
     Reference,
@@ -27,31 +26,10 @@ from cir_metrics.inputs import (
     check_turns,
 )
 
+__all__ = ["Results", "evaluate_multi_turn", "evaluate_single_turn", "parse_wanted"]
 
-@dataclass(frozen=True)
-class Results:
-    """Metric values over a benchmark.
-
-    Args:
-        values: name -> mean over queries, a fraction (`mean_rank` and `median_rank`: ranks; `censored`: a
-            count).
-        per_query: name -> one value a query or session, in the order given, where such a value exists.
-        n: number of queries or sessions.
-        ranks: rank of the best target, `kernels.UNLISTED` where none is listed: shape (n_queries,), or
-            (n_sessions, max_turns), where what lies behind a session's last turn is not to be read. None
-            where the gallery was not ranked.
-        list_lengths: images in each ranking, of the same shape.
-        num_turns: turns of each session; None for queries.
-        subset_ranks: rank of the target in its subset, shape (n_queries,), where the subsets were ranked.
-    """
-
-    values: dict[str, float]
-    per_query: dict[str, NDArray[Any]] = field(repr=False)
-    n: int
-    ranks: kernels.IntArray | None = field(default=None, repr=False)
-    list_lengths: kernels.IntArray | None = field(default=None, repr=False)
-    num_turns: kernels.IntArray | None = field(default=None, repr=False)
-    subset_ranks: kernels.IntArray | None = field(default=None, repr=False)
+_MASKS = {"target": "target", "positives": "positive", "negatives": "negative"}
+"""What a reference holds -> the mask that says which places hold it."""
 
 
 def evaluate_single_turn(
@@ -91,7 +69,7 @@ def evaluate_single_turn(
         >>> evaluate_single_turn(["recall@1", "recall@2"], [["a", "b"], ["c"]], references).values
         {'recall@1': 0.5, 'recall@2': 1.0}
     """
-    wanted = _parse(metrics, "single_turn")
+    wanted = parse_wanted(metrics, "single_turn")
     variants = {name: check_variant(name, variant) for name, variant in (variants or {}).items()}
     names = {name for name, _ in wanted}
     of_subset = {name for name in names if METRICS[name].reads_subset}
@@ -106,32 +84,22 @@ def evaluate_single_turn(
     ]
     checked = _check_references(references, wanted)
 
-    coded = _Coded(lists, checked, depth=_depth(wanted, lists))
-    subset_ranks = _subset_ranks(subset_rankings, checked, max(of_subset)) if of_subset else None
-    results = _Collector()
-    for name, k in wanted:
-        if name == "recall_at_k" and k is not None:
-            results.add(f"recall@{k}", kernels.within(coded.target_ranks(), k))
-        elif name == "recall_subset" and k is not None and subset_ranks is not None:
-            results.add(f"recall_subset@{k}", kernels.within(subset_ranks, k))
-        elif name == "map_subset" and k is not None and subset_ranks is not None:
-            results.add(f"map_subset@{k}", kernels.reciprocal_within(subset_ranks, k))
-        elif name == "map_at_k" and k is not None:
-            results.add(f"map@{k}", kernels.average_precision(coded.positive(), coded.n_positives(), k))
-        elif name == "pnr_map" and k is not None:
-            variant: Any = variants.get(name, "equation")
-            values = kernels.pnr_average_precision(
-                coded.positive(), coded.negative(), coded.n_positives(), k, variant
-            )
-            results.add(f"pnr_map@{k}", values)
-        else:
-            results.add_ranks(kernels.first_ranks(coded.positive()), _lengths(lists))
-    return results.done(
-        len(lists),
-        ranks=coded.best_ranks() if of_gallery else None,
+    depth = _depth(wanted, lists)
+    masks = {
+        mask: kernels.encode(
+            lists, [(row[each],) if each == "target" else row[each] for row in checked], depth
+        )
+        for each, mask in _MASKS.items()
+        if of_gallery and each in checked[0]
+    }
+    coded = CodedQueries(
+        n=len(lists),
         list_lengths=_lengths(lists) if of_gallery else None,
-        subset_ranks=subset_ranks,
+        n_positives=_lengths([row["positives"] for row in checked]) if "positive" in masks else None,
+        subset_ranks=_subset_ranks(subset_rankings, checked, max(of_subset)) if of_subset else None,
+        **masks,
     )
+    return values_of_queries(wanted, coded, variants)
 
 
 def evaluate_multi_turn(
@@ -161,7 +129,7 @@ def evaluate_multi_turn(
         >>> evaluate_multi_turn(["hits@1"], [[["a", "b"], ["b", "a"]]], [{"positives": ["b"]}]).values
         {'hits@1@turn1': 0.0, 'hits@1@turn2': 1.0}
     """
-    wanted = _parse(metrics, "multi_turn")
+    wanted = parse_wanted(metrics, "multi_turn")
     check_same_length(rankings, references, "rankings")
     sessions = [check_turns(each, f"rankings[{s}]", allow_empty=True) for s, each in enumerate(rankings)]
     checked = _check_references(references, wanted)
@@ -172,90 +140,28 @@ def evaluate_multi_turn(
     ranks = _ranks_by_turn(
         sessions, checked, num_turns, _depth(wanted, [turn for turns in sessions for turn in turns])
     )
-    results = _Collector()
-    for name, k in wanted:
-        if name == "hits_at_k" and k is not None:
-            for turn, hits in enumerate(kernels.hits_by_turn(ranks, num_turns, k).T, start=1):
-                results.add(f"hits@{k}@turn{turn}", hits)
-        elif name == "final_recall" and k is not None:
-            results.add(f"final_recall@{k}", kernels.within(kernels.final_ranks(ranks, num_turns), k))
-        elif name == "hits_auc" and k is not None:
-            results.add(f"hits_auc@{k}", kernels.area_under_hits(kernels.hits_by_turn(ranks, num_turns, k)))
-        else:
-            results.add_ranks(
-                kernels.final_ranks(ranks, num_turns), _lengths([turns[-1] for turns in sessions])
-            )
     list_lengths = np.zeros_like(ranks)
     list_lengths[np.arange(ranks.shape[1]) < num_turns[:, None]] = _lengths(
         [turn for turns in sessions for turn in turns]
     )
-    return results.done(len(sessions), ranks=ranks, list_lengths=list_lengths, num_turns=num_turns)
+    return values_of_sessions(wanted, CodedSessions(ranks, list_lengths, num_turns))
 
 
-class _Coded:
-    """Rankings of a gallery coded against references, each coding made when it is first asked for."""
+def parse_wanted(metrics: Iterable[str], protocol: str) -> list[tuple[str, int | None]]:
+    """Module names and cutoffs of printed names.
 
-    def __init__(
-        self, rankings: Sequence[Sequence[str]], references: Sequence[Reference], depth: int
-    ) -> None:
-        self._rankings, self._references, self._depth = rankings, references, depth
-        self._masks: dict[str, kernels.BoolArray] = {}
+    Args:
+        metrics: printed names.
+        protocol: `single_turn` or `multi_turn`.
 
-    def target_ranks(self) -> kernels.IntArray:
-        if "target" not in self._masks:
-            targets = [(reference["target"],) for reference in self._references]
-            self._masks["target"] = kernels.encode(self._rankings, targets, self._depth)
-        return kernels.first_ranks(self._masks["target"])
+    Raises:
+        UnknownNameError: a metric that does not exist.
+        InputError: no metric, a single name instead of a list, or a metric of the other protocol.
 
-    def best_ranks(self) -> kernels.IntArray:
-        """Rank of the best positive, or of the target where that is all that was asked for."""
-        known = "positives" in self._references[0]
-        return kernels.first_ranks(self.positive()) if known else self.target_ranks()
-
-    def positive(self) -> kernels.BoolArray:
-        return self._mask("positives")
-
-    def negative(self) -> kernels.BoolArray:
-        return self._mask("negatives")
-
-    def n_positives(self) -> kernels.IntArray:
-        return _lengths([reference["positives"] for reference in self._references])
-
-    def _mask(self, name: str) -> kernels.BoolArray:
-        if name not in self._masks:
-            relevant = [reference[name] for reference in self._references]
-            self._masks[name] = kernels.encode(self._rankings, relevant, self._depth)
-        return self._masks[name]
-
-
-class _Collector:
-    """Gathers values under their printed names."""
-
-    def __init__(self) -> None:
-        self._values: dict[str, float] = {}
-        self._per_query: dict[str, NDArray[Any]] = {}
-
-    def add(self, name: str, values: kernels.FloatArray) -> None:
-        self._values[name] = float(np.mean(values))
-        self._per_query[name] = values
-
-    def add_ranks(self, ranks: kernels.IntArray, list_lengths: kernels.IntArray) -> None:
-        longest = int(list_lengths.max())
-        if longest == 0:
-            raise InputError(
-                "mean_rank: every ranking is empty, so a miss has no rank. Fix: rank at least one query."
-            )
-        censored_ranks, unlisted = kernels.censor(ranks, np.where(list_lengths == 0, longest, list_lengths))
-        self.add("mean_rank", censored_ranks.astype(np.float64))
-        self._values["median_rank"] = float(np.median(censored_ranks))
-        self._values["censored"] = int(unlisted.sum())
-        self._per_query["censored"] = unlisted.astype(np.int64)
-
-    def done(self, n: int, **evidence: kernels.IntArray | None) -> Results:
-        return Results(values=self._values, per_query=self._per_query, n=n, **evidence)
-
-
-def _parse(metrics: Iterable[str], protocol: str) -> list[tuple[str, int | None]]:
+    Example:
+        >>> parse_wanted(["recall@5", "mean_rank"], "single_turn")
+        [('recall_at_k', 5), ('mean_rank', None)]
+    """
     if isinstance(metrics, str):
         raise InputError(f"metrics={metrics!r} is one name. Fix: pass a list, [{metrics!r}].")
     wanted = list(dict.fromkeys(parse_metric(printed) for printed in metrics))

@@ -104,8 +104,8 @@ def average_precision(positive: BoolArray, n_positives: IntArray, k: int) -> Flo
         >>> average_precision(np.array([[True, False, True]]), np.array([2]), k=3).round(4)
         array([0.8333])
     """
-    precision: FloatArray = _precision_terms(positive[:, :k]).sum(axis=1) / np.minimum(n_positives, k)
-    return precision
+    rows, ranks, found = _listed(positive[:, :k])
+    return _sums(found / ranks, rows, len(positive)) / np.minimum(n_positives, k)
 
 
 def pnr_average_precision(
@@ -132,19 +132,16 @@ def pnr_average_precision(
         >>> pnr_average_precision(positive, negative, np.array([1]), k=2)
         array([0.25])
     """
-    positive, negative = positive[:, :k], negative[:, :k]
-    ranks = np.arange(1, positive.shape[1] + 1)
-    before = np.cumsum(negative, axis=1)
-    divisor = np.maximum(before, 1)
+    rows, ranks, found = _listed(positive[:, :k])
+    in_front, rank_sums = _in_front(negative[:, :k], rows, ranks)
     if variant == "equation":
-        mean_rank = np.cumsum(negative * ranks, axis=1) / divisor
-        weights = np.where(before > 0, mean_rank / ranks, 1.0)
+        weights = np.where(in_front > 0, rank_sums / np.maximum(in_front, 1) / ranks, 1.0)
     else:
-        mean_index = np.cumsum(negative * (ranks - 1), axis=1) / divisor
-        weights = 1.0 + np.where(before > 0, mean_index / np.maximum(ranks - 1, 1), 0.0)
-        weights[:, :1] = 0.0
-    precision: FloatArray = (_precision_terms(positive) * weights).sum(axis=1) / np.minimum(n_positives, k)
-    return precision
+        # The program counts from 0: its index of a place is one less than the rank.
+        mean_index = (rank_sums - in_front) / np.maximum(in_front, 1)
+        weights = 1.0 + np.where(in_front > 0, mean_index / np.maximum(ranks - 1, 1), 0.0)
+        weights[ranks == 1] = 0.0
+    return _sums(found / ranks * weights, rows, len(positive)) / np.minimum(n_positives, k)
 
 
 def hits_by_turn(ranks: IntArray, num_turns: IntArray, k: int) -> FloatArray:
@@ -217,7 +214,28 @@ def censor(ranks: IntArray, list_lengths: IntArray) -> tuple[IntArray, BoolArray
     return np.where(unlisted, list_lengths + 1, ranks), unlisted
 
 
-def _precision_terms(positive: BoolArray) -> FloatArray:
-    """Precision at the places that hold a positive, 0 elsewhere."""
-    terms: FloatArray = np.cumsum(positive, axis=1) / np.arange(1, positive.shape[1] + 1) * positive
-    return terms
+def _listed(positive: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Of each listed positive its row, its rank, and the positives up to that rank, row by row.
+
+    Few places hold a positive: measures that add over positives look at those alone.
+    """
+    rows, columns = np.nonzero(positive)
+    counts = np.bincount(rows, minlength=len(positive))
+    found = np.arange(1, len(rows) + 1) - (np.cumsum(counts) - counts)[rows]
+    return rows, columns + 1, found
+
+
+def _in_front(negative: BoolArray, rows: IntArray, ranks: IntArray) -> tuple[IntArray, IntArray]:
+    """How many hard negatives stand before each of some places, and the sum of their ranks."""
+    width = negative.shape[1] + 1
+    negative_rows, negative_columns = np.nonzero(negative)
+    places = negative_rows * width + negative_columns + 1
+    rank_sums = np.concatenate([[0], np.cumsum(negative_columns + 1)])
+    first = np.searchsorted(places, rows * width)
+    here = np.searchsorted(places, rows * width + ranks)
+    return here - first, rank_sums[here] - rank_sums[first]
+
+
+def _sums(terms: FloatArray, rows: IntArray, n: int) -> FloatArray:
+    sums: FloatArray = np.bincount(rows, weights=terms, minlength=n)
+    return sums
