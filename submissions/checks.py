@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from submissions.columns import Columns
 from submissions.depth import MAX_DEPTH, SUBSET_DEPTH
 from submissions.drafts import Answers, Draft
 from submissions.findings import MAX_EXAMPLES, Findings, ordinal, shown
 from submissions.image_ids import image_family, near_miss, well_formed
 from submissions.questions import Questions
+from submissions.screening import suspects
 
 _JOIN_FIX = "join it with your other file:  cir convert {file} OTHER --benchmark {benchmark} --to native"
 
@@ -47,7 +49,10 @@ class _Checker:
         gone = [query for query in self.asked.num_turns if query not in answers]
         for query in gone:
             self._add("missing-query", f"{self._of_all(len(gone))} no ranking.", query)
+        near = suspects(answers, self.asked, self.family) if isinstance(answers, Columns) else None
         for query, wanted in self.asked.num_turns.items():
+            if near is not None and query not in near:
+                continue
             answer = answers.get(query)
             if answer is None:
                 continue

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from submissions.columns import Columns
 from submissions.findings import Findings, json_type, ordinal, shown
 from submissions.image_ids import image_family, normaliser
 
@@ -13,8 +14,10 @@ if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec
     from submissions.rank_file import Method, RankFile
 
-Answers = dict[str, list[Any] | None]
-"""By query or session id the ranking (or one a turn); None where it has a wrong type, which is reported."""
+Answers = Mapping[str, list[Any] | None]
+"""By query or session id the ranking (or one a turn); None where it has a wrong type, which is reported.
+
+`Columns` where every type is right, which is nearly always."""
 
 
 @dataclass
@@ -41,23 +44,27 @@ class Draft:
         """The rank file, or None where a part could not be read."""
         from submissions.rank_file import RankFile
 
-        parts = [part for part in (self.rankings, self.subset_rankings) if part is not None]
-        if (
-            self.version is None
-            or self.method is None
-            or any(a is None for part in parts for a in part.values())
-        ):
+        rankings = {} if self.rankings is None else _complete(self.rankings)
+        subset = None if self.subset_rankings is None else _complete(self.subset_rankings)
+        lost = rankings is None or (subset is None and self.subset_rankings is not None)
+        if self.version is None or self.method is None or rankings is None or lost:
             return None
         return RankFile(
             benchmark=self.spec.id,
             benchmark_version=self.version,
             method=self.method,
-            rankings={query: answer for query, answer in (self.rankings or {}).items() if answer is not None},
-            subset_rankings=None
-            if self.subset_rankings is None
-            else {query: answer for query, answer in self.subset_rankings.items() if answer is not None},
+            rankings=rankings,
+            subset_rankings=subset,
             format=self.format,
         )
+
+
+def _complete(answers: Answers) -> Mapping[str, list[Any]] | None:
+    """The answers, or None where one of them could not be read."""
+    if isinstance(answers, Columns):
+        return answers
+    found = {query: answer for query, answer in answers.items() if answer is not None}
+    return found if len(found) == len(answers) else None
 
 
 def read_rankings(raw: Any, spec: BenchmarkSpec, findings: Findings, *, section: str = "rankings") -> Answers:
@@ -79,7 +86,15 @@ def read_rankings(raw: Any, spec: BenchmarkSpec, findings: Findings, *, section:
         return {}
     by_turn = spec.kind == "multi_turn" and section == "rankings"
     normalise = normaliser(image_family(spec))
-    answers: Answers = {}
+    try:
+        columns = raw if isinstance(raw, Columns) else Columns.of_lists(raw, by_turn=by_turn)
+    except (TypeError, ValueError):
+        columns = None  # Something is wrong with an id or a list: what, is said below.
+    if columns is not None and (columns.turn_offsets is not None) == by_turn:
+        named = columns.images.to_pylist()
+        spelled = normalise(named)
+        return columns if spelled == named else columns.respelled(spelled)
+    answers: dict[str, list[Any] | None] = {}
     for query, answer in raw.items():
         if not isinstance(query, str):
             findings.add(

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from submissions.columns import Columns
 from submissions.findings import MAX_FINDINGS, Finding, Findings
 from submissions.formats import CIRR_SERVER
 from submissions.known import Known
@@ -19,7 +20,7 @@ from submissions.reading import MAX_BYTES
 
 if TYPE_CHECKING:
     from cir_datasets.benchmark import Benchmark
-    from submissions.drafts import Draft
+    from submissions.drafts import Answers, Draft
     from submissions.rank_file import RankBundle, RankFile
 
     BenchmarkLike = str | Benchmark | Mapping[str, Benchmark] | None
@@ -179,14 +180,25 @@ def _check(draft: Draft, known: Known, findings: Findings, part: bool | None) ->
 
 def _leave_out(draft: Draft, benchmark: Benchmark, findings: Findings) -> None:
     """Drop the answers to queries of the base that the overlay leaves out, and say how many there were."""
-    outside: dict[str, None] = {}
-    for answers in (draft.rankings, draft.subset_rankings):
-        for query in [query for query in answers or () if query in benchmark.left_out]:
-            outside[query] = None
-            del (answers or {})[query]
+    outside = {
+        query
+        for answers in (draft.rankings, draft.subset_rankings)
+        for query in answers or ()
+        if query in benchmark.left_out
+    }
+    draft.rankings = _without(draft.rankings, outside)
+    draft.subset_rankings = _without(draft.subset_rankings, outside)
     if outside:
         findings.add(
             "outside-overlay",
             f"queries that {benchmark.id} leaves out are answered, too; those answers are not counted.",
             count=len(outside),
         )
+
+
+def _without(answers: Answers | None, outside: set[str]) -> Answers | None:
+    if not answers or not outside:
+        return answers
+    if isinstance(answers, Columns):
+        return answers.without(outside)
+    return {query: answer for query, answer in answers.items() if query not in outside}
