@@ -1,0 +1,208 @@
+"""Bootstrap over queries or sessions: how far a mean would move had other queries been drawn.
+
+A draw takes n of the n queries with replacement, and a metric's value in that draw is its mean over them
+(Efron and Tibshirani, An Introduction to the Bootstrap, chapters 6 and 13). Whole queries are drawn, never
+turns: the turns of one session depend on each other. All columns of an array are computed from the same
+draws, and so are all arrays of the same length, seed and key: differences between methods are paired so.
+
+A draw names queries by their place. Another order of the queries gives other draws, and an interval that
+differs within the error of sampling; the same order gives the same interval to the last digit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cir_metrics.errors import InputError
+from cir_metrics.inputs import as_array
+
+FloatArray = NDArray[np.float64]
+
+DRAWS = 10_000
+"""Draws where the caller names no number."""
+SEED = 20_260
+"""Seed where the caller names none."""
+LEVEL = 0.95
+"""Share of the draws that an interval holds."""
+
+_CELLS = 2**19
+"""Counts that are held at a time: those of eight draws of 54,740 queries stay in a processor's cache."""
+
+
+def generator(seed: int, key: str = "") -> np.random.PCG64:
+    """The stream of random bits of a seed; each key has a stream of its own.
+
+    Args:
+        seed: 0 or more.
+        key: what is drawn from, such as a benchmark's id: two benchmarks of the same size do not share draws.
+
+    Returns:
+        numpy's PCG64, seeded by `seed` and the first 8 bytes of the key's sha256.
+
+    Raises:
+        InputError: seed < 0.
+
+    Example:
+        >>> generator(1, "cirr/val").random_raw() == generator(1, "cirr/val").random_raw()
+        True
+    """
+    if seed < 0:
+        raise InputError(f"seed={seed}; a seed is 0 or more. Fix: pass another.")
+    named = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big")
+    return np.random.PCG64(np.random.SeedSequence([seed, named]))
+
+
+def bootstrap_means(values: ArrayLike, *, draws: int = DRAWS, seed: int = SEED, key: str = "") -> FloatArray:
+    """Means of many metrics over bootstrap draws of the queries.
+
+    mean*_b = (1/n) * sum_i c_bi * v_i, where c_bi says how often draw b holds query i and sum_i c_bi = n
+
+    Args:
+        values: one value a query and metric, shape (n, metrics) or (n,).
+        draws: number of draws, 1 or more.
+        seed: 0 or more.
+        key: see `generator`.
+
+    Returns:
+        Shape (draws, metrics), or (draws,) where `values` has one dimension.
+
+    Raises:
+        InputError: values of another shape, no queries, a value that is not finite, draws < 1, seed < 0.
+
+    Example:
+        >>> bootstrap_means([1.0, 1.0, 1.0], draws=2)
+        array([1., 1.])
+    """
+    matrix = check_values(values, "values")
+    means = np.empty((check_draws(draws), matrix.shape[1]))
+    for start, counts in _counts(len(matrix), draws, seed, key):
+        means[start : start + len(counts)] = counts @ matrix
+    means /= len(matrix)
+    return means.reshape(draws, *np.shape(values)[1:])
+
+
+def bootstrap_medians(
+    values: ArrayLike, *, draws: int = DRAWS, seed: int = SEED, key: str = ""
+) -> FloatArray:
+    """Medians over the same draws as `bootstrap_means`; of an even number, the mean of the middle two.
+
+    Args:
+        values: one value a query, shape (n,).
+        draws: number of draws, 1 or more.
+        seed: 0 or more.
+        key: see `generator`.
+
+    Returns:
+        Shape (draws,).
+
+    Raises:
+        InputError: as `bootstrap_means`.
+
+    Example:
+        >>> bootstrap_medians([3, 3, 3], draws=2)
+        array([3., 3.])
+    """
+    matrix = check_values(values, "values")
+    if matrix.shape[1] != 1 or np.ndim(values) != 1:
+        raise InputError(f"values have shape {np.shape(values)}. Fix: pass one value a query, shape (n,).")
+    n = len(matrix)
+    order = np.argsort(matrix[:, 0], kind="stable")
+    rising = matrix[order, 0]
+    medians = np.empty(check_draws(draws))
+    for start, counts in _counts(n, draws, seed, key):
+        reached = np.cumsum(counts[:, order], axis=1)
+        lower = np.argmax(reached >= (n + 1) // 2, axis=1)
+        upper = np.argmax(reached >= n // 2 + 1, axis=1)
+        medians[start : start + len(counts)] = (rising[lower] + rising[upper]) / 2
+    return medians
+
+
+def percentile_interval(draws: ArrayLike, level: float = LEVEL) -> tuple[FloatArray, FloatArray]:
+    """The percentile interval of bootstrap draws.
+
+    low, high = quantiles (1 - level) / 2 and (1 + level) / 2 of the draws (Efron and Tibshirani, section
+    13.3), interpolated linearly.
+
+    Args:
+        draws: shape (draws, ...).
+        level: share of the draws between the two, above 0 and below 1.
+
+    Returns:
+        Low and high ends, of the shape of one draw.
+
+    Raises:
+        InputError: a level outside (0, 1), no draws.
+
+    Example:
+        >>> low, high = percentile_interval(np.arange(101.0), level=0.5)
+        >>> float(low), float(high)
+        (25.0, 75.0)
+    """
+    table = as_array(draws, "draws")
+    check_level(level)
+    if table.ndim == 0 or len(table) == 0:
+        raise InputError("there are no draws to take an interval of. Fix: pass one draw or more.")
+    low, high = np.quantile(table, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return np.asarray(low), np.asarray(high)
+
+
+def check_values(values: ArrayLike, name: str) -> FloatArray:
+    """Finite numbers of shape (n, columns), one column where one dimension was given.
+
+    Raises:
+        InputError: they are not; the message names the place.
+    """
+    array = as_array(values, name)
+    if array.ndim not in (1, 2) or array.size == 0 or array.dtype.kind not in "fiub":
+        raise InputError(
+            f"{name} have shape {array.shape} and type {array.dtype}. "
+            "Fix: pass numbers of shape (n,) or (n, metrics), with at least one query."
+        )
+    matrix: FloatArray = array.reshape(len(array), -1).astype(np.float64)
+    wrong = np.argwhere(~np.isfinite(matrix))
+    if len(wrong):
+        row, column = (int(each) for each in wrong[0])
+        raise InputError(f"{name}[{row}, {column}] is {matrix[row, column]}. Fix: find where it arose.")
+    return matrix
+
+
+def check_draws(draws: int) -> int:
+    """The number of draws.
+
+    Raises:
+        InputError: it is below 1.
+    """
+    if draws < 1:
+        raise InputError(f"draws={draws}; at least one is needed. Fix: use {DRAWS}.")
+    return draws
+
+
+def check_level(level: float) -> None:
+    """Refuse a level that is no share.
+
+    Raises:
+        InputError: it is not above 0 and below 1.
+    """
+    if not 0 < level < 1:
+        raise InputError(f"level={level}; a level is above 0 and below 1. Fix: use {LEVEL}.")
+
+
+def _counts(n: int, draws: int, seed: int, key: str) -> Iterator[tuple[int, FloatArray]]:
+    """How often each draw holds each query: first draw of a block, and the block, shape (draws, n).
+
+    The random numbers are taken one after the other whatever the size of a block, so that draw b is the same
+    draw in every block.
+    """
+    random = np.random.Generator(generator(seed, key))
+    size = max(1, min(draws, _CELLS // n))
+    block = np.empty((size, n))
+    for start in range(0, draws, size):
+        counts = block[: min(size, draws - start)]
+        places = random.integers(0, n, size=counts.shape, dtype=np.uint32)
+        for row, drawn in zip(counts, places, strict=True):
+            row[:] = np.bincount(drawn, minlength=n)
+        yield start, counts

@@ -1,0 +1,222 @@
+"""Is a difference between two methods more than chance: paired randomisation test, and Holm's correction.
+
+If two methods are exchangeable, each query's two values could as well have been the other way round, so that
+the difference of that query could have had the other sign. The test counts how many of all such changes of
+sign make a total difference at least as large as the one that was found (Smucker, Allan and Carterette, CIKM
+2007, on tests for information retrieval). Queries are what is exchanged, never turns. The test is two-sided.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cir_metrics.errors import InputError
+from cir_metrics.inputs import as_array
+from cir_metrics.resampling import DRAWS, SEED, FloatArray, check_draws, check_values, generator
+
+_ENUMERATED = 16
+"""Differences other than zero up to which all changes of sign are gone through."""
+_NEAR = 1e-12
+"""Sums that differ by less than this share of the largest possible one count as equal."""
+_CELLS = 2**20
+"""Signs that are held at a time."""
+_WORD = 64
+
+
+@dataclass(frozen=True)
+class PValue:
+    """Result of a randomisation test.
+
+    Args:
+        p: probability of a difference at least as large, where the methods are exchangeable.
+        test: `binomial` and `enumerated` are exact; `sampled` is the share among random changes of sign.
+        nonzero: queries on which the two methods differ.
+    """
+
+    p: float
+    test: Literal["binomial", "enumerated", "sampled"]
+    nonzero: int
+
+    @property
+    def exact(self) -> bool:
+        """Whether all changes of sign are accounted for."""
+        return self.test != "sampled"
+
+
+def randomisation_test(
+    differences: ArrayLike, *, draws: int = DRAWS, seed: int = SEED, key: str = ""
+) -> list[PValue]:
+    """Paired two-sided randomisation test of each column of differences.
+
+    p = share of the sign changes s in {-1, 1}^n with |sum_i s_i * d_i| >= |sum_i d_i|
+
+    Exact where it is cheap: if all differences that are not zero have the same size, as those of recall have,
+    by the binomial distribution (McNemar's exact test); if there are at most 16 of them, by going through all
+    changes of sign. Otherwise `draws` random changes are taken, and the one that was found counts as one of
+    them: p = (1 + hits) / (1 + draws), which is never zero (Davison and Hinkley 1997, section 4.2).
+
+    Args:
+        differences: value of the first method minus that of the second, shape (n, columns) or (n,); where
+            the statistic is a weighted mean, already multiplied by the weights. A column without any
+            difference has p = 1.
+        draws: random changes of sign, 1 or more; those of a query are the same for all columns, and whatever
+            other columns there are.
+        seed: 0 or more.
+        key: see `cir_metrics.resampling.generator`.
+
+    Returns:
+        One result a column.
+
+    Raises:
+        InputError: differences of another shape, no queries, a value that is not finite, draws < 1, seed < 0.
+
+    Example:
+        >>> randomisation_test([1, 1, 1, 1, 1, 0, 0])
+        [PValue(p=0.0625, test='binomial', nonzero=5)]
+        >>> randomisation_test([0.5, 0.25, 1.0])[0].p
+        0.25
+    """
+    matrix = check_values(differences, "differences")
+    check_draws(draws)
+    found: dict[int, PValue] = {}
+    for column, values in enumerate(matrix.T):
+        exact = _exact(values[values != 0])
+        if exact is not None:
+            found[column] = exact
+    rest = [column for column in range(matrix.shape[1]) if column not in found]
+    if rest:
+        sampled = _sampled(matrix[:, rest], draws, seed, key)
+        counts = np.count_nonzero(matrix[:, rest], axis=0).tolist()
+        for column, p, nonzero in zip(rest, sampled.tolist(), counts, strict=True):
+            found[column] = PValue(p, "sampled", nonzero)
+    return [found[column] for column in range(matrix.shape[1])]
+
+
+def holm(p_values: ArrayLike) -> FloatArray:
+    """Holm's step-down correction: p-values that may be compared with one alpha, however many there are.
+
+    With p_(1) <= ... <= p_(m): adjusted p_(i) = max over j <= i of min(1, (m - j + 1) * p_(j))
+    (Holm, Scandinavian Journal of Statistics 1979). The probability of one false rejection or more in the
+    family stays below alpha, whatever the tests have to do with each other.
+
+    Args:
+        p_values: the p-values of one family of tests, shape (tests,), each from 0 to 1.
+
+    Returns:
+        Adjusted p-values in the order given.
+
+    Raises:
+        InputError: another shape, no tests, a value outside [0, 1].
+
+    Example:
+        >>> holm([0.01, 0.04, 0.03])
+        array([0.03, 0.06, 0.06])
+    """
+    array = as_array(p_values, "p_values")
+    if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "fiu":
+        raise InputError(f"p_values have shape {array.shape}. Fix: pass one a test, at least one.")
+    outside = np.flatnonzero(~((array >= 0) & (array <= 1)))
+    if outside.size:
+        place = int(outside[0])
+        raise InputError(f"p_values[{place}] is {array[place]}; a probability is from 0 to 1. Fix: check it.")
+    order = np.argsort(array, kind="stable")
+    adjusted = np.empty(len(array))
+    steps = np.arange(len(array), 0, -1)
+    adjusted[order] = np.maximum.accumulate(np.minimum(1.0, steps * array[order]))
+    return adjusted
+
+
+def rank_groups(order: Sequence[int], separable: NDArray[np.bool_]) -> list[int]:
+    """Groups of methods that tests cannot tell from the best of their group.
+
+    Down the order: the first method leads group 1; a method that is not separable from the leader of the
+    group above it joins that group; the first that is separable leads the next one. So every group is a
+    stretch of the order, and two members behind the leader may well be separable from each other.
+
+    Args:
+        order: the methods' numbers, best first, each of 0 to m - 1 once.
+        separable: whether the tests tell method i from method j, symmetric, shape (m, m).
+
+    Returns:
+        The group of each method, from 1, in the order of their numbers.
+
+    Raises:
+        InputError: `order` is no order of the methods, or `separable` is of another shape.
+
+    Example:
+        >>> apart = np.array([[False, False, True], [False, False, False], [True, False, False]])
+        >>> rank_groups([0, 1, 2], apart)
+        [1, 1, 2]
+    """
+    if sorted(order) != list(range(len(order))) or separable.shape != (len(order), len(order)):
+        raise InputError(
+            f"order is {list(order)} and separable has shape {separable.shape}. "
+            "Fix: name each method once, and pass a row and a column a method."
+        )
+    groups = [0] * len(order)
+    leader, group = -1, 0
+    for method in order:
+        if group == 0 or separable[leader, method]:
+            leader, group = method, group + 1
+        groups[method] = group
+    return groups
+
+
+def _exact(nonzero: FloatArray) -> PValue | None:
+    """The exact result where it is cheap to have, else None."""
+    count = len(nonzero)
+    if count == 0:
+        return PValue(1.0, "enumerated", 0)
+    sizes = np.abs(nonzero)
+    if sizes.max() - sizes.min() <= _NEAR * sizes.max():
+        return PValue(_binomial(int(np.count_nonzero(nonzero > 0)), count), "binomial", count)
+    if count <= _ENUMERATED:
+        return PValue(_enumerated(nonzero), "enumerated", count)
+    return None
+
+
+def _binomial(positive: int, count: int) -> float:
+    """P(|2X - count| >= |2 * positive - count|), X binomial with chance one half."""
+    larger = max(positive, count - positive)
+    if 2 * larger == count:
+        return 1.0
+    logarithm = math.lgamma(count + 1) - math.lgamma(larger + 1) - math.lgamma(count - larger + 1)
+    first = math.exp(logarithm - count * math.log(2))
+    # Each further term is the one before it times (count - k) / (k + 1).
+    k = np.arange(larger, count)
+    tail = first * (1 + float(np.sum(np.cumprod((count - k) / (k + 1)))))
+    return min(1.0, 2 * tail)
+
+
+def _enumerated(nonzero: FloatArray) -> float:
+    # A change of all signs changes no size: the first sign stays as it is.
+    sums = nonzero[:1]
+    for value in nonzero[1:]:
+        sums = np.concatenate([sums + value, sums - value])
+    reached = abs(float(nonzero.sum())) - _NEAR * float(np.abs(nonzero).sum())
+    return float(np.mean(np.abs(sums) >= reached))
+
+
+def _sampled(matrix: FloatArray, draws: int, seed: int, key: str) -> FloatArray:
+    n = len(matrix)
+    total = matrix.sum(axis=0)
+    reached = np.abs(total) - _NEAR * np.abs(matrix).sum(axis=0)
+    # Whole words a draw, so that a draw is the same draw whatever the size of a block.
+    words = -(-n // _WORD)
+    bits = generator(seed, key)
+    size = max(1, min(draws, _CELLS // n))
+    hits = np.zeros(matrix.shape[1], dtype=np.int64)
+    for start in range(0, draws, size):
+        rows = min(size, draws - start)
+        raw = bits.random_raw(rows * words).astype("<u8").view(np.uint8)
+        flipped = np.unpackbits(raw).reshape(rows, words * _WORD)[:, :n].astype(np.float64)
+        sums = total - 2 * (flipped @ matrix)
+        hits += np.count_nonzero(np.abs(sums) >= reached, axis=0)
+    share: FloatArray = (1 + hits) / (1 + draws)
+    return share

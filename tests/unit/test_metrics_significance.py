@@ -1,0 +1,157 @@
+"""Randomisation test, Holm's correction and rank groups: twins, scipy beside them, the null case."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from cir_metrics import significance
+from cir_metrics.errors import InputError
+from cir_metrics.significance import holm, randomisation_test, rank_groups
+
+
+def all_signs(differences: list[float]) -> float:
+    """The definition, word for word."""
+    observed = abs(sum(differences))
+    totals = [
+        abs(sum(sign * each for sign, each in zip(signs, differences, strict=True)))
+        for signs in itertools.product((1, -1), repeat=len(differences))
+    ]
+    return sum(total >= observed - 1e-9 for total in totals) / len(totals)
+
+
+@given(st.lists(st.sampled_from([0.0, 0.125, -0.5, 1.0, -1.0, 0.3]), min_size=1, max_size=9))
+def test_few_differences_are_tested_exactly(differences: list[float]) -> None:
+    (found,) = randomisation_test(differences, draws=1)
+    assert found.exact
+    assert found.p == pytest.approx(all_signs(differences), abs=1e-12)
+    assert found.nonzero == sum(each != 0 for each in differences)
+
+
+@pytest.mark.parametrize(("wins", "losses"), [(0, 1), (3, 3), (0, 40), (70, 45), (5000, 4800), (30_000, 1)])
+def test_recall_is_tested_as_mcnemar_does(wins: int, losses: int) -> None:
+    differences = np.repeat([1.0, -1.0, 0.0], [wins, losses, 100])
+    (found,) = randomisation_test(differences, draws=1)
+    expected = stats.binomtest(wins, wins + losses, 0.5).pvalue
+    assert found.test == "binomial"
+    assert found.p == pytest.approx(expected, rel=1e-8, abs=1e-300)
+
+
+def test_enumeration_equals_scipy() -> None:
+    differences = np.random.default_rng(4).normal(0.4, 1, 12)
+    (found,) = randomisation_test(differences)
+    other = stats.permutation_test(
+        (differences,), np.sum, permutation_type="samples", n_resamples=np.inf, vectorized=True
+    )
+    assert found.test == "enumerated"
+    assert found.p == pytest.approx(other.pvalue, abs=1e-12)
+
+
+def test_samples_are_near_the_exact_test() -> None:
+    # All of one size but for one, so that what is sampled has an exact value next to it.
+    differences = np.repeat([1.0, -1.0, 0.0], [60, 45, 200])
+    nearly = differences.copy()
+    nearly[0] = 1.0 + 1e-6
+    exact, sampled = randomisation_test(differences)[0], randomisation_test(nearly)[0]
+    assert (exact.test, sampled.test) == ("binomial", "sampled")
+    # The sign of that one query breaks ties of the total by 1e-6: half of them fall below.
+    ties = stats.binom.pmf(60, 105, 0.5)
+    assert sampled.p == pytest.approx(exact.p - ties, abs=4 * np.sqrt(exact.p / 10_000))
+
+
+def test_samples_are_those_of_a_plain_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    differences = np.random.default_rng(6).integers(-4, 7, 70) / 4
+    bits = significance.generator(11, "cirr/val")
+    hits = 0
+    for _ in range(200):
+        words = [int(word) for word in bits.random_raw(2)]
+        # Bytes from the lowest, bits of a byte from the highest.
+        flags = [
+            word >> (8 * byte + bit) & 1 for word in words for byte in range(8) for bit in range(7, -1, -1)
+        ]
+        total = sum(-each if flag else each for flag, each in zip(flags, differences.tolist(), strict=False))
+        hits += abs(total) >= abs(float(differences.sum()))
+    for cells in (2**20, 1, 300):
+        monkeypatch.setattr(significance, "_CELLS", cells)
+        (found,) = randomisation_test(differences, draws=200, seed=11, key="cirr/val")
+        assert found.p == (1 + hits) / 201
+
+
+def test_a_column_has_the_same_p_beside_others() -> None:
+    random = np.random.default_rng(2)
+    table = random.integers(-3, 4, (90, 3)) / 3
+    table[:40, 1] = 0
+    together = randomisation_test(table, draws=500)
+    assert together == [randomisation_test(column, draws=500)[0] for column in table.T]
+    assert [each.p for each in randomisation_test(-table, draws=500)] == [each.p for each in together]
+
+
+def test_no_difference_is_no_finding() -> None:
+    (found,) = randomisation_test(np.zeros(1000))
+    assert (found.p, found.nonzero, found.exact) == (1.0, 0, True)
+
+
+@pytest.mark.parametrize("kind", ["binary", "graded"])
+def test_p_values_are_uniform_where_the_methods_are_exchangeable(kind: str) -> None:
+    random = np.random.default_rng(17)
+    one, other = random.random((2, 200, 2_000))
+    if kind == "binary":
+        one, other = one < 0.4, other < 0.4
+    tests = randomisation_test(one.astype(float) - other.astype(float), draws=2_000)
+    p_values = np.array([each.p for each in tests])
+    for alpha in (0.01, 0.05, 0.2, 0.5):
+        share = float(np.mean(p_values <= alpha))
+        error = np.sqrt(alpha * (1 - alpha) / 2_000)
+        assert share <= alpha + 3 * error
+        # Recall's test has few possible p-values and so stays below alpha; the other one reaches it.
+        if kind == "graded":
+            assert share >= alpha - 3 * error
+
+
+def test_holm_as_worked_by_hand() -> None:
+    # Sorted: 0.005 * 4, 0.01 * 3, 0.03 * 2, 0.04 * 1 -> 0.02, 0.03, 0.06, 0.04 raised to 0.06.
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02], abs=1e-15)
+    assert holm([0.6, 0.7]).tolist() == [1.0, 1.0]
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
+def test_holm_is_step_down_in_a_plain_loop(p_values: list[float]) -> None:
+    found = holm(p_values).tolist()
+    largest, expected = 0.0, {}
+    ranked = sorted(range(len(p_values)), key=p_values.__getitem__)
+    for step, place in enumerate(ranked):
+        largest = max(largest, min(1.0, (len(p_values) - step) * p_values[place]))
+        expected[place] = largest
+    assert found == [expected[place] for place in range(len(p_values))]
+    assert all(raised >= p for raised, p in zip(found, p_values, strict=True))
+
+
+def test_groups_are_told_apart_from_their_leader() -> None:
+    apart = np.zeros((4, 4), dtype=bool)
+    # Best first 2, 0, 3, 1. The best is separable from 3 only; 3 is separable from nobody below.
+    apart[2, 3] = apart[3, 2] = True
+    assert rank_groups([2, 0, 3, 1], apart) == [1, 2, 1, 2]
+    assert rank_groups([2, 0, 3, 1], np.zeros((4, 4), dtype=bool)) == [1, 1, 1, 1]
+    assert rank_groups([2, 0, 3, 1], ~np.eye(4, dtype=bool)) == [2, 4, 1, 3]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: randomisation_test([]), r"differences have shape \(0,\)"),
+        (lambda: randomisation_test([float("inf")]), r"differences\[0, 0\] is inf"),
+        (lambda: randomisation_test([1.0], draws=0), r"draws=0; at least one is needed"),
+        (lambda: holm([]), r"p_values have shape \(0,\). Fix: pass one a test"),
+        (lambda: holm([0.5, 1.5]), r"p_values\[1\] is 1.5; a probability is from 0 to 1. Fix: check it."),
+        (lambda: rank_groups([0, 0], np.zeros((2, 2), dtype=bool)), r"order is \[0, 0\] and separable has"),
+    ],
+)
+def test_bad_input_is_named(call: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        call()
