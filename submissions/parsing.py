@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cir_metrics.errors import CallError, did_you_mean
+from submissions.containers import JSON, label_of, unpack
 from submissions.drafts import Draft, read_rankings
 from submissions.errors import RefusedError
 from submissions.findings import MAX_EXAMPLES, Findings, shown
-from submissions.formats import BUNDLE, Context, is_bundle, native, parse
+from submissions.formats import BUNDLE, Context, is_bundle, native, parse, parse_packed
 from submissions.known import Known, find_suite
 from submissions.reading import MAX_BYTES, parse_json, read_bytes
 
@@ -81,9 +81,14 @@ def parse_file(
         return _parse_object(file, known, label)
     parsed = Parsed(Findings(label, known.expected))
     content = read_bytes(file, parsed.findings, max_bytes=max_bytes)
-    document = None if content is None else parse_json(content, parsed.findings)
-    if document is None:
+    unpacked = None if content is None else unpack(content, parsed.findings, max_bytes=max_bytes)
+    if unpacked is None:
         return parsed
+    document: Any = None
+    if unpacked.kind == JSON:
+        document = parse_json(unpacked.content, parsed.findings)
+        if document is None:
+            return parsed
     if is_bundle(document):
         _parse_bundle(document, known, parsed)
         return parsed
@@ -94,7 +99,11 @@ def parse_file(
             fix=f'write {{{{"format": "cir-rank-bundle", "suite": "{known.suite.id}", "runs": [...]}}}}',
         )
         return parsed
-    draft = parse(document, Context(parsed.findings, known, known.expected, Path(label).stem))
+    context = Context(parsed.findings, known, known.expected, label_of(label))
+    if unpacked.kind == JSON:
+        draft = parse(document, context)
+    else:
+        draft = parse_packed(unpacked.kind, unpacked.content, context, max_bytes=max_bytes)
     _note(draft, parsed)
     return parsed
 

@@ -1,8 +1,10 @@
 """The formats that are read and written, told apart by what a file holds, never by its name.
 
-A format is a module with `NAME` and `parse(document, context) -> Draft | None`; the formats of others also
-have `BENCHMARKS` (the datasets they belong to) and `dump(rank_file) -> dict of part -> bytes`. Where content
-cannot tell two formats apart (CIRCO's and ZeroSight's), the benchmark that the caller names does.
+A format is a module with `NAME` and `parse(document, context) -> Draft | None`, or, where it is not JSON,
+`parse(content, context, ...)`; what is written has `dump`. The formats of others also have `BENCHMARKS` (the
+datasets they belong to). Where content cannot tell two formats apart (CIRCO's and ZeroSight's), the benchmark
+that the caller names does. JSON Lines and Parquet hold the native form in another container: what is read
+from them is of the format `native`.
 """
 
 from __future__ import annotations
@@ -20,13 +22,19 @@ RANK_FILE = "cir-rank-file"
 """What a native rank file says under "format"."""
 BUNDLE = "cir-rank-bundle"
 """What a bundle says there."""
+LINES_FILE = "cir-rank-file-lines"
+"""What the first line of a rank file in JSON Lines says there."""
 FORMAT_VERSION = 1
 
 NATIVE = "native"
 CIRR_SERVER = "cirr-server"
 CIRCO_SERVER = "circo-server"
 ZEROSIGHT = "zerosight"
-FORMATS = (NATIVE, CIRR_SERVER, CIRCO_SERVER, ZEROSIGHT)
+FASHIONIQ = "fashioniq"
+LINES = "lines"
+PARQUET = "parquet"
+TREC = "trec"
+FORMATS = (NATIVE, LINES, PARQUET, TREC, CIRR_SERVER, CIRCO_SERVER, ZEROSIGHT, FASHIONIQ)
 """Names of the formats that `convert` writes."""
 
 
@@ -65,8 +73,27 @@ def is_bundle(document: Any) -> bool:
     return isinstance(document, dict) and document.get("format") == BUNDLE
 
 
+def parse_packed(kind: str, content: bytes, context: Context, *, max_bytes: int) -> Draft | None:
+    """Read one rank file that is not one JSON value.
+
+    Args:
+        kind: `lines`, `parquet` or `trec`.
+        content: the file's bytes.
+        context: findings, benchmarks, and what was asked for.
+        max_bytes: bytes that Parquet's pages may have at most once decompressed.
+
+    Returns:
+        The draft, or None where the finding leaves nothing to check further.
+    """
+    from submissions.formats import lines, parquet, trec
+
+    if kind == PARQUET:
+        return parquet.parse(content, context, max_bytes=max_bytes)
+    return lines.parse(content, context) if kind == LINES else trec.parse(content, context)
+
+
 def parse(document: Any, context: Context) -> Draft | None:
-    """Read one rank file of any format.
+    """Read one rank file that is a JSON value.
 
     Args:
         document: the JSON value.
@@ -75,8 +102,10 @@ def parse(document: Any, context: Context) -> Draft | None:
     Returns:
         The draft, or None where the finding leaves nothing to check further.
     """
-    from submissions.formats import circo_server, cirr_server, native, zerosight
+    from submissions.formats import circo_server, cirr_server, fashioniq, native, zerosight
 
+    if fashioniq.is_starter_kit(document):
+        return fashioniq.parse(document, context)
     if not isinstance(document, dict):
         context.findings.add(
             "wrong-format", f"the file holds {json_type(document)}; a rank file is an object."

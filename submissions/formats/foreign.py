@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 def asked_benchmark(
-    context: Context, *, format_title: str, datasets: tuple[str, ...], example: str
+    context: Context, *, format_title: str, datasets: tuple[str, ...] | None, example: str
 ) -> BenchmarkSpec | None:
     """The benchmark that the caller named, or None with a finding where it is missing or of another dataset.
 
     Args:
         context: findings, benchmarks, and what was asked for.
         format_title: the format in words.
-        datasets: names of the datasets that the format belongs to.
+        datasets: names of the datasets that the format belongs to, or None where it can answer all.
         example: a benchmark id for the fix.
     """
     if context.expected is None:
@@ -34,7 +34,7 @@ def asked_benchmark(
         )
         return None
     spec = context.known.spec(context.expected)
-    if spec.card.name not in datasets:
+    if datasets is not None and spec.card.name not in datasets:
         context.findings.add(
             "wrong-benchmark",
             f"{format_title} cannot answer {spec.id}.",

@@ -197,11 +197,33 @@ def many(count: int) -> bytes:
     return json.dumps(worlds.cirr_document(LARGE, count)).encode()
 
 
+def trec(rank: Callable[[int], int]) -> bytes:
+    """The valid file as a TREC run, whose rank column is made from the place of the image."""
+    subsets = {f"{query}#subset": ids for query, ids in GOOD["subset_rankings"].items()}
+    lines = [
+        f"{qid} Q0 {image} {rank(place)} {-place} toy"
+        for qid, ids in {**GOOD["rankings"], **subsets}.items()
+        for place, image in enumerate(ids, start=1)
+    ]
+    return "\n".join(lines).encode()
+
+
+DRESS = worlds.fashioniq("dress")
+ITEMS = [
+    {
+        "candidate": row["reference_image_id"],
+        "captions": row["captions"],
+        "ranking": list(DRESS.gallery or ())[:50],
+    }
+    for row in DRESS.rows()
+]
 LARGE = worlds.cirr(gallery=1100)
 NO_GALLERY = worlds.circled(gallery=None)
 CASES += [
     ("long-ranking", "more than a thousand", many(1001), LARGE),
     ("deep-ranking", "a thousand", many(1000), LARGE),
+    ("rank-score-disagree", "the worst first", trec(lambda place: 100 - place), CIRR),
+    ("item-mismatch", "two items in the other order", json.dumps(ITEMS[1::-1] + ITEMS[2:]).encode(), DRESS),
     ("gallery-unavailable", "no list", json.dumps(worlds.circled_document(CIRCLED)).encode(), NO_GALLERY),
 ]
 

@@ -1,0 +1,133 @@
+"""What a file is, told by its bytes: gzip is taken off; JSON, JSON Lines, Parquet and TREC are told apart.
+
+A name's ending says nothing here. Decompression stops at the limit, so that a small file cannot fill the
+memory.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import zlib
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from submissions.findings import Findings
+from submissions.formats import LINES, LINES_FILE, PARQUET, TREC
+
+JSON = "json"
+"""What is no other container: JSON, or what the JSON reader will explain."""
+
+_GZIP = b"\x1f\x8b"
+_PARQUET = b"PAR1"
+_CHUNK = 2**18
+_LOOKED_AT = 2**16
+"""Bytes of a first line, or of the first lines, that detection looks at."""
+_TREC_LINES = 5
+_TREC_COLUMNS = 6
+_LINES_HEADER = re.compile(rb'"format"\s*:\s*"' + LINES_FILE.encode() + rb'"|^\s*\{\s*"query_id"\s*:')
+_NUMBER = re.compile(rb"[-+]?(?:nan|inf|[0-9.]+(?:e[-+]?[0-9]+)?)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Unpacked:
+    """A file's content and how it is to be read.
+
+    Args:
+        kind: `json`, or the name of a format: `lines`, `parquet` or `trec`.
+        content: the bytes, decompressed.
+    """
+
+    kind: str
+    content: bytes
+
+
+def unpack(content: bytes, findings: Findings, *, max_bytes: int) -> Unpacked | None:
+    """Take gzip off and tell what is inside; None with a finding (`unreadable`, `too-large`) on failure.
+
+    Args:
+        content: the file's bytes.
+        findings: collects what is wrong.
+        max_bytes: bytes that the content may have at most once decompressed.
+
+    Example:
+        >>> unpack(gzip.compress(b'{"format": "cir-rank-file"}'), Findings("run.json"), max_bytes=99)
+        Unpacked(kind='json', content=b'{"format": "cir-rank-file"}')
+    """
+    if content.startswith(_GZIP):
+        decompressed = _decompress(content, findings, max_bytes)
+        if decompressed is None:
+            return None
+        if decompressed.startswith(_GZIP):
+            findings.add(
+                "unreadable", "it is compressed with gzip twice.", fix="compress it once, or not at all"
+            )
+            return None
+        content = decompressed
+    return Unpacked(kind_of(content), content)
+
+
+def kind_of(content: bytes) -> str:
+    """`lines`, `parquet` or `trec`, or `json` where the content is none of them.
+
+    Example:
+        >>> kind_of(b"12063 Q0 dev-0-0-img0 1 0.97 clip")
+        'trec'
+    """
+    if content.startswith(_PARQUET):
+        return PARQUET
+    start = content[:_LOOKED_AT].lstrip()
+    if start.startswith(b"{"):
+        return LINES if _LINES_HEADER.search(start.partition(b"\n")[0]) else JSON
+    if start.startswith(b"["):
+        return JSON
+    lines = [line for line in start.split(b"\n") if line.strip()][:_TREC_LINES]
+    return TREC if any(map(_is_trec, lines)) else JSON
+
+
+def label_of(name: str) -> str:
+    """A file's name without folder and endings: what a method is called where a format does not say.
+
+    Example:
+        >>> label_of("runs/sum-clip.test1.json.gz")
+        'sum-clip.test1'
+    """
+    path = PurePath(name)
+    return PurePath(path.stem).stem if path.suffix.lower() == ".gz" else path.stem
+
+
+def _is_trec(line: bytes) -> bool:
+    words = line.split()
+    if len(words) < 2:
+        return False
+    if words[1].upper() == b"Q0":
+        return True
+    return len(words) == _TREC_COLUMNS and words[3].isdigit() and bool(_NUMBER.fullmatch(words[4]))
+
+
+def _decompress(content: bytes, findings: Findings, max_bytes: int) -> bytes | None:
+    gathered = io.BytesIO()
+    size = 0
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(content)) as packed:
+            while chunk := packed.read(min(_CHUNK, max_bytes + 1 - size)):
+                size += len(chunk)
+                if size > max_bytes:
+                    findings.add(
+                        "too-large",
+                        f"it holds more than {max_bytes:,} bytes once decompressed; no more are read.",
+                        depth=50,
+                    )
+                    return None
+                gathered.write(chunk)
+    except EOFError:
+        findings.add("unreadable", "the gzip data ends too early; the file was cut.", fix=_AGAIN)
+        return None
+    except (gzip.BadGzipFile, zlib.error):
+        findings.add("unreadable", "the gzip data is damaged.", fix=_AGAIN)
+        return None
+    return gathered.getvalue()
+
+
+_AGAIN = "compress the rank file again, or hand it in as it is"

@@ -1,0 +1,212 @@
+"""JSON Lines: the native form a line at a time, so that a method can write it while it ranks.
+
+The first line is the header, which is a native rank file without its rankings; then comes one line a query:
+`{"query_id": ..., "ranking": [...]}`, for sessions `"rankings": [[...], ...]`, with `"subset_ranking"` where
+the query's subset is ranked.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from cir_metrics.errors import did_you_mean
+from submissions.findings import Findings, json_type, shown
+from submissions.formats import LINES, LINES_FILE, RANK_FILE, Context, native
+from submissions.reading import parse_json
+
+if TYPE_CHECKING:
+    from submissions.drafts import Draft
+    from submissions.rank_file import RankFile
+
+NAME = LINES
+QUERY, RANKING, TURNS, SUBSET = "query_id", "ranking", "rankings", "subset_ranking"
+"""Keys of a query's line, and columns of the Parquet form."""
+
+_KEYS = (QUERY, RANKING, TURNS, SUBSET)
+_SECTIONS = ("rankings", "subset_rankings")
+
+
+def parse(content: bytes, context: Context) -> Draft | None:
+    """Read a rank file in JSON Lines.
+
+    Args:
+        content: the file's bytes.
+        context: findings, benchmarks, and what was asked for.
+
+    Returns:
+        The draft, or None where a line cannot be read.
+    """
+    reader = _Reader(context.findings)
+    for number, line in enumerate(io.BytesIO(content), start=1):
+        if not line.isspace():
+            reader.take(number, line)
+            if reader.stopped:
+                return None
+    if reader.broken or reader.header is None:
+        return None
+    document = {**reader.header, "format": RANK_FILE, "rankings": reader.rankings}
+    if reader.subsets:
+        document["subset_rankings"] = reader.subsets
+    return native.parse(document, context)
+
+
+def dump(rank_file: RankFile) -> bytes:
+    """The rank file in JSON Lines, a newline after each line.
+
+    Args:
+        rank_file: what to write.
+
+    Raises:
+        SubmissionError: an id is not text that JSON can hold.
+    """
+    from submissions.rank_file import compact
+
+    lines = [compact({**header_of(rank_file), "format": LINES_FILE})]
+    lines += [compact(entry) for entry in entries_of(rank_file)]
+    return b"".join(lines)
+
+
+def header_of(rank_file: RankFile) -> dict[str, Any]:
+    """The native form without its rankings."""
+    from dataclasses import replace
+
+    whole = replace(rank_file, rankings={}, subset_rankings=None).to_dict()
+    return {key: value for key, value in whole.items() if key not in _SECTIONS}
+
+
+def entries_of(rank_file: RankFile) -> list[dict[str, Any]]:
+    """One entry a query: its ranking or its turns, and the ranking of its subset, where it has them."""
+    subsets = rank_file.subset_rankings or {}
+    entries = []
+    for query, answer in rank_file.rankings.items():
+        by_turn = bool(answer) and not isinstance(answer[0], str)
+        entry = {QUERY: query, TURNS if by_turn else RANKING: answer}
+        if query in subsets:
+            entry[SUBSET] = subsets[query]
+        entries.append(entry)
+    alone = [query for query in subsets if query not in rank_file.rankings]
+    return entries + [{QUERY: query, SUBSET: subsets[query]} for query in alone]
+
+
+class _Reader:
+    """Takes a file's lines one by one.
+
+    Args:
+        findings: collects what is wrong, with the number of the line.
+    """
+
+    def __init__(self, findings: Findings) -> None:
+        self.findings = findings
+        self.header: dict[str, Any] | None = None
+        self.rankings: dict[str, Any] = {}
+        self.subsets: dict[str, Any] = {}
+        self.broken = False
+        self.stopped = False
+        self._first: dict[str, int] = {}
+
+    def take(self, number: int, line: bytes) -> None:
+        entry = self._value(number, line)
+        if self.header is None:
+            self._take_header(number, entry)
+        elif isinstance(entry, dict):
+            self._take_entry(number, entry)
+        elif entry is not None:
+            self._refuse("bad-type", number, f"it holds {json_type(entry)}; a query's line is an object.")
+
+    def _take_header(self, number: int, entry: Any) -> None:
+        if isinstance(entry, dict) and entry.get("format") == LINES_FILE:
+            misplaced = [key for key in _SECTIONS if key in entry]
+            if misplaced:
+                self._refuse(
+                    "bad-type",
+                    number,
+                    f'the header holds "{misplaced[0]}"; rankings have lines of their own.',
+                )
+            self.header = entry
+            return
+        self.stopped = True
+        if entry is not None:
+            self.findings.add(
+                "wrong-format",
+                f"line {number:,} is no header, so that the file does not say what it answers.",
+                fix=_HEADER,
+            )
+
+    def _take_entry(self, number: int, entry: dict[str, Any]) -> None:
+        query = entry.get(QUERY)
+        if not isinstance(query, str):
+            said = f'"{QUERY}" is {json_type(query)}; it must be a string.'
+            self._refuse("bad-type", number, said if QUERY in entry else f'the key "{QUERY}" is missing.')
+            return
+        unknown = next((key for key in entry if key not in _KEYS), None)
+        if unknown is not None:
+            said = f"a query's line has no key {shown(unknown)}.{did_you_mean(unknown, _KEYS)}"
+            self._refuse("bad-metadata", number, said, fix=_DROP)
+            return
+        answers = [key for key in (RANKING, TURNS) if key in entry]
+        if len(answers) == 2 or not (answers or SUBSET in entry):
+            held = "both" if answers else "neither"
+            said = f'query {shown(query)} has {held} "{RANKING}" and "{TURNS}".'
+            said = said if answers else said.replace(" and ", " nor ")
+            self._refuse("bad-type", number, said, fix=_ONE_ANSWER)
+            return
+        before = self._first.setdefault(query, number)
+        if before != number:
+            said = f"query {shown(query)} is answered in line {before:,} already."
+            self._refuse("repeated-key", number, said)
+            return
+        if answers:
+            self.rankings[query] = entry[answers[0]]
+        if SUBSET in entry:
+            self.subsets[query] = entry[SUBSET]
+
+    def _value(self, number: int, line: bytes) -> Any:
+        """The JSON value of a line, or None with a finding."""
+        try:
+            value = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            value = None
+        if isinstance(value, dict) and _is_plain(line, value):
+            return value
+        # Something is odd or a key may stand twice: the careful reader says which.
+        found = Findings(self.findings.file)
+        value = parse_json(line.rstrip(b"\r\n"), found)
+        for finding in found.listed():
+            self._refuse(finding.code, number, finding.message, fix=None)
+        return value
+
+    def _refuse(self, code: str, number: int, message: str, *, fix: str | None = None) -> None:
+        self.broken = True
+        if message.startswith("line 1, "):
+            text = f"line {number:,}, {message.removeprefix('line 1, ')}"
+        else:
+            text = f"line {number:,}: {message}"
+        self.findings.add(code, text, cause="lines", value=f"line {number:,}", fix=fix)
+
+
+_HEADER = (
+    f'start with  {{{{"format": "{LINES_FILE}", "format_version": 1, "benchmark": ..., "method": ...}}}}'
+)
+_DROP = "drop it (remarks go to method.notes in the header), then run  cir validate {file}"
+_ONE_ANSWER = f'write "{RANKING}": [...] for a query, "{TURNS}": [[...], ...] for a session'
+
+
+def _is_plain(line: bytes, entry: dict[str, Any]) -> bool:
+    """Whether all quotes of the line belong to what was read, so that no key can have been there twice."""
+    if b"\\" in line:
+        return False
+    strings = len(entry)
+    for value in entry.values():
+        kinds = set(map(type, value)) if type(value) is list else {type(value)}
+        if kinds == {str}:
+            strings += len(value) if type(value) is list else 1
+        elif kinds == {list}:
+            if any(set(map(type, turn)) - {str} for turn in value):
+                return False
+            strings += sum(map(len, value))
+        elif kinds:
+            return False
+    return line.count(b'"') == 2 * strings

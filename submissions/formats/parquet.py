@@ -1,0 +1,283 @@
+"""Parquet: the native form as a table, one row a query, image ids encoded by a dictionary.
+
+The columns are those of a query's line in JSON Lines (`lines.py`): `query_id`, `ranking` or, for sessions,
+`rankings`, and `subset_ranking`. The header is JSON under the key `cir-rank-file` of the schema's metadata.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from submissions.errors import SubmissionError
+from submissions.findings import MAX_EXAMPLES, Findings, json_type, shown
+from submissions.formats import PARQUET, RANK_FILE, Context, native
+from submissions.formats.lines import QUERY, RANKING, SUBSET, TURNS, entries_of, header_of
+from submissions.reading import parse_json
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from submissions.drafts import Draft
+    from submissions.rank_file import RankFile
+
+NAME = PARQUET
+KEY = b"cir-rank-file"
+"""Key of the schema's metadata that holds the header."""
+
+_NAMES = (QUERY, RANKING, TURNS, SUBSET)
+_SHAPES = {QUERY: "string", RANKING: "list<string>", TURNS: "list<list<string>>", SUBSET: "list<string>"}
+_DEPTHS = {QUERY: 0, RANKING: 1, TURNS: 2, SUBSET: 1}
+_MAX_FOOTER = 2**19
+"""Bytes: a footer unfolds to about two hundred times its size."""
+_MAX_ITEMS = 10_000
+"""Row groups or columns at most."""
+_BYTES_A_VALUE = 4
+"""The shortest image id in JSON, with its quotes and comma: Parquet may name as many as JSON could."""
+
+
+def parse(content: bytes, context: Context, *, max_bytes: int) -> Draft | None:
+    """Read a rank file in Parquet.
+
+    Args:
+        content: the file's bytes.
+        context: findings, benchmarks, and what was asked for.
+        max_bytes: bytes that the pages may have at most once decompressed.
+
+    Returns:
+        The draft, or None where the file is damaged, or no rank file.
+    """
+    findings = context.findings
+    table = _read(content, findings, max_bytes)
+    if table is None:
+        return None
+    header = _header(table.schema, findings)
+    sections = rankings_of(table, findings)
+    if header is None or sections is None:
+        return None
+    return native.parse({**header, "format": RANK_FILE, **sections}, context)
+
+
+def dump(rank_file: RankFile) -> bytes:
+    """The rank file in Parquet, compressed with zstd.
+
+    Args:
+        rank_file: what to write.
+
+    Raises:
+        SubmissionError: an id is no string.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    entries = entries_of(rank_file)
+    ids = pa.dictionary(pa.int32(), pa.string())
+    types = {
+        QUERY: pa.string(),
+        RANKING: pa.list_(ids),
+        TURNS: pa.list_(pa.list_(ids)),
+        SUBSET: pa.list_(ids),
+    }
+    used = [QUERY, *(name for name in _NAMES[1:] if any(name in entry for entry in entries))]
+    if len(used) == 1:
+        used.append(RANKING)
+    header = orjson.dumps(header_of(rank_file))
+    schema = pa.schema([(name, types[name]) for name in used], metadata={KEY: header})
+    try:
+        columns = [pa.array([entry.get(name) for entry in entries], types[name]) for name in used]
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise SubmissionError(
+            f"the rank file cannot be written as Parquet: {error}. Fix: use strings as ids."
+        ) from error
+    written = io.BytesIO()
+    pq.write_table(pa.Table.from_arrays(columns, schema=schema), written, compression="zstd")
+    return written.getvalue()
+
+
+def rankings_of(table: pa.Table, findings: Findings) -> dict[str, Any] | None:
+    """`rankings` and `subset_rankings` as the native form has them, or None with findings.
+
+    Args:
+        table: columns `query_id`, `ranking` or `rankings`, and maybe `subset_ranking`.
+        findings: collects `repeated-key` and `bad-type`.
+    """
+    queries = _values(table.column(QUERY), 0)
+    answers = _values(table.column(TURNS), 2) if TURNS in table.column_names else None
+    if answers is None and RANKING in table.column_names:
+        answers = _values(table.column(RANKING), 1)
+    subsets = _values(table.column(SUBSET), 1) if SUBSET in table.column_names else None
+    if not _queries_are_sound(queries, findings):
+        return None
+    rows = answers or [None] * len(queries)
+    alone = [None] * len(queries) if subsets is None else subsets
+    # A row without ranking of its own is there for its subset; without either it is a mistake, said later.
+    kept = {
+        query: answer
+        for query, answer, subset in zip(queries, rows, alone, strict=True)
+        if answer is not None or subset is None
+    }
+    found: dict[str, Any] = {"rankings": kept}
+    if subsets is not None:
+        given = zip(queries, subsets, strict=True)
+        found["subset_rankings"] = {query: subset for query, subset in given if subset is not None}
+    return found
+
+
+def _queries_are_sound(queries: list[Any], findings: Findings) -> bool:
+    first: dict[Any, int] = {}
+    sound = True
+    for row, query in enumerate(queries, start=1):
+        if query is None:
+            findings.add("bad-type", f'row {row:,}: "{QUERY}" is null; it must be a string.', cause="null")
+            sound = False
+        elif (before := first.setdefault(query, row)) != row:
+            message = f"row {row:,}: query {shown(query)} is answered in row {before:,} already."
+            findings.add("repeated-key", message, cause="rows", value=query)
+            sound = False
+    return sound
+
+
+def _values(column: pa.ChunkedArray, depth: int) -> list[Any]:
+    """A column as Python values: strings for depth 0, lists of them for 1, lists of lists for 2."""
+    return [value for chunk in column.chunks for value in _chunk(chunk, depth)]
+
+
+def _chunk(chunk: pa.Array, depth: int) -> list[Any]:
+    import numpy as np
+
+    if depth == 0:
+        # The strings are made once; the places in the dictionary are what is repeated.
+        distinct = np.array([*chunk.dictionary.to_pylist(), None], dtype=object)
+        named: list[Any] = distinct[chunk.indices.fill_null(len(distinct) - 1).to_numpy()].tolist()
+        return named
+    inner = _chunk(chunk.values, depth - 1)
+    ends = chunk.offsets.to_numpy().tolist()
+    there = chunk.is_valid().to_numpy(zero_copy_only=False).tolist()
+    return [
+        inner[start:end] if valid else None
+        for start, end, valid in zip(ends[:-1], ends[1:], there, strict=True)
+    ]
+
+
+def _read(content: bytes, findings: Findings, max_bytes: int) -> pa.Table | None:
+    """The table with every text encoded by a dictionary, or None with a finding."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from submissions.formats.parquet_pages import PageError, weigh
+
+    footer = int.from_bytes(content[-8:-4], "little")
+    if footer > _MAX_FOOTER:
+        message = f"its footer has {footer:,} bytes; at most {_MAX_FOOTER:,} are read."
+        findings.add("too-large", message, fix="write one row group, without statistics")
+        return None
+    try:
+        limits = {"thrift_string_size_limit": _MAX_FOOTER, "thrift_container_size_limit": _MAX_ITEMS}
+        bare = pq.ParquetFile(pa.BufferReader(content), **limits)
+        if not _is_schema(bare.schema_arrow, findings):
+            return None
+        weight = weigh(content, bare.metadata)
+        limit = max_bytes // _BYTES_A_VALUE
+        if weight.size > max_bytes or weight.values > limit:
+            findings.add(
+                "too-large",
+                f"it unfolds to {weight.values:,} values and {weight.size:,} bytes; at most {limit:,} values "
+                f"and {max_bytes:,} bytes are read.",
+                depth=50,
+            )
+            return None
+        # Text that is not read as a dictionary would unfold to a copy a place.
+        paths = [bare.metadata.schema.column(number).path for number in range(bare.metadata.num_columns)]
+        file = pq.ParquetFile(pa.BufferReader(content), read_dictionary=paths, **limits)
+        table = file.read(use_threads=False)
+        table.validate(full=True)
+        return table
+    except PageError as error:
+        findings.add("unreadable", f"the Parquet file is damaged: {error}.", fix=_AGAIN)
+    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, OverflowError, MemoryError) as error:
+        reason = " ".join(str(error).split())[:160].rstrip(".")
+        said = shown(reason)[1:-1] if reason else type(error).__name__
+        findings.add("unreadable", f"the Parquet file is damaged: {said}.", fix=_AGAIN)
+    return None
+
+
+_AGAIN = "write it again, for example with  cir convert FILE --to parquet"
+
+
+def _is_schema(schema: pa.Schema, findings: Findings) -> bool:
+    names = schema.names
+    for name in (QUERY, RANKING):
+        if name not in names and not (name == RANKING and (TURNS in names or SUBSET in names)):
+            findings.add("wrong-format", f'the Parquet file has no column "{name}".', fix=_COLUMNS)
+            return False
+    if RANKING in names and TURNS in names:
+        message = f'the Parquet file has both "{RANKING}" and "{TURNS}".'
+        findings.add("wrong-format", message, fix=_COLUMNS)
+        return False
+    sound = True
+    for number, name in enumerate(names):
+        if name not in _NAMES:
+            message = f"the Parquet file has a column {shown(name)}, which a rank file has not."
+            findings.add("bad-metadata", message, cause="columns", value=name, fix=_COLUMNS)
+            sound = False
+        elif names.index(name) != number:
+            findings.add("repeated-key", f"the column {shown(name)} is there twice.", cause="columns")
+            sound = False
+        elif not _is_text(schema.field(number).type, _DEPTHS[name]):
+            found = shown(str(schema.field(number).type))[1:-1]
+            message = f'the column "{name}" is of type {found}; it must be {_SHAPES[name]}.'
+            findings.add("bad-type", message, cause=name, fix=_COLUMNS)
+            sound = False
+    return sound
+
+
+_COLUMNS = (
+    f'write the columns "{QUERY}" and "{RANKING}" (sessions: "{TURNS}"), '
+    f'and "{SUBSET}" where subsets are ranked'
+)
+
+
+def _is_text(kind: pa.DataType, depth: int) -> bool:
+    import pyarrow as pa
+
+    if depth:
+        nested = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+        return nested and _is_text(kind.value_type, depth - 1)
+    own = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(own) or pa.types.is_large_string(own))
+
+
+def _header(schema: pa.Schema, findings: Findings) -> dict[str, Any] | None:
+    raw = (schema.metadata or {}).get(KEY)
+    if raw is None:
+        message = (
+            f'the Parquet schema has no metadata "{KEY.decode()}", so that the file does not say what it '
+            "answers."
+        )
+        findings.add("wrong-format", message, fix=_HEADER)
+        return None
+    found = Findings(findings.file)
+    header = parse_json(raw, found)
+    for finding in found.listed()[:MAX_EXAMPLES]:
+        findings.add(finding.code, f"the header: {finding.message}", cause="header", fix=_HEADER)
+    if header is None or found.errors:
+        return None
+    if not isinstance(header, dict) or header.get("format") != RANK_FILE:
+        kind = shown(header.get("format")) if isinstance(header, dict) else json_type(header)
+        message = f'the header says {kind}; it must be an object with "format": "{RANK_FILE}".'
+        findings.add("wrong-format", message, cause="header", fix=_HEADER)
+        return None
+    misplaced = next((key for key in ("rankings", "subset_rankings") if key in header), None)
+    if misplaced is not None:
+        message = f'the header holds "{misplaced}"; rankings are the table\'s rows.'
+        findings.add("bad-type", message, cause="header", fix=_HEADER)
+        return None
+    return header
+
+
+_HEADER = (
+    f'put the JSON object {{{{"format": "{RANK_FILE}", "format_version": 1, "benchmark": ...}}}} under '
+    f'the key "{KEY.decode()}" of the schema\'s metadata'
+)
