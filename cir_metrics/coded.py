@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cir_metrics import kernels
 from cir_metrics.errors import InputError
-from cir_metrics.kernels import BoolArray, FloatArray, IntArray
+from cir_metrics.kernels import BoolArray, FloatArray, IntArray, PnrVariant
 
 Wanted = Sequence[tuple[str, int | None]]
 """Module names and cutoffs, as `catalogue.parse_metric` gives them."""
@@ -129,7 +129,7 @@ def _of_queries(
     positive, n_positives = _needed(coded.positive, name), _needed(coded.n_positives, name)
     if name == "map_at_k":
         return "map", kernels.average_precision(positive, n_positives, k)
-    negative, variant = _needed(coded.negative, name), variants.get(name, "equation")
+    negative, variant = _needed(coded.negative, name), cast(PnrVariant, variants.get(name, "equation"))
     return "pnr_map", kernels.pnr_average_precision(positive, negative, n_positives, k, variant)
 
 

@@ -237,5 +237,4 @@ def _in_front(negative: BoolArray, rows: IntArray, ranks: IntArray) -> tuple[Int
 
 
 def _sums(terms: FloatArray, rows: IntArray, n: int) -> FloatArray:
-    sums: FloatArray = np.bincount(rows, weights=terms, minlength=n)
-    return sums
+    return np.bincount(rows, weights=terms, minlength=n).astype(np.float64, copy=False)

@@ -7,9 +7,9 @@ the same depth from everybody.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from submissions.coding import code_queries, code_sessions
 from submissions.depth import board_depth, is_subset_metric
 from submissions.errors import RefusedError, WithheldError
 from submissions.evidence import Evidence
@@ -153,19 +153,23 @@ def _suite_signature(
 def _score_run(
     rank_file: RankFile, benchmark: Benchmark, checked: ValidationReport, *, per_query: bool
 ) -> ScoreReport:
-    from cir_metrics.evaluation import evaluate_multi_turn, evaluate_single_turn
-    from cir_metrics.inputs import references
+    from cir_metrics.catalogue import METRICS
+    from cir_metrics.coded import CodedQueries, values_of_queries, values_of_sessions
+    from cir_metrics.evaluation import parse_wanted
     from cir_metrics.signature import Signature
 
     metrics, left_out = _computable(rank_file, benchmark)
-    answers, missing, answered = _answers(rank_file, benchmark)
-    truth = references(benchmark.rows())
+    wanted = parse_wanted(metrics, "multi_turn" if benchmark.multi_turn else "single_turn")
+    depth = board_depth(benchmark).used
     if benchmark.multi_turn:
-        results = evaluate_multi_turn(metrics, answers, truth)
+        coding = code_sessions(rank_file, benchmark, depth)
     else:
-        subset = rank_file.subset_rankings
-        subsets = None if subset is None else [subset.get(query, []) for query in benchmark.query_ids]
-        results = evaluate_single_turn(metrics, answers, truth, subset_rankings=subsets)
+        fields = {each for name, _ in wanted for each in METRICS[name].fields}
+        coding = code_queries(rank_file, benchmark, fields, depth)
+    if isinstance(coding.coded, CodedQueries):
+        results = values_of_queries(wanted, coding.coded, {})
+    else:
+        results = values_of_sessions(wanted, coding.coded)
     gallery_size = None if benchmark.gallery is None else len(benchmark.gallery)
     signatures = {
         printed: Signature.of(
@@ -176,7 +180,7 @@ def _score_run(
             gallery_hash=benchmark.gallery_hash,
             gallery_size=gallery_size,
             reference=benchmark.spec.config.reference,
-            checks_skipped=(*benchmark.checks_skipped, *((INCOMPLETE,) if missing else ())),
+            checks_skipped=(*benchmark.checks_skipped, *((INCOMPLETE,) if coding.missing else ())),
             n=results.n,
         )
         for printed in results.values
@@ -191,8 +195,8 @@ def _score_run(
         metrics=results.values,
         signatures=signatures,
         n=results.n,
-        answered=answered,
-        missing=missing,
+        answered=coding.answered,
+        missing=coding.missing,
         missing_metrics=left_out,
         warnings=tuple(f for f in checked.warnings if f.benchmark in (None, benchmark.id)),
         per_query=_rows(benchmark.query_ids, results) if per_query else None,
@@ -214,27 +218,6 @@ def _computable(rank_file: RankFile, benchmark: Benchmark) -> tuple[list[str], t
     wanted = benchmark.spec.metrics
     possible = [metric for metric in wanted if (has_subset if is_subset_metric(metric) else has_all)]
     return possible, tuple(metric for metric in wanted if metric not in possible)
-
-
-def _answers(rank_file: RankFile, benchmark: Benchmark) -> tuple[list[list[Any]], int, int]:
-    """The rankings in the benchmark's order, how many are missing, and how many rows have all."""
-    depth = board_depth(benchmark).used
-    subset_only = not rank_file.rankings and rank_file.subset_rankings is not None
-    if subset_only:
-        unranked = sum(query not in (rank_file.subset_rankings or {}) for query in benchmark.query_ids)
-        return [[] for _ in benchmark.query_ids], unranked, len(benchmark) - unranked
-    if not benchmark.multi_turn:
-        found = [rank_file.rankings.get(query) for query in benchmark.query_ids]
-        missing = sum(ranking is None for ranking in found)
-        return [(ranking or [])[:depth] for ranking in found], missing, len(found) - missing
-    answers, missing, whole = [], 0, 0
-    turns: Sequence[int] = benchmark.column("num_turns")
-    for session, wanted in zip(benchmark.query_ids, turns, strict=True):
-        given = [ranking[:depth] for ranking in rank_file.rankings.get(session, [])]
-        missing += wanted - len(given)
-        whole += len(given) == wanted
-        answers.append(given + [[] for _ in range(wanted - len(given))])
-    return answers, missing, whole
 
 
 def _main(expression: str, values: dict[str, float]) -> float | None:

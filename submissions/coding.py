@@ -1,0 +1,196 @@
+"""A rank file against a benchmark's ground truth, as the numbers that metrics are computed from.
+
+Nothing is looked at one by one: the ground truth's ids become the rank file's codes in one look-up, and the
+places that hold them are marked for all queries together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cir_metrics import kernels
+from cir_metrics.coded import CodedQueries, CodedSessions, mark
+from cir_metrics.errors import InputError
+from submissions.columns import Codes, Columns
+from submissions.errors import SubmissionError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from cir_datasets.benchmark import Benchmark
+    from submissions.rank_file import RankFile
+
+_COLUMNS = {
+    "target": "target_image_id",
+    "positives": "positive_image_ids",
+    "negatives": "negative_image_ids",
+}
+_MASKS = {"target": "target", "positives": "positive", "negatives": "negative"}
+
+
+@dataclass(frozen=True)
+class Coding:
+    """A rank file's rankings in the benchmark's order, coded against its ground truth.
+
+    Args:
+        coded: what the metrics read.
+        missing: rankings that the file does not hold.
+        answered: queries or sessions that have all theirs.
+    """
+
+    coded: CodedQueries | CodedSessions
+    missing: int
+    answered: int
+
+
+def code_queries(rank_file: RankFile, benchmark: Benchmark, fields: Collection[str], depth: int) -> Coding:
+    """Code the rankings of queries.
+
+    Args:
+        rank_file: validated.
+        benchmark: single-turn, with public ground truth.
+        fields: what the metrics need of a reference (`MetricEntry.fields`).
+        depth: places of each ranking to look at.
+
+    Raises:
+        InputError: a query lacks ground truth that a metric needs.
+        SubmissionError: an id is no text.
+    """
+    subset_ranks, found = None, _positions(as_columns(rank_file.rankings), benchmark.query_ids)
+    if rank_file.subset_rankings is not None:
+        subset_ranks, found_subsets = _subset_ranks(rank_file.subset_rankings, benchmark)
+        if not rank_file.rankings:
+            found = found_subsets
+    missing = int((found < 0).sum())
+    counts = {"missing": missing, "answered": len(found) - missing}
+    if not rank_file.rankings and subset_ranks is not None:
+        return Coding(CodedQueries(n=len(found), subset_ranks=subset_ranks), **counts)
+    columns = as_columns(rank_file.rankings)
+    codes = columns.places(found, depth)
+    wanted = [each for each in _COLUMNS if each in fields]
+    truth = {each: _truth(benchmark, each, columns) for each in wanted}
+    masks = mark(codes, list(truth.values()), len(columns.images))
+    coded = CodedQueries(
+        n=len(found),
+        list_lengths=(codes >= 0).sum(axis=1),
+        n_positives=np.diff(truth["positives"][0]) if "positives" in truth else None,
+        subset_ranks=subset_ranks,
+        **{_MASKS[each]: mask for each, mask in zip(wanted, masks, strict=True)},
+    )
+    return Coding(coded, **counts)
+
+
+def code_sessions(rank_file: RankFile, benchmark: Benchmark, depth: int) -> Coding:
+    """Code the rankings of sessions.
+
+    Args:
+        rank_file: validated.
+        benchmark: multi-turn.
+        depth: places of each ranking to look at.
+
+    Raises:
+        InputError: a session lacks ground truth.
+        SubmissionError: an id is no text.
+    """
+    columns = as_columns(rank_file.rankings, by_turn=True)
+    num_turns = np.array(benchmark.column("num_turns"), dtype=np.int64)
+    found = _positions(columns, benchmark.query_ids)
+    starts = columns.turn_offsets if columns.turn_offsets is not None else columns.offsets
+    given = np.where(found < 0, 0, np.diff(starts)[found]) if len(columns) else np.zeros_like(found)
+    turns = np.arange(int(num_turns.max()))
+    here = turns < num_turns[:, None]
+    first = starts[found] if len(columns) else np.zeros_like(found)
+    rankings = np.where(turns < given[:, None], first[:, None] + turns, -1)
+    sessions = np.nonzero(here)[0]
+    codes = columns.places(rankings[here], depth)
+    offsets, positives = _repeated(_truth(benchmark, "positives", columns, "ground_truth_ids"), sessions)
+    [positive] = mark(codes, [(offsets, positives)], len(columns.images))
+    ranks = np.full(here.shape, kernels.UNLISTED, dtype=np.int64)
+    ranks[here] = kernels.first_ranks(positive)
+    list_lengths = np.zeros_like(ranks)
+    list_lengths[here] = (codes >= 0).sum(axis=1)
+    gone = np.maximum(num_turns - given, 0)
+    return Coding(CodedSessions(ranks, list_lengths, num_turns), int(gone.sum()), int((gone == 0).sum()))
+
+
+def as_columns(rankings: Mapping[str, Any], *, by_turn: bool = False) -> Columns:
+    """Rankings as columns, whatever they are held in.
+
+    Raises:
+        SubmissionError: an id is no text.
+    """
+    if isinstance(rankings, Columns):
+        return rankings
+    try:
+        return Columns.of_lists(rankings, by_turn=by_turn)
+    except (TypeError, ValueError) as error:
+        raise SubmissionError(
+            f"the rankings hold what is no text: {error}. Fix: use strings as ids."
+        ) from error
+
+
+def _positions(columns: Columns, query_ids: list[str]) -> NDArray[np.int64]:
+    get = columns.position.get
+    return np.array([get(query, -1) for query in query_ids], dtype=np.int64)
+
+
+def _truth(
+    benchmark: Benchmark, each: str, columns: Columns, column: str | None = None
+) -> tuple[NDArray[np.int64], Codes]:
+    """Where each query's images start, and their codes, -1 for one that the rank file does not name."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = column or _COLUMNS[each]
+    values = benchmark.table.column(column).combine_chunks()
+    if pa.types.is_list(values.type):
+        lengths = pc.list_value_length(values).fill_null(0).to_numpy()
+        values = values.flatten()
+    else:
+        lengths = values.is_valid().to_numpy(zero_copy_only=False).astype(np.int64)
+        values = values.drop_null()
+    if each != "negatives" and not lengths.all():
+        query = benchmark.query_ids[int(np.argmin(lengths))]
+        raise InputError(
+            f"{benchmark.id}: query {query!r} has no {column}. Fix: use a metric that this benchmark has or, "
+            "where the ground truth is withheld, the publisher's server."
+        )
+    return _ends(lengths), _codes(values, columns)
+
+
+def _codes(values: pa.Array, columns: Columns) -> Codes:
+    import pyarrow.compute as pc
+
+    found = pc.index_in(values, value_set=columns.images)
+    codes: Codes = found.fill_null(-1).to_numpy().astype(np.int32, copy=False)
+    return codes
+
+
+def _ends(lengths: NDArray[Any]) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+
+
+def _repeated(
+    truth: tuple[NDArray[np.int64], Codes], rows: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], Codes]:
+    """The images of some rows, a row as often as it is named."""
+    offsets, codes = truth
+    ends = _ends(np.diff(offsets)[rows])
+    within = np.arange(ends[-1]) - np.repeat(ends[:-1], np.diff(ends))
+    return ends, codes[np.repeat(offsets[rows], np.diff(ends)) + within]
+
+
+def _subset_ranks(
+    rankings: Mapping[str, Any], benchmark: Benchmark
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rank of each query's target in its subset, and where the subset's ranking lies."""
+    columns = as_columns(rankings)
+    found = _positions(columns, benchmark.query_ids)
+    codes = columns.places(found, int(columns.lengths.max(initial=0)))
+    [target] = mark(codes, [_truth(benchmark, "target", columns)], len(columns.images))
+    return kernels.first_ranks(target), found
