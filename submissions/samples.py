@@ -1,0 +1,113 @@
+"""What is resampled behind a score: the values a query of each benchmark, and how they make up a number.
+
+A number of one benchmark is the mean of its queries' values. A suite's is a weighted mean of its members'
+means, so that every metric is sum_j w_j * (1/n_j) * sum_i v_ij with weights that add up to 1; the mean of
+several metrics, as main metrics have it, is one more such number. Members are drawn apart from each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cir_metrics.errors import CallError
+from cir_metrics.resampling import FloatArray, bootstrap_means
+
+if TYPE_CHECKING:
+    from submissions.evidence import Evidence
+    from submissions.score_report import ScoreReport
+
+NO_MEANS = ("median_rank", "censored")
+"""Numbers of a report that are no mean over queries: a median, and a count."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Parts of a score that are resampled, a benchmark each.
+
+    Args:
+        of: id of the benchmark or suite.
+        parts: the values a query of each benchmark, in the suite's order.
+    """
+
+    of: str
+    parts: tuple[Evidence, ...]
+
+    @classmethod
+    def behind(cls, report: ScoreReport) -> Sample:
+        """The sample that a score was computed from.
+
+        Raises:
+            CallError: the report does not hold the values a query.
+        """
+        parts = tuple(run.evidence for run in report.runs or (report,) if run.evidence is not None)
+        if len(parts) != len(report.runs or (report,)):
+            raise CallError(
+                f"{report.file}: the report holds no values a query. Fix: take it from submissions.score."
+            )
+        return cls(report.benchmark, parts)
+
+    @property
+    def unit(self) -> str:
+        """What is resampled: `queries` or `sessions`."""
+        return "queries" if self.parts[0].num_turns is None else "sessions"
+
+    def query_ids(self) -> list[tuple[str, str]]:
+        """Benchmark and id of every query or session, part by part."""
+        return [(part.benchmark.id, query) for part in self.parts for query in part.query_ids]
+
+    def values(self, metric: str) -> list[FloatArray]:
+        """Values a query of a metric, an array a part.
+
+        Args:
+            metric: a printed name, that with `@micro`, or `mean(a, b)`.
+        """
+        from cir_datasets.card import main_metric_terms
+        from submissions.score_report import member_metric
+
+        terms = [member_metric(term) for term in main_metric_terms(metric)]
+        return [
+            np.mean([part.values[term].astype(np.float64) for term in terms], axis=0) for part in self.parts
+        ]
+
+    def weights(self, metric: str) -> FloatArray:
+        """Share of each part in a metric: equal shares, or (`@micro`) by the number of queries.
+
+        Returns:
+            Shape (parts,), adding up to 1.
+        """
+        from submissions.score_report import member_metric
+
+        sizes = np.array([len(part.query_ids) for part in self.parts], dtype=np.float64)
+        shares = sizes if member_metric(metric) != metric else np.ones(len(sizes))
+        share: FloatArray = shares / shares.sum()
+        return share
+
+    def bootstrap(
+        self, columns: Sequence[FloatArray], weights: FloatArray, *, draws: int, seed: int
+    ) -> FloatArray:
+        """Weighted means over bootstrap draws, each part drawn with the key of its benchmark's id.
+
+        Args:
+            columns: values a query, an array a part, of shape (n, columns).
+            weights: shares of the parts, shape (parts, columns).
+            draws: number of draws.
+            seed: 0 or more.
+
+        Returns:
+            Shape (draws, columns).
+        """
+        total = np.zeros((draws, weights.shape[1]))
+        for part, values, share in zip(self.parts, columns, weights, strict=True):
+            total += share * bootstrap_means(values, draws=draws, seed=seed, key=part.benchmark.id)
+        return total
+
+
+def board_metrics(report: ScoreReport) -> list[str]:
+    """Names of a report's numbers that are means over queries, the main metric included."""
+    names = [name for name in report.metrics if name not in NO_MEANS]
+    known = report.main is not None and report.main_metric not in names
+    return [*names, report.main_metric] if known else names

@@ -1,0 +1,144 @@
+"""Intervals of a score: what is drawn, what a suite's mean of draws is, and what has no interval."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+import submissions_worlds as worlds
+
+import submissions
+from cir_metrics.errors import CallError, InputError
+from cir_metrics.resampling import bootstrap_means, bootstrap_medians, percentile_interval
+from submissions.intervals import Interval, intervals
+from submissions.score_report import ScoreReport
+
+CIRR = worlds.cirr(queries=40)
+CIRCLED = worlds.circled()
+
+
+def shuffled(document: dict[str, Any], seed: int) -> dict[str, Any]:
+    """The same file with the places of its rankings shuffled."""
+    chance = random.Random(seed)
+    for part in ("rankings", "subset_rankings"):
+        for ranking in document.get(part, {}).values():
+            for each in ranking if isinstance(ranking[0], list) else [ranking]:
+                chance.shuffle(each)
+    return document
+
+
+def score(document: dict[str, Any], benchmark: Any) -> ScoreReport:
+    return submissions.score(json.dumps(document).encode(), benchmark, name="run.json")
+
+
+def cirr_report() -> ScoreReport:
+    return score(shuffled(worlds.cirr_document(CIRR), 1), CIRR)
+
+
+def suite_report() -> ScoreReport:
+    members = [worlds.fashioniq(name, queries=n) for name, n in (("dress", 20), ("shirt", 7), ("toptee", 9))]
+    bundle = worlds.fashioniq_bundle(members)
+    bundle["runs"] = [
+        shuffled({**run, "rankings": {q: [*r] for q, r in run["rankings"].items()}}, 3)
+        for run in bundle["runs"]
+    ]
+    return score(bundle, {member.id: member for member in members})
+
+
+def test_the_interval_is_that_of_the_values_a_query() -> None:
+    report = cirr_report()
+    found = intervals(report, draws=500, seed=4, level=0.9)
+    assert report.evidence is not None
+    for metric, values in report.evidence.values.items():
+        drawn = bootstrap_means(values, draws=500, seed=4, key="cirr/val")
+        low, high = percentile_interval(drawn, 0.9)
+        assert found.values[metric].low == pytest.approx(low, abs=1e-12)
+        assert found.values[metric].high == pytest.approx(high, abs=1e-12)
+
+
+def test_the_main_metric_is_averaged_within_each_draw() -> None:
+    report = cirr_report()
+    found = intervals(report, draws=500)
+    assert list(found.values) == [*report.metrics, "mean(recall@5, recall_subset@1)"]
+    assert report.evidence is not None
+    one, other = (
+        bootstrap_means(report.evidence.values[name], draws=500, key="cirr/val")
+        for name in ("recall@5", "recall_subset@1")
+    )
+    low, high = percentile_interval((one + other) / 2)
+    assert found.values[report.main_metric].low == pytest.approx(low, abs=1e-12)
+    assert found.values[report.main_metric].high == pytest.approx(high, abs=1e-12)
+
+
+def test_a_suite_draws_its_members_apart_and_averages_the_draws() -> None:
+    report = suite_report()
+    found = intervals(report, draws=400)
+    drawn = {}
+    for run in report.runs:
+        assert run.evidence is not None
+        drawn[run.benchmark] = bootstrap_means(run.evidence.values["recall@10"], draws=400, key=run.benchmark)
+    macro = sum(drawn.values()) / 3
+    sizes = {run.benchmark: run.n for run in report.runs}
+    micro = sum(sizes[name] * each for name, each in drawn.items()) / sum(sizes.values())
+    for metric, means in (("recall@10", macro), ("recall@10@micro", micro)):
+        low, high = percentile_interval(np.asarray(means))
+        assert found.values[metric].low == pytest.approx(low, abs=1e-12)
+        assert found.values[metric].high == pytest.approx(high, abs=1e-12)
+    assert set(found.values) == {*report.metrics, "mean(recall@10, recall@50)"}
+
+
+def test_a_member_alone_has_the_draws_that_it_has_in_its_suite() -> None:
+    run = suite_report().runs[1]
+    alone = intervals(run, draws=300).values["recall@10"]
+    assert run.evidence is not None
+    low, high = percentile_interval(
+        bootstrap_means(run.evidence.values["recall@10"], draws=300, key=run.benchmark)
+    )
+    assert (alone.low, alone.high) == (pytest.approx(low, abs=1e-12), pytest.approx(high, abs=1e-12))
+
+
+def test_sessions_are_drawn_whole() -> None:
+    document = shuffled(worlds.circled_document(CIRCLED, 30), 2)
+    found = intervals(score(document, CIRCLED), draws=50)
+    assert found.unit == "sessions"
+    assert {"hits@10@turn3", "final_recall@10", "hits_auc@10"} <= set(found.values)
+
+
+def test_the_median_rank_is_drawn_too_and_a_count_is_not() -> None:
+    report = cirr_report()
+    assert report.evidence is not None
+    ranks = np.arange(1.0, 41.0)
+    with_ranks = dataclasses.replace(
+        report,
+        metrics={**report.metrics, "mean_rank": 20.5, "median_rank": 20.5, "censored": 0},
+        evidence=dataclasses.replace(report.evidence, values={**report.evidence.values, "mean_rank": ranks}),
+    )
+    found = intervals(with_ranks, draws=200)
+    low, high = percentile_interval(bootstrap_medians(ranks, draws=200, key="cirr/val"))
+    assert found.values["median_rank"] == Interval(float(low), float(high))
+    assert "censored" not in found.values
+
+
+def test_what_is_recorded() -> None:
+    document = intervals(cirr_report(), draws=20, seed=9).to_dict()
+    assert list(document["metrics"])[-1] == "mean(recall@5, recall_subset@1)"
+    assert {name: value for name, value in document.items() if name != "metrics"} == {
+        "method": "percentile bootstrap",
+        "resampled": "queries",
+        "draws": 20,
+        "seed": 9,
+        "level": 0.95,
+    }
+    assert json.loads(json.dumps(document)) == document
+
+
+def test_a_report_without_values_is_refused() -> None:
+    bare = dataclasses.replace(cirr_report(), evidence=None)
+    with pytest.raises(CallError, match=r"run\.json: the report holds no values a query\. Fix: take it from"):
+        intervals(bare)
+    with pytest.raises(InputError, match=r"draws=0; at least one is needed"):
+        intervals(cirr_report(), draws=0)
