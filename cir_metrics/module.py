@@ -113,6 +113,9 @@ class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
 
     def add(self, *, prediction: Any = None, reference: Any = None, **unknown: Any) -> None:
         """Add one prediction and its reference."""
+        # evaluate.combine hands its single prediction and reference on under the names of the batch.
+        if prediction is None and reference is None and set(unknown) == {"predictions", "references"}:
+            prediction, reference = unknown.pop("predictions"), unknown.pop("references")
         self._refuse(unknown, ("prediction", "reference"))
         batch = self._check_batch([prediction], [reference])
         super().add(prediction=batch.predictions[0], reference=batch.references[0])

@@ -1,59 +1,14 @@
-"""`evaluate.load` knows our names, as a user meets it: in processes of their own, away from the sources.
-
-Each process has an empty Hugging Face home, and the Hub's address is a port on which nothing listens.
-"""
+"""`evaluate.load` knows our names, as a user meets it: in processes of their own, away from the sources."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
+from metrics_processes import python
 
 import cir_metrics.evaluate_hook as hook
 from cir_metrics.catalogue import METRICS
-
-ROOT = Path(hook.__file__).resolve().parents[1]
-CASE = """
-CASE = dict(
-    predictions=[["n1", "p1", "n2", "p2"]],
-    references=[{"positives": ["p1", "p2"], "negatives": ["n1", "n2"]}],
-    ks=(5,),
-)
-"""
-
-
-def environment(home: Path, **more: str) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "HUGGINGFACE_"))}
-    return {
-        **kept,
-        "HF_HOME": str(home),
-        "PYTHONPATH": str(ROOT),
-        "HF_ENDPOINT": "http://127.0.0.1:9",
-        **more,
-    }
-
-
-def start(code: str, folder: Path, home: Path, **more: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", CASE + code]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(
-        command, cwd=folder, env=environment(home, **more), stdout=pipe, stderr=pipe, text=True
-    )
-
-
-def finish(process: subprocess.Popen[str]) -> Any:
-    out, err = process.communicate(timeout=300)
-    assert process.returncode == 0, err
-    return json.loads(out.splitlines()[-1])
-
-
-def python(code: str, folder: Path, home: Path, **more: str) -> Any:
-    return finish(start(code, folder, home, **more))
 
 
 @pytest.mark.parametrize("order", ["import cir_metrics, evaluate", "import evaluate, cir_metrics"])
@@ -134,27 +89,6 @@ print(json.dumps([names, values]))
     names, values = python(load, tmp_path, home, HF_HUB_OFFLINE="1")
     assert names == {name: name for name in METRICS}
     assert values == [{"pnr_map@5": 0.25}] * 3
-
-
-@pytest.mark.slow
-def test_two_processes_at_once_apart_and_together(tmp_path: Path) -> None:
-    code = """
-import json, os, cir_metrics, evaluate
-module = evaluate.load("pnr_map")
-values = [module.compute(**CASE) for _ in range(3)]
-part = int(os.environ["PART"])
-module = evaluate.load("recall_at_k", num_process=2, process_id=part, experiment_id="spread")
-predictions = [["a"], ["b"], ["a"]][: 3 - part]
-references = [{"target": "a"}] * len(predictions)
-values.append(module.compute(predictions=predictions, references=references, ks=(1,)))
-print(json.dumps(values))
-"""
-    home = tmp_path / "home"
-    running = [start(code, tmp_path, home, PART=str(part)) for part in range(2)]
-    first, second = (finish(process) for process in running)
-    assert first[:3] == second[:3] == [{"pnr_map@5": 0.25}] * 3
-    # Three queries in the first process, two in the second: 3 of 5 have their target first.
-    assert [first[3], second[3]] == [{"recall@1": 0.6}, None]
 
 
 def test_a_changed_evaluate_gives_a_warning_and_no_error(tmp_path: Path) -> None:

@@ -112,6 +112,8 @@ def test_every_module_refuses_wrong_keywords(name: str, load: Any) -> None:
         module.add_batch(predictions=[prediction], references=[reference], extra=1)
     with says(f"{name} has no keyword 'extra'. Fix: use prediction, reference."):
         module.add(prediction=prediction, reference=reference, extra=1)
+    with says(f"{name} has no keyword 'predictions'. Fix: use prediction, reference."):
+        module.add(prediction=prediction, reference=reference, predictions=prediction)
     if "ks" in takes:
         with says("k=0; a cutoff is 1 or more"):
             module.compute(predictions=[prediction], references=[reference], ks=(5, 0))
