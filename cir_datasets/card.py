@@ -10,6 +10,11 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 MetricName = Annotated[str, Field(pattern=r"^[a-z_]+(@\d+)?$")]
 """A metric as it is printed: `recall@5`, `hits_auc@10`, `mean_rank`."""
 
+PrintedName = Annotated[str, Field(pattern=r"^[a-z_]+(@\d+)?(@turn\d+)?$")]
+"""The name that a value is reported under: a metric's, or `hits@10@turn2`."""
+
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
 _IMAGE_FIELD = r"\{(relative_path|image_id)\}"
 ImagePath = Annotated[str, Field(pattern=rf"^([^{{}}/][^{{}}]*)?{_IMAGE_FIELD}([^{{}}]|{_IMAGE_FIELD})*$")]
 """Where an image may lie below its folder: a path with `{relative_path}` or `{image_id}` in it."""
@@ -117,6 +122,46 @@ class Example(_Strict):
     image_ids: Annotated[tuple[str, ...], Field(min_length=3)]
 
 
+class ReportExtras(_Strict):
+    """What a score's report holds besides the board's metrics."""
+
+    metrics: tuple[MetricName, ...] = ()
+    """Further metrics of a query, for the whole benchmark."""
+    by_aspect: tuple[MetricName, ...] = ()
+    """Metrics that are also given by aspect."""
+    aspect_names: dict[str, str] = {}
+    """How tables call the aspects, in the order of their rows."""
+
+    @model_validator(mode="after")
+    def _aspects_have_names(self) -> ReportExtras:
+        if bool(self.by_aspect) != bool(self.aspect_names):
+            raise ValueError("by_aspect and aspect_names go together")
+        return self
+
+
+class Floor(_Strict):
+    """What a method without weights scores."""
+
+    command: str
+    """What made the numbers."""
+    metrics: Annotated[dict[PrintedName, Annotated[float, Field(ge=0)]], Field(min_length=1)]
+    """By printed name the value, a fraction."""
+
+
+class Floors(_Strict):
+    """Recorded floors of one configuration; they hold for the rows and the gallery of these hashes alone."""
+
+    data_hash: Sha256
+    gallery_hash: Sha256
+    image_only: Floor | None = None
+    text_only: Floor | None = None
+
+    def methods(self) -> dict[str, Floor]:
+        """The recorded ones by name."""
+        found = {"image_only": self.image_only, "text_only": self.text_only}
+        return {name: floor for name, floor in found.items() if floor is not None}
+
+
 class Card(_Strict):
     """A benchmark card: everything about a benchmark that is not a row."""
 
@@ -137,6 +182,9 @@ class Card(_Strict):
     multi_turn_metrics: tuple[MetricName, ...] = ()
     """Metrics of the multi-turn configurations of a mixed benchmark."""
     multi_turn_main_metric: str | None = None
+    report: ReportExtras = ReportExtras()
+    floors: dict[str, Floors] = {}
+    """By configuration."""
     images: str
     """How a user gets the images, and whether scoring needs them (it never does)."""
     image_folder: str | None = None
@@ -169,6 +217,19 @@ class Card(_Strict):
             raise ValueError("status pending_publication and publisher unpublished go together")
         if unpublished and not (self.source.pages and self.folder_schema):
             raise ValueError("a benchmark that is pending publication needs source.pages and folder_schema")
+        return self
+
+    @model_validator(mode="after")
+    def _report_fits(self) -> Card:
+        reported = {*self.metrics, *self.report.metrics}
+        unknown = [name for name in self.report.by_aspect if name not in reported]
+        if unknown:
+            raise ValueError(
+                f"report.by_aspect names {unknown[0]!r}, which neither `metrics` nor `report.metrics` lists"
+            )
+        elsewhere = [name for name in self.floors if name not in self.configs]
+        if elsewhere:
+            raise ValueError(f"floors are recorded for {elsewhere[0]!r}, which is no configuration")
         return self
 
     @model_validator(mode="after")
