@@ -1,38 +1,56 @@
-"""`convert`: between the native format and the formats of the servers that hold withheld ground truth.
+"""`convert`: between all formats that are read.
 
-CIRR's server wants two files; converting to it splits a rank file, converting from it joins the two.
+CIRR's server wants two files; converting to it splits a rank file, converting from it joins the two. What the
+new format cannot hold is said in the notes of the conversion (`losses.py`), never dropped silently.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import gzip
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cir_metrics.errors import UnknownNameError, did_you_mean
+from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
 from submissions.errors import ConversionError, RefusedError
 from submissions.findings import shown
 from submissions.formats import (
     CIRCO_SERVER,
     CIRR_SERVER,
+    FASHIONIQ,
     FORMATS,
+    LINES,
     NATIVE,
+    PARQUET,
+    TREC,
     ZEROSIGHT,
     circo_server,
     cirr_server,
+    fashioniq,
+    lines,
+    parquet,
+    trec,
     zerosight,
 )
+from submissions.losses import losses
 from submissions.parsing import read
 from submissions.reading import MAX_BYTES
 from submissions.validation import validate
 
 if TYPE_CHECKING:
-    from submissions.rank_file import RankFile
+    from submissions.rank_file import RankBundle, RankFile
     from submissions.validation import BenchmarkLike
 
 _SERVERS = {CIRR_SERVER: cirr_server, CIRCO_SERVER: circo_server, ZEROSIGHT: zerosight}
+_BENCHMARKS = {name: server.BENCHMARKS for name, server in _SERVERS.items()} | {
+    FASHIONIQ: fashioniq.BENCHMARKS
+}
+_WHOLE = frozenset({NATIVE, LINES, PARQUET})
+"""Formats that hold everything that a rank file says."""
+_ENDINGS = {LINES: ".jsonl", PARQUET: ".parquet", TREC: ".trec"}
+_COMPRESSIBLE = (NATIVE, LINES, TREC)
 
 
 @dataclass(frozen=True)
@@ -40,12 +58,17 @@ class Converted:
     """One file that a conversion makes.
 
     Args:
-        part: what tells it from the others (`recall`, `recall_subset`), or "" where there is one file only.
+        part: what tells it from the others (`recall`, `recall_subset`, a bundle's member), or "" where there
+            is one file only.
         content: its bytes.
+        ending: how a name of such a file ends, such as `.json` or `.jsonl.gz`.
+        notes: what the file does not hold of what was read, a sentence each.
     """
 
     part: str
     content: bytes
+    ending: str = ".json"
+    notes: tuple[str, ...] = ()
 
 
 def convert(
@@ -54,68 +77,130 @@ def convert(
     *,
     benchmark: BenchmarkLike = None,
     name: str | None = None,
+    compress: bool = False,
     max_bytes: int = MAX_BYTES,
 ) -> list[Converted]:
     """Write rank files in another format.
 
     Args:
-        files: one file, or the CIRR server's two, in either order.
-        to: `native`, `cirr-server`, `circo-server` or `zerosight`.
+        files: one file, or the CIRR server's two, in either order; or one bundle.
+        to: a name of `submissions.formats.FORMATS`, such as `native`, `parquet` or `cirr-server`.
         benchmark: what the files answer; needed where their format does not say it.
-        name: the method's name in a native file made from a server's; default: the first file's name.
+        name: the method's name in what is written; default: the file's own, or else the first file's name.
+        compress: whether to compress with gzip; only `native`, `lines` and `trec`.
         max_bytes: bytes that are read of each file at most.
 
     Returns:
-        The files made: one, or CIRR's `recall` and `recall_subset`.
+        The files made: one, or CIRR's `recall` and `recall_subset`, or one for each member of a bundle. A
+        bundle stays one file in the native format only.
 
     Raises:
         UnknownNameError: no format has that name.
+        CallError: a format that is not compressed was to be.
         MissingFileError: no file has that name.
         RefusedError: a file is broken, or a server would refuse what it holds.
-        ConversionError: the files do not belong together, or not to that server.
+        ConversionError: the files do not belong together, or not to that format.
 
     Example:
         >>> recall = b'{"version": "rc2", "metric": "recall", "12063": ["dev-0-0-img0"]}'
         >>> [converted] = convert([recall], "native", benchmark="cirr/val", name="toy")
         >>> b'"rankings":{"12063":["dev-0-0-img0"]}' in converted.content
         True
+        >>> [converted] = convert([converted.content], "trec")
+        >>> converted.content
+        b'12063 Q0 dev-0-0-img0 1 1 toy\\n'
     """
     if to not in FORMATS:
         raise UnknownNameError(
             f"no format {to!r}.{did_you_mean(to, FORMATS)} There are {', '.join(FORMATS)}."
         )
-    runs = [_read_one(file, benchmark, max_bytes) for file in files]
-    joined = _join(runs)
-    if name is not None:
-        joined = _named(joined, name)
+    if compress and to not in _COMPRESSIBLE:
+        why = "is compressed already" if to == PARQUET else "is read by others as plain JSON"
+        raise CallError(
+            f"{to} {why}. Fix: drop --gzip and the ending .gz, or choose {', '.join(_COMPRESSIBLE)}."
+        )
+    label = "rank file" if not files or isinstance(files[0], bytes) else os.fspath(files[0])
+    found = [read(file, benchmark=benchmark, max_bytes=max_bytes) for file in files]
+    made = _convert(found, to, benchmark, name, label)
+    if not compress:
+        return made
+    return [
+        # Without the time of day, so that equal content gives equal bytes.
+        dataclasses.replace(each, content=gzip.compress(each.content, mtime=0), ending=f"{each.ending}.gz")
+        for each in made
+    ]
+
+
+def _convert(
+    found: Sequence[RankFile | RankBundle], to: str, benchmark: BenchmarkLike, name: str | None, label: str
+) -> list[Converted]:
+    from submissions.rank_file import RankBundle, RankFile
+
+    runs = [each for each in found if isinstance(each, RankFile)]
+    if len(runs) == len(found):
+        return _written(_named(_join(runs), name), to, benchmark, label)
+    if len(found) > 1:
+        raise ConversionError("a bundle is converted alone. Fix: name one bundle, or rank files only.")
+    (bundle,) = (each for each in found if isinstance(each, RankBundle))
+    members = [_named(run, name) for run in bundle.runs]
     if to == NATIVE:
-        if not joined.rankings:
-            raise ConversionError(
-                "there are rankings of the subsets only; a native rank file also ranks the gallery. "
-                'Fix: give the CIRR server\'s "recall" file as well.'
-            )
-        return [Converted("", joined.to_json())]
-    server = _SERVERS[to]
-    dataset = joined.benchmark.partition("/")[0]
-    if dataset not in server.BENCHMARKS:
+        return [Converted("", RankBundle(bundle.suite, tuple(members)).to_json())]
+    own = benchmark if isinstance(benchmark, Mapping) else None
+    return [
+        dataclasses.replace(each, part=".".join(filter(None, [run.benchmark.replace("/", "-"), each.part])))
+        for run in members
+        for each in _written(run, to, own, label)
+    ]
+
+
+def _written(rank_file: RankFile, to: str, benchmark: BenchmarkLike, label: str) -> list[Converted]:
+    """A rank file in another format; what is lost stands in the notes of its first part."""
+    if to in _WHOLE and not rank_file.rankings:
         raise ConversionError(
-            f"{to} takes rankings of {server.BENCHMARKS[0]}, and this file answers {joined.benchmark}. "
+            f"there are rankings of the subsets only; a {to} rank file also ranks the gallery. "
+            'Fix: give the CIRR server\'s "recall" file as well.'
+        )
+    if to in _BENCHMARKS:
+        _check_served(rank_file, to, benchmark, label)
+    contents = _contents(rank_file, to, benchmark)
+    ending = _ENDINGS.get(to, ".json")
+    notes = [losses(rank_file, to), *[()] * (len(contents) - 1)]
+    return [
+        Converted(part, content, ending, said)
+        for (part, content), said in zip(contents.items(), notes, strict=True)
+    ]
+
+
+def _contents(rank_file: RankFile, to: str, benchmark: BenchmarkLike) -> dict[str, bytes]:
+    from submissions.known import Known
+
+    if to in _SERVERS:
+        parts: dict[str, bytes] = _SERVERS[to].dump(rank_file)
+        return parts
+    if to == FASHIONIQ:
+        items = fashioniq.whole_benchmark(rank_file.benchmark, Known(benchmark))
+        return {"": fashioniq.dump(rank_file, items)}
+    plain = {LINES: lines.dump, PARQUET: parquet.dump, TREC: trec.dump}
+    return {"": plain[to](rank_file) if to in plain else rank_file.to_json()}
+
+
+def _check_served(rank_file: RankFile, to: str, benchmark: BenchmarkLike, label: str) -> None:
+    """Refuse what the readers of that format would refuse, or read as something else.
+
+    Raises:
+        ConversionError: the format belongs to another dataset.
+        RefusedError: validation found errors.
+    """
+    taken = _BENCHMARKS[to]
+    if rank_file.benchmark.partition("/")[0] not in taken:
+        raise ConversionError(
+            f"{to} takes rankings of {taken[0]}, and this file answers {rank_file.benchmark}. "
             f"Fix: choose another format with --to."
         )
-    label = "rank file" if isinstance(files[0], bytes) else os.fspath(files[0])
-    report = validate(dataclasses.replace(joined, format=to), benchmark, part=True, name=label)
+    report = validate(dataclasses.replace(rank_file, format=to), benchmark, part=True, name=label)
     if not report.ok:
-        raise RefusedError(f"{report.file} would be refused by the server.", report)
-    return [Converted(part, content) for part, content in server.dump(joined).items()]
-
-
-def _read_one(file: str | os.PathLike[str] | bytes, benchmark: BenchmarkLike, max_bytes: int) -> RankFile:
-    from submissions.rank_file import RankFile
-
-    found = read(file, benchmark=benchmark, max_bytes=max_bytes)
-    if not isinstance(found, RankFile):
-        raise ConversionError("a bundle is not converted as a whole. Fix: convert its rank files one by one.")
-    return found
+        reader = "by the server" if to in (CIRR_SERVER, CIRCO_SERVER) else "by whoever reads that format"
+        raise RefusedError(f"{report.file} would be refused {reader}.", report)
 
 
 def _join(runs: Sequence[RankFile]) -> RankFile:
@@ -140,7 +225,9 @@ def _join(runs: Sequence[RankFile]) -> RankFile:
     return first
 
 
-def _named(rank_file: RankFile, name: str) -> RankFile:
+def _named(rank_file: RankFile, name: str | None) -> RankFile:
+    if name is None:
+        return rank_file
     from pydantic import ValidationError
 
     from submissions.rank_file import Method

@@ -14,39 +14,64 @@ if TYPE_CHECKING:
 
 
 def convert_command(
-    files: Annotated[list[str], typer.Argument(help="One rank file, or the CIRR server's two.")],
+    files: Annotated[
+        list[str], typer.Argument(help="One rank file of any format, the CIRR server's two, or a bundle.")
+    ],
     to: Annotated[
-        str, typer.Option("--to", help="Format to write: native, cirr-server, circo-server or zerosight.")
+        str,
+        typer.Option(
+            "--to",
+            help="Format to write: native, lines (JSON Lines), parquet, trec, cirr-server, circo-server, "
+            "zerosight or fashioniq.",
+        ),
     ],
     benchmark: Annotated[str | None, typer.Option("--benchmark", "-b", help=BENCHMARK_HELP)] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", help="File or folder; of CIRR's two files each adds its metric to the name."
+            "--out",
+            "-o",
+            help="File or folder; of several files each adds its part to the name. Default: beside the first "
+            "input, named after it and the format.",
         ),
     ] = None,
     name: Annotated[
-        str | None, typer.Option("--name", help="Name of the method in a native file, up to 80 characters.")
+        str | None,
+        typer.Option("--name", help="Name of the method in what is written, up to 80 characters."),
     ] = None,
+    compress: Annotated[
+        bool,
+        typer.Option(
+            "--gzip", help="Compress native, lines or trec with gzip; so does --out with a name in .gz."
+        ),
+    ] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print the files written as JSON: file, format, part.")
+        bool, typer.Option("--json", help="Print the files written as JSON: file, format, part, notes.")
     ] = False,
 ) -> None:
     """Write a rank file in another format; the CIRR server's two files are joined and split.
 
-    The names of the files written are printed, one a line.
+    The names of the files written are printed, one a line. What the new format cannot hold is said on
+    stderr. A bundle becomes one file a member, but for --to native.
 
     \b
     Example:
-        cir convert run.json --to cirr-server
+        cir convert run.json --to parquet
     """
     from submissions.conversion import convert
     from submissions.rank_file import write_bytes
 
+    compress = compress or (out is not None and out.suffix.lower() == ".gz" and not out.is_dir())
     written = []
-    for converted in convert(files, to, benchmark=benchmark, name=name):
-        path = str(write_bytes(converted.content, _target(converted, files[0], to, out)))
-        written.append({"file": path, "format": to, "part": converted.part})
+    made = convert(files, to, benchmark=benchmark, name=name, compress=compress)
+    targets = [_target(converted, files[0], to, out) for converted in made]
+    if out is None:
+        _keep_inputs(files, targets)
+    for converted, target in zip(made, targets, strict=True):
+        path = str(write_bytes(converted.content, target))
+        written.append({"file": path, "format": to, "part": converted.part, "notes": list(converted.notes)})
+        for note in converted.notes:
+            typer.echo(f"{path}: {note}", err=True)
         if not as_json:
             typer.echo(path)
     if as_json:
@@ -55,11 +80,30 @@ def convert_command(
 
 def _target(converted: Converted, first: str, to: str, out: Path | None) -> Path:
     """Where a converted file goes: beside the first input, or where the caller said."""
+    from submissions.containers import label_of
+
     part = f".{converted.part}" if converted.part else ""
-    source = Path(first)
-    name = f"{source.stem}.{to}{part}.json"
+    own = "" if converted.ending.startswith((f".{to}", ".jsonl")) else f".{to}"
+    name = f"{label_of(first)}{own}{part}{converted.ending}"
     if out is None:
-        return source.with_name(name)
+        return Path(first).with_name(name)
     if out.is_dir() or not out.suffix:
         return out / name
-    return out.with_name(f"{out.stem}{part}{out.suffix}") if part else out
+    if not part:
+        return out
+    stem = label_of(out.name)
+    return out.with_name(f"{stem}{part}{out.name.removeprefix(stem)}")
+
+
+def _keep_inputs(files: list[str], targets: list[Path]) -> None:
+    """Refuse to replace a file that was read, unless the caller named it.
+
+    Raises:
+        CallError: the name made for an output is an input's.
+    """
+    from cir_metrics.errors import CallError
+
+    inputs = {Path(file).resolve() for file in files}
+    for target in targets:
+        if target.resolve() in inputs:
+            raise CallError(f"{target} would be replaced. Fix: name another file with --out.")

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 
-FILE_HELP = "A rank file, a bundle, a file of the CIRR or CIRCO server, or ZeroSight results."
+FILE_HELP = (
+    "A rank file or bundle (JSON, JSON Lines, Parquet, plain or gzip), a TREC run, a file of the CIRR or CIRCO "
+    "server, ZeroSight results, or FashionIQ starter kit items."
+)
 BENCHMARK_HELP = (
-    "Id of the benchmark or suite that the file answers; servers' files do not say it themselves."
+    "Id of the benchmark or suite that the file answers; formats of others do not say it themselves."
 )
 
 

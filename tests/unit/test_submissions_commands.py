@@ -188,4 +188,5 @@ def test_the_files_written_are_listed_as_json(folder: Path) -> None:
     path = str(folder / "listed.json")
     assert json.loads(done.stdout) == [{"file": path, "benchmark": "shapes/val", "method": "random"}]
     done = cir("convert", "listed.json", "--to", "native", "-o", "copy.json", "--json", folder=folder)
-    assert json.loads(done.stdout) == [{"file": str(folder / "copy.json"), "format": "native", "part": ""}]
+    made = {"file": str(folder / "copy.json"), "format": "native", "part": "", "notes": []}
+    assert json.loads(done.stdout) == [made]

@@ -1,0 +1,85 @@
+"""What a format cannot hold of a rank file, in sentences for whoever converts it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from submissions.findings import shown
+from submissions.formats import CIRCO_SERVER, CIRR_SERVER, FASHIONIQ, NATIVE, TREC, ZEROSIGHT
+
+if TYPE_CHECKING:
+    from submissions.rank_file import RankFile
+
+_DEPTHS = {CIRR_SERVER: 50, CIRCO_SERVER: 50, ZEROSIGHT: 50}
+_SUBSET_DEPTH = 3
+_NAMELESS = frozenset({CIRR_SERVER, CIRCO_SERVER, ZEROSIGHT, FASHIONIQ})
+"""Formats without a place for the method."""
+
+
+def losses(rank_file: RankFile, to: str) -> tuple[str, ...]:
+    """What the file in the new format will not say.
+
+    Args:
+        rank_file: what is written, with the format that it was read from.
+        to: name of the new format.
+
+    Example:
+        >>> from submissions.rank_file import Method, RankFile
+        >>> method = Method(name="CLIP sum", backbone="ViT-B/32")
+        >>> losses(RankFile("cirr/val", 1, method, {"1": ["a"]}), "trec")
+        ("of the method a TREC run holds the name only: backbone is left out.",
+         'the method\\'s name is written as the tag "CLIP_sum".')
+    """
+    said = []
+    if rank_file.format == TREC:
+        said.append("the scores of the TREC run are left out: a rank file holds the order only.")
+    if to == TREC:
+        said += _trec(rank_file)
+    elif to in _NAMELESS and rank_file.format in (NATIVE, TREC):
+        said.append(f"the method {shown(rank_file.method.name)} is left out: {to} has no place for it.")
+    if to in _NAMELESS - {CIRR_SERVER} and rank_file.subset_rankings is not None:
+        said.append(f"the rankings of the subsets are left out: {to} has no place for them.")
+    if to in _DEPTHS:
+        said += _cut(rank_file, to)
+    return tuple(said)
+
+
+def _trec(rank_file: RankFile) -> list[str]:
+    from submissions.formats.trec import tag_of
+
+    said = []
+    others = [field for field in rank_file.method.to_dict() if field != "name"]
+    if others:
+        verb = "is" if len(others) == 1 else "are"
+        said.append(f"of the method a TREC run holds the name only: {', '.join(others)} {verb} left out.")
+    tag = tag_of(rank_file)
+    if tag != rank_file.method.name:
+        said.append(f"the method's name is written as the tag {shown(tag)}.")
+    lists = [ids for answer in rank_file.rankings.values() for ids in _turns(answer)]
+    empty = sum(not ids for ids in [*lists, *(rank_file.subset_rankings or {}).values()])
+    if empty:
+        what = "1 ranking" if empty == 1 else f"{empty:,} rankings"
+        said.append(f"{what} without images left out: a TREC run has no line for that.")
+    return said
+
+
+def _turns(answer: list[object]) -> list[object]:
+    """A session's rankings; of a query its one ranking, in a list."""
+    return answer if answer and isinstance(answer[0], list) else [answer]
+
+
+def _cut(rank_file: RankFile, to: str) -> list[str]:
+    said = []
+    depth = _DEPTHS[to]
+    longer = sum(len(ids) > depth for ids in rank_file.rankings.values())
+    if longer:
+        said.append(f"{_lists(longer)} cut to the first {depth} images, which is all that {to} takes.")
+    subsets = (rank_file.subset_rankings or {}).values()
+    longer = sum(len(ids) > _SUBSET_DEPTH for ids in subsets) if to == CIRR_SERVER else 0
+    if longer:
+        said.append(f"{_lists(longer)} of a subset cut to the first {_SUBSET_DEPTH} images.")
+    return said
+
+
+def _lists(count: int) -> str:
+    return "1 ranking" if count == 1 else f"{count:,} rankings"
