@@ -26,9 +26,10 @@ def losses(rank_file: RankFile, to: str) -> tuple[str, ...]:
     Example:
         >>> from submissions.rank_file import Method, RankFile
         >>> method = Method(name="CLIP sum", backbone="ViT-B/32")
-        >>> losses(RankFile("cirr/val", 1, method, {"1": ["a"]}), "trec")
-        ("of the method a TREC run holds the name only: backbone is left out.",
-         'the method\\'s name is written as the tag "CLIP_sum".')
+        >>> for sentence in losses(RankFile("cirr/val", 1, method, {"1": ["a"]}), "trec"):
+        ...     print(sentence)
+        of the method a TREC run holds the name only: backbone is left out.
+        the method's name is written as the tag "CLIP_sum".
     """
     said = []
     if rank_file.format == TREC:

@@ -10,6 +10,7 @@ from cir_datasets.commands.listing import list_benchmarks, show_benchmark
 from cir_datasets.commands.overlays import overlay_commands
 from cir_datasets.commands.preparing import prepare_benchmarks
 from cir_datasets.commands.publishing import publish_benchmarks
+from cir_datasets.commands.qrels import write_qrels
 from cir_datasets.commands.statistics import show_statistics
 from cir_datasets.commands.template import template_folder
 from cir_datasets.commands.verification import verify_benchmarks
@@ -27,6 +28,7 @@ def register(app: typer.Typer) -> None:
     datasets.command("hash")(hash_benchmark_images)
     datasets.command("template")(template_folder)
     datasets.command("export")(export_queries)
+    datasets.command("qrels")(write_qrels)
     datasets.command("publish")(publish_benchmarks)
     datasets.command("stats")(show_statistics)
     datasets.command("verify")(verify_benchmarks)

@@ -1,0 +1,80 @@
+"""A benchmark's ground truth as TREC relevance judgements (qrels), for trec_eval and what reads its files.
+
+Positives have grade 1, hard negatives grade 0: what is not listed is not relevant either, so that the zeros
+move no measure of trec_eval but those that look at judged images alone (bpref, infAP). The queries have the
+ids that `cir convert --to trec` writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from cir_datasets.errors import DatasetError
+from cir_metrics.errors import CallError
+
+if TYPE_CHECKING:
+    from cir_datasets.benchmark import Benchmark
+
+POSITIVE, NEGATIVE = 1, 0
+"""Grades of positives and of hard negatives."""
+
+
+def trec_qrels(benchmark: Benchmark, *, subset: bool = False) -> bytes:
+    """The lines `qid 0 docid grade`, in the benchmark's order of queries.
+
+    A session has one block a turn, `SESSION#1`, `SESSION#2` and so on, all with the same positives. With
+    `subset` the ids are `QUERY#subset`, for the rankings of CIRR's subsets: those have a file of their own,
+    because trec_eval averages over all that a file judges.
+
+    Args:
+        benchmark: queries or sessions with public ground truth.
+        subset: judge the rankings of the queries' subsets instead of those of the gallery.
+
+    Raises:
+        CallError: the ground truth is withheld, or `subset` is asked of a benchmark without subsets.
+        DatasetError: an id holds a blank, which would end a column.
+
+    Example:
+        >>> from cir_datasets import load
+        >>> trec_qrels(load("shapes/multiturn_val")).decode().splitlines()[0].split()[1::2]
+        ['0', '1']
+    """
+    if benchmark.ground_truth_withheld:
+        raise CallError(
+            f"the ground truth of {benchmark.id} is withheld by its publisher, so that there is nothing to "
+            "judge by. Fix: name a benchmark with public ground truth; `cir datasets list` shows which."
+        )
+    if subset and benchmark.spec.config.subset is None:
+        raise CallError(f"{benchmark.id} has no subsets. Fix: drop --subset.")
+    lines: list[str] = []
+    for qid, positives, negatives in _judged(benchmark, subset=subset):
+        _add(lines, qid, positives, POSITIVE)
+        _add(lines, qid, [image for image in negatives if image not in positives], NEGATIVE)
+    return "".join(lines).encode()
+
+
+def _judged(benchmark: Benchmark, *, subset: bool) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Each qid with its positives and its hard negatives."""
+    if benchmark.multi_turn:
+        counts = benchmark.column("num_turns")
+        for session, positives, turns in zip(benchmark.query_ids, benchmark.positives, counts, strict=True):
+            yield from ((f"{session}#{turn}", positives, []) for turn in range(1, turns + 1))
+    elif subset:
+        targets = benchmark.column("target_image_id")
+        for query, target in zip(benchmark.query_ids, targets, strict=True):
+            yield f"{query}#subset", [target], []
+    else:
+        negatives = benchmark.column("negative_image_ids")
+        yield from zip(benchmark.query_ids, benchmark.positives, negatives, strict=True)
+
+
+def _add(lines: list[str], qid: str, images: Iterable[str], grade: int) -> None:
+    for image in images:
+        line = f"{qid} 0 {image} {grade}"
+        if len(line.split()) != 4:
+            raise DatasetError(
+                f"query {qid!r}, image {image!r}: an id holds a blank, which ends a column of TREC's files. "
+                "Fix: use `cir score`, which reads the benchmark itself."
+            )
+        lines.append(f"{line}\n")
