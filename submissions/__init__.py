@@ -10,8 +10,17 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from submissions.comparison.comparing import compare
+    from submissions.comparison.result import Comparison
     from submissions.conversion import convert
-    from submissions.errors import ConversionError, RefusedError, SubmissionError, WithheldError
+    from submissions.errors import (
+        ComparisonError,
+        ConversionError,
+        FusionError,
+        RefusedError,
+        SubmissionError,
+        WithheldError,
+    )
     from submissions.findings import Finding
     from submissions.methods import make_rank_file, method_names
     from submissions.parsing import read
@@ -22,8 +31,11 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "FORMAT": "rank_file",
+    "Comparison": "comparison.result",
+    "ComparisonError": "errors",
     "ConversionError": "errors",
     "Finding": "findings",
+    "FusionError": "errors",
     "Method": "rank_file",
     "RankBundle": "rank_file",
     "RankFile": "rank_file",
@@ -32,6 +44,7 @@ _HOMES = {
     "SubmissionError": "errors",
     "ValidationReport": "validation",
     "WithheldError": "errors",
+    "compare": "comparison.comparing",
     "convert": "conversion",
     "make_rank_file": "methods",
     "method_names": "methods",
@@ -43,8 +56,11 @@ _HOMES = {
 
 __all__ = [
     "FORMAT",
+    "Comparison",
+    "ComparisonError",
     "ConversionError",
     "Finding",
+    "FusionError",
     "Method",
     "RankBundle",
     "RankFile",
@@ -53,6 +69,7 @@ __all__ = [
     "SubmissionError",
     "ValidationReport",
     "WithheldError",
+    "compare",
     "convert",
     "make_rank_file",
     "method_names",

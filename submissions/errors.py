@@ -40,5 +40,13 @@ class ConversionError(SubmissionError, ValueError):
     """A rank file cannot be written in the format that was asked for."""
 
 
+class ComparisonError(SubmissionError, ValueError):
+    """The scores of two files answer different questions, so that they are not put side by side."""
+
+
+class FusionError(SubmissionError, ValueError):
+    """Rank files do not answer the same queries, so that they cannot be fused."""
+
+
 class MethodError(CallError):
     """A method cannot rank the benchmark that was asked for."""

@@ -111,3 +111,13 @@ def board_metrics(report: ScoreReport) -> list[str]:
     names = [name for name in report.metrics if name not in NO_MEANS]
     known = report.main is not None and report.main_metric not in names
     return [*names, report.main_metric] if known else names
+
+
+def is_better(metric: str, one: float, other: float) -> bool:
+    """Whether one number of a metric is better than another: larger, but for ranks smaller.
+
+    Example:
+        >>> is_better("recall@5", 0.5, 0.25), is_better("mean_rank", 12.5, 4.0)
+        (True, False)
+    """
+    return one < other if metric.startswith("mean_rank") else one > other

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from submissions.commands.compare import compare_command
 from submissions.commands.convert import convert_command
 from submissions.commands.run import run_command
 from submissions.commands.score import score_command
@@ -14,5 +15,6 @@ def register(app: typer.Typer) -> None:
     """Add the commands of this room to the `cir` command."""
     app.command("validate")(validate_command)
     app.command("score")(score_command)
+    app.command("compare")(compare_command)
     app.command("convert")(convert_command)
     app.command("run")(run_command)

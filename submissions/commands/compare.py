@@ -1,0 +1,57 @@
+"""`cir compare`: methods side by side, and which differences are more than chance."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from submissions.commands.words import BENCHMARK_HELP
+
+
+def compare_command(
+    files: Annotated[
+        list[str], typer.Argument(help="Two rank files or bundles, or more, for one benchmark or suite.")
+    ],
+    benchmark: Annotated[str | None, typer.Option("--benchmark", "-b", help=BENCHMARK_HELP)] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option("--metric", help="Metric to compare, may be repeated; default: all of the board."),
+    ] = None,
+    format: Annotated[
+        str, typer.Option("--format", "-f", help="table, json, csv, latex or markdown; json has fractions.")
+    ] = "table",
+    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    flips: Annotated[
+        Path | None,
+        typer.Option("--flips", help="Also write one JSON object a flipped query to this .jsonl file."),
+    ] = None,
+    draws: Annotated[
+        int, typer.Option("--draws", help="Draws of the bootstrap and of tests that are not exact.")
+    ] = 10_000,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the draws, a whole number from 0.")] = 2026,
+    alpha: Annotated[
+        float, typer.Option("--alpha", help="Level of significance, a share; intervals hold 1 - alpha.")
+    ] = 0.05,
+) -> None:
+    """Compare methods on one benchmark: paired differences, intervals, tests and flipped queries.
+
+    Files whose comparability keys differ are refused with exit code 1.
+
+    \b
+    Example:
+        cir compare ours.json theirs.json baseline.json --format latex
+    """
+    from submissions.comparison.comparing import compare
+    from submissions.rank_file import write_bytes
+    from submissions.tables import check_format
+
+    format = "json" if as_json else format
+    check_format(format)
+    found = compare(files, benchmark, metrics=metric or None, draws=draws, seed=seed, alpha=alpha)
+    if flips is not None:
+        lines = [json.dumps(flip, ensure_ascii=False) + "\n" for flip in found.flipped()]
+        typer.echo(f"{write_bytes(''.join(lines).encode(), flips)}: {len(lines):,} lines", err=True)
+    typer.echo(found.text(format))

@@ -1,0 +1,120 @@
+"""Refusing numbers that answer different questions: their comparability keys must agree."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from cir_metrics.signature import Signature, differences
+from submissions.errors import ComparisonError
+from submissions.suite_signature import SuiteSignature
+
+if TYPE_CHECKING:
+    from submissions.samples import Sample
+    from submissions.score_report import ScoreReport
+
+_HASH = re.compile(r"\b([0-9a-f]{7})[0-9a-f]{57}\b")
+_FIXES = {
+    "benchmark": "rank the same version of the same benchmark with both methods",
+    "suite": "rank the same version of the same suite with both methods",
+    "mean": "compare macro means with macro means",
+    "data": "score both on the same data; `cir datasets prepare NAME` reads the publisher's files anew",
+    "gallery": "score both with the same gallery list at hand",
+    "ref": "keep or remove the reference image in both",
+    "ties": "score both with the same version of this package",
+    "metric": "score both with the same variant of the metric and the same version of this package",
+    "skipped": "score both with the same checks, and neither with --allow-missing",
+}
+
+
+def check_comparable(reports: Sequence[ScoreReport], metrics: Sequence[str]) -> None:
+    """Refuse reports whose comparability keys differ.
+
+    Args:
+        reports: two or more.
+        metrics: names of numbers that all reports have.
+
+    Raises:
+        ComparisonError: the keys of a metric differ; the message says which part, and how to fix it.
+    """
+    first = reports[0]
+    for other in reports[1:]:
+        for metric in metrics:
+            found = key_differences(first.signatures[metric], other.signatures[metric])
+            if found:
+                raise _refused(first, other, f"the keys of {metric} differ.", found)
+        if not metrics:
+            asked = [_asked(next(iter(each.signatures.values()))) for each in (first, other)]
+            found = [] if asked[0] == asked[1] else [f"benchmark: {asked[0]} against {asked[1]}"]
+            raise _refused(first, other, "they were scored by no metric in common.", found)
+
+
+def check_same_order(reports: Sequence[ScoreReport], samples: Sequence[Sample]) -> None:
+    """Refuse values that do not stand in the same order: keys agree whatever the order of the rows.
+
+    Args:
+        reports: two or more, comparable.
+        samples: what was behind each.
+
+    Raises:
+        ComparisonError: the queries of two reports stand in different orders.
+    """
+    for report, sample in zip(reports, samples, strict=True):
+        if sample.query_ids() != samples[0].query_ids():
+            raise ComparisonError(
+                f"{reports[0].file} and {report.file} were scored with their {sample.unit} in different "
+                "orders. Fix: score both with the same Benchmark."
+            )
+
+
+def _refused(first: ScoreReport, other: ScoreReport, what: str, found: Sequence[str]) -> ComparisonError:
+    """The error, with a line for each part that differs."""
+    lines = [_HASH.sub(r"\1", line) for line in found]
+    fix = _FIXES[_part(found[0])] if found else "hand in files with the rankings that the same metrics need"
+    text = "".join(f"\n  {line}" for line in [*lines, f"Fix: {fix}."])
+    return ComparisonError(f"{first.file} and {other.file} cannot be compared: {what}{text}")
+
+
+def key_differences(first: Signature | SuiteSignature, second: Signature | SuiteSignature) -> list[str]:
+    """Which parts of two comparability keys differ, those of suites included; one line a part.
+
+    Args:
+        first: one number's signature.
+        second: the other's.
+
+    Returns:
+        Lines such as `ref: kept against removed`; of a suite's member with its id in brackets behind the
+        part. Empty when the numbers are comparable.
+
+    Example:
+        >>> one = SuiteSignature("fashioniq/val", 1, "recall@10", "macro", ())
+        >>> two = SuiteSignature("fashioniq/val", 2, "recall@10", "micro", ())
+        >>> key_differences(one, two)
+        ['suite: fashioniq/val#1 against fashioniq/val#2', 'mean: macro against micro']
+    """
+    if isinstance(first, Signature) and isinstance(second, Signature):
+        return differences(first, second)
+    if isinstance(first, Signature) or isinstance(second, Signature):
+        return [f"benchmark: {_asked(first)} against {_asked(second)}"]
+    lines = []
+    if _asked(first) != _asked(second):
+        lines.append(f"suite: {_asked(first)} against {_asked(second)}")
+    if first.average != second.average:
+        lines.append(f"mean: {first.average} against {second.average}")
+    if not lines:
+        for one, other in zip(first.members, second.members, strict=True):
+            for line in differences(one, other):
+                part, _, values = line.partition(": ")
+                lines.append(f"{part} ({one.benchmark}): {values}")
+    return lines
+
+
+def _asked(signature: Signature | SuiteSignature) -> str:
+    if isinstance(signature, Signature):
+        return f"{signature.benchmark}#{signature.benchmark_version}"
+    return f"{signature.suite}#{signature.suite_version}"
+
+
+def _part(line: str) -> str:
+    return line.partition(":")[0].partition(" ")[0]
