@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Literal
 
@@ -51,7 +51,7 @@ class Suite(BaseModel):
             raise ValueError(f"main_metric uses {unlisted[0]!r}, which `metrics` does not list")
         if self.averages not in (("macro",), ("macro", "micro")):
             raise ValueError(f"averages are [macro] or [macro, micro], not {list(self.averages)}")
-        pooled = [name for name in self.metrics if name == "median_rank" or name.startswith("hits_auc@")]
+        pooled = [name for name in self.metrics if not _is_mean(name)]
         if pooled and "micro" in self.averages:
             raise ValueError(f"{pooled[0]!r} is no mean over queries, so it has no micro mean")
         return self
@@ -69,16 +69,41 @@ class Suite(BaseModel):
             By metric name the macro mean over all members, then (where the suite declares it) the micro mean
             as `<metric>@micro`.
         """
+        return self._mean(self.metrics, values, queries)
+
+    def mean_of(
+        self, values: Mapping[str, Mapping[str, float]], queries: Mapping[str, int]
+    ) -> dict[str, float]:
+        """As `mean`, over the values that all members have, whether the suite lists them or not.
+
+        Those that are no mean over queries have no micro mean.
+        """
+        first = values[self.benchmarks[0]]
+        return self._mean(
+            [name for name in first if all(name in values[member] for member in self.benchmarks)],
+            values,
+            queries,
+        )
+
+    def _mean(
+        self, names: Sequence[str], values: Mapping[str, Mapping[str, float]], queries: Mapping[str, int]
+    ) -> dict[str, float]:
         found = {
-            metric: sum(values[member][metric] for member in self.benchmarks) / len(self.benchmarks)
-            for metric in self.metrics
+            name: sum(values[member][name] for member in self.benchmarks) / len(self.benchmarks)
+            for name in names
         }
         if "micro" in self.averages:
             total = sum(queries[member] for member in self.benchmarks)
-            for metric in self.metrics:
-                weighted = sum(queries[member] * values[member][metric] for member in self.benchmarks)
-                found[metric + MICRO_SUFFIX] = weighted / total
+            for name in names:
+                if _is_mean(name):
+                    weighted = sum(queries[member] * values[member][name] for member in self.benchmarks)
+                    found[name + MICRO_SUFFIX] = weighted / total
         return found
+
+
+def _is_mean(metric: str) -> bool:
+    """Whether a metric is a mean over queries or sessions."""
+    return metric not in ("median_rank", "censored") and not metric.startswith("hits_auc@")
 
 
 @functools.cache

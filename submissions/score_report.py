@@ -34,6 +34,8 @@ class ScoreReport:
         warnings: findings that do not refuse the file.
         per_query: one row a query, `query_id` and its values, where that was asked for.
         runs: a suite's members.
+        extra: by name the values of the further metrics that were asked for, such as
+            `pnr_map@10:released_code`; their signatures are among `signatures`.
         evidence: the values a query behind the numbers; None for a suite, whose members have theirs.
     """
 
@@ -52,6 +54,7 @@ class ScoreReport:
     warnings: tuple[Finding, ...] = ()
     per_query: list[dict[str, Any]] | None = None
     runs: tuple[ScoreReport, ...] = ()
+    extra: Mapping[str, float] = field(default_factory=dict)
     evidence: Evidence | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -82,6 +85,7 @@ class ScoreReport:
             "main_metric": self.main_metric,
             "main": self.main,
             "metrics": dict(self.metrics),
+            "extra": dict(self.extra),
             "n": self.n,
             "answered": self.answered,
             "missing": self.missing,
@@ -124,8 +128,9 @@ class ScoreReport:
             micro = any(name != member_metric(name) for name in self.metrics)
             note = "; @micro: every query weighs the same, else every benchmark does" if micro else ""
             lines.append(f"{self.benchmark}: mean of {len(self.runs)} benchmarks{note}, {answered} answered")
-        width = max(len(name) for name in self.metrics)
-        for name, value in self.metrics.items():
+        shown = {**self.metrics, **self.extra}
+        width = max(len(name) for name in shown)
+        for name, value in shown.items():
             lines.append(f"{name:<{width}}  {shown_value(name, value)}  {self.signature_text(name)}")
         lines.append(f"main: {self.main_metric} = {shown_value(self.main_metric, self.main).strip()}")
         return "\n".join(lines)

@@ -7,6 +7,7 @@ the same depth from everybody.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from submissions.coding import code_queries, code_sessions
@@ -14,14 +15,15 @@ from submissions.depth import board_depth, is_subset_metric
 from submissions.errors import RefusedError, WithheldError
 from submissions.evidence import Evidence
 from submissions.formats import CIRR_SERVER, server_format
+from submissions.further_metrics import Further, check_further, further_values, parse_further
 from submissions.known import Known
 from submissions.reading import MAX_BYTES
 from submissions.score_report import ScoreReport, member_metric
-from submissions.validation import ValidationReport, validate
+from submissions.validation import ValidationReport, validate_known
 
 if TYPE_CHECKING:
     from cir_datasets.benchmark import Benchmark
-    from cir_metrics.evaluation import Results
+    from cir_metrics.kernels import FloatArray
     from cir_metrics.signature import Signature
     from submissions.rank_file import RankBundle, RankFile
     from submissions.suite_signature import SuiteSignature
@@ -38,6 +40,7 @@ def score(
     *,
     allow_missing: bool = False,
     per_query: bool = False,
+    metrics: Sequence[str] = (),
     max_bytes: int = MAX_BYTES,
     name: str | None = None,
 ) -> ScoreReport:
@@ -52,6 +55,8 @@ def score(
         allow_missing: count queries and turns without a ranking as misses instead of refusing the file; the
             report says how many, and no board takes it.
         per_query: whether to return one row a query as well.
+        metrics: further metrics, `recall@20` or `pnr_map@10:released_code` (a variant); their values are the
+            report's `extra`.
         max_bytes: bytes that are read at most.
         name: the file's name in messages, where `file` is bytes.
 
@@ -60,16 +65,18 @@ def score(
 
     Raises:
         RefusedError: validation found errors; its `report` holds them.
-        CallError: `file` or `benchmark` is of none of these types.
+        CallError: `file` or `benchmark` is of none of these types, or one of `metrics` cannot be computed:
+            the file holds no such rankings, or its cutoff lies beyond the depth that the board uses.
         WithheldError: the benchmark's ground truth is not public; the message names the way out.
         MissingFileError: no file has that name.
-        UnknownNameError: `benchmark` is no benchmark and no suite.
+        UnknownNameError: `benchmark` is no benchmark and no suite, or one of `metrics` is no metric.
         SourceError: the benchmark's own data is not at hand.
     """
     from submissions.rank_file import RankBundle
 
+    wanted = parse_further(metrics)
     known = Known(benchmark)
-    checked = validate(file, benchmark, part=True, max_bytes=max_bytes, name=name)
+    checked = validate_known(file, known, part=True, max_bytes=max_bytes, name=name)
     _refuse_withheld(checked, known)
     read = checked.rank_file
     blocking = [finding for finding in checked.errors if not (allow_missing and finding.code in _FORGIVEN)]
@@ -78,8 +85,8 @@ def score(
         hint = " --allow-missing counts what is missing as misses." if forgivable else ""
         raise RefusedError(f"{checked.file} cannot be scored.{hint}", checked)
     if isinstance(read, RankBundle):
-        return _score_bundle(read, known, checked, per_query=per_query)
-    return _score_run(read, known.load(read.benchmark), checked, per_query=per_query)
+        return _score_bundle(read, known, checked, wanted, per_query=per_query)
+    return _score_run(read, known.load(read.benchmark), checked, wanted, per_query=per_query)
 
 
 def _refuse_withheld(checked: ValidationReport, known: Known) -> None:
@@ -106,21 +113,29 @@ def _refuse_withheld(checked: ValidationReport, known: Known) -> None:
 
 
 def _score_bundle(
-    bundle: RankBundle, known: Known, checked: ValidationReport, *, per_query: bool
+    bundle: RankBundle,
+    known: Known,
+    checked: ValidationReport,
+    wanted: Sequence[Further],
+    *,
+    per_query: bool,
 ) -> ScoreReport:
     from cir_datasets.suites import suite
 
     declared = suite(bundle.suite)
     by_id = {run.benchmark: run for run in bundle.runs}
     runs = tuple(
-        _score_run(by_id[member], known.load(member), checked, per_query=per_query)
+        _score_run(by_id[member], known.load(member), checked, wanted, per_query=per_query)
         for member in declared.benchmarks
     )
     metrics = declared.mean(
         {run.benchmark: run.metrics for run in runs}, {run.benchmark: run.n for run in runs}
     )
+    extra = declared.mean_of(
+        {run.benchmark: run.extra for run in runs}, {run.benchmark: run.n for run in runs}
+    )
     versions = (declared.id, declared.version)
-    signatures = {name: _suite_signature(*versions, name, runs) for name in metrics}
+    signatures = {name: _suite_signature(*versions, name, runs) for name in (*metrics, *extra)}
     rows = [{"benchmark": run.benchmark, **row} for run in runs for row in run.per_query or []]
     return ScoreReport(
         file=checked.file,
@@ -137,6 +152,7 @@ def _score_bundle(
         warnings=checked.warnings,
         per_query=rows if per_query else None,
         runs=runs,
+        extra=extra,
     )
 
 
@@ -151,7 +167,12 @@ def _suite_signature(
 
 
 def _score_run(
-    rank_file: RankFile, benchmark: Benchmark, checked: ValidationReport, *, per_query: bool
+    rank_file: RankFile,
+    benchmark: Benchmark,
+    checked: ValidationReport,
+    asked: Sequence[Further],
+    *,
+    per_query: bool,
 ) -> ScoreReport:
     from cir_metrics.catalogue import METRICS
     from cir_metrics.coded import CodedQueries, values_of_queries, values_of_sessions
@@ -159,21 +180,25 @@ def _score_run(
     from cir_metrics.signature import Signature
 
     metrics, left_out = _computable(rank_file, benchmark)
+    asked = check_further(asked, benchmark, rank_file)
     wanted = parse_wanted(metrics, "multi_turn" if benchmark.multi_turn else "single_turn")
     depth = board_depth(benchmark).used
     if benchmark.multi_turn:
         coding = code_sessions(rank_file, benchmark, depth)
     else:
-        fields = {each for name, _ in wanted for each in METRICS[name].fields}
+        names = {*(name for name, _ in wanted), *(further.module for further in asked)}
+        fields = {each for name in names for each in METRICS[name].fields}
         coding = code_queries(rank_file, benchmark, fields, depth)
     if isinstance(coding.coded, CodedQueries):
         results = values_of_queries(wanted, coding.coded, {})
     else:
         results = values_of_sessions(wanted, coding.coded)
+    extra = further_values(asked, coding.coded)
     gallery_size = None if benchmark.gallery is None else len(benchmark.gallery)
     signatures = {
-        printed: Signature.of(
-            printed,
+        name: Signature.of(
+            name.partition(":")[0],
+            variant=name.partition(":")[2] or None,
             benchmark=benchmark.id,
             benchmark_version=benchmark.version,
             data_hash=benchmark.data_hash,
@@ -183,8 +208,9 @@ def _score_run(
             checks_skipped=(*benchmark.checks_skipped, *((INCOMPLETE,) if coding.missing else ())),
             n=results.n,
         )
-        for printed in results.values
+        for name in (*results.values, *extra.values)
     }
+    values = {**results.per_query, **extra.per_query}
     return ScoreReport(
         file=checked.file,
         method=rank_file.method.name,
@@ -199,10 +225,11 @@ def _score_run(
         missing=coding.missing,
         missing_metrics=left_out,
         warnings=tuple(f for f in checked.warnings if f.benchmark in (None, benchmark.id)),
-        per_query=_rows(benchmark.query_ids, results) if per_query else None,
+        per_query=_rows(benchmark.query_ids, values) if per_query else None,
+        extra=extra.values,
         evidence=Evidence(
             benchmark=benchmark,
-            values=results.per_query,
+            values=values,
             ranks=results.ranks,
             list_lengths=results.list_lengths,
             num_turns=results.num_turns,
@@ -228,8 +255,8 @@ def _main(expression: str, values: dict[str, float]) -> float | None:
     return sum(known) / len(known) if len(known) == len(terms) else None
 
 
-def _rows(query_ids: list[str], results: Results) -> list[dict[str, Any]]:
-    columns = {metric: values.tolist() for metric, values in results.per_query.items()}
+def _rows(query_ids: list[str], per_query: Mapping[str, FloatArray]) -> list[dict[str, Any]]:
+    columns = {metric: values.tolist() for metric, values in per_query.items()}
     return [
         {"query_id": query, **{metric: values[place] for metric, values in columns.items()}}
         for place, query in enumerate(query_ids)

@@ -4,18 +4,48 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from submissions.commands.words import BENCHMARK_HELP, FILE_HELP, as_text
 
+if TYPE_CHECKING:
+    from submissions.intervals import Intervals
+    from submissions.score_report import ScoreReport
+
 
 def score_command(
     file: Annotated[str, typer.Argument(help=FILE_HELP)],
     benchmark: Annotated[str | None, typer.Option("--benchmark", "-b", help=BENCHMARK_HELP)] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON with fractions instead of a table in per cent.")
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--metric",
+            "-m",
+            help="A further metric: recall@20; with a variant: pnr_map@10:released_code. May be given again.",
+        ),
+    ] = None,
+    format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            help="table (per cent; the default), json (fractions), csv (a line a number), latex, markdown.",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Short for --format json.")] = False,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot",
+            help="Also draw Hits@K by turn, metrics by aspect or the metrics into this .png or .svg file.",
+        ),
+    ] = None,
+    intervals: Annotated[
+        bool,
+        typer.Option(
+            "--intervals", help="Also give 95 % bootstrap intervals (10,000 draws of queries or sessions)."
+        ),
     ] = False,
     per_query: Annotated[
         Path | None,
@@ -31,28 +61,51 @@ def score_command(
         ),
     ] = False,
 ) -> None:
-    """Validate a rank file and print its board's metrics, each with its signature.
+    """Validate a rank file and print its scores beside their floors, with signatures, by aspect and by turn.
 
     With --json a refused file prints what cir validate --json prints, and the exit code is 1.
 
     \b
     Example:
         cir score run.json --json
+        cir score run.json --metric recall@20 --format latex --plot run.svg
     """
+    from cir_metrics.errors import CallError
     from submissions.errors import RefusedError
     from submissions.rank_file import write_bytes
+    from submissions.report import full_report
     from submissions.scoring import score
+    from submissions.tables import check_format
 
+    if as_json and format not in (None, "json"):
+        raise CallError(f"--json and --format {format} ask for two formats. Fix: leave one of them out.")
+    wanted = "json" if as_json else format or "table"
+    check_format(wanted)
     try:
-        report = score(file, benchmark, allow_missing=allow_missing, per_query=per_query is not None)
+        scored = score(
+            file,
+            benchmark,
+            allow_missing=allow_missing,
+            per_query=per_query is not None,
+            metrics=metric or (),
+        )
     except RefusedError as error:
-        if as_json:
+        if wanted == "json":
             typer.echo(as_text(error.report.to_dict()))
         raise
-    for note in report.notes():
+    report = full_report(scored, _intervals(scored) if intervals else None)
+    for note in scored.notes():
         typer.echo(note, err=True)
     if per_query is not None:
-        lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in report.per_query or []]
+        lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in scored.per_query or []]
         written = write_bytes("".join(lines).encode(), per_query)
         typer.echo(f"{written}: {len(lines):,} lines", err=True)
-    typer.echo(as_text(report.to_dict()) if as_json else report.text())
+    if plot is not None:
+        typer.echo(f"{report.plot(plot)}: drawn", err=True)
+    typer.echo(report.render(wanted))
+
+
+def _intervals(scored: ScoreReport) -> Intervals:
+    from submissions.intervals import intervals
+
+    return intervals(scored)

@@ -65,10 +65,12 @@ def test_score_prints_a_table_with_signatures(folder: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert lines[0] == "Random on shapes/val#1, 300 answered"
+    assert lines[1].split() == ["metric", "score", "random", "image", "only", "text", "only"]
     (recall,) = (line for line in lines if line.startswith("recall@10 "))
-    assert lines[-1].startswith("main: recall@10 = ")
-    assert "shapes/val#1 | data:" in recall
-    assert "| ties:last | metric:1 | n:300 | v:" in recall
+    (main,) = (line for line in lines if line.startswith("main: recall@10 "))
+    assert recall.split()[1:] == main.split()[2:]
+    (signature,) = (line for line in lines if line.startswith("signature: shapes/val#1 | data:"))
+    assert "| ties:last | metric:1 | n:300 | v:" in signature
 
 
 def test_score_as_json_with_per_query_rows(folder: Path) -> None:

@@ -1,0 +1,162 @@
+"""Metrics that a caller asks for beside the board's: `recall@20`, `pnr_map@10:released_code`.
+
+They are computed from the same rankings, cut to the depth that the board uses, so that nobody gains by longer
+lists; a cutoff beyond that depth is refused, because nothing is known there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cir_metrics.catalogue import METRICS, check_variant, metric, parse_metric
+from cir_metrics.errors import CallError, InputError, UnknownNameError
+from submissions.depth import SUBSET_DEPTH, board_depth, is_subset_metric
+
+if TYPE_CHECKING:
+    from cir_datasets.benchmark import Benchmark
+    from cir_metrics.coded import CodedQueries, CodedSessions
+    from cir_metrics.kernels import FloatArray
+    from submissions.rank_file import RankFile
+
+
+@dataclass(frozen=True)
+class Further:
+    """One metric that was asked for.
+
+    Args:
+        module: the metric's module name.
+        k: cutoff, or None where it has none.
+        variant: how it is computed.
+        printed: printed name without variant.
+    """
+
+    module: str
+    k: int | None
+    variant: str
+    printed: str
+
+    @property
+    def suffix(self) -> str:
+        """What is put behind printed names: `:variant` where that is not the default."""
+        return "" if self.variant == metric(self.module).default_variant else f":{self.variant}"
+
+    @property
+    def name(self) -> str:
+        """The name that the value is reported under."""
+        return self.printed + self.suffix
+
+
+@dataclass(frozen=True)
+class FurtherValues:
+    """Their values.
+
+    Args:
+        values: by name the mean, a fraction (ranks and counts as they are).
+        per_query: by name one value a query, shape (n,), where there is such a value.
+    """
+
+    values: dict[str, float]
+    per_query: dict[str, FloatArray]
+
+
+def parse_further(names: Iterable[str]) -> tuple[Further, ...]:
+    """The metrics of names such as `recall@20` and `pnr_map@10:released_code`.
+
+    Raises:
+        UnknownNameError: no metric has that name.
+        CallError: the cutoff or the variant is wrong.
+
+    Example:
+        >>> [further.name for further in parse_further(["pnr_map@10:released_code", "map@5:equation"])]
+        ['pnr_map@10:released_code', 'map@5']
+    """
+    found = []
+    for name in names:
+        printed, colon, variant = name.partition(":")
+        try:
+            module, k = parse_metric(printed)
+            chosen = check_variant(module, variant if colon else None)
+        except UnknownNameError:
+            raise
+        except InputError as error:
+            raise CallError(f"metric {name}: {error}") from error
+        found.append(Further(module, k, chosen, printed))
+    return tuple(dict.fromkeys(found))
+
+
+def check_further(
+    wanted: Iterable[Further], benchmark: Benchmark, rank_file: RankFile
+) -> tuple[Further, ...]:
+    """Those metrics that the board does not show anyway, after a look at whether the file can tell them.
+
+    Raises:
+        CallError: a metric of sessions for queries or the reverse, a cutoff beyond the board's depth, or
+            rankings of subsets that the file does not hold.
+    """
+    shown = {*benchmark.spec.metrics}
+    further = tuple(each for each in wanted if each.name not in shown)
+    for each in further:
+        protocol, has = ("multi_turn", "sessions") if benchmark.multi_turn else ("single_turn", "queries")
+        if protocol not in METRICS[each.module].protocols:
+            other = "queries" if benchmark.multi_turn else "sessions"
+            raise CallError(
+                f"metric {each.name}: a metric of {other}, and {benchmark.id} has {has}. Fix: leave it out."
+            )
+        if is_subset_metric(each.printed):
+            _check_subset(each, rank_file)
+        else:
+            _check_depth(each, benchmark, rank_file)
+    return further
+
+
+def _check_subset(each: Further, rank_file: RankFile) -> None:
+    if rank_file.subset_rankings is None:
+        raise CallError(
+            f"metric {each.name}: needs a ranking of each query's subset, which the file does not hold. "
+            "Fix: leave it out."
+        )
+    if each.k is not None and each.k > SUBSET_DEPTH:
+        raise CallError(
+            f"metric {each.name}: a subset's ranking need not hold more than {SUBSET_DEPTH} images, so "
+            f"that nothing is known beyond rank {SUBSET_DEPTH}. "
+            f"Fix: ask for a cutoff of at most {SUBSET_DEPTH}."
+        )
+
+
+def _check_depth(each: Further, benchmark: Benchmark, rank_file: RankFile) -> None:
+    if not rank_file.rankings:
+        raise CallError(
+            f"metric {each.name}: needs rankings of the gallery, which the file does not hold. "
+            "Fix: leave it out."
+        )
+    depth = board_depth(benchmark)
+    if each.k is not None and each.k > depth.used and depth.required == depth.used:
+        raise CallError(
+            f"metric {each.name}: the board of {benchmark.id} cuts every ranking to {depth.used} images, "
+            f"so that nothing is known beyond rank {depth.used}. "
+            f"Fix: ask for a cutoff of at most {depth.used}."
+        )
+
+
+def further_values(further: Sequence[Further], coded: CodedQueries | CodedSessions) -> FurtherValues:
+    """Their values over coded rankings.
+
+    Args:
+        further: what `check_further` returned.
+        coded: the rankings, with what the metrics need.
+    """
+    from cir_metrics.coded import CodedQueries, values_of_queries, values_of_sessions
+
+    values: dict[str, float] = {}
+    per_query: dict[str, FloatArray] = {}
+    for each in further:
+        wanted = [(each.module, each.k)]
+        if isinstance(coded, CodedQueries):
+            results = values_of_queries(wanted, coded, {each.module: each.variant})
+        else:
+            results = values_of_sessions(wanted, coded)
+        values |= {name + each.suffix: value for name, value in results.values.items()}
+        per_query |= {name + each.suffix: value for name, value in results.per_query.items()}
+    return FurtherValues(values, per_query)

@@ -1,0 +1,156 @@
+"""From a score's values a query to its report: which groups there are, and what stands beside each number."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, cast
+
+from cir_metrics.catalogue import check_variant, metric, parse_metric
+from submissions.report.chance import Chance, chance
+from submissions.report.derived import query_values
+from submissions.report.document import Report
+from submissions.report.floors import FLOOR_NAMES, random_floor, recorded_floors, suite_floor
+from submissions.report.grouping import Grouping, by_aspect
+from submissions.report.sessions import by_length, by_turn
+
+if TYPE_CHECKING:
+    from cir_datasets.benchmark import Benchmark
+    from cir_metrics.kernels import FloatArray
+    from cir_metrics.signature import Signature
+    from submissions.evidence import Evidence
+    from submissions.intervals import Intervals
+    from submissions.score_report import ScoreReport
+    from submissions.suite_signature import SuiteSignature
+
+
+def build(score: ScoreReport, intervals: Intervals | None = None) -> Report:
+    """The report of a score; see `submissions.report.full_report`."""
+    if score.evidence is None:
+        return _of_suite(score, intervals)
+    evidence, benchmark = score.evidence, score.evidence.benchmark
+    random = chance(benchmark)
+    further, absent = _card_values(evidence, score)
+    extra = {name: float(values.mean()) for name, values in further.items()} | dict(score.extra)
+    signatures = dict(score.signatures)
+    for name in further:
+        signatures[name] = _signature_like(next(iter(score.signatures.values())), name)
+    floors, notes = _floors(score, benchmark, random, extra)
+    if absent:
+        names = ", ".join(absent)
+        notes = (*notes, f"Not computed, because the file holds no rankings for it: {names}.")
+    return Report(
+        score=score,
+        extra=extra,
+        signatures=signatures,
+        floors=floors,
+        counts=_counts(score, benchmark, random),
+        groupings=_groupings(score, evidence, further, random),
+        intervals=intervals,
+        notes=notes,
+    )
+
+
+def _of_suite(score: ScoreReport, intervals: Intervals | None) -> Report:
+    members = tuple(build(run) for run in score.runs)
+    queries = {member.score.benchmark: member.score.n for member in members}
+    floors = {}
+    for name in FLOOR_NAMES:
+        own = {member.score.benchmark: member.floors.get(name, {}) for member in members}
+        values = suite_floor(score.benchmark, own, queries)
+        if values:
+            floors[name] = values
+    return Report(
+        score=score,
+        extra=dict(score.extra),
+        signatures=dict(score.signatures),
+        floors=floors,
+        counts=_added([member.counts for member in members]),
+        groupings={},
+        members=members,
+        intervals=intervals,
+    )
+
+
+def _added(counts: Sequence[Mapping[str, int | None]]) -> dict[str, int | None]:
+    """The members' counts, added up; galleries overlap and have no sum."""
+    return {name: sum(each.get(name) or 0 for each in counts) for name in counts[0] if name != "gallery"}
+
+
+def _card_values(evidence: Evidence, score: ScoreReport) -> tuple[dict[str, FloatArray], list[str]]:
+    """Values a query of the card's further metrics, and the names of those that the file does not tell."""
+    listed = (
+        {} if evidence.num_turns is not None else dict.fromkeys(evidence.benchmark.spec.card.report.metrics)
+    )
+    wanted = [name for name in listed if name not in score.metrics and name not in score.extra]
+    found = {name: query_values(evidence, name) for name in wanted}
+    known = {name: values for name, values in found.items() if values is not None}
+    return known, [name for name in wanted if name not in known]
+
+
+def _signature_like(other: Signature | SuiteSignature, printed: str) -> Signature:
+    """The signature of another metric over the same queries."""
+    name, _ = parse_metric(printed)
+    return dataclasses.replace(
+        cast("Signature", other),
+        metric=printed,
+        variant=check_variant(name, None),
+        metric_version=metric(name).version,
+    )
+
+
+def _floors(
+    score: ScoreReport, benchmark: Benchmark, random: Chance | None, extra: dict[str, float]
+) -> tuple[dict[str, dict[str, float | None]], tuple[str, ...]]:
+    recorded, notes = recorded_floors(benchmark)
+    floors: dict[str, dict[str, float | None]] = {}
+    if random is None:
+        first = "No random floor: the size of the gallery is not known."
+    else:
+        floors["random"] = random_floor(random, [*score.metrics, *extra])
+        source = " (the card's count)" if benchmark.gallery is None else ""
+        first = f"random: expected of a random order of {random.images:,} images{source}."
+    return {**floors, **{name: {**values} for name, values in recorded.items()}}, (first, *notes)
+
+
+def _counts(score: ScoreReport, benchmark: Benchmark, random: Chance | None) -> dict[str, int | None]:
+    import pyarrow.compute as pc
+
+    several = benchmark.multi_turn
+
+    def total(column: str) -> int:
+        return int(pc.sum(pc.list_value_length(benchmark.table.column(column))).as_py() or 0)
+
+    counts: dict[str, int | None] = {"sessions" if several else "queries": score.n}
+    if several:
+        counts["turns"] = sum(benchmark.column("num_turns"))
+    counts |= {"answered": score.answered, "missing": score.missing}
+    counts["gallery"] = None if random is None else random.images + benchmark.excludes_reference
+    counts["positives"] = total("ground_truth_ids" if several else "positive_image_ids")
+    if not several:
+        counts["hard_negatives"] = total("negative_image_ids")
+    return counts
+
+
+def _groupings(
+    score: ScoreReport, evidence: Evidence, further: dict[str, FloatArray], random: Chance | None
+) -> dict[str, Grouping]:
+    if evidence.num_turns is not None:
+        if evidence.ranks is None or evidence.list_lengths is None:
+            return {}
+        cutoffs = _session_cutoffs(score)
+        return {
+            "by_turn": by_turn(evidence.ranks, evidence.list_lengths, evidence.num_turns, cutoffs, random),
+            "by_length": by_length(evidence.ranks, evidence.num_turns, cutoffs, random),
+        }
+    report = evidence.benchmark.spec.card.report
+    known = {**evidence.values, **further}
+    wanted = dict.fromkeys([*report.by_aspect, *(score.extra if report.by_aspect else ())])
+    values = {name: known[name] for name in wanted if name in known}
+    return {"by_aspect": by_aspect(evidence, values, report.aspect_names, random)} if values else {}
+
+
+def _session_cutoffs(score: ScoreReport) -> list[int]:
+    """Cutoffs of the metrics that were computed; 10 where none has a cutoff."""
+    parsed = (parse_metric(name) for name in (*score.metrics, *score.extra))
+    return sorted({k for _, k in parsed if k is not None}) or [10]

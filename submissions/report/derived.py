@@ -1,0 +1,49 @@
+"""Values a query of metrics that the board does not show, where what is known of the ranks gives them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cir_metrics.catalogue import parse_metric
+from cir_metrics.kernels import FloatArray, IntArray, reciprocal_within, within
+from submissions.depth import SUBSET_DEPTH, board_depth
+
+if TYPE_CHECKING:
+    from submissions.evidence import Evidence
+
+
+def query_values(evidence: Evidence, metric: str) -> FloatArray | None:
+    """One value a query of a metric, shape (n,), or None where the rank file does not tell.
+
+    Beside what was computed already, ranks give recall@K and map@K where every query has one positive
+    (AP@K is then 1/rank up to rank K), and recall_subset@K and map_subset@K from the subsets' ranks.
+
+    Args:
+        evidence: the values a query.
+        metric: printed name.
+    """
+    if metric in evidence.values:
+        return evidence.values[metric]
+    name, k = parse_metric(metric)
+    if k is None or evidence.num_turns is not None:
+        return None
+    if name in ("recall_subset", "map_subset"):
+        if evidence.subset_ranks is None or k > SUBSET_DEPTH:
+            return None
+        return _earned(evidence.subset_ranks, k, graded=name == "map_subset")
+    if name in ("recall_at_k", "map_at_k"):
+        if evidence.ranks is None or k > board_depth(evidence.benchmark).used or not _one_positive(evidence):
+            return None
+        return _earned(evidence.ranks, k, graded=name == "map_at_k")
+    return None
+
+
+def _earned(ranks: IntArray, k: int, *, graded: bool) -> FloatArray:
+    return reciprocal_within(ranks, k) if graded else within(ranks, k)
+
+
+def _one_positive(evidence: Evidence) -> bool:
+    import pyarrow.compute as pc
+
+    lengths = pc.list_value_length(evidence.benchmark.table.column("positive_image_ids"))
+    return bool(pc.all(pc.equal(lengths, 1)).as_py())

@@ -1,0 +1,102 @@
+"""`Report`: a score with everything that belongs beside it, as tables, as JSON values, as text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from submissions.report.floors import main_value
+from submissions.tables import Table, check_format, render
+
+if TYPE_CHECKING:
+    from cir_metrics.signature import Signature
+    from submissions.intervals import Intervals
+    from submissions.report.grouping import Grouping, Values
+    from submissions.score_report import ScoreReport
+    from submissions.suite_signature import SuiteSignature
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything about one score.
+
+    Args:
+        score: the board's numbers.
+        extra: by name the values of further metrics: the card's, then those asked for.
+        signatures: of the board's metrics and of the further ones.
+        floors: by name (`random`, `image_only`, `text_only`) the values by metric, as far as they are known.
+        counts: how many queries or sessions, images, positives there are; None where it is not known.
+        groupings: by `by_aspect`, `by_turn`, `by_length` the numbers by group, where there are such groups.
+        members: a suite's members.
+        intervals: confidence intervals of the board's numbers, where they were asked for.
+        notes: what a reader of the floors and of the further metrics must know.
+    """
+
+    score: ScoreReport
+    extra: Mapping[str, float]
+    signatures: Mapping[str, Signature | SuiteSignature]
+    floors: Mapping[str, Values]
+    counts: Mapping[str, int | None]
+    groupings: Mapping[str, Grouping]
+    members: tuple[Report, ...] = ()
+    intervals: Intervals | None = None
+    notes: tuple[str, ...] = ()
+
+    def values(self) -> dict[str, float]:
+        """The board's values and the further ones by name."""
+        return {**self.score.metrics, **self.extra}
+
+    def tables(self) -> tuple[Table, ...]:
+        """The tables: scores beside their floors, counts, then the groups; a suite's members side by side."""
+        from submissions.report.layout import report_tables
+
+        return report_tables(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """`ScoreReport.to_dict` and, beside it, what is told further, as JSON values."""
+        floors = {
+            name: {**values, "main": main_value(self.score.main_metric, values)}
+            for name, values in self.floors.items()
+        }
+        document = self.score.to_dict() | {
+            "signatures": {
+                metric: {**signature.to_dict(), "text": str(signature)}
+                for metric, signature in self.signatures.items()
+            },
+            "extra": dict(self.extra),
+            "floors": floors,
+            "counts": dict(self.counts),
+            **{name: grouping.to_dict() for name, grouping in self.groupings.items()},
+            "notes": [
+                *self.notes,
+                *(note for grouping in self.groupings.values() for note in grouping.notes),
+            ],
+        }
+        if self.intervals is not None:
+            document["intervals"] = self.intervals.to_dict()
+        if self.members:
+            document["runs"] = [member.to_dict() for member in self.members]
+        return document
+
+    def render(self, format: str = "table") -> str:
+        """The report in one of `submissions.tables.FORMATS`, without a line feed at the end.
+
+        Args:
+            format: `table`, `json` (fractions, all fields), `csv` (long form), `latex` or `markdown`.
+
+        Raises:
+            UnknownNameError: there is no such format.
+        """
+        check_format(format)
+        if format == "json":
+            return json.dumps(self.to_dict(), ensure_ascii=False, indent=2)
+        return render(self.tables(), format)
+
+    def plot(self, path: str | Path) -> Path:
+        """Draw the report into a .png or .svg file; see `submissions.report.plots.write_plot`."""
+        from submissions.report.plots import write_plot
+
+        return write_plot(self, path)

@@ -1,0 +1,83 @@
+"""Floors: what a random order, the picture alone and the text alone score on the same board."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from cir_datasets.card import main_metric_terms
+
+if TYPE_CHECKING:
+    from cir_datasets.benchmark import Benchmark
+    from submissions.report.chance import Chance
+    from submissions.report.grouping import Values
+
+FLOOR_NAMES = {"random": "random", "image_only": "image only", "text_only": "text only"}
+"""Floors in the order of columns, and how tables call them."""
+
+
+def random_floor(random: Chance, metrics: Iterable[str]) -> dict[str, float | None]:
+    """The expected score of a random order by metric, None where it has no closed form.
+
+    Args:
+        random: the random ranker.
+        metrics: printed names, with `:variant` behind those that are no default.
+    """
+    found: dict[str, float | None] = {}
+    for metric in metrics:
+        name, _, variant = metric.partition(":")
+        values = random.values(name, variant or "equation")
+        if values is None:
+            found[metric] = None
+        else:
+            found[metric] = float(values.sum() if name == "censored" else values.mean())
+    return found
+
+
+def recorded_floors(benchmark: Benchmark) -> tuple[dict[str, dict[str, float]], tuple[str, ...]]:
+    """The card's floors by method, and notes that name the commands which made them.
+
+    They are given for the rows and the gallery that they were recorded on and for no others.
+    """
+    card, config = benchmark.spec.card, benchmark.spec.config_name
+    recorded = card.floors.get(config)
+    if recorded is None:
+        return {}, (f"No image-only and text-only floors are recorded for {benchmark.id}.",)
+    hashes = (recorded.data_hash, recorded.gallery_hash)
+    if benchmark.spec.overlay is not None or (benchmark.data_hash, benchmark.gallery_hash) != hashes:
+        other = f"The floors recorded for {card.name}/{config} are of other rows or another gallery"
+        return {}, (f"{other} and are left out.",)
+    methods = recorded.methods()
+    notes = tuple(f"{FLOOR_NAMES[name]}: {floor.command}" for name, floor in methods.items())
+    return {name: dict(floor.metrics) for name, floor in methods.items()}, notes
+
+
+def main_value(expression: str, values: Values) -> float | None:
+    """The value of a main-metric expression, None where a term is not known."""
+    terms = [values.get(term) for term in main_metric_terms(expression)]
+    known = [value for value in terms if value is not None]
+    return sum(known) / len(known) if len(known) == len(terms) else None
+
+
+def suite_floor(
+    suite_id: str, floors: Mapping[str, Values], queries: Mapping[str, int]
+) -> dict[str, float | None]:
+    """A suite's floor from its members', averaged as its scores are; empty where a member lacks one.
+
+    Args:
+        suite_id: id of the suite.
+        floors: by benchmark id the values by metric.
+        queries: by benchmark id the number of queries or sessions.
+    """
+    from cir_datasets.suites import suite
+
+    declared = suite(suite_id)
+    known: dict[str, dict[str, float]] = {}
+    for member in declared.benchmarks:
+        values = floors.get(member, {})
+        known[member] = {
+            metric: value for metric in declared.metrics if (value := values.get(metric)) is not None
+        }
+        if len(known[member]) < len(declared.metrics):
+            return {}
+    return dict(declared.mean(known, queries))

@@ -1,0 +1,146 @@
+"""Numbers by group: a group is an aspect, a turn, or a length of session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from cir_metrics.kernels import FloatArray
+    from submissions.evidence import Evidence
+    from submissions.report.chance import Chance
+
+Values = Mapping[str, float | None]
+
+
+@dataclass(frozen=True)
+class Group:
+    """One group's numbers.
+
+    Args:
+        key: the aspect, the turn or the number of turns; `macro` or `micro` for a mean.
+        name: how a table calls it.
+        n: queries or sessions in it.
+        values: by name a fraction, a rank or a count; None where the group holds no query.
+        random: what a random order is expected to get, for the names where that is known.
+    """
+
+    key: str | int
+    name: str
+    n: int
+    values: Values
+    random: Values
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """All groups of one kind.
+
+    Args:
+        title: what the table shows.
+        head: the head of its first column, `aspect`, `turn` or `turns`.
+        counted: `queries` or `sessions`.
+        groups: in the order of the rows.
+        means: macro and micro mean, where they mean something.
+        notes: sentences below the table.
+    """
+
+    title: str
+    head: str
+    counted: str
+    groups: tuple[Group, ...]
+    means: tuple[Group, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """The groups as JSON values, the means behind them."""
+        return [
+            {
+                self.head: group.key,
+                "name": group.name,
+                self.counted: group.n,
+                **group.values,
+                "random": dict(group.random),
+            }
+            for group in (*self.groups, *self.means)
+        ]
+
+
+def by_aspect(
+    evidence: Evidence, values: Mapping[str, FloatArray], names: Mapping[str, str], random: Chance | None
+) -> Grouping:
+    """The mean of metrics over the queries of each aspect; a query with several aspects counts in each.
+
+    macro: (1/A) * sum_a mean_a over the A aspects that have queries. micro: the mean over all queries that
+    have an aspect, each counted once.
+
+    Args:
+        evidence: the values a query.
+        values: by metric one value a query, shape (n,).
+        names: how the aspects are called, in the order of the rows; others follow under their own name.
+        random: the random ranker, or None.
+    """
+    aspects: list[list[str]] = evidence.benchmark.column("aspects")
+    seen = {aspect for own in aspects for aspect in own}
+    order = [*names, *sorted(seen - names.keys())]
+    place = {aspect: number for number, aspect in enumerate(order)}
+    member = np.zeros((len(aspects), len(order)), dtype=np.float64)
+    rows = np.repeat(np.arange(len(aspects)), [len(own) for own in aspects])
+    member[rows, [place[aspect] for own in aspects for aspect in own]] = 1.0
+    counts = member.sum(axis=0).astype(np.int64)
+    expected = {metric: each for metric in values if (each := _expected(random, metric)) is not None}
+    found, floors = _means(values, member, counts), _means(expected, member, counts)
+    groups = tuple(
+        Group(
+            aspect,
+            names.get(aspect, aspect),
+            int(counts[number]),
+            {metric: each[number] for metric, each in found.items()},
+            {metric: each[number] for metric, each in floors.items()},
+        )
+        for number, aspect in enumerate(order)
+    )
+    some: NDArray[np.bool_] = np.array([bool(own) for own in aspects], dtype=np.bool_)
+    n = int(some.sum())
+    means = (
+        Group("macro", "macro mean", n, _macro(found), _macro(floors)),
+        Group("micro", "micro mean", n, _micro(values, some), _micro(expected, some)),
+    )
+    notes = ["macro: every aspect weighs the same; micro: every query that has an aspect does."]
+    if (member.sum(axis=1) > 1).any():
+        notes.append("A query with several aspects counts in each of them.")
+    without = len(aspects) - n
+    if without:
+        notes.append(f"{without:,} {'query has' if without == 1 else 'queries have'} no aspect.")
+    return Grouping("By aspect", "aspect", "queries", groups, means, tuple(notes))
+
+
+def _expected(random: Chance | None, metric: str) -> FloatArray | None:
+    name, _, variant = metric.partition(":")
+    return None if random is None else random.values(name, variant or "equation")
+
+
+def _means(
+    values: Mapping[str, FloatArray], member: FloatArray, counts: NDArray[np.int64]
+) -> dict[str, list[float | None]]:
+    """By metric the mean in each group, None where a group holds no query."""
+    return {
+        metric: [float(total) / int(n) if n else None for total, n in zip(each @ member, counts, strict=True)]
+        for metric, each in values.items()
+    }
+
+
+def _macro(means: Mapping[str, list[float | None]]) -> dict[str, float | None]:
+    found: dict[str, float | None] = {}
+    for metric, each in means.items():
+        known = [value for value in each if value is not None]
+        found[metric] = sum(known) / len(known) if known else None
+    return found
+
+
+def _micro(values: Mapping[str, FloatArray], some: NDArray[np.bool_]) -> dict[str, float | None]:
+    return {metric: float(each[some].mean()) if some.any() else None for metric, each in values.items()}

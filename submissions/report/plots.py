@@ -1,0 +1,239 @@
+"""A report as a picture: Hits@K by turn, metrics by aspect, a suite's members, or the board's metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cir_metrics.errors import CallError, MissingExtraError
+from submissions.errors import SubmissionError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from submissions.report.document import Report
+    from submissions.report.grouping import Group, Grouping, Values
+
+_INK, _QUIET = "#22262b", "#8a9099"
+_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7")
+"""Told apart by people who see few colours (Okabe and Ito), and of different lightness in print."""
+
+_MARKERS, _HATCHES = "osD^", ("", "////", "....", "xxxx")
+_DPI = 150
+_TURN_INCHES = (5.2, 3.4)
+_SUFFIXES = (".png", ".svg")
+
+
+def write_plot(report: Report, path: str | Path) -> Path:
+    """Draw a report.
+
+    Sessions: Hits@K and Recall@K by turn, with bands where the report has intervals, and the random ranker.
+    Queries with aspects: a bar a metric and aspect. A suite: a bar a metric and member. Else a bar a metric.
+    Bars have a tick at what a random order is expected to get.
+
+    Args:
+        report: what `full_report` returned.
+        path: the file, `.png` or `.svg`; text in an SVG stays text.
+
+    Returns:
+        The file's absolute path.
+
+    Raises:
+        CallError: the name ends in neither.
+        MissingExtraError: matplotlib is not installed.
+        SubmissionError: the file cannot be written.
+    """
+    path = Path(path).expanduser().absolute()
+    if path.suffix.lower() not in _SUFFIXES:
+        raise CallError(f"{path.name}: a plot is written as .png or .svg. Fix: name it {path.stem}.png.")
+    figure = _drawn(report)
+    from matplotlib import rc_context
+
+    metadata = {"Date": None} if path.suffix.lower() == ".svg" else {}
+    try:
+        with rc_context({"svg.fonttype": "none", "svg.hashsalt": "cir"}):
+            figure.savefig(path, dpi=_DPI, facecolor="white", metadata=metadata)
+    except OSError as error:
+        raise SubmissionError(
+            f"{path}: cannot be written: {error.strerror}. Fix: name a file in a folder that exists."
+        ) from error
+    return path
+
+
+def _drawn(report: Report) -> Figure:
+    score = report.score
+    title = f"{score.method} on {score.benchmark}"
+    if "by_turn" in report.groupings:
+        figure = _figure(*_TURN_INCHES)
+        _draw_turns(figure.add_subplot(), report, report.groupings["by_turn"])
+    else:
+        names, metrics, bars, floors = _bars(report)
+        figure = _figure(6.2, 1.3 + len(names) * (0.16 + 0.17 * len(metrics)))
+        _draw_bars(figure.add_subplot(), names, metrics, bars, floors)
+    figure.suptitle(title if len(title) <= 70 else f"{title[:69]}…", size=10, color=_INK)
+    return figure
+
+
+def _figure(width: float, height: float) -> Figure:
+    """An empty figure that belongs to no window."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+        from matplotlib.layout_engine import ConstrainedLayoutEngine
+    except ImportError as error:
+        raise MissingExtraError(
+            'plots need matplotlib, which is not installed. Fix: pip install "cir-benchmarks[statistics]".'
+        ) from error
+    figure = Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.08))
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def _draw_turns(axes: Axes, report: Report, grouping: Grouping) -> None:
+    groups = grouping.groups
+    turns = [int(group.key) for group in groups]
+    for colour, marker, k in zip(_COLOURS * 9, _MARKERS * 9, _cutoffs(groups), strict=False):
+        hits = _percent([group.values[f"hits@{k}"] for group in groups])
+        axes.plot(turns, hits, color=colour, marker=marker, markersize=5, label=f"Hits@{k}")
+        ends = _band(report, k, turns)
+        if ends is not None:
+            level = 0.0 if report.intervals is None else 100 * report.intervals.level
+            axes.fill_between(
+                turns, *ends, color=colour, alpha=0.18, linewidth=0, label=f"{level:g} % interval of Hits@{k}"
+            )
+        recall = _percent([group.values[f"recall@{k}"] for group in groups])
+        axes.plot(
+            turns,
+            recall,
+            color=colour,
+            marker=marker,
+            markersize=5,
+            markerfacecolor="white",
+            linestyle=(0, (4, 2)),
+            label=f"Recall@{k} at the turn",
+        )
+        if all(f"hits@{k}" in group.random for group in groups):
+            floor = _percent([group.random[f"hits@{k}"] for group in groups])
+            axes.plot(
+                turns, floor, color=_QUIET, linewidth=1.2, linestyle=(0, (1, 1.5)), label=f"random Hits@{k}"
+            )
+    axes.set_xticks(turns, [f"{group.key}\n({group.n:,})" for group in groups])
+    axes.set_xlabel("turn (sessions that have it)", size=8)
+    axes.set_ylabel("%", size=8, rotation=0, labelpad=8)
+    axes.set_ylim(0, 102)
+    _plain(axes)
+    axes.grid(axis="y", color="#e4e7ea", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
+
+
+def _cutoffs(groups: Sequence[Group]) -> list[int]:
+    return [int(name.removeprefix("hits@")) for name in groups[0].values if name.startswith("hits@")]
+
+
+def _band(report: Report, k: int, turns: Sequence[int]) -> tuple[list[float], list[float]] | None:
+    """Both ends of the intervals of Hits@K by turn, in per cent, where there is one for every turn."""
+    known = {} if report.intervals is None else report.intervals.values
+    found = [known.get(f"hits@{k}@turn{turn}") for turn in turns]
+    ends = [(100 * each.low, 100 * each.high) for each in found if each is not None]
+    return ([low for low, _ in ends], [high for _, high in ends]) if len(ends) == len(turns) else None
+
+
+Lines = list[list[float | None]]
+
+
+def _bars(report: Report) -> tuple[list[str], list[str], Lines, Lines]:
+    """Names of the rows and of the metrics, and for each metric a value and a random floor a row."""
+    lines: list[tuple[str, Values, Values]]
+    if report.members:
+        lines = [
+            (member.score.benchmark, member.score.metrics, member.floors.get("random", {}))
+            for member in report.members
+        ]
+        metrics = [name for name in report.score.metrics if name in lines[0][1]]
+    elif "by_aspect" in report.groupings:
+        groups = report.groupings["by_aspect"].groups
+        lines = [(f"{group.name} ({group.n:,})", group.values, group.random) for group in groups]
+        metrics = list(groups[0].values)
+    else:
+        random = report.floors.get("random", {})
+        shares = [name for name in report.values() if not name.endswith("_rank") and name != "censored"]
+        lines = [(name, {"score": report.values()[name]}, {"score": random.get(name)}) for name in shares]
+        metrics = ["score"]
+    names = [name for name, _, _ in lines]
+    bars = [[values.get(metric) for _, values, _ in lines] for metric in metrics]
+    return names, metrics, bars, [[floor.get(metric) for _, _, floor in lines] for metric in metrics]
+
+
+def _draw_bars(axes: Axes, names: Sequence[str], metrics: Sequence[str], bars: Lines, floors: Lines) -> None:
+    height = 0.8 / len(metrics)
+    largest = 0.0
+    for number, (metric, values, random) in enumerate(zip(metrics, bars, floors, strict=True)):
+        places = [row - 0.4 + height * (number + 0.5) for row in range(len(names))]
+        shown = _percent(values)
+        largest = max([largest, *shown])
+        axes.barh(
+            places,
+            shown,
+            height=0.86 * height,
+            color=_COLOURS[number % len(_COLOURS)],
+            hatch=_HATCHES[number % len(_HATCHES)],
+            edgecolor="white",
+            linewidth=0,
+            label=metric,
+        )
+        for place, value, width in zip(places, values, shown, strict=True):
+            label = "no query" if value is None else f"{width:.1f}"
+            axes.annotate(
+                label,
+                (width, place),
+                xytext=(3, 0),
+                textcoords="offset points",
+                va="center",
+                size=6.5,
+                color=_INK,
+            )
+        ticks = [(100 * each, place) for each, place in zip(random, places, strict=True) if each is not None]
+        if ticks:
+            axes.vlines(
+                [value for value, _ in ticks],
+                [place - 0.43 * height for _, place in ticks],
+                [place + 0.43 * height for _, place in ticks],
+                color=_INK,
+                linewidth=1.6,
+            )
+    axes.set_yticks(range(len(names)), names)
+    axes.invert_yaxis()
+    axes.set_ylim(len(names) - 0.45, -0.55)
+    axes.set_xlim(0, min(1.12 * largest, 112) or 1)
+    axes.set_xlabel("%", size=8)
+    _plain(axes)
+    axes.tick_params(axis="y", length=0)
+    if any(each is not None for random in floors for each in random):
+        axes.plot(
+            [], [], linestyle="", marker="|", markersize=9, markeredgewidth=1.6, color=_INK, label="random"
+        )
+    handles, labels = axes.get_legend_handles_labels()
+    order = sorted(range(len(labels)), key=lambda place: labels[place] == "random")
+    axes.figure.legend(
+        [handles[place] for place in order],
+        [labels[place] for place in order],
+        loc="outside lower center",
+        ncols=4,
+        frameon=False,
+        fontsize=8,
+    )
+
+
+def _percent(values: Sequence[float | None]) -> list[float]:
+    return [100 * (value or 0.0) for value in values]
+
+
+def _plain(axes: Any) -> None:
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        axes.spines[side].set_color(_QUIET)
+    axes.tick_params(labelsize=7, colors=_INK, color=_QUIET)
