@@ -78,10 +78,12 @@ def kind_of(content: bytes) -> str:
     if content.startswith(_PARQUET):
         return PARQUET
     start = content[:_LOOKED_AT].lstrip()
-    if start.startswith(b"{"):
-        return LINES if _LINES_HEADER.search(start.partition(b"\n")[0]) else JSON
-    if start.startswith(b"["):
-        return JSON
+    first = start.partition(b"\n")[0]
+    if start.startswith((b"{", b"[")):
+        if start.startswith(b"{") and _LINES_HEADER.search(first):
+            return LINES
+        # An id may start with a bracket, too; a line with all six columns is no JSON.
+        return TREC if _is_whole_trec(first) else JSON
     lines = [line for line in start.split(b"\n") if line.strip()][:_TREC_LINES]
     return TREC if any(map(_is_trec, lines)) else JSON
 
@@ -98,11 +100,13 @@ def label_of(name: str) -> str:
 
 
 def _is_trec(line: bytes) -> bool:
-    words = line.split()
-    if len(words) < 2:
-        return False
-    if words[1].upper() == b"Q0":
-        return True
+    """Whether a line is one of a TREC run, or was meant to be."""
+    words = line.split(maxsplit=2)
+    return (len(words) > 1 and words[1].upper() == b"Q0") or _is_whole_trec(line)
+
+
+def _is_whole_trec(line: bytes) -> bool:
+    words = line.split(maxsplit=_TREC_COLUMNS)
     return len(words) == _TREC_COLUMNS and words[3].isdigit() and bool(_NUMBER.fullmatch(words[4]))
 
 

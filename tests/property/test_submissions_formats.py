@@ -1,0 +1,180 @@
+"""Whatever can be ranked goes through every format and back unchanged, as far as the format can hold it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import Any
+
+import pytest
+import submissions_worlds as worlds
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import submissions
+from cir_metrics.ranking import top_k
+from submissions.containers import kind_of, unpack
+from submissions.findings import Findings
+from submissions.rank_file import RankFile
+
+CIRR, CIRCLED, CIRCO = worlds.cirr(), worlds.circled(), worlds.circo()
+DRESS = worlds.fashioniq("dress")
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6)
+WORD = st.text(st.characters(categories=["L", "N", "P", "S"]), min_size=1, max_size=6)
+METHODS = st.fixed_dictionaries(
+    {"name": st.sampled_from(["toy", "CLIP sum", "é+ü (large)"])},
+    optional={"backbone": st.just("ViT"), "zero_shot": st.booleans(), "trained_on": st.just(["a", "b"])},
+)
+
+
+def rankings(words: st.SearchStrategy[str], least: int = 0) -> st.SearchStrategy[list[str]]:
+    return st.lists(words, min_size=least, max_size=5, unique=True)
+
+
+def documents(words: st.SearchStrategy[str], least: int = 0) -> st.SearchStrategy[dict[str, Any]]:
+    """Native rank files of single queries, some with rankings of subsets, and of sessions."""
+    header = {"format": "cir-rank-file", "format_version": 1, "benchmark_version": 1}
+    # "#" has a meaning in a qid of a TREC run.
+    names = words.filter(lambda word: "#" not in word)
+    own = st.dictionaries(names, rankings(words, least), min_size=1, max_size=4)
+    turns = st.lists(rankings(words, least), min_size=1, max_size=3)
+    single = st.fixed_dictionaries(
+        {"benchmark": st.just("cirr/val"), "method": METHODS, "rankings": own},
+        optional={"subset_rankings": own},
+    )
+    sessions = st.fixed_dictionaries(
+        {
+            "benchmark": st.just("circled/cirr_val"),
+            "method": METHODS,
+            "rankings": st.dictionaries(names, turns, min_size=1, max_size=4),
+        }
+    )
+    return (single | sessions).map(lambda drawn: {**header, **drawn})
+
+
+def read(content: bytes, benchmark: str | None = None) -> RankFile:
+    found = submissions.read(content, benchmark=benchmark)
+    assert isinstance(found, RankFile)
+    return found
+
+
+def as_values(rank_file: RankFile) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(rank_file.to_json())
+    return document
+
+
+@pytest.mark.parametrize("to", ["native", "lines", "parquet"])
+@pytest.mark.parametrize("compress", [False, True])
+@given(document=documents(TEXT))
+@settings(max_examples=60, deadline=None)
+def test_our_own_forms_hold_everything(to: str, compress: bool, document: dict[str, Any]) -> None:
+    if to == "parquet" and compress:
+        compress = False
+    content = json.dumps(document).encode()
+    wanted = as_values(read(content))
+    (made,) = submissions.convert([content], to, compress=compress)
+    assert made.notes == ()
+    found = as_values(read(made.content))
+    assert found == wanted
+    # Equal content gives equal bytes, and what was written converts to the same again.
+    (again,) = submissions.convert([made.content], to, compress=compress)
+    assert again.content == made.content
+
+
+@given(document=documents(WORD, least=1))
+@settings(max_examples=150, deadline=None)
+def test_a_trec_run_holds_the_rankings_and_the_name(document: dict[str, Any]) -> None:
+    content = json.dumps(document).encode()
+    wanted = as_values(read(content))
+    (made,) = submissions.convert([content], "trec")
+    found = as_values(read(made.content, document["benchmark"]))
+    assert found["rankings"] == wanted["rankings"]
+    assert found.get("subset_rankings") == wanted.get("subset_rankings")
+    assert found["method"] == {"name": document["method"]["name"].replace(" ", "_")}
+    others = (
+        set(document["method"])
+        - {"name"}
+        - {key for key, value in document["method"].items() if value in ("", [])}
+    )
+    assert any("holds the name only" in note for note in made.notes) is bool(others)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abcdefgh"), st.integers(-3, 3) | st.floats(allow_nan=False)),
+        min_size=1,
+        max_size=8,
+        unique_by=lambda line: line[0],
+    )
+)
+@settings(max_examples=200, deadline=None)
+def test_a_trec_run_is_ordered_as_scores_are_everywhere(lines: list[tuple[str, float]]) -> None:
+    run = "".join(f"q Q0 {image} 0 {score!r} toy\n" for image, score in lines)
+    (wanted,) = top_k([[float(score) for _, score in lines]], [image for image, _ in lines], k=len(lines))
+    assert read(run.encode(), "cirr/val").rankings["q"] == wanted
+    backwards = "".join(reversed(run.splitlines(keepends=True)))
+    assert read(backwards.encode(), "cirr/val").rankings["q"] == wanted
+
+
+IMAGES = [f"im{number}" for number in range(10, 70)]
+
+
+@given(st.lists(st.permutations(IMAGES), min_size=6, max_size=6))
+@settings(max_examples=20, deadline=None)
+def test_the_servers_formats_hold_what_they_take(orders: list[list[str]]) -> None:
+    ranked = dict(zip(CIRR.query_ids, orders, strict=True))
+    document = {**worlds.cirr_document(CIRR), "rankings": {query: ids[:50] for query, ids in ranked.items()}}
+    parts = submissions.convert([json.dumps(document).encode()], "cirr-server", benchmark=CIRR)
+    (back,) = submissions.convert([part.content for part in parts], "lines", benchmark=CIRR, name="toy")
+    assert as_values(read(back.content)) == document
+
+
+@given(st.lists(st.permutations([f"D{number:03d}" for number in range(60)]), min_size=4, max_size=4))
+@settings(max_examples=20, deadline=None)
+def test_the_starter_kit_holds_every_ranking(orders: list[list[str]]) -> None:
+    wanted = dict(zip(DRESS.query_ids, orders, strict=True))
+    document = {**worlds.fashioniq_bundle([DRESS])["runs"][0], "rankings": wanted}
+    (made,) = submissions.convert([json.dumps(document).encode()], "fashioniq", benchmark=DRESS)
+    (back,) = submissions.convert([made.content], "parquet", benchmark=DRESS, name="toy")
+    assert as_values(read(back.content)) == document
+
+
+@given(
+    st.binary(max_size=300),
+    st.sampled_from([b"", b"PAR1", b"\x1f\x8b\x08\x00", b'{"query_id":', b"q Q0 a 1 "]),
+)
+@settings(max_examples=300, deadline=None)
+def test_any_bytes_are_told_apart_and_answered(tail: bytes, start: bytes) -> None:
+    content = start + tail
+    unpacked = unpack(content, Findings("run.json"), max_bytes=1000)
+    assert unpacked is None or kind_of(unpacked.content) == unpacked.kind
+    report = submissions.validate(content, CIRR, name="run.json")
+    assert all(character.isprintable() or character == "\n" for character in report.text())
+    assert not report.ok
+
+
+def packed(kind: str) -> bytes:
+    (made,) = submissions.convert([json.dumps(worlds.cirr_document(CIRR)).encode()], kind, benchmark=CIRR)
+    return made.content
+
+
+VALID = {kind: packed(kind) for kind in ("lines", "parquet", "trec")}
+VALID["gzip"] = gzip.compress(VALID["lines"], mtime=0)
+
+
+@pytest.mark.parametrize("kind", VALID)
+@given(data=st.data())
+@settings(max_examples=250, deadline=None)
+def test_a_valid_file_with_bytes_cut_or_changed_is_answered(kind: str, data: st.DataObject) -> None:
+    content = bytearray(VALID[kind])
+    for _ in range(data.draw(st.integers(1, 3))):
+        place = data.draw(st.integers(0, len(content) - 1))
+        content[place] = data.draw(st.integers(0, 255))
+    if data.draw(st.booleans()):
+        del content[data.draw(st.integers(0, len(content) - 1)) :]
+    report = submissions.validate(bytes(content), CIRR, name="run.json")
+    assert report.ok is not bool(report.errors)
+    json.dumps(report.to_dict(), allow_nan=False).encode()
+    if report.ok:
+        assert 0.0 <= (submissions.score(bytes(content), CIRR).main or 0.0) <= 1.0
