@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from cir_metrics import kernels
 from cir_metrics.coded import CodedQueries, CodedSessions, mark
 from cir_metrics.errors import InputError
-from submissions.columns import Codes, Columns
+from submissions.columns import Codes, Columns, numbers
 from submissions.errors import SubmissionError
 
 if TYPE_CHECKING:
@@ -149,10 +149,10 @@ def _truth(
     column = column or _COLUMNS[each]
     values = benchmark.table.column(column).combine_chunks()
     if pa.types.is_list(values.type):
-        lengths = pc.list_value_length(values).fill_null(0).to_numpy()
+        lengths = numbers(pc.list_value_length(values), null=0)
         values = values.flatten()
     else:
-        lengths = values.is_valid().to_numpy(zero_copy_only=False).astype(np.int64)
+        lengths = numbers(values.is_valid().cast(pa.int32()))
         values = values.drop_null()
     if each != "negatives" and not lengths.all():
         query = benchmark.query_ids[int(np.argmin(lengths))]
@@ -166,9 +166,7 @@ def _truth(
 def _codes(values: pa.Array, columns: Columns) -> Codes:
     import pyarrow.compute as pc
 
-    found = pc.index_in(values, value_set=columns.images)
-    codes: Codes = found.fill_null(-1).to_numpy().astype(np.int32, copy=False)
-    return codes
+    return numbers(pc.index_in(values, value_set=columns.images), null=-1)
 
 
 def _ends(lengths: NDArray[Any]) -> NDArray[np.int64]:

@@ -77,7 +77,10 @@ class Columns(Mapping[str, Any]):
         else:
             lengths = map(len, answers.values())
         codes, images = _encoded(rankings)
-        return cls(list(answers), codes, _offsets(lengths, count), images, turn_offsets)
+        # Copies of the names: the given ones lie scattered among the ids, and each would keep the memory around
+        # it from being given back.
+        names = [name.encode().decode() for name in answers]
+        return cls(names, codes, _offsets(lengths, count), images, turn_offsets)
 
     @functools.cached_property
     def position(self) -> dict[str, int]:
@@ -120,7 +123,7 @@ class Columns(Mapping[str, Any]):
         import pyarrow as pa
 
         encoded = pa.array(images, pa.string()).dictionary_encode()
-        codes = encoded.indices.to_numpy().astype(np.int32, copy=False)
+        codes = numbers(encoded.indices)
         return Columns(self.names, codes[self.codes], self.offsets, encoded.dictionary, self.turn_offsets)
 
     def without(self, names: Iterable[str]) -> Columns:
@@ -155,17 +158,41 @@ class Columns(Mapping[str, Any]):
         return f"<rankings of {len(self):,} names, {len(self.images):,} distinct images>"
 
     def _ranking(self, number: int) -> list[str]:
-        named = self._named
+        named = self.image_ids
         return [named[code] for code in self.codes[self.offsets[number] : self.offsets[number + 1]].tolist()]
 
     @functools.cached_property
-    def _named(self) -> list[str]:
+    def image_ids(self) -> list[str]:
+        """`images` as Python strings."""
         named: list[str] = self.images.to_pylist()
         return named
 
 
 _SHOWN = 5
 """Names that a repr spells out at most."""
+
+
+def numbers(array: pa.Array, null: int | None = None) -> NDArray[Any]:
+    """An Arrow array of whole numbers as a numpy array.
+
+    Arrow's own `to_numpy` and `fill_null` import pandas first, which costs more than scoring most files.
+
+    Args:
+        array: whole numbers of a fixed width.
+        null: what stands for a null; None where there are none.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> numbers(pa.array([3, None], pa.int32()), null=-1).tolist()
+        [3, -1]
+    """
+    import pyarrow as pa
+
+    values = np.frombuffer(array.buffers()[1], dtype=array.type.to_pandas_dtype())
+    values = values[array.offset : array.offset + len(array)]
+    if null is None or not array.null_count:
+        return values
+    return np.where(numbers(array.is_valid().cast(pa.uint8())) > 0, values, values.dtype.type(null))
 
 
 def _only(values: Iterable[Any], kinds: tuple[type, ...]) -> None:
@@ -192,8 +219,8 @@ def _encoded(rankings: Iterable[Sequence[str]]) -> tuple[Codes, pa.Array]:
     if not encoded.num_chunks:
         return np.zeros(0, dtype=np.int32), pa.array([], pa.string())
     # The blocks share the dictionary, which is whole in the last.
-    codes = np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks])
-    return codes.astype(np.int32, copy=False), encoded.chunks[-1].dictionary
+    codes = np.concatenate([numbers(chunk.indices) for chunk in encoded.chunks])
+    return codes, encoded.chunks[-1].dictionary
 
 
 def _strings(ids: list[str]) -> pa.Array:

@@ -91,9 +91,8 @@ def read_rankings(raw: Any, spec: BenchmarkSpec, findings: Findings, *, section:
     except (TypeError, ValueError):
         columns = None  # Something is wrong with an id or a list: what, is said below.
     if columns is not None and (columns.turn_offsets is not None) == by_turn:
-        named = columns.images.to_pylist()
-        spelled = normalise(named)
-        return columns if spelled == named else columns.respelled(spelled)
+        spelled = normalise(columns.image_ids)
+        return columns if spelled == columns.image_ids else columns.respelled(spelled)
     answers: dict[str, list[Any] | None] = {}
     for query, answer in raw.items():
         if not isinstance(query, str):

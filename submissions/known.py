@@ -72,6 +72,7 @@ class Known:
         import cir_datasets
 
         loaded: Benchmark = cir_datasets.load(benchmark_id)
+        self._own[benchmark_id] = loaded
         return loaded
 
 

@@ -13,7 +13,7 @@ from submissions.errors import RefusedError
 from submissions.findings import MAX_EXAMPLES, Findings, shown
 from submissions.formats import BUNDLE, Context, is_bundle, native, parse, parse_packed
 from submissions.known import Known, find_suite
-from submissions.reading import MAX_BYTES, parse_json, read_bytes
+from submissions.reading import MAX_BYTES, collector_paused, parse_json, read_bytes
 
 if TYPE_CHECKING:
     from cir_datasets.suites import Suite
@@ -52,6 +52,7 @@ class Parsed:
         return whole[0] if self.suite is None else RankBundle(self.suite.id, whole)
 
 
+@collector_paused()
 def parse_file(
     file: FileLike, known: Known, *, max_bytes: int = MAX_BYTES, name: str | None = None
 ) -> Parsed:
@@ -80,15 +81,10 @@ def parse_file(
     if isinstance(file, RankFile | RankBundle):
         return _parse_object(file, known, label)
     parsed = Parsed(Findings(label, known.expected))
-    content = read_bytes(file, parsed.findings, max_bytes=max_bytes)
-    unpacked = None if content is None else unpack(content, parsed.findings, max_bytes=max_bytes)
-    if unpacked is None:
+    opened = _opened(file, parsed.findings, max_bytes)
+    if opened is None:
         return parsed
-    document: Any = None
-    if unpacked.kind == JSON:
-        document = parse_json(unpacked.content, parsed.findings)
-        if document is None:
-            return parsed
+    kind, document = opened
     if is_bundle(document):
         _parse_bundle(document, known, parsed)
         return parsed
@@ -100,12 +96,27 @@ def parse_file(
         )
         return parsed
     context = Context(parsed.findings, known, known.expected, label_of(label))
-    if unpacked.kind == JSON:
+    if kind == JSON:
         draft = parse(document, context)
     else:
-        draft = parse_packed(unpacked.kind, unpacked.content, context, max_bytes=max_bytes)
+        draft = parse_packed(kind, document, context, max_bytes=max_bytes)
     _note(draft, parsed)
     return parsed
+
+
+def _opened(
+    file: str | os.PathLike[str] | bytes, findings: Findings, max_bytes: int
+) -> tuple[str, Any] | None:
+    """What a file is, and its JSON value or (of the other kinds) its bytes; None with findings on failure.
+
+    The bytes of JSON are let go here: beside the value they would be a third of what scoring needs.
+    """
+    content = read_bytes(file, findings, max_bytes=max_bytes)
+    unpacked = None if content is None else unpack(content, findings, max_bytes=max_bytes)
+    if unpacked is None or unpacked.kind != JSON:
+        return None if unpacked is None else (unpacked.kind, unpacked.content)
+    document = parse_json(unpacked.content, findings)
+    return None if document is None else (JSON, document)
 
 
 def read(

@@ -95,7 +95,7 @@ def parse_json(content: bytes, findings: Findings) -> Any:
     if not _is_utf8(content, findings):
         return None
     try:
-        value = orjson.loads(content)
+        value = _value(content)
     except orjson.JSONDecodeError as error:
         _explain(content, error, findings)
         return None
@@ -128,6 +128,22 @@ def parse_json(content: bytes, findings: Findings) -> Any:
     if len(repeats) > MAX_EXAMPLES:
         findings.add("repeated-key", "", count=len(repeats) - MAX_EXAMPLES)
     return document
+
+
+def _value(content: bytes) -> Any:
+    """The JSON value of a text.
+
+    Raises:
+        orjson.JSONDecodeError: it is no JSON.
+    """
+    import msgspec
+
+    # msgspec builds the value while it reads, where orjson keeps two more copies of the text; orjson says
+    # best what is wrong, and refuses the lone surrogates that an escape can hide.
+    if b"\\" not in content:
+        with contextlib.suppress(msgspec.DecodeError, RecursionError):
+            return msgspec.json.decode(content)
+    return orjson.loads(content)
 
 
 def _colons(value: Any, depth: int) -> int:

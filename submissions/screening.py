@@ -82,9 +82,9 @@ def _blocks(columns: Columns) -> Iterator[NDArray[np.int64]]:
 def _with_strangers(columns: Columns, asked: Questions, family: str) -> NDArray[np.bool_]:
     """Rankings with an image from outside the gallery."""
     if asked.gallery is not None:
-        strange = [image not in asked.gallery for image in columns.images.to_pylist()]
+        strange = [image not in asked.gallery for image in columns.image_ids]
     else:
-        strange = [not well_formed(family, image) for image in columns.images.to_pylist()]
+        strange = [not well_formed(family, image) for image in columns.image_ids]
     if not any(strange):
         return np.zeros(len(columns.lengths), dtype=np.bool_)
     places = np.array(strange)[columns.codes]
@@ -98,7 +98,7 @@ def _with_references(columns: Columns, asked: Questions, owners: NDArray[np.int6
     count = len(columns.lengths)
     if not asked.removed:
         return np.zeros(count, dtype=np.bool_)
-    code_of = dict(zip(columns.images.to_pylist(), range(len(columns.images)), strict=True))
+    code_of = dict(zip(columns.image_ids, range(len(columns.images)), strict=True))
     starts = np.zeros(len(columns.names), dtype=np.int64)
     if columns.turn_offsets is not None:
         starts = columns.turn_offsets[:-1]

@@ -129,7 +129,13 @@ def validate(
           Fix: write it with a JSON library, never by hand, then run  cir validate run.json
         run.json: refused, 1 error
     """
-    known = Known(benchmark)
+    return validate_known(file, Known(benchmark), part=part, max_bytes=max_bytes, name=name)
+
+
+def validate_known(
+    file: FileLike, known: Known, *, part: bool | None, max_bytes: int, name: str | None
+) -> ValidationReport:
+    """`validate` for a caller that needs the benchmarks again afterwards: `known` keeps what it loaded."""
     parsed = parse_file(file, known, max_bytes=max_bytes, name=name)
     for draft, findings in parsed.drafts:
         if draft is not None:
