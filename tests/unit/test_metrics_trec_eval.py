@@ -1,53 +1,148 @@
-"""trec_eval agrees where it defines the same thing, and differs where the cards say it does."""
+"""trec_eval and ranx agree where they define the same thing, and differ where the cards say they do."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
 import pytrec_eval
+from metrics_worlds import evaluated, random_rows, results_of
 
-from cir_metrics.evaluation import evaluate_single_turn
-
-DEPTH, GALLERY, QUERIES = 30, 40, 200
-
-
-def runs(seed: int, n_positives: int) -> tuple[list[list[str]], list[dict[str, object]]]:
-    random = np.random.default_rng(seed)
-    ids = [f"image_{number:02d}" for number in range(GALLERY)]
-    rankings = [[ids[each] for each in random.permutation(GALLERY)[:DEPTH]] for _ in range(QUERIES)]
-    references = []
-    for _ in range(QUERIES):
-        positives = [ids[each] for each in random.permutation(GALLERY)[: random.integers(1, n_positives + 1)]]
-        references.append({"target": positives[0], "positives": positives})
-    return rankings, references
+RUNS = 5000
+KS = (1, 3, 5, 10, 30)
+Row = dict[str, Any]
 
 
-def trec(rankings: list[list[str]], relevant: list[list[str]], measures: set[str]) -> dict[str, float]:
+def relevant_ids(rows: Sequence[Row], single: bool) -> list[list[str]]:
+    return [[row["reference"]["target"]] if single else row["reference"]["positives"] for row in rows]
+
+
+def trec(
+    rows: Sequence[Row], relevant: Sequence[Sequence[str]], measures: set[str]
+) -> list[dict[str, float]]:
+    """trec_eval's values, one dict a query; every query a run of its own length."""
     qrel = {str(query): dict.fromkeys(ids, 1) for query, ids in enumerate(relevant)}
     run = {
-        str(query): {image: float(DEPTH - place) for place, image in enumerate(ranking)}
-        for query, ranking in enumerate(rankings)
+        str(query): {image: float(-place) for place, image in enumerate(row["prediction"])}
+        for query, row in enumerate(rows)
     }
     values = pytrec_eval.RelevanceEvaluator(qrel, measures).evaluate(run)
-    return {
-        name: float(np.mean([each[name] for each in values.values()])) for name in next(iter(values.values()))
-    }
+    return [values[str(query)] for query in range(len(rows))]
 
 
-def test_recall_is_success() -> None:
-    rankings, references = runs(seed=1, n_positives=1)
-    ours = evaluate_single_turn(["recall@1", "recall@5", "recall@10"], rankings, references).values
-    theirs = trec(rankings, [[str(each["target"])] for each in references], {"success.1,5,10"})
-    for k in (1, 5, 10):
-        assert ours[f"recall@{k}"] == pytest.approx(theirs[f"success_{k}"], abs=1e-12)
+def column(values: Sequence[dict[str, float]], name: str) -> list[float]:
+    return [each[name] for each in values]
 
 
-def test_map_agrees_where_k_reaches_the_number_of_positives() -> None:
-    rankings, references = runs(seed=2, n_positives=6)
-    ours = evaluate_single_turn(["map@10", "map@30", "map@3"], rankings, references).values
-    positives = [list(map(str, each["positives"])) for each in references]  # type: ignore[call-overload]
-    theirs = trec(rankings, positives, {"map_cut.3,10,30"})
-    for k in (10, 30):
-        assert ours[f"map@{k}"] == pytest.approx(theirs[f"map_cut_{k}"], abs=1e-12)
-    # With more positives than K trec_eval divides by all of them.
-    assert ours["map@3"] > theirs["map_cut_3"] + 1e-3
+def cut(name: str) -> str:
+    return f"{name}.{','.join(map(str, KS))}"
+
+
+@pytest.mark.parametrize("name", ["recall_at_k", "recall_subset"])
+def test_recall_is_success(name: str) -> None:
+    rows = random_rows(name, RUNS, seed=1)
+    theirs = trec(rows, relevant_ids(rows, single=True), {cut("success")})
+    results = results_of(name, rows, KS)
+    for k, ours in zip(KS, results.per_query.values(), strict=True):
+        assert ours.tolist() == column(theirs, f"success_{k}")
+        assert list(results.values.values())[KS.index(k)] == pytest.approx(
+            np.mean(column(theirs, f"success_{k}")), abs=1e-12
+        )
+
+
+def test_hits_at_the_first_turn_and_final_recall_are_success_of_the_best_target() -> None:
+    rows = random_rows("hits_at_k", RUNS, seed=2)
+    for place, name, suffix in ((0, "hits_at_k", "@turn1"), (-1, "final_recall", "")):
+        own = [{"prediction": row["prediction"][place], "reference": row["reference"]} for row in rows]
+        theirs = trec(own, relevant_ids(own, single=False), {cut("success")})
+        results = results_of(name, rows, KS)
+        for k in KS:
+            (printed,) = [each for each in results.per_query if each.endswith(f"@{k}{suffix}")]
+            assert results.per_query[printed].tolist() == column(theirs, f"success_{k}")
+
+
+def test_reciprocal_ranks() -> None:
+    rows = random_rows("mean_rank", RUNS, seed=3)
+    theirs = column(trec(rows, relevant_ids(rows, single=False), {"recip_rank"}), "recip_rank")
+    results = results_of("mean_rank", rows, ())
+    listed = results.per_query["censored"] == 0
+    ours = np.where(listed, 1 / results.per_query["mean_rank"], 0.0)
+    assert ours.tolist() == pytest.approx(theirs, abs=1e-12)
+    assert 0 < listed.sum() < RUNS
+
+
+def test_map_subset_is_the_reciprocal_rank_once_k_reaches_the_subset() -> None:
+    rows = random_rows("map_subset", RUNS, seed=4)
+    theirs = trec(rows, relevant_ids(rows, single=True), {"recip_rank", cut("map_cut")})
+    results = results_of("map_subset", rows, KS)
+    for k in KS:
+        ours = results.per_query[f"map_subset@{k}"].tolist()
+        assert ours == pytest.approx(column(theirs, f"map_cut_{k}"), abs=1e-12)
+    assert results.per_query["map_subset@5"].tolist() == pytest.approx(
+        column(theirs, "recip_rank"), abs=1e-12
+    )
+
+
+def test_map_agrees_wherever_k_reaches_the_number_of_positives() -> None:
+    rows = random_rows("map_at_k", RUNS, seed=5)
+    theirs = trec(rows, relevant_ids(rows, single=False), {cut("map_cut")})
+    results = results_of("map_at_k", rows, KS)
+    counts = np.array([len(row["reference"]["positives"]) for row in rows])
+    for k in KS:
+        ours, other = results.per_query[f"map@{k}"], np.array(column(theirs, f"map_cut_{k}"))
+        reached = counts <= k
+        assert reached.sum() > RUNS // 20
+        assert ours[reached].tolist() == pytest.approx(other[reached].tolist(), abs=1e-12)
+        # With more positives than K trec_eval divides by all of them.
+        assert (ours * np.minimum(counts, k)).tolist() == pytest.approx((other * counts).tolist(), abs=1e-10)
+    assert (counts > 3).any()
+
+
+def test_map_of_one_positive_agrees_at_every_k() -> None:
+    rows = random_rows("map_at_k", RUNS, seed=6)
+    rows = [
+        {**row, "reference": {"positives": row["reference"]["positives"][:1], "negatives": []}}
+        for row in rows
+    ]
+    theirs = trec(rows, relevant_ids(rows, single=False), {cut("map_cut")})
+    for name, printed in (("map_at_k", "map"), ("pnr_map", "pnr_map")):
+        results = results_of(name, rows, KS)
+        for k in KS:
+            ours = results.per_query[f"{printed}@{k}"].tolist()
+            assert ours == pytest.approx(column(theirs, f"map_cut_{k}"), abs=1e-12)
+
+
+def test_trec_evals_own_recall_is_another_measure() -> None:
+    rows = [{"prediction": ["a", "b"], "reference": {"target": "a", "positives": ["a", "z"]}}]
+    assert evaluated("recall_at_k", rows, (1,)) == {"recall@1": 1.0}
+    assert column(trec(rows, relevant_ids(rows, single=False), {"recall.1"}), "recall_1") == [0.5]
+
+
+def test_ranx_agrees_where_its_definitions_do() -> None:
+    ranx = pytest.importorskip("ranx", reason="ranx is not installed; it is no dependency")
+    rows = random_rows("map_at_k", RUNS, seed=7)
+    relevant = relevant_ids(rows, single=False)
+    # ranx gives its values in the order of the queries' names.
+    qrels = ranx.Qrels({f"{query:05d}": dict.fromkeys(ids, 1) for query, ids in enumerate(relevant)})
+    run = ranx.Run(
+        {
+            f"{query:05d}": {image: 100.0 - place for place, image in enumerate(row["prediction"])}
+            for query, row in enumerate(rows)
+        }
+    )
+    names = [*(f"map@{k}" for k in KS), *(f"hit_rate@{k}" for k in KS), "mrr"]
+    theirs = ranx.evaluate(qrels, run, names, return_mean=False)
+    counts = np.array([len(ids) for ids in relevant])
+    results = results_of("map_at_k", rows, KS)
+    ranks = results_of("mean_rank", rows, ()).ranks
+    for k in KS:
+        reached = counts <= k
+        ours = results.per_query[f"map@{k}"]
+        assert ours[reached].tolist() == pytest.approx(theirs[f"map@{k}"][reached].tolist(), abs=1e-12)
+        assert (ranks <= k).tolist() == (theirs[f"hit_rate@{k}"] == 1).tolist()
+        # ranx, too, divides by all positives.
+        all_of_them = theirs[f"map@{k}"] * counts
+        assert (ours * np.minimum(counts, k)).tolist() == pytest.approx(all_of_them.tolist(), abs=1e-10)
+    assert (1 / ranks).tolist() == pytest.approx(theirs["mrr"].tolist(), abs=1e-12)
