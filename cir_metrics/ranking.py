@@ -7,7 +7,7 @@ ties; it is the image id's.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -141,6 +141,34 @@ def top_k(
         [ids[place] for place in _best_places(row[by_id], k, skip=by_id == drop)]
         for row, drop in zip(matrix, dropped, strict=True)
     ]
+
+
+def best_of(scores: Mapping[str, float], k: int) -> list[str]:
+    """The k best of the images that one query has scores for, best first; ties are ordered by image id.
+
+    `top_k` takes a score for every image of the gallery; this one takes those of a few, such as the images
+    that some rankings list.
+
+    Args:
+        scores: score by image id, higher is better; floats but NaN, or whole numbers of any size.
+        k: images, 1 or more; all where there are fewer.
+
+    Returns:
+        Image ids, the same whatever the order of `scores`.
+
+    Raises:
+        InputError: a score is NaN; k < 1.
+
+    Example:
+        >>> best_of({"b": 0.5, "c": 0.9, "a": 0.5}, k=2)
+        ['c', 'a']
+    """
+    k = check_cutoff(k)
+    for image, score in scores.items():
+        # NaN alone differs from itself.
+        if score != score:
+            raise InputError(f"the score of {image!r} is NaN, which has no rank. Fix: find where it arose.")
+    return sorted(scores, key=lambda image: (-scores[image], image))[:k]
 
 
 def _best_places(row: Scores, k: int, skip: NDArray[np.bool_]) -> list[int]:

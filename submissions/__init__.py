@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         WithheldError,
     )
     from submissions.findings import Finding
+    from submissions.fusion import fuse
     from submissions.methods import make_rank_file, method_names
     from submissions.parsing import read
     from submissions.rank_file import FORMAT, Method, RankBundle, RankFile, write
@@ -46,6 +47,7 @@ _HOMES = {
     "WithheldError": "errors",
     "compare": "comparison.comparing",
     "convert": "conversion",
+    "fuse": "fusion",
     "make_rank_file": "methods",
     "method_names": "methods",
     "read": "parsing",
@@ -71,6 +73,7 @@ __all__ = [
     "WithheldError",
     "compare",
     "convert",
+    "fuse",
     "make_rank_file",
     "method_names",
     "read",

@@ -1,0 +1,243 @@
+"""Fusing rank files: one ranking a query from several methods' rankings, by places alone.
+
+Reciprocal rank fusion (Cormack, Clarke and Buettcher, SIGIR 2009) needs no scores and no training, which is
+why it fits rank files: score(d) = sum over rankings r that list d of 1 / (k + rank_r(d)).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
+from cir_metrics.ranking import best_of
+from submissions.depth import MAX_DEPTH, board_depth
+from submissions.errors import FusionError, RefusedError
+from submissions.findings import shown
+from submissions.known import Known
+from submissions.rank_file import Method, RankBundle, RankFile
+from submissions.reading import MAX_BYTES
+from submissions.validation import validate
+
+if TYPE_CHECKING:
+    from submissions.validation import BenchmarkLike, FileLike
+
+K = 60
+"""The constant of reciprocal rank fusion; Cormack et al. fixed it in a pilot and found it hardly matters."""
+METHODS = ("rrf",)
+_PAPER = "https://doi.org/10.1145/1571941.1572114"
+_NAME, _WORD, _NOTES, _LISTED = 80, 300, 2000, 20
+"""Longest texts and lists of a method block."""
+
+
+def fuse(
+    files: Sequence[FileLike],
+    benchmark: BenchmarkLike = None,
+    *,
+    method: str = "rrf",
+    k: int = K,
+    depth: int | None = None,
+    name: str | None = None,
+    max_bytes: int = MAX_BYTES,
+) -> RankFile | RankBundle:
+    """Fuse the rankings of several methods, query by query and turn by turn.
+
+    Rankings of CIRR's subsets are fused among themselves, bundles member by member. Images with equal scores
+    are ordered by id; the scores are exact fractions, so that neither rounding nor the order of the files
+    decides. No ground truth is read: what a server holds back can be fused, too.
+
+    Args:
+        files: two or more valid rank files, or bundles of one suite.
+        benchmark: what they answer, as in `validate`.
+        method: `rrf`.
+        k: constant of reciprocal rank fusion, 0 or more; the larger, the less the first places stand out.
+        depth: images that each fused ranking keeps, up to 1,000; default: what the board uses. All that the
+            files rank are fused, and a ranking of fewer images is kept whole.
+        name: the method's name in the result; default: made of the names of what is fused.
+        max_bytes: bytes that are read of each file at most.
+
+    Returns:
+        A rank file or bundle whose method block says what was fused; `zero_shot` holds where it does for all
+        (unknown where it is unknown for one and false for none), and `trained_on` is all of theirs.
+
+    Raises:
+        CallError: fewer than two files; k or depth out of range.
+        UnknownNameError: no way to fuse has that name.
+        RefusedError: validation found errors in a file.
+        FusionError: the files answer different benchmarks or queries, or the name is refused.
+        MissingFileError: no file has that name.
+
+    Example:
+        >>> from submissions import make_rank_file
+        >>> files = [make_rank_file("shapes/val", each) for each in ("image_only", "text_only")]
+        >>> fuse(files).method.name
+        'RRF: Image only + Text only'
+    """
+    if method not in METHODS:
+        raise UnknownNameError(f"no method {method!r}.{did_you_mean(method, METHODS)} There is {METHODS[0]}.")
+    if isinstance(files, str | bytes) or len(files) < 2:
+        raise CallError("a fusion needs two rank files or more. Fix: name another one.")
+    if k < 0:
+        raise CallError(f"k={k}; it is 0 or more. Fix: use {K}.")
+    known = Known(benchmark)
+    read = [_read(file, benchmark, max_bytes) for file in files]
+    bundles = [each for _, each in read if isinstance(each, RankBundle)]
+    if not bundles:
+        runs = [(label, each) for label, each in read if isinstance(each, RankFile)]
+        return _fuse_runs(runs, known, k, depth, name)
+    suites = [each.suite if isinstance(each, RankBundle) else each.benchmark for _, each in read]
+    if len(bundles) < len(read) or len(set(suites)) > 1:
+        raise _different(read[0][0], suites, [label for label, _ in read])
+    members = [{run.benchmark: run for run in bundle.runs} for bundle in bundles]
+    return RankBundle(
+        bundles[0].suite,
+        tuple(
+            _fuse_runs(
+                [(label, own[member]) for (label, _), own in zip(read, members, strict=True)],
+                known,
+                k,
+                depth,
+                name,
+            )
+            for member in members[0]
+        ),
+    )
+
+
+def _read(file: FileLike, benchmark: BenchmarkLike, max_bytes: int) -> tuple[str, RankFile | RankBundle]:
+    """The file's name and what it holds."""
+    report = validate(file, benchmark, part=True, max_bytes=max_bytes)
+    if not report.ok or report.rank_file is None:
+        raise RefusedError(f"{report.file} cannot be fused.", report)
+    return report.file, report.rank_file
+
+
+def _different(first: str, asked: Sequence[str], labels: Sequence[str]) -> FusionError:
+    other = next((place for place, each in enumerate(asked) if each != asked[0]), 0)
+    return FusionError(
+        f"{first} answers {asked[0]} and {labels[other]} answers {asked[other]}. "
+        "Fix: fuse rank files of one benchmark, or bundles of one suite."
+    )
+
+
+def _fuse_runs(
+    read: Sequence[tuple[str, RankFile]], known: Known, k: int, depth: int | None, name: str | None
+) -> RankFile:
+    labels, runs = [label for label, _ in read], [run for _, run in read]
+    asked = [run.benchmark for run in runs]
+    if len(set(asked)) > 1:
+        raise _different(labels[0], asked, labels)
+    benchmark = known.load(asked[0])
+    kept = _depth(depth, board_depth(benchmark).used, board_depth(benchmark).required)
+    if any(not run.rankings for run in runs):
+        label = labels[[bool(run.rankings) for run in runs].index(False)]
+        raise FusionError(
+            f"{label} ranks the subsets only. "
+            "Fix: join the CIRR server's two files with  cir convert RECALL SUBSET --to native"
+        )
+    _check_same_queries(labels, [run.rankings for run in runs], "")
+    subsets = [run.subset_rankings for run in runs if run.subset_rankings is not None]
+    if subsets:
+        _check_same_queries(labels, [run.subset_rankings or {} for run in runs], " of the subset")
+    units = _reciprocals(_deepest(runs, by_turn=benchmark.multi_turn), k)
+    rankings: dict[str, list[Any]] = {}
+    for query in benchmark.query_ids:
+        answers = [run.rankings[query] for run in runs]
+        if benchmark.multi_turn:
+            rankings[query] = [_rrf(turn, units, kept) for turn in zip(*answers, strict=True)]
+        else:
+            rankings[query] = _rrf(answers, units, kept)
+    fused_subsets = None
+    if subsets:
+        fused_subsets = {}
+        for query in subsets[0]:
+            answers = [each[query] for each in subsets]
+            fused_subsets[query] = _rrf(answers, units, max(map(len, answers)))
+    return RankFile(
+        benchmark=runs[0].benchmark,
+        benchmark_version=runs[0].benchmark_version,
+        method=_method([run.method for run in runs], k, name),
+        rankings=rankings,
+        subset_rankings=fused_subsets,
+    )
+
+
+def _check_same_queries(labels: Sequence[str], answers: Sequence[Mapping[str, Any]], kind: str) -> None:
+    for label, each in zip(labels, answers, strict=True):
+        odd = sorted(each.keys() ^ answers[0].keys())
+        if odd:
+            has, lacks = (labels[0], label) if odd[0] in answers[0] else (label, labels[0])
+            raise FusionError(
+                f"{has} has a ranking{kind} for query {shown(odd[0])} and {lacks} has none "
+                f"({len(odd):,} such queries). Fix: fuse files that answer the same queries."
+            )
+
+
+def _depth(wanted: int | None, used: int, required: int) -> int:
+    if wanted is None:
+        return used
+    if not required <= wanted <= MAX_DEPTH:
+        raise CallError(f"depth={wanted}; this board takes {required} to {MAX_DEPTH:,} images a ranking.")
+    return wanted
+
+
+def _reciprocals(deepest: int, k: int) -> list[int]:
+    """1 / (k + rank) for the ranks from 1, as whole numbers over one common denominator."""
+    common = math.lcm(*range(k + 1, k + deepest + 1))
+    return [common // (k + rank) for rank in range(1, deepest + 1)]
+
+
+def _deepest(runs: Iterable[RankFile], *, by_turn: bool) -> int:
+    """Images in the longest ranking."""
+    deepest = 0
+    for run in runs:
+        answers = [*run.rankings.values(), *(run.subset_rankings or {}).values()]
+        rankings = (turn for turns in answers for turn in turns) if by_turn else answers
+        deepest = max(deepest, *map(len, rankings))
+    return deepest
+
+
+def _rrf(rankings: Iterable[Sequence[str]], units: Sequence[int], depth: int) -> list[str]:
+    scores: dict[str, int] = {}
+    for ranking in rankings:
+        for image, unit in zip(ranking, units, strict=False):
+            scores[image] = scores.get(image, 0) + unit
+    return best_of(scores, depth)
+
+
+def _method(methods: Sequence[Method], k: int, name: str | None) -> Method:
+    from pydantic import ValidationError
+
+    names = [method.name for method in methods]
+    full = f"RRF: {' + '.join(names)}"
+    zero_shot = [method.zero_shot for method in methods]
+    fields = {
+        "name": name or (full if len(full) <= _NAME else f"RRF of {len(names)} methods"),
+        "paper": _PAPER,
+        "backbone": _joined(method.backbone for method in methods),
+        "zero_shot": False if False in zero_shot else None if None in zero_shot else True,
+        "trained_on": _union(method.trained_on for method in methods),
+        "caption_rule": _joined(method.caption_rule for method in methods),
+        "text_fields": _union(method.text_fields for method in methods)[:_LISTED],
+        "aggregation": _joined(method.aggregation for method in methods),
+        "notes": f"Reciprocal rank fusion, k = {k}, of: {'; '.join(names)}"[:_NOTES],
+    }
+    try:
+        return Method.model_validate(fields)
+    except ValidationError as error:
+        reason = str(error.errors(include_url=False)[0]["msg"]).removeprefix("Value error, ")
+        raise FusionError(f"the name {shown(name)} is refused: {reason}. Fix: choose another.") from error
+
+
+def _joined(texts: Iterable[str]) -> str:
+    """What the methods say, each once; nothing where that would be too long for the field."""
+    joined = " + ".join(dict.fromkeys(text for text in texts if text))
+    return joined if len(joined) <= _WORD else ""
+
+
+def _union(lists: Iterable[Sequence[str]]) -> list[str]:
+    found = list(dict.fromkeys(each for names in lists for each in names))
+    if len(found) <= _LISTED:
+        return found
+    return [*found[: _LISTED - 1], f"and {len(found) - _LISTED + 1} more"]
