@@ -5,7 +5,7 @@ imported) and loads nothing else; what is named below is imported when first use
 
 - `references(rows)`: the references that the metrics take, from a benchmark's rows
 - `evaluate_single_turn`, `evaluate_multi_turn`: several metrics at once, with one value a query -> `Results`
-- `target_ranks`, `best_target_ranks`, `top_k`: from scores to ranks and rankings
+- `target_ranks`, `best_target_ranks`, `top_k`: from scores to ranks and rankings; `Gallery`: from embeddings
 - `METRICS`, `parse_metric`: the catalogue; `Signature`, `differences`: what a number may be compared with
 - `cir_metrics.measures`: the plain functions on arrays (they bear the names of the evaluate modules' folders,
   so they are imported from there); `cir_metrics.kernels`: one value a query
@@ -22,6 +22,7 @@ from cir_metrics.evaluate_hook import install_hook
 if TYPE_CHECKING:
     from cir_metrics.catalogue import METRICS, parse_metric
     from cir_metrics.evaluation import Results, evaluate_multi_turn, evaluate_single_turn
+    from cir_metrics.gallery import Found, Gallery
     from cir_metrics.inputs import references
     from cir_metrics.kernels import UNLISTED
     from cir_metrics.ranking import best_target_ranks, target_ranks, top_k
@@ -31,6 +32,8 @@ __all__ = [
     "METRICS",
     "UNLISTED",
     "CirError",
+    "Found",
+    "Gallery",
     "InputError",
     "MetricError",
     "Results",
@@ -49,6 +52,8 @@ __all__ = [
 _HOMES = {
     "METRICS": "catalogue",
     "UNLISTED": "kernels",
+    "Found": "gallery",
+    "Gallery": "gallery",
     "Results": "evaluation",
     "Signature": "signature",
     "best_target_ranks": "ranking",
@@ -60,7 +65,7 @@ _HOMES = {
     "target_ranks": "ranking",
     "top_k": "ranking",
 }
-_MODULES = ("catalogue", "evaluation", "kernels", "measures", "ranking", "signature")
+_MODULES = ("catalogue", "evaluation", "gallery", "kernels", "measures", "ranking", "signature")
 
 
 def __getattr__(name: str) -> Any:

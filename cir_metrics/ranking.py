@@ -1,8 +1,9 @@
-"""From scores to ranks and rankings: the only module that orders images by score.
+"""From scores to ranks and rankings: with `cir_metrics.gallery`, the only module that orders images by score.
 
 Ranks are 1-based and ties count against the target: any other image with the same score stands before it, so
 that constant scores get nothing and the order of the gallery never matters. Rankings need some order among
-ties; it is the image id's.
+ties; it is the image id's. `cir_metrics.gallery` does the same straight from embeddings, where the scores of
+all images would not fit in memory, or were rounded differently in different columns.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from cir_metrics.inputs import as_array, check_cutoff, check_ids
 
 IntArray = NDArray[np.int64]
 Scores = NDArray[Any]
+
+_COMPARED = 2**20
+"""Comparisons that are held at once, a byte each."""
 
 
 @overload
@@ -57,17 +61,15 @@ def target_ranks(
         array([2])
     """
     matrix = _check_scores(scores)
-    columns, counts = _pad_targets(targets, matrix)
-    dropped = _check_excluded(excluded, matrix, columns)
+    columns, counts = pad_targets(targets, matrix.shape)
+    dropped = check_excluded(excluded, matrix.shape, columns)
     own = np.take_along_axis(matrix, np.maximum(columns, 0), axis=1)
     ranks = np.empty(columns.shape, dtype=np.int64)
     for t in range(columns.shape[1]):
         # The target itself is counted too, which is the 1 of the definition.
-        ranks[:, t] = np.count_nonzero(matrix >= own[:, t, None], axis=1)
+        ranks[:, t] = _count_at_least(matrix, own[:, t])
     ranks -= _beaten_by_excluded(matrix, own, dropped)
-    if isinstance(targets, list):
-        return [row[:count] for row, count in zip(ranks, counts, strict=True)]
-    return ranks.reshape(np.shape(targets))
+    return shape_as(ranks, targets, counts)
 
 
 def best_target_ranks(
@@ -95,14 +97,14 @@ def best_target_ranks(
         array([1])
     """
     matrix = _check_scores(scores)
-    columns, _ = _pad_targets(targets, matrix)
-    dropped = _check_excluded(excluded, matrix, columns)
+    columns, _ = pad_targets(targets, matrix.shape)
+    dropped = check_excluded(excluded, matrix.shape, columns)
     own = np.take_along_axis(matrix, np.maximum(columns, 0), axis=1)
     lowest = -np.inf if own.dtype.kind == "f" else np.iinfo(own.dtype).min
     best = np.where(columns >= 0, own, own.dtype.type(lowest)).max(axis=1, keepdims=True)
-    at_least = np.count_nonzero(matrix >= best, axis=1)
     targets_at_least = np.count_nonzero((own >= best) & (columns >= 0), axis=1)
-    ranks: IntArray = 1 + at_least - targets_at_least - _beaten_by_excluded(matrix, best, dropped)[:, 0]
+    ranks: IntArray = 1 + _count_at_least(matrix, best[:, 0]) - targets_at_least
+    ranks -= _beaten_by_excluded(matrix, best, dropped)[:, 0]
     return ranks
 
 
@@ -136,7 +138,7 @@ def top_k(
         )
     ids = sorted(named)
     by_id = np.array(sorted(range(len(ids)), key=named.__getitem__), dtype=np.int64)
-    dropped = _check_excluded(excluded, matrix, None)
+    dropped = check_excluded(excluded, matrix.shape, None)
     return [
         [ids[place] for place in _best_places(row[by_id], k, skip=by_id == drop)]
         for row, drop in zip(matrix, dropped, strict=True)
@@ -199,16 +201,32 @@ def _check_scores(scores: ArrayLike) -> Scores:
     if matrix.dtype.kind != "f":
         # Whole numbers stay so: as floats, those above 2**53 would tie with their neighbours.
         return matrix.astype(np.int64) if matrix.dtype.kind == "b" else matrix
-    missing = np.isnan(matrix)
-    if missing.any():
-        row, column = (int(each) for each in np.argwhere(missing)[0])
+    # The maximum of anything with a NaN is NaN, and needs no second matrix.
+    if np.isnan(matrix.max()):
+        row, column = (int(each) for each in np.argwhere(np.isnan(matrix))[0])
         raise InputError(f"scores[{row}, {column}] is NaN, which has no rank. Fix: find where it arose.")
     return matrix
 
 
-def _pad_targets(targets: IntArray | list[IntArray], matrix: Scores) -> tuple[IntArray, list[int]]:
-    """Target columns as (n_queries, most targets), padded with -1, and how many each query has."""
-    n_queries, n_gallery = matrix.shape
+def pad_targets(
+    targets: IntArray | list[IntArray], shape: tuple[int, ...]
+) -> tuple[IntArray, NDArray[np.int64]]:
+    """Target columns as (n_queries, most targets), padded with -1, and how many each query has.
+
+    Args:
+        targets: as for `target_ranks`.
+        shape: (n_queries, n_gallery).
+
+    Raises:
+        InputError: not one entry a query; an entry that is empty, no integers, outside the gallery or holds a
+            column twice.
+
+    Example:
+        >>> pad_targets([np.array([4]), np.array([2, 0])], (2, 5))
+        (array([[ 4, -1],
+               [ 2,  0]]), array([1, 2]))
+    """
+    n_queries, n_gallery = shape
     if isinstance(targets, list):
         ragged = [np.atleast_1d(each) for each in targets]
     else:
@@ -218,26 +236,60 @@ def _pad_targets(targets: IntArray | list[IntArray], matrix: Scores) -> tuple[In
         raise InputError(
             f"targets for {len(ragged)} queries, scores for {n_queries}. Fix: give each its own."
         )
-    counts = [each.size for each in ragged]
-    columns = np.full((n_queries, max(counts)), -1, dtype=np.int64)
     for query, each in enumerate(ragged):
         if each.size == 0 or each.ndim != 1 or each.dtype.kind not in "iu":
             raise InputError(f"targets[{query}] is {each.tolist()!r}. Fix: give one column number or more.")
-        if each.min() < 0 or each.max() >= n_gallery:
-            wrong = int(each.min() if each.min() < 0 else each.max())
-            raise InputError(
-                f"targets[{query}] holds {wrong}; columns are 0 to {n_gallery - 1}. Fix: correct it."
-            )
-        if np.unique(each).size != each.size:
-            raise InputError(
-                f"targets[{query}] is {each.tolist()!r}, which names a column twice. Fix: name it once."
-            )
-        columns[query, : each.size] = each
+    counts = np.fromiter((each.size for each in ragged), np.int64, n_queries)
+    flat = np.concatenate(ragged, dtype=np.int64, casting="unsafe")
+    filled = np.arange(counts.max()) < counts[:, None]
+    outside = np.flatnonzero((flat < 0) | (flat >= n_gallery))
+    if outside.size:
+        query = int(np.repeat(np.arange(n_queries), counts)[outside[0]])
+        raise InputError(
+            f"targets[{query}] holds {flat[outside[0]]}; columns are 0 to {n_gallery - 1}. Fix: correct it."
+        )
+    columns = np.full(filled.shape, -1, dtype=np.int64)
+    columns[filled] = flat
+    ordered = np.sort(columns, axis=1)
+    twice = np.flatnonzero(((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any(axis=1))
+    if twice.size:
+        query = int(twice[0])
+        raise InputError(
+            f"targets[{query}] is {ragged[query].tolist()!r}, which names a column twice. Fix: name it once."
+        )
     return columns, counts
 
 
-def _check_excluded(excluded: ArrayLike | None, matrix: Scores, columns: IntArray | None) -> IntArray:
-    n_queries, n_gallery = matrix.shape
+def shape_as(
+    ranks: IntArray, targets: IntArray | list[IntArray], counts: NDArray[np.int64]
+) -> IntArray | list[IntArray]:
+    """Padded ranks in the form in which the targets were given.
+
+    Example:
+        >>> shape_as(np.array([[3], [1]]), np.array([7, 8]), np.array([1, 1]))
+        array([3, 1])
+    """
+    if isinstance(targets, list):
+        return [row[:count] for row, count in zip(ranks, counts, strict=True)]
+    return ranks.reshape(np.shape(targets))
+
+
+def check_excluded(excluded: ArrayLike | None, shape: tuple[int, ...], columns: IntArray | None) -> IntArray:
+    """The column that each query leaves out, -1 for none.
+
+    Args:
+        excluded: as for `target_ranks`.
+        shape: (n_queries, n_gallery).
+        columns: padded targets, none of which may be left out; None where there are none.
+
+    Raises:
+        InputError: not one integer a query, a column outside the gallery, a target.
+
+    Example:
+        >>> check_excluded(None, (2, 5), None)
+        array([-1, -1])
+    """
+    n_queries, n_gallery = shape
     if excluded is None:
         return np.full(n_queries, -1, dtype=np.int64)
     dropped = np.asarray(excluded)
@@ -260,6 +312,16 @@ def _check_excluded(excluded: ArrayLike | None, matrix: Scores, columns: IntArra
                 f"excluded[{query}] is {dropped[query]}, a target of that query. Fix: exclude another."
             )
     return dropped.astype(np.int64)
+
+
+def _count_at_least(matrix: Scores, own: Scores) -> IntArray:
+    """How many scores of each row are at least `own`, without a second matrix of that size."""
+    rows = max(1, _COMPARED // matrix.shape[1])
+    counts = np.empty(len(matrix), dtype=np.int64)
+    for start in range(0, len(matrix), rows):
+        part = slice(start, start + rows)
+        counts[part] = np.count_nonzero(matrix[part] >= own[part, None], axis=1)
+    return counts
 
 
 def _beaten_by_excluded(matrix: Scores, own: Scores, dropped: IntArray) -> IntArray:

@@ -1,0 +1,147 @@
+"""What a gallery of embeddings takes and refuses."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cir_metrics.errors import InputError
+from cir_metrics.gallery import Gallery
+
+IDS = ["a", "b", "c"]
+IMAGES = np.eye(3, dtype=np.float32)
+ONE = np.array([[1, 2, 3]], dtype=np.float32)
+
+
+TOO_LONG = "holds NaN, infinity or numbers too large to score. Fix: find where they arose, or normalise."
+ALIKE = "the gallery 3 of float32. Fix: embed and store both alike."
+
+
+def says(text: str) -> Any:
+    return pytest.raises(InputError, match=f"^{re.escape(text)}$")
+
+
+@pytest.mark.parametrize(
+    ("embeddings", "ids", "text"),
+    [
+        (
+            np.eye(3, dtype=int),
+            None,
+            "gallery: embeddings of shape (3, 3) and type int64. Fix: pass float32 or float64, one a row.",
+        ),
+        (
+            np.zeros((0, 3)),
+            None,
+            "gallery: embeddings of shape (0, 3) and type float64. Fix: pass float32 or float64, one a row.",
+        ),
+        (
+            np.zeros(3),
+            None,
+            "gallery: embeddings of shape (3,) and type float64. Fix: pass float32 or float64, one a row.",
+        ),
+        (
+            [[0.0, 1.0], [float("nan"), 0.0]],
+            None,
+            f"gallery[1] {TOO_LONG}",
+        ),
+        (IMAGES, ["a", "b"], "2 ids but 3 gallery embeddings. Fix: name each row."),
+        (
+            IMAGES,
+            ["a", "b", "a"],
+            "ids[2] is 'a', which stands at [0] already; a gallery names an image once. Fix: keep the first.",
+        ),
+    ],
+)
+def test_galleries_that_are_refused(embeddings: Any, ids: Any, text: str) -> None:
+    with says(text):
+        Gallery(embeddings, ids)
+
+
+@pytest.mark.parametrize(
+    ("queries", "text"),
+    [
+        (
+            ONE.astype(np.float64),
+            f"queries have 3 dimensions of float64, {ALIKE}",
+        ),
+        (
+            ONE[:, :2],
+            f"queries have 2 dimensions of float32, {ALIKE}",
+        ),
+        (
+            ONE * np.float32(np.inf),
+            f"queries[0] {TOO_LONG}",
+        ),
+        (
+            ONE * np.float32(1e38),
+            "queries[0] and the gallery are so long that a score may overflow float32. Fix: normalise both.",
+        ),
+    ],
+)
+def test_queries_that_are_refused(queries: Any, text: str) -> None:
+    with says(text):
+        Gallery(IMAGES).target_ranks(queries, np.array([0]))
+
+
+def test_doubles_too_large_to_square_are_refused() -> None:
+    with says(f"gallery[0] {TOO_LONG}"):
+        Gallery([[1e200]])
+
+
+@pytest.mark.parametrize("block", [0, -1, 2.0, True])
+def test_a_block_is_a_number_of_queries(block: Any) -> None:
+    with says(f"block={block!r}; it is a number of queries, 1 or more"):
+        Gallery(IMAGES).target_ranks(ONE, np.array([0]), block=block)
+
+
+def test_targets_cutoffs_and_excluded_images_are_checked_as_for_scores() -> None:
+    gallery = Gallery(IMAGES, IDS)
+    with says("targets[0] holds 3; columns are 0 to 2. Fix: correct it."):
+        gallery.target_ranks(ONE, np.array([3]))
+    with says("targets for 2 queries, scores for 1. Fix: give each its own."):
+        gallery.best_target_ranks(ONE, np.array([1, 2]))
+    with says("excluded[0] is 1, a target of that query. Fix: exclude another."):
+        gallery.target_ranks(ONE, [np.array([0, 1])], excluded=[1])
+    with says("k=0; a cutoff is 1 or more"):
+        gallery.top_k(ONE, 0)
+    with says("a ranking names images; this gallery has no ids. Fix: Gallery(..., ids=...)."):
+        Gallery(IMAGES).top_k(ONE, 1)
+
+
+def test_one_pass_gives_rankings_and_ranks() -> None:
+    found = Gallery(IMAGES, IDS).search(ONE, 5, targets=[np.array([0, 2])], excluded=[1])
+    assert found.rankings == [["c", "a"]]
+    assert [each.tolist() for each in found.ranks or []] == [[2, 1]]
+    assert found.best_ranks is not None
+    assert found.best_ranks.tolist() == [1]
+    nothing = Gallery(IMAGES).search(ONE)
+    assert (nothing.rankings, nothing.ranks, nothing.best_ranks) == (None, None, None)
+
+
+def test_a_gallery_whose_only_image_is_excluded_ranks_nothing() -> None:
+    assert Gallery(np.ones((1, 2)), ["a"]).top_k(np.ones((1, 2)), 3, excluded=[0]) == [[]]
+
+
+def test_halves_are_read_as_singles() -> None:
+    assert Gallery(IMAGES.astype(np.float16), IDS).top_k(ONE.astype(np.float16), 3) == [["c", "b", "a"]]
+
+
+def test_a_gallery_may_stay_on_disk(tmp_path: Path) -> None:
+    path = tmp_path / "gallery.npy"
+    np.save(path, IMAGES)
+    mapped = np.load(path, mmap_mode="r")
+    gallery = Gallery(mapped, IDS)
+    assert len(gallery) == 3
+    assert np.shares_memory(gallery._vectors, mapped)
+    assert gallery.target_ranks(ONE, np.array([0])).tolist() == [3]
+
+
+def test_numbers_below_the_smallest_normal_one_are_told_apart() -> None:
+    tiny = np.array([[3e-20], [2e-20], [1e-20]], dtype=np.float32)
+    # Their products underflow float32 to nothing.
+    queries = np.array([[1e-30]], dtype=np.float32)
+    assert Gallery(tiny).target_ranks(queries, np.array([[0, 1, 2]])).tolist() == [[1, 2, 3]]
