@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from cir_datasets.registry import BenchmarkSpec
+    from cir_datasets.stored import StoredRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +28,7 @@ class Benchmark:
 
     Args:
         spec: card and configuration.
-        table: the rows, in the publisher's order.
+        table: the rows, in the publisher's order; of a prepared benchmark read a column at a time.
         gallery: image ids of the gallery in the manifest's order, or None where the list is not at hand.
         data_hash: sha256 (hex) over the rows.
         gallery_hash: sha256 (hex) over the sorted image ids, or None.
@@ -38,7 +39,7 @@ class Benchmark:
     """
 
     spec: BenchmarkSpec
-    table: pa.Table
+    table: pa.Table | StoredRows
     gallery: Sequence[str] | None
     data_hash: str
     gallery_hash: str | None

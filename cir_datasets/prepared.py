@@ -30,6 +30,7 @@ from cir_datasets.making import make_prepared, new_folder, write_meta
 from cir_datasets.overlays import LABEL_FIELD, id_field, read_overlay, restrict
 from cir_datasets.paths import cache_home
 from cir_datasets.registry import BenchmarkSpec
+from cir_datasets.stored import Ids, StoredRows
 from cir_metrics.errors import CallError
 
 if TYPE_CHECKING:
@@ -135,10 +136,8 @@ def load(
     images = prepared.images_file
     return Benchmark(
         spec=prepared.spec,
-        table=read_table(prepared.rows_file),
-        gallery=None
-        if images is None
-        else read_table(images, columns=["image_id"]).column("image_id").to_pylist(),
+        table=StoredRows(prepared.rows_file),
+        gallery=None if images is None else Ids(StoredRows(images).column("image_id").combine_chunks()),
         data_hash=meta["data_hash"],
         gallery_hash=meta["gallery_hash"],
         pinned=meta["pinned"],

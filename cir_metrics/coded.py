@@ -20,7 +20,7 @@ from cir_metrics.kernels import BoolArray, FloatArray, IntArray, PnrVariant
 Wanted = Sequence[tuple[str, int | None]]
 """Module names and cutoffs, as `catalogue.parse_metric` gives them."""
 
-_TABLE = 2**24
+_TABLE = 2**22
 """Entries of the table that `mark` writes into at most, unless one query alone needs more."""
 
 

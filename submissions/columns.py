@@ -77,10 +77,48 @@ class Columns(Mapping[str, Any]):
         else:
             lengths = map(len, answers.values())
         codes, images = _encoded(rankings)
-        # Copies of the names: the given ones lie scattered among the ids, and each would keep the memory around
-        # it from being given back.
+        # Copies of the names: the given ones lie scattered among the ids, and each would keep the memory
+        # around it from being given back.
         names = [name.encode().decode() for name in answers]
         return cls(names, codes, _offsets(lengths, count), images, turn_offsets)
+
+    @classmethod
+    def of_arrow(cls, names: Sequence[str], column: pa.ChunkedArray, *, by_turn: bool) -> Columns | None:
+        """The columns of an Arrow column of lists, or None where it holds a null or an empty id.
+
+        Args:
+            names: query or session ids, distinct, one a row.
+            column: `list<dictionary<string>>`, or `list<list<dictionary<string>>>` with `by_turn`.
+            by_turn: whether a row is a list of rankings.
+        """
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        levels: list[NDArray[Any]] = []
+        for _ in range(2 if by_turn else 1):
+            if column.null_count:
+                return None
+            lengths = [numbers(pc.list_value_length(chunk)) for chunk in column.chunks]
+            levels.append(np.concatenate([np.zeros(0, dtype=np.int64), *lengths]))
+            inner = column.type.value_type
+            column = pa.chunked_array([chunk.flatten() for chunk in column.chunks], inner)
+        column = column.unify_dictionaries()
+        if column.null_count or not column.num_chunks:
+            return None
+        # A file's dictionary may name an image twice, or not at all.
+        images = column.chunk(0).dictionary.dictionary_encode()
+        if images.null_count or not numbers(pc.binary_length(images.dictionary)).min(initial=1):
+            return None
+        places = np.concatenate([numbers(chunk.indices) for chunk in column.chunks])
+        if len(images) != len(images.dictionary):
+            places = numbers(images.indices)[places]
+        return cls(
+            names,
+            places.astype(np.int32, copy=False),
+            _offsets(levels[-1], len(levels[-1])),
+            images.dictionary,
+            _offsets(levels[0], len(names)) if by_turn else None,
+        )
 
     @functools.cached_property
     def position(self) -> dict[str, int]:
@@ -102,6 +140,9 @@ class Columns(Mapping[str, Any]):
         Returns:
             Codes, -1 where a ranking ends early or is missing, shape (n, depth).
         """
+        wide = int(self.lengths[0]) if len(self.lengths) else 0
+        if wide >= depth and len(positions) and positions.min() >= 0 and (self.lengths == wide).all():
+            return self.codes.reshape(-1, wide)[positions, :depth]
         starts = np.where(positions < 0, 0, self.offsets[positions])
         lengths = np.where(positions < 0, 0, self.lengths[positions] if len(self.lengths) else 0)
         columns = np.arange(depth)

@@ -91,6 +91,8 @@ def read_rankings(raw: Any, spec: BenchmarkSpec, findings: Findings, *, section:
     except (TypeError, ValueError):
         columns = None  # Something is wrong with an id or a list: what, is said below.
     if columns is not None and (columns.turn_offsets is not None) == by_turn:
+        if normalise is list:
+            return columns
         spelled = normalise(columns.image_ids)
         return columns if spelled == columns.image_ids else columns.respelled(spelled)
     answers: dict[str, list[Any] | None] = {}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,7 +25,7 @@ class Questions:
         removed: by query id the reference of each turn, which the protocol removes; empty where it is kept.
         subsets: by query id the members of the subset, reference left out; empty where there are none.
         references: by query id the reference that a subset holds; empty where there are no subsets.
-        gallery: all image ids, or None where they are not at hand.
+        gallery_ids: all image ids, or None where they are not at hand.
         depth: lengths of the rankings.
         subset_wanted: whether the board needs rankings of the subsets.
     """
@@ -35,9 +37,14 @@ class Questions:
     removed: dict[str, list[str | None]]
     subsets: dict[str, frozenset[str]]
     references: dict[str, str]
-    gallery: frozenset[str] | None
+    gallery_ids: Sequence[str] | None
     depth: Depth
     subset_wanted: bool
+
+    @functools.cached_property
+    def gallery(self) -> frozenset[str] | None:
+        """The gallery as a set; what is only screened never needs it."""
+        return None if self.gallery_ids is None else frozenset(self.gallery_ids)
 
 
 def questions(benchmark: Benchmark) -> Questions:
@@ -71,7 +78,7 @@ def questions(benchmark: Benchmark) -> Questions:
         removed=removed,
         subsets=subsets,
         references=references,
-        gallery=benchmark.gallery_set,
+        gallery_ids=benchmark.gallery,
         depth=board_depth(benchmark),
         subset_wanted=needs_subset(benchmark),
     )

@@ -11,12 +11,13 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from submissions.columns import Columns
+from cir_datasets.stored import Ids
+from submissions.columns import Columns, numbers
 from submissions.depth import MAX_DEPTH
 from submissions.image_ids import well_formed
 from submissions.questions import Questions
 
-_BLOCK = 2**22
+_BLOCK = 2**20
 """Places that are sorted at a time."""
 
 
@@ -81,13 +82,19 @@ def _blocks(columns: Columns) -> Iterator[NDArray[np.int64]]:
 
 def _with_strangers(columns: Columns, asked: Questions, family: str) -> NDArray[np.bool_]:
     """Rankings with an image from outside the gallery."""
-    if asked.gallery is not None:
-        strange = [image not in asked.gallery for image in columns.image_ids]
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if asked.gallery_ids is not None:
+        ids = asked.gallery_ids
+        gallery = ids.array if isinstance(ids, Ids) else pa.array(ids, pa.string())
+        known = numbers(pc.is_in(columns.images, value_set=gallery).cast(pa.uint8()))
+        strange = known == 0
     else:
-        strange = [not well_formed(family, image) for image in columns.image_ids]
-    if not any(strange):
+        strange = np.array([not well_formed(family, image) for image in columns.image_ids], dtype=np.bool_)
+    if not strange.any():
         return np.zeros(len(columns.lengths), dtype=np.bool_)
-    places = np.array(strange)[columns.codes]
+    places = strange[columns.codes]
     before = np.concatenate([[0], np.cumsum(places)])
     counted: NDArray[np.bool_] = before[columns.offsets[1:]] > before[columns.offsets[:-1]]
     return counted

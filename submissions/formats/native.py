@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.errors import OverlayError
@@ -54,8 +54,8 @@ def parse(document: dict[str, Any], context: Context) -> Draft | None:
     if document.get("subset_rankings") is not None:
         subset = read_rankings(document["subset_rankings"], spec, findings, section="subset_rankings")
     answers = read_rankings(rankings, spec, findings) if "rankings" in document else {}
-    readable = isinstance(rankings, dict) and (
-        subset is None or isinstance(document["subset_rankings"], dict)
+    readable = isinstance(rankings, Mapping) and (
+        subset is None or isinstance(document["subset_rankings"], Mapping)
     )
     if not readable:
         return None

@@ -1,0 +1,127 @@
+"""A prepared benchmark's columns, read when they are asked for.
+
+Scoring needs two or three of ten columns and no image id as a Python string; what is not read takes neither
+time nor memory.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+from cir_datasets.errors import DatasetError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class StoredRows:
+    """The rows of a Parquet file, a column at a time; has what Benchmark uses of an Arrow table.
+
+    The file is opened once, so that it stays readable where it is replaced meanwhile.
+
+    Args:
+        path: the Parquet file.
+
+    Raises:
+        DatasetError: the file is damaged.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """See the class."""
+        import pyarrow.parquet as pq
+
+        self._path = path
+        self._file: Any = self._reading(lambda: pq.ParquetFile(path))
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows."""
+        return int(self._file.metadata.num_rows)
+
+    @property
+    def column_names(self) -> list[str]:
+        """Names of the columns."""
+        names: list[str] = self._file.schema_arrow.names
+        return names
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """One column.
+
+        Raises:
+            DatasetError: the file is damaged.
+            KeyError: there is no such column.
+        """
+        if name not in self.column_names:
+            raise KeyError(name)
+        return self._reading(lambda: self._file.read(columns=[name])).column(name)
+
+    def to_pylist(self) -> list[dict[str, Any]]:
+        """All rows as dictionaries.
+
+        Raises:
+            DatasetError: the file is damaged.
+        """
+        rows: list[dict[str, Any]] = self._reading(self._file.read).to_pylist()
+        return rows
+
+    def _reading(self, read: Any) -> Any:
+        import pyarrow as pa
+
+        try:
+            return read()
+        except (pa.ArrowInvalid, OSError) as error:
+            raise DatasetError(
+                f"{self._path}: cannot be read ({error}). Fix: `cir datasets prepare --force` writes it anew."
+            ) from error
+
+
+class Ids(Sequence[str]):
+    """Image ids as an Arrow array, and as a list of strings where somebody looks at one.
+
+    Args:
+        array: strings without null.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> ids = Ids(pa.array(["a", "b"]))
+        >>> ids[0], ids == ["a", "b"], len(ids)
+        ('a', True, 2)
+    """
+
+    def __init__(self, array: pa.Array) -> None:
+        """See the class."""
+        self.array = array
+
+    @functools.cached_property
+    def _list(self) -> list[str]:
+        listed: list[str] = self.array.to_pylist()
+        return listed
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        """An id, or a list of them."""
+        return self._list[index]
+
+    def __iter__(self) -> Iterator[str]:
+        """The ids in the manifest's order."""
+        return iter(self._list)
+
+    def __len__(self) -> int:
+        """Number of ids."""
+        return len(self.array)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether another sequence holds the same ids in the same order."""
+        return isinstance(other, Sequence) and self._list == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        """Like a list."""
+        return repr(self._list) if len(self) <= 6 else f"<{len(self):,} image ids>"
