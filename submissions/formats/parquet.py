@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from submissions.columns import Columns, numbers
 from submissions.errors import SubmissionError
 from submissions.findings import MAX_EXAMPLES, Findings, json_type, shown
 from submissions.formats import PARQUET, RANK_FILE, Context, native
 from submissions.formats.lines import QUERY, RANKING, SUBSET, TURNS, entries_of, header_of
+from submissions.formats.parquet_pages import MAX_FOOTER, Chunk, row_groups
 from submissions.reading import parse_json
 
 if TYPE_CHECKING:
@@ -30,8 +32,10 @@ KEY = b"cir-rank-file"
 _NAMES = (QUERY, RANKING, TURNS, SUBSET)
 _SHAPES = {QUERY: "string", RANKING: "list<string>", TURNS: "list<list<string>>", SUBSET: "list<string>"}
 _DEPTHS = {QUERY: 0, RANKING: 1, TURNS: 2, SUBSET: 1}
-_MAX_FOOTER = 2**19
-"""Bytes: a footer unfolds to about two hundred times its size."""
+_MAX_DICTIONARY = 2**30
+"""Bytes."""
+_COPIES = 4
+"""Texts that are copied to each place may have so many times the limit: the longest id stands for all."""
 _MAX_ITEMS = 10_000
 """Row groups or columns at most."""
 _BYTES_A_VALUE = 4
@@ -73,13 +77,8 @@ def dump(rank_file: RankFile) -> bytes:
     import pyarrow.parquet as pq
 
     entries = entries_of(rank_file)
-    ids = pa.dictionary(pa.int32(), pa.string())
-    types = {
-        QUERY: pa.string(),
-        RANKING: pa.list_(ids),
-        TURNS: pa.list_(pa.list_(ids)),
-        SUBSET: pa.list_(ids),
-    }
+    # Query ids occur once each: a dictionary would only repeat them.
+    types = {name: _type(name) for name in _NAMES} | {QUERY: pa.string()}
     used = [QUERY, *(name for name in _NAMES[1:] if any(name in entry for entry in entries))]
     if len(used) == 1:
         used.append(RANKING)
@@ -92,7 +91,15 @@ def dump(rank_file: RankFile) -> bytes:
             f"the rank file cannot be written as Parquet: {error}. Fix: use strings as ids."
         ) from error
     written = io.BytesIO()
-    pq.write_table(pa.Table.from_arrays(columns, schema=schema), written, compression="zstd")
+    table = pa.Table.from_arrays(columns, schema=schema)
+    # One dictionary for all ids, however many there are: they are what a reader wants distinct.
+    pq.write_table(
+        table,
+        written,
+        compression="zstd",
+        row_group_size=max(1, len(table)),
+        dictionary_pagesize_limit=_MAX_DICTIONARY,
+    )
     return written.getvalue()
 
 
@@ -104,12 +111,17 @@ def rankings_of(table: pa.Table, findings: Findings) -> dict[str, Any] | None:
         findings: collects `repeated-key` and `bad-type`.
     """
     queries = _values(table.column(QUERY), 0)
+    if not _queries_are_sound(queries, findings):
+        return None
+    by_turn = TURNS in table.column_names
+    if len(table.column_names) == 2 and SUBSET not in table.column_names:
+        columns = Columns.of_arrow(queries, table.column(TURNS if by_turn else RANKING), by_turn=by_turn)
+        if columns is not None:
+            return {"rankings": columns}
     answers = _values(table.column(TURNS), 2) if TURNS in table.column_names else None
     if answers is None and RANKING in table.column_names:
         answers = _values(table.column(RANKING), 1)
     subsets = _values(table.column(SUBSET), 1) if SUBSET in table.column_names else None
-    if not _queries_are_sound(queries, findings):
-        return None
     rows = answers or [None] * len(queries)
     alone = [None] * len(queries) if subsets is None else subsets
     # A row without ranking of its own is there for its subset; without either it is a mistake, said later.
@@ -141,20 +153,19 @@ def _queries_are_sound(queries: list[Any], findings: Findings) -> bool:
 
 def _values(column: pa.ChunkedArray, depth: int) -> list[Any]:
     """A column as Python values: strings for depth 0, lists of them for 1, lists of lists for 2."""
-    return [value for chunk in column.chunks for value in _chunk(chunk, depth)]
+    return [value for chunk in column.chunks for value in _unfolded(chunk, depth)]
 
 
-def _chunk(chunk: pa.Array, depth: int) -> list[Any]:
+def _unfolded(chunk: pa.Array, depth: int) -> list[Any]:
     import numpy as np
 
     if depth == 0:
         # The strings are made once; the places in the dictionary are what is repeated.
         distinct = np.array([*chunk.dictionary.to_pylist(), None], dtype=object)
-        named: list[Any] = distinct[chunk.indices.fill_null(len(distinct) - 1).to_numpy()].tolist()
+        named: list[Any] = distinct[numbers(chunk.indices, null=len(distinct) - 1)].tolist()
         return named
-    inner = _chunk(chunk.values, depth - 1)
-    ends = chunk.offsets.to_numpy().tolist()
-    there = chunk.is_valid().to_numpy(zero_copy_only=False).tolist()
+    inner = _unfolded(chunk.values, depth - 1)
+    ends, there = numbers(chunk.offsets).tolist(), chunk.is_valid().to_pylist()
     return [
         inner[start:end] if valid else None
         for start, end, valid in zip(ends[:-1], ends[1:], there, strict=True)
@@ -162,45 +173,92 @@ def _chunk(chunk: pa.Array, depth: int) -> list[Any]:
 
 
 def _read(content: bytes, findings: Findings, max_bytes: int) -> pa.Table | None:
-    """The table with every text encoded by a dictionary, or None with a finding."""
+    """The table, its texts as dictionaries of strings with int32 places; None with a finding."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from submissions.formats.parquet_pages import PageError, weigh
+    from submissions.formats.thrift import ThriftError
 
     footer = int.from_bytes(content[-8:-4], "little")
-    if footer > _MAX_FOOTER:
-        message = f"its footer has {footer:,} bytes; at most {_MAX_FOOTER:,} are read."
+    if footer > MAX_FOOTER:
+        message = f"its footer has {footer:,} bytes; at most {MAX_FOOTER:,} are read."
         findings.add("too-large", message, fix="write one row group, without statistics")
         return None
     try:
-        limits = {"thrift_string_size_limit": _MAX_FOOTER, "thrift_container_size_limit": _MAX_ITEMS}
+        limits = {"thrift_string_size_limit": MAX_FOOTER, "thrift_container_size_limit": _MAX_ITEMS}
         bare = pq.ParquetFile(pa.BufferReader(content), **limits)
-        if not _is_schema(bare.schema_arrow, findings):
+        groups = row_groups(content)
+        if not _is_schema(bare.schema_arrow, findings) or not _is_light(content, groups, findings, max_bytes):
             return None
-        weight = weigh(content, bare.metadata)
-        limit = max_bytes // _BYTES_A_VALUE
-        if weight.size > max_bytes or weight.values > limit:
-            findings.add(
-                "too-large",
-                f"it unfolds to {weight.values:,} values and {weight.size:,} bytes; at most {limit:,} values "
-                f"and {max_bytes:,} bytes are read.",
-                depth=50,
-            )
-            return None
-        # Text that is not read as a dictionary would unfold to a copy a place.
         paths = [bare.metadata.schema.column(number).path for number in range(bare.metadata.num_columns)]
-        file = pq.ParquetFile(pa.BufferReader(content), read_dictionary=paths, **limits)
-        table = file.read(use_threads=False)
+        # Text that is not read as a dictionary unfolds to a copy a place. Where pages with and without
+        # dictionary are mixed, Arrow reads nested columns only that way.
+        encoded = pq.ParquetFile(pa.BufferReader(content), read_dictionary=paths, **limits)
+        tables = []
+        for group, chunks in enumerate(groups):
+            file = bare if any(chunk.mixed for chunk in chunks) else encoded
+            tables.append(_normal(file.read_row_group(group, use_threads=False)))
+        table = pa.concat_tables(tables) if tables else _normal(encoded.schema_arrow.empty_table())
         table.validate(full=True)
-        return table
-    except PageError as error:
+        return table.replace_schema_metadata(bare.schema_arrow.metadata)
+    except ThriftError as error:
         findings.add("unreadable", f"the Parquet file is damaged: {error}.", fix=_AGAIN)
-    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, OverflowError, MemoryError) as error:
+    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, IndexError, MemoryError) as error:
         reason = " ".join(str(error).split())[:160].rstrip(".")
         said = shown(reason)[1:-1] if reason else type(error).__name__
         findings.add("unreadable", f"the Parquet file is damaged: {said}.", fix=_AGAIN)
     return None
+
+
+def _is_light(content: bytes, groups: list[list[Chunk]], findings: Findings, max_bytes: int) -> bool:
+    """Whether the file unfolds to no more than a JSON file of `max_bytes` does."""
+    chunks = [chunk for group in groups for chunk in group]
+    values, size = sum(chunk.values for chunk in chunks), sum(chunk.size for chunk in chunks)
+    if values <= max_bytes // _BYTES_A_VALUE and size <= max_bytes:
+        copied = sum(
+            chunk.text(content) for group in groups if any(c.mixed for c in group) for chunk in group
+        )
+        if copied <= _COPIES * max_bytes:
+            return True
+        size = copied
+    findings.add(
+        "too-large",
+        f"it unfolds to {values:,} values and {size:,} bytes; at most {max_bytes // _BYTES_A_VALUE:,} values "
+        f"and {max_bytes:,} bytes are read.",
+        depth=50,
+    )
+    return False
+
+
+def _normal(table: pa.Table) -> pa.Table:
+    """The table with lists of int32 ends and texts as dictionaries, whatever the writer chose."""
+    import pyarrow as pa
+
+    columns = {
+        name: pa.chunked_array([_normal_chunk(chunk, _DEPTHS[name]) for chunk in column.chunks], _type(name))
+        for name, column in zip(table.column_names, table.columns, strict=True)
+    }
+    return pa.table(columns)
+
+
+def _normal_chunk(chunk: pa.Array, depth: int) -> pa.Array:
+    import pyarrow as pa
+
+    if depth == 0:
+        return (chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()).cast(_type(QUERY))
+    texts = _normal_chunk(chunk.values, depth - 1)
+    ends = chunk.offsets.cast(pa.int32())
+    return pa.ListArray.from_arrays(ends, texts, mask=chunk.is_null() if chunk.null_count else None)
+
+
+def _type(name: str) -> pa.DataType:
+    """The Arrow type of a column."""
+    import pyarrow as pa
+
+    kind = pa.dictionary(pa.int32(), pa.string())
+    for _ in range(_DEPTHS[name]):
+        kind = pa.list_(kind)
+    return kind
 
 
 _AGAIN = "write it again, for example with  cir convert FILE --to parquet"
