@@ -246,9 +246,7 @@ class Gallery:
     def _by_id(self) -> IntArray:
         """Place of each row's id among all ids, sorted."""
         if self._ids is None:
-            raise InputError(
-                "a ranking names images, and the gallery has no ids. Fix: Gallery(..., ids=...)."
-            )
+            raise InputError("a ranking names images; this gallery has no ids. Fix: Gallery(..., ids=...).")
         if self._places is None:
             self._places = np.empty(len(self._ids), dtype=np.int64)
             self._places[sorted(range(len(self._ids)), key=self._ids.__getitem__)] = np.arange(len(self._ids))
@@ -257,7 +255,7 @@ class Gallery:
     def _blocks(
         self, vectors: Vectors, dropped: IntArray, block: int
     ) -> Iterator[tuple[slice, Vectors, Floats]]:
-        """Queries, their products with the gallery, and how far two products may lie apart that tie."""
+        """Queries, their products with the gallery, and how far each may lie from the score by definition."""
         block = min(_check_block(block), len(vectors))
         near = self._tolerance(_lengths(vectors, "queries"))
         held = np.empty((block, len(self._vectors)), dtype=self._vectors.dtype)
@@ -271,7 +269,7 @@ class Gallery:
             yield part, scores, near[part]
 
     def _tolerance(self, lengths: Floats) -> Floats:
-        """Twice the most that a product may differ from the score by definition, for each query."""
+        """The most that a product may differ from the score by definition, for each query."""
         kind = np.finfo(self._vectors.dtype)
         longest = int(lengths.argmax())
         if not lengths[longest] * self._longest < float(kind.max) / 4:
@@ -282,7 +280,7 @@ class Gallery:
         terms = self._vectors.shape[1]
         relative = sum(terms * u / (1 - terms * u) for u in (float(kind.eps) / 2, 2.0**-53))
         # A little more for the lengths' own rounding, and for terms below the smallest normal number.
-        near: Floats = 2 * (relative * lengths * self._longest * (1 + 1e-6) + terms * float(kind.tiny))
+        near: Floats = relative * lengths * self._longest * (1 + 1e-6) + terms * float(kind.tiny)
         return near
 
     def _ranks(
@@ -292,8 +290,7 @@ class Gallery:
         rows, places = np.nonzero(columns >= 0)
         wanted = columns[rows, places]
         own = self._score(queries, rows, wanted)
-        product = scores[rows, wanted].astype(np.float64)
-        low, high = _around(product, near[rows], scores.dtype)
+        low, high = _around(own, near[rows], scores.dtype)
         # Images surely above, and those that only the definition can tell; the target is one of these, which
         # is the 1 of the definition.
         above = np.empty(len(rows), dtype=np.int64)
@@ -332,9 +329,10 @@ class Gallery:
             if wanted == 0:
                 listed.append([])
                 continue
-            # k products are at least the k-th best one, so what lies further below than the bound is out.
+            # k products are at least the k-th best one, hence k scores at least that less the bound: an image
+            # whose product lies twice the bound below is out.
             last = np.partition(row, len(row) - wanted)[len(row) - wanted]
-            low, _ = _around(np.float64(last), near[query], row.dtype)
+            low, _ = _around(np.float64(last), 2 * near[query], row.dtype)
             chosen = np.flatnonzero(row >= low)
             values = self._score(queries, np.full(len(chosen), query), chosen)
             order = np.lexsort((places[chosen], -values))[:wanted]
