@@ -11,6 +11,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Literal
 
 from cir_datasets.errors import CardError
+from cir_datasets.yaml_text import parse_yaml
 from cir_metrics.errors import UnknownNameError, did_you_mean
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def card(name: str) -> Card:
         raise UnknownNameError(_unknown(name, names()))
     text = (resources.files("cir_datasets") / "cards" / f"{name}.yaml").read_text(encoding="utf-8")
     try:
-        found = Card.model_validate(yaml.safe_load(text))
+        found = Card.model_validate(parse_yaml(text))
     except (ValidationError, yaml.YAMLError) as error:
         raise CardError(f"cards/{name}.yaml: {error}") from error
     if found.name != name:

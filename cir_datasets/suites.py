@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from cir_datasets.card import MetricName, main_metric_terms
 from cir_datasets.errors import CardError
 from cir_datasets.registry import benchmark_ids
+from cir_datasets.yaml_text import parse_yaml
 from cir_metrics.errors import UnknownNameError, did_you_mean
 
 MICRO_SUFFIX = "@micro"
@@ -116,7 +117,7 @@ def _suites() -> dict[str, Suite]:
     for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if entry.name.endswith(".yaml"):
             try:
-                suite = Suite.model_validate(yaml.safe_load(entry.read_text(encoding="utf-8")))
+                suite = Suite.model_validate(parse_yaml(entry.read_text(encoding="utf-8")))
             except (ValidationError, yaml.YAMLError) as error:
                 raise CardError(f"suites/{entry.name}: {error}") from error
             found[suite.id] = suite

@@ -41,10 +41,10 @@ def codes() -> dict[str, Code]:
         >>> codes()["duplicate-image"].severity
         'error'
     """
-    import yaml
+    from cir_datasets.yaml_text import parse_yaml
 
     text = (resources.files("submissions") / "findings.yaml").read_text(encoding="utf-8")
-    return {name: Code(**entry) for name, entry in yaml.safe_load(text).items()}
+    return {name: Code(**entry) for name, entry in parse_yaml(text).items()}
 
 
 @dataclass(frozen=True)
