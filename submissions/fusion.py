@@ -18,7 +18,7 @@ from submissions.findings import shown
 from submissions.known import Known
 from submissions.rank_file import Method, RankBundle, RankFile
 from submissions.reading import MAX_BYTES
-from submissions.validation import validate
+from submissions.validation import validate_known
 
 if TYPE_CHECKING:
     from submissions.validation import BenchmarkLike, FileLike
@@ -81,7 +81,7 @@ def fuse(
     if k < 0:
         raise CallError(f"k={k}; it is 0 or more. Fix: use {K}.")
     known = Known(benchmark)
-    read = [_read(file, benchmark, max_bytes) for file in files]
+    read = [_read(file, known, max_bytes) for file in files]
     bundles = [each for _, each in read if isinstance(each, RankBundle)]
     if not bundles:
         runs = [(label, each) for label, each in read if isinstance(each, RankFile)]
@@ -105,9 +105,9 @@ def fuse(
     )
 
 
-def _read(file: FileLike, benchmark: BenchmarkLike, max_bytes: int) -> tuple[str, RankFile | RankBundle]:
+def _read(file: FileLike, known: Known, max_bytes: int) -> tuple[str, RankFile | RankBundle]:
     """The file's name and what it holds."""
-    report = validate(file, benchmark, part=True, max_bytes=max_bytes)
+    report = validate_known(file, known, part=True, max_bytes=max_bytes, name=None)
     if not report.ok or report.rank_file is None:
         raise RefusedError(f"{report.file} cannot be fused.", report)
     return report.file, report.rank_file

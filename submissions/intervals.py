@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cir_metrics.resampling import DRAWS, LEVEL, SEED, FloatArray, bootstrap_medians, percentile_interval
-from submissions.samples import NO_MEANS, Sample, board_metrics
+from submissions.samples import NO_MEANS, Sample, resampled_metrics
 from submissions.score_report import shown_value
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def intervals(
         'Intervals: 95 % percentile bootstrap over queries, 1,000 draws, seed 2026.'
     """
     sample = Sample.behind(report)
-    names = board_metrics(report)
+    names = resampled_metrics(report)
     by_metric = [sample.values(name) for name in names]
     columns = [np.stack([values[part] for values in by_metric], 1) for part in range(len(sample.parts))]
     weights = np.stack([sample.weights(name) for name in names], 1)

@@ -106,11 +106,20 @@ class Sample:
         return total
 
 
-def board_metrics(report: ScoreReport) -> list[str]:
-    """Names of a report's numbers that are means over queries, the main metric included."""
+def resampled_metrics(report: ScoreReport) -> list[str]:
+    """Names of a report's numbers that are means over queries.
+
+    Args:
+        report: a score.
+
+    Returns:
+        The board's metrics, the main metric where it is a mean of several, and the further ones that were
+        asked for.
+    """
     names = [name for name in report.metrics if name not in NO_MEANS]
-    known = report.main is not None and report.main_metric not in names
-    return [*names, report.main_metric] if known else names
+    if report.main is not None and report.main_metric not in names:
+        names.append(report.main_metric)
+    return [*names, *(name for name in report.extra if name.partition("@")[0] not in NO_MEANS)]
 
 
 def is_better(metric: str, one: float, other: float) -> bool:

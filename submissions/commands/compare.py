@@ -21,9 +21,13 @@ def compare_command(
         typer.Option("--metric", help="Metric to compare, may be repeated; default: all of the board."),
     ] = None,
     format: Annotated[
-        str, typer.Option("--format", "-f", help="table, json, csv, latex or markdown; json has fractions.")
-    ] = "table",
-    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+        str | None,
+        typer.Option(
+            "--format",
+            help="table (per cent; the default), json (fractions), csv (a line a number), latex, markdown.",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Short for --format json.")] = False,
     flips: Annotated[
         Path | None,
         typer.Option("--flips", help="Also write one JSON object a flipped query to this .jsonl file."),
@@ -44,14 +48,17 @@ def compare_command(
     Example:
         cir compare ours.json theirs.json baseline.json --format latex
     """
+    from cir_metrics.errors import CallError
     from submissions.comparison.comparing import compare
     from submissions.rank_file import write_bytes
     from submissions.tables import check_format
 
-    format = "json" if as_json else format
-    check_format(format)
+    if as_json and format not in (None, "json"):
+        raise CallError(f"--json and --format {format} ask for two formats. Fix: leave one of them out.")
+    wanted = "json" if as_json else format or "table"
+    check_format(wanted)
     found = compare(files, benchmark, metrics=metric or None, draws=draws, seed=seed, alpha=alpha)
     if flips is not None:
         lines = [json.dumps(flip, ensure_ascii=False) + "\n" for flip in found.flipped()]
         typer.echo(f"{write_bytes(''.join(lines).encode(), flips)}: {len(lines):,} lines", err=True)
-    typer.echo(found.text(format))
+    typer.echo(found.text(wanted))

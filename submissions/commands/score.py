@@ -44,9 +44,13 @@ def score_command(
     intervals: Annotated[
         bool,
         typer.Option(
-            "--intervals", help="Also give 95 % bootstrap intervals (10,000 draws of queries or sessions)."
+            "--intervals", help="Also give 95 % bootstrap intervals over queries or sessions, never turns."
         ),
     ] = False,
+    draws: Annotated[int, typer.Option("--draws", help="Draws of the bootstrap, with --intervals.")] = 10_000,
+    seed: Annotated[
+        int, typer.Option("--seed", help="Seed of the draws, a whole number from 0, with --intervals.")
+    ] = 2026,
     per_query: Annotated[
         Path | None,
         typer.Option(
@@ -93,7 +97,7 @@ def score_command(
         if wanted == "json":
             typer.echo(as_text(error.report.to_dict()))
         raise
-    report = full_report(scored, _intervals(scored) if intervals else None)
+    report = full_report(scored, _intervals(scored, draws, seed) if intervals else None)
     for note in scored.notes():
         typer.echo(note, err=True)
     if per_query is not None:
@@ -105,7 +109,7 @@ def score_command(
     typer.echo(report.render(wanted))
 
 
-def _intervals(scored: ScoreReport) -> Intervals:
+def _intervals(scored: ScoreReport, draws: int, seed: int) -> Intervals:
     from submissions.intervals import intervals
 
-    return intervals(scored)
+    return intervals(scored, draws=draws, seed=seed)

@@ -20,8 +20,8 @@ from submissions.comparison.keys import check_comparable, check_same_order
 from submissions.comparison.result import ALPHA, ComparedMethod, Comparison, Difference, Flips, Pair
 from submissions.intervals import Interval
 from submissions.reading import MAX_BYTES
-from submissions.samples import Sample, board_metrics, is_better
-from submissions.score_report import ScoreReport
+from submissions.samples import NO_MEANS, Sample, is_better, resampled_metrics
+from submissions.score_report import ScoreReport, member_metric
 
 if TYPE_CHECKING:
     from submissions.validation import BenchmarkLike, FileLike
@@ -51,8 +51,9 @@ def compare(
     Args:
         files: two or more rank files or bundles, or reports of `submissions.score`.
         benchmark: what the files answer, as in `score`.
-        metrics: names of what to compare; default: the board's metrics, and the main metric where it is a
-            mean of several. `median_rank` and `censored` are no means over queries and are not compared.
+        metrics: names of what to compare, of the board or as `score` takes further ones; default: the board's
+            metrics, and the main metric where it is a mean of several. `median_rank` and `censored` are no
+            means over queries and are not compared.
         draws: draws of the bootstrap, and changes of sign of tests that are not exact; 1 or more.
         seed: 0 or more.
         alpha: level of significance, above 0 and below 1; intervals hold 1 - alpha.
@@ -81,15 +82,20 @@ def compare(
         raise CallError("a comparison needs two rank files or more. Fix: name another one.")
     check_level(1 - alpha)
     reports = [
-        each if isinstance(each, ScoreReport) else _score(each, benchmark, max_bytes) for each in files
+        each if isinstance(each, ScoreReport) else _score(each, benchmark, metrics or (), max_bytes)
+        for each in files
     ]
     return _Comparing(reports, metrics, draws, seed, alpha).done()
 
 
-def _score(file: FileLike, benchmark: BenchmarkLike, max_bytes: int) -> ScoreReport:
+def _score(file: FileLike, benchmark: BenchmarkLike, metrics: Sequence[str], max_bytes: int) -> ScoreReport:
+    """The score of a file, by further metrics too where the board lacks one that is wanted."""
     from submissions.scoring import score
 
-    return score(file, benchmark, max_bytes=max_bytes)
+    report = score(file, benchmark, max_bytes=max_bytes)
+    known = {*resampled_metrics(report), *NO_MEANS}
+    further = [member_metric(name) for name in metrics if name not in known]
+    return score(file, benchmark, metrics=further, max_bytes=max_bytes) if further else report
 
 
 class _Comparing:
@@ -213,7 +219,8 @@ class _Comparing:
         found = []
         ids = self.samples[0].query_ids()
         for term in main_metric_terms(self.leading):
-            if parse_metric(term.removesuffix("@micro"))[1] is None:
+            # A hit is a value above zero, but for a mean rank and a variant (behind a colon).
+            if ":" in term or parse_metric(member_metric(term))[1] is None:
                 continue
             one, other = (np.concatenate(self.samples[place].values(term)) > 0 for place in pair)
             found.append(Flips(term, _named(ids, one & ~other), _named(ids, other & ~one)))
@@ -257,7 +264,7 @@ def method_names(reports: Sequence[ScoreReport]) -> list[str]:
 
 def _compared(reports: Sequence[ScoreReport], wanted: Sequence[str] | None) -> tuple[list[str], list[str]]:
     """Names of what is compared, and what is to be said about those that are not."""
-    listed = [board_metrics(report) for report in reports]
+    listed = [resampled_metrics(report) for report in reports]
     common = [name for name in listed[0] if all(name in each for each in listed)]
     check_comparable(reports, [name for name in common if name in reports[0].signatures])
     if wanted is not None:
@@ -268,12 +275,15 @@ def _compared(reports: Sequence[ScoreReport], wanted: Sequence[str] | None) -> t
                     f"There are {', '.join(common)}."
                 )
         return list(dict.fromkeys(wanted)), []
-    absent = sorted({name for each in listed for name in each} - set(common))
-    return common, [f"Not compared, because not all files were scored by it: {n}." for n in absent]
+    board = [name for name in common if name not in reports[0].extra]
+    absent = [name for each in listed for name in each if name not in common]
+    return board, [
+        f"Not compared, because not all files were scored by it: {name}." for name in dict.fromkeys(absent)
+    ]
 
 
 def _values(report: ScoreReport, metrics: Sequence[str]) -> dict[str, float]:
-    known = {report.main_metric: report.main, **report.metrics}
+    known = {report.main_metric: report.main, **report.metrics, **report.extra}
     return {name: value for name in metrics if (value := known[name]) is not None}
 
 
