@@ -3,15 +3,36 @@
 from __future__ import annotations
 
 import doctest
+import inspect
+import re
 from pathlib import Path
 
 import pytest
 
 import cir_metrics.evaluate_hook as hook
+from cir_metrics import measures
 from cir_metrics.catalogue import METRICS
 
 ROOM = Path(hook.__file__).parent
-SECTIONS = ("## Equation", "## Inputs", "## Example", "## Other names, other definitions", "## Limits")
+SECTIONS = (
+    "Definition",
+    "Equation",
+    "Source",
+    "Inputs",
+    "Range",
+    "Published values",
+    "Example",
+    "Other names, other definitions",
+    "Limits",
+)
+PAPERS = ("CIRR", "FISD", "ZeroSight", "CIRCLED")
+DOCSTRING = ("Args:", "Returns:", "Raises:", "Example:")
+
+
+def sections(name: str) -> dict[str, str]:
+    """The text under each heading of a metric's card."""
+    text = (ROOM / name / "README.md").read_text(encoding="utf-8")
+    return dict(part.partition("\n")[::2] for part in text.split("\n## ")[1:])
 
 
 def test_catalogue_and_folders_agree() -> None:
@@ -20,15 +41,64 @@ def test_catalogue_and_folders_agree() -> None:
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_card_has_every_section_and_names_its_source(name: str) -> None:
+def test_card_has_every_section_with_something_in_it(name: str) -> None:
+    found = sections(name)
+    # pnr_map's equation names its variant behind the heading.
+    own = [next((heading for heading in found if heading.startswith(each)), None) for each in SECTIONS]
+    assert None not in own
+    assert own == [heading for heading in found if heading in own], "the sections stand in this order"
+    assert [heading for heading, text in found.items() if len(text.strip()) < 20] == []
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_card_says_what_the_catalogue_says(name: str) -> None:
+    found, entry = sections(name), METRICS[name]
     text = (ROOM / name / "README.md").read_text(encoding="utf-8")
-    assert [section for section in SECTIONS if section not in text] == []
-    assert "\nSource: " in text
-    assert f'evaluate.load("{name}")' in text
-    for variant in METRICS[name].variants[1:]:
+    assert f'evaluate.load("{name}")' in found["Example"]
+    assert any(paper in found["Published values"] for paper in PAPERS)
+    assert "trec_eval" in found["Other names, other definitions"]
+    assert "ranx" in found["Other names, other definitions"]
+    assert f"`{entry.printed}" in found["Range"]
+    for field in entry.fields:
+        assert f'"{field}": ' in found["Inputs"]
+    for variant in entry.variants[1:]:
         assert f'variant="{variant}"' in text
-    for k in METRICS[name].default_ks:
-        assert str(k) in text
+    if entry.default_ks:
+        shown = ", ".join(map(str, entry.default_ks)) + ("," if len(entry.default_ks) == 1 else "")
+        assert f"`({shown})`" in found["Inputs"]
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_every_metric_has_a_plain_function_that_says_how_to_call_it(name: str) -> None:
+    text = inspect.getdoc(getattr(measures, name))
+    assert text is not None
+    places = [text.find(f"\n{heading}\n") for heading in DOCSTRING]
+    assert -1 not in places
+    assert places == sorted(places)
+    assert ">>>" in text
+    own = METRICS[name].source.partition(",")[0].split()[0]
+    assert own in text, "the docstring names the paper"
+
+
+def test_published_subset_values_are_what_the_card_says_of_them() -> None:
+    recalls = {}
+    for name in ("recall_subset", "map_subset"):
+        rows = re.findall(r"^\| (.+?) \|((?: [\d.]+ \|){3})", sections(name)["Published values"], flags=re.M)
+        recalls[name] = {method: [float(x) for x in re.findall(r"[\d.]+", cells)] for method, cells in rows}
+    shown = re.findall(r"([\d.]+) and ([\d.]+) \(row \d+\)", sections("map_subset")["Published values"])
+    worked_out = []
+    for method in recalls["map_subset"]:
+        first, second, third = recalls["recall_subset"][method]
+        assert recalls["map_subset"][method][0] == first
+        at_2 = first + (second - first) / 2
+        worked_out.append([at_2, at_2 + (third - second) / 3])
+        assert all(
+            abs(ours - theirs) > 0.3
+            for ours, theirs in zip(worked_out[-1], recalls["map_subset"][method][1:], strict=True)
+        )
+    assert [[float(each) for each in pair] for pair in shown] == [
+        pytest.approx(pair, abs=0.0051) for pair in worked_out
+    ]
 
 
 @pytest.mark.parametrize("name", METRICS)
