@@ -1,0 +1,144 @@
+"""Rank files in JSON Lines: a header, then a line a query; every mistake is said with its line."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import submissions_worlds as worlds
+
+import submissions
+from submissions import RankFile
+
+CIRR, CIRCLED = worlds.cirr(), worlds.circled()
+HEADER: dict[str, Any] = {
+    "format": "cir-rank-file-lines",
+    "format_version": 1,
+    "benchmark": "cirr/val",
+    "benchmark_version": 1,
+    "method": {"name": "toy"},
+}
+A = {"query_id": "a", "ranking": ["x", "y"], "subset_ranking": ["x"]}
+B = {"query_id": "b", "ranking": ["y"]}
+
+
+def lines(*entries: Any) -> bytes:
+    return b"\n".join(each if isinstance(each, bytes) else json.dumps(each).encode() for each in entries)
+
+
+def read(*entries: Any) -> RankFile:
+    found = submissions.read(lines(*entries))
+    assert isinstance(found, RankFile)
+    return found
+
+
+def findings(*entries: Any) -> list[tuple[str, str, int]]:
+    with pytest.raises(submissions.RefusedError) as caught:
+        submissions.read(lines(*entries), name="run.jsonl")
+    return [(found.code, found.message, found.count) for found in caught.value.report.findings]
+
+
+def test_queries_and_their_subsets() -> None:
+    found = read(HEADER, A, B, {"query_id": "c", "subset_ranking": ["z"]})
+    assert dict(found.rankings) == {"a": ["x", "y"], "b": ["y"]}
+    assert found.subset_rankings is not None
+    assert dict(found.subset_rankings) == {"a": ["x"], "c": ["z"]}
+    assert (found.benchmark, found.method.name, found.format) == ("cirr/val", "toy", "native")
+
+
+def test_sessions() -> None:
+    found = read(
+        {**HEADER, "benchmark": "circled/cirr_val"}, {"query_id": "s", "rankings": [["x"], ["y", "x"]]}
+    )
+    assert dict(found.rankings) == {"s": [["x"], ["y", "x"]]}
+
+
+def test_line_ends_blank_lines_and_escapes() -> None:
+    odd = b'{"query_id": "\\u0061", "ranking": ["x\\\\", "\\"y\\":"]}\r'
+    found = submissions.read(b"\n" + lines(HEADER) + b"\r\n\n" + odd + b"\n\n")
+    assert isinstance(found, RankFile)
+    assert dict(found.rankings) == {"a": ["x\\", '"y":']}
+
+
+BROKEN: list[tuple[Any, str, str]] = [
+    (b'{"query_id": "b", "ranking": ["y"]', "malformed", "line 3, column 35: unexpected end of data."),
+    (b'{"query_id": "b", "ranking": [NaN]}', "malformed", "line 3, column 31: NaN and Infinity are no JSON."),
+    (b'{"query_id": "b", "ranking": ["\xff"]}', "unreadable", "line 3: byte 32 is not UTF-8 text."),
+    (
+        b'{"query_id": "b", "ranking": ["y"], "ranking": ["z"]}',
+        "repeated-key",
+        'line 3: the key "ranking" is there twice in the top level.',
+    ),
+    (
+        b'{"query_id": "b", "ranking": ["\\u0079"], "query_id": "c"}',
+        "repeated-key",
+        'line 3: the key "query_id" is there twice in the top level.',
+    ),
+    (b"7", "bad-type", "line 3: it holds a number; a query's line is an object."),
+    (b"null", "wrong-format", "line 3: the file holds null; a rank file is an object."),
+    ({"ranking": ["y"]}, "bad-type", 'line 3: the key "query_id" is missing.'),
+    ({"query_id": 5, "ranking": ["y"]}, "bad-type", 'line 3: "query_id" is a number; it must be a string.'),
+    (
+        {"query_id": "b", "rankin": ["y"]},
+        "bad-metadata",
+        "line 3: a query's line has no key \"rankin\". Did you mean 'ranking'?",
+    ),
+    (
+        {"query_id": "b", "ranking": ["y"], "rankings": [["y"]]},
+        "bad-type",
+        'line 3: query "b" has both "ranking" and "rankings".',
+    ),
+    ({"query_id": "b"}, "bad-type", 'line 3: query "b" has neither "ranking" nor "rankings".'),
+    (A, "repeated-key", 'line 3: query "a" is answered in line 2 already.'),
+]
+
+
+@pytest.mark.parametrize(("line", "code", "message"), BROKEN, ids=[message for *_, message in BROKEN])
+def test_a_broken_line_is_named(line: Any, code: str, message: str) -> None:
+    assert findings(HEADER, A, line) == [(code, message, 1)]
+
+
+def test_broken_lines_are_counted() -> None:
+    found = findings(HEADER, A, *[b"{"] * 7, B)
+    assert found == [("malformed", "line 3, column 2: unexpected end of data.", 7)]
+
+
+@pytest.mark.parametrize(
+    ("header", "code", "message"),
+    [
+        (A, "wrong-format", "line 1 is no header, so that the file does not say what it answers."),
+        (
+            {**HEADER, "rankings": {}},
+            "bad-type",
+            'line 1: the header holds "rankings"; rankings have lines of their own.',
+        ),
+        ({**HEADER, "format_version": 2}, "wrong-version", '"format_version" is 2; version 1 is read here.'),
+        (
+            {**HEADER, "scores": 1},
+            "bad-metadata",
+            'the top level has no key "scores".',
+        ),
+        (
+            {key: value for key, value in HEADER.items() if key != "method"},
+            "bad-metadata",
+            'the key "method" is missing; a board must say who answers.',
+        ),
+    ],
+)
+def test_a_broken_header(header: Any, code: str, message: str) -> None:
+    assert findings(header, A) == [(code, message, 1)]
+
+
+def test_a_header_alone_answers_nothing() -> None:
+    report = submissions.validate(lines(HEADER), CIRR)
+    assert {finding.code for finding in report.findings} == {"missing-query", "missing-subset"}
+
+
+def test_what_is_wrong_inside_a_ranking_names_the_query() -> None:
+    assert findings(HEADER, {"query_id": "b", "ranking": ["x", 3]}) == [
+        ("bad-type", "the 2nd image of the ranking is a number (3); an image id is a string.", 1)
+    ]
+    assert findings(HEADER, {"query_id": "b", "rankings": [["x"]]}) == [
+        ("bad-type", "the ranking holds lists; a benchmark without turns wants a flat list of image ids.", 1)
+    ]

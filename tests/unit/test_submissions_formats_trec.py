@@ -1,0 +1,146 @@
+"""TREC runs: the score decides, and every mistake is said with its line."""
+
+from __future__ import annotations
+
+import pytest
+import submissions_worlds as worlds
+
+import submissions
+from submissions import ConversionError, Method, RankFile
+from submissions.formats import trec
+
+CIRR, CIRCLED, CIRCO = worlds.cirr(), worlds.circled(), worlds.circo()
+
+
+def read(run: str, benchmark: str = "cirr/val") -> RankFile:
+    found = submissions.read(run.encode(), benchmark=benchmark, name="clip.trec")
+    assert isinstance(found, RankFile)
+    return found
+
+
+def refused(run: bytes, benchmark: str = "cirr/val") -> list[tuple[str, str, int]]:
+    with pytest.raises(submissions.RefusedError) as caught:
+        submissions.read(run, benchmark=benchmark, name="run.trec")
+    return [(found.code, found.message, found.count) for found in caught.value.report.findings]
+
+
+def warnings(run: str) -> list[tuple[str, int]]:
+    found = submissions.validate(run.encode(), CIRR).findings
+    return [(finding.message, finding.count) for finding in found if finding.code == "rank-score-disagree"]
+
+
+def test_the_score_decides_whatever_the_order_of_the_lines() -> None:
+    found = read("q Q0 b 2 0.5 toy\nr Q0 a 1 7 toy\nq Q0 a 1 9e-1 toy\nq Q0 c 3 -inf toy\n")
+    assert dict(found.rankings) == {"q": ["a", "b", "c"], "r": ["a"]}
+    assert (found.method.name, found.format, found.benchmark) == ("toy", "trec", "cirr/val")
+
+
+def test_equal_scores_are_ordered_by_image_id() -> None:
+    assert read("q Q0 c 1 1 t\nq Q0 a 2 1.0 t\nq Q0 b 3 1 t\n").rankings["q"] == ["a", "b", "c"]
+
+
+def test_the_spelling_of_the_benchmark_comes_before_the_tie_rule() -> None:
+    # As text "100" stands before "99"; as a COCO id of twelve digits behind it.
+    found = read("0 Q0 100 1 1 t\n0 Q0 99 2 1 t\n", "circo/val")
+    assert found.rankings["0"] == ["000000000099", "000000000100"]
+
+
+def test_turns_and_subsets() -> None:
+    found = read("s0#2 Q0 a 1 1 t\ns0#1 Q0 b 1 1 t\ns#9#1 Q0 c 1 1 t\n", "circled/cirr_val")
+    assert dict(found.rankings) == {"s0": [["b"], ["a"]], "s#9": [["c"]]}
+    found = read("q Q0 a 1 1 t\nq#subset Q0 b 1 1 t\n")
+    assert found.subset_rankings is not None
+    assert (dict(found.rankings), dict(found.subset_rankings)) == ({"q": ["a"]}, {"q": ["b"]})
+    # A benchmark without subsets has no such rule.
+    assert dict(read("q#subset Q0 7 1 1 t\n", "circo/val").rankings) == {"q#subset": ["000000000007"]}
+
+
+def test_a_turn_that_is_left_out_is_an_empty_ranking() -> None:
+    run = "".join(f"s0#{turn} Q0 im{n} {n} {-n} t\n" for turn in (2,) for n in range(10))
+    codes = {finding.code: finding for finding in submissions.validate(run.encode(), CIRCLED).findings}
+    assert set(codes) == {"empty-ranking", "missing-query"}
+    assert (codes["empty-ranking"].query, codes["empty-ranking"].turn) == ("s0", 1)
+
+
+BROKEN: list[tuple[bytes, str, str]] = [
+    (b"q Q0 b 2 0.5", "malformed", "line 2: 5 columns; a TREC run has six: qid Q0 docid rank score tag."),
+    (b"q", "malformed", "line 2: 1 column; a TREC run has six: qid Q0 docid rank score tag."),
+    (
+        b"q Q0 b 2 0.5 t x",
+        "malformed",
+        "line 2: 7 columns; a TREC run has six: qid Q0 docid rank score tag.",
+    ),
+    (b"q Q0 b 2 nan t", "malformed", "line 2: the score is NaN, which has no rank."),
+    (b"q Q0 b 2 -NaN t", "malformed", "line 2: the score is NaN, which has no rank."),
+    (b"q Q0 b 2 high t", "malformed", 'line 2: the score is "high"; it must be a number.'),
+    (b"q Q0 b 2 1_0 t", "malformed", 'line 2: the score is "1_0"; it must be a number.'),
+    (b"q Q0 b 2 0x1 t", "malformed", 'line 2: the score is "0x1"; it must be a number.'),
+    (b"q Q0 b -2 1 t", "malformed", 'line 2: the rank is "-2"; it must be a whole number.'),
+    (b"q Q0 b 1.0 1 t", "malformed", 'line 2: the rank is "1.0"; it must be a whole number.'),
+    (b"q Q0 b 9999999999 1 t", "malformed", 'line 2: the rank is "9999999999"; it must be a whole number.'),
+    (
+        b"q Q0 b 2 0.5 u",
+        "bad-metadata",
+        'line 2: the tag is "u", before it was "t"; a rank file is one method\'s.',
+    ),
+    (b"q Q0 \xff 2 0.5 t", "unreadable", 'line 2: "\\ufffd" is not UTF-8 text.'),
+]
+
+
+@pytest.mark.parametrize(("line", "code", "message"), BROKEN, ids=[message for *_, message in BROKEN])
+def test_a_broken_line_is_named(line: bytes, code: str, message: str) -> None:
+    assert refused(b"q Q0 a 1 1 t\n" + line + b"\n") == [(code, message.replace("\\ufffd", "�"), 1)]
+
+
+def test_broken_lines_are_counted() -> None:
+    assert refused(b"q Q0 a 1 1 t\n" + b"q Q0\n" * 9) == [
+        ("malformed", "line 2: 2 columns; a TREC run has six: qid Q0 docid rank score tag.", 9)
+    ]
+
+
+def test_an_image_twice_is_found_with_its_lines() -> None:
+    run = b"q Q0 a 1 3 t\n\nq Q0 b 2 2 t\nq Q0 a 3 1 t\n"
+    assert refused(run) == [("duplicate-image", '"a" stands in line 1 and in line 4.', 1)]
+    spellings = b"q Q0 a 1 3 t\nq Q0 a.png 2 2 t\n"
+    assert refused(spellings) == [("duplicate-image", '"a" stands in line 1 and in line 2.', 1)]
+
+
+@pytest.mark.parametrize("qid", ["s0", "s0#", "s0#0", "s0#01", "s0#-1", "s0#x", "s0#101", "s0#1000000000"])
+def test_a_session_without_turn_is_named(qid: str) -> None:
+    assert refused(f"{qid} Q0 a 1 1 t\n".encode(), "circled/cirr_val") == [
+        ("bad-type", f'the qid "{qid}" names no turn of a session.', 1)
+    ]
+
+
+def test_ranks_that_say_otherwise_are_warned_of() -> None:
+    assert warnings("q Q0 a 1 3 t\nq Q0 b 2 2 t\nq Q0 c 3 1 t\n") == []
+    # Ranks from 0, with gaps, or all the same say nothing against the scores.
+    assert warnings("q Q0 a 0 3 t\nq Q0 b 5 2 t\nr Q0 c 0 3 t\nr Q0 d 0 2 t\n") == []
+    assert warnings("q Q0 a 2 0.9 t\nq Q0 b 1 0.5 t\nr Q0 c 2 7 t\nr Q0 d 1 6 t\n") == [
+        ('"a" has the score 0.9 and "b" 0.5, but their ranks are 2 and 1; the rank column is not used.', 2)
+    ]
+    message = (
+        '"a" and "b" both have the score 0.5, which the image ids order, but their ranks are 2 and 1; '
+        "the rank column is not used."
+    )
+    assert warnings("q Q0 b 1 0.5 t\nq Q0 a 2 0.5 t\n") == [(message, 1)]
+
+
+def test_the_tag_is_the_method_or_else_what_is_left_of_it() -> None:
+    assert read("q Q0 a 1 1 CLIP_sum\n").method.name == "CLIP_sum"
+    assert read("q Q0 a 1 1 <b>x</b>\n").method.name == "bxb"
+
+
+def test_what_a_run_cannot_hold_is_refused() -> None:
+    method = Method(name="toy")
+    with pytest.raises(ConversionError, match=r'query "q": "a b" holds a blank, which ends a column'):
+        trec.dump(RankFile("fisd/change", 1, method, {"q": ["a b"]}))
+    with pytest.raises(ConversionError, match=r'query "q r": "q r" holds a blank'):
+        trec.dump(RankFile("fisd/change", 1, method, {"q r": ["a"]}))
+    with pytest.raises(ConversionError, match=r"takes the ending #subset for a subset's ranking"):
+        trec.dump(RankFile("fisd/change", 1, method, {"q#subset": ["a"]}))
+
+
+def test_scores_fall_to_one_and_never_tie() -> None:
+    written = trec.dump(RankFile("cirr/val", 1, Method(name="my method"), {"q": ["c", "a", "b"]}))
+    assert written == b"q Q0 c 1 3 my_method\nq Q0 a 2 2 my_method\nq Q0 b 3 1 my_method\n"
