@@ -166,7 +166,9 @@ def _truth(
 def _codes(values: pa.Array, columns: Columns) -> Codes:
     import pyarrow.compute as pc
 
-    return numbers(pc.index_in(values, value_set=columns.images), null=-1)
+    # Rows made in memory that name no image at all give a column of nulls.
+    found = pc.index_in(values.cast(columns.images.type), value_set=columns.images)
+    return numbers(found, null=-1)
 
 
 def _ends(lengths: NDArray[Any]) -> NDArray[np.int64]:
