@@ -11,6 +11,7 @@ import pytest
 
 import submissions
 from submissions import RankFile
+from submissions.report import full_report
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -192,3 +193,46 @@ def test_the_files_written_are_listed_as_json(folder: Path) -> None:
     done = cir("convert", "listed.json", "--to", "native", "-o", "copy.json", "--json", folder=folder)
     made = {"file": str(folder / "copy.json"), "format": "native", "part": "", "notes": []}
     assert json.loads(done.stdout) == [made]
+
+
+@pytest.mark.parametrize("name", ["table", "csv", "latex", "markdown"])
+def test_score_prints_the_report_in_every_format(folder: Path, name: str) -> None:
+    done = cir("score", "run.json", "--format", name, folder=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    scored = submissions.score(folder / "run.json")
+    assert done.stdout == full_report(scored).render(name) + "\n"
+
+
+def test_score_prints_further_metrics_intervals_and_a_plot(folder: Path) -> None:
+    metrics = ("-m", "recall@20", "--metric", "pnr_map@10:released_code")
+    done = cir("score", "run.json", "--json", *metrics, "--intervals", "--plot", "out.svg", folder=folder)
+    assert done.returncode == 0
+    assert done.stderr == f"{folder / 'out.svg'}: drawn\n"
+    assert (folder / "out.svg").read_text().count("<text") > 10
+    report = json.loads(done.stdout)
+    assert list(report["extra"]) == ["recall@20", "pnr_map@10:released_code"]
+    assert report["signatures"]["pnr_map@10:released_code"]["variant"] == "released_code"
+    assert report["intervals"]["draws"] == 10_000
+    assert report["floors"]["random"]["recall@10"] == pytest.approx(10 / 3939)
+    assert [row["aspect"] for row in report["by_aspect"]][-2:] == ["macro", "micro"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (
+            ["--format", "cvs"],
+            "cir: no format 'cvs'. Did you mean 'csv'? There are table, json, csv, latex, markdown.\n",
+        ),
+        (
+            ["--json", "--format", "csv"],
+            "cir: --json and --format csv ask for two formats. Fix: leave one of them out.\n",
+        ),
+        (["-m", "hits@10"], "cir: metric hits@10: a metric of sessions, and shapes/val has queries."),
+        (["--plot", "out.pdf"], "cir: out.pdf: a plot is written as .png or .svg. Fix: name it out.png.\n"),
+    ],
+)
+def test_score_called_wrongly_exits_with_2(folder: Path, arguments: list[str], words: str) -> None:
+    done = cir("score", "run.json", *arguments, folder=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(words)

@@ -1,0 +1,104 @@
+"""Pictures of reports: files of the kind that was asked for, with the labels that a reader needs."""
+
+from __future__ import annotations
+
+import json
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+import report_worlds
+import submissions_worlds as worlds
+
+import submissions
+from cir_metrics.errors import CallError, MissingExtraError
+from submissions.errors import SubmissionError
+from submissions.intervals import intervals
+from submissions.report import Report, full_report
+
+pytest.importorskip("matplotlib")
+
+
+def labels(report: Report, folder: Path) -> list[str]:
+    path = report.plot(folder / "plot.svg")
+    root = ElementTree.parse(path).getroot()
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    return ["".join(each.itertext()).strip() for each in root.iter("{http://www.w3.org/2000/svg}text")]
+
+
+def test_a_png_is_a_png(tmp_path: Path) -> None:
+    path = full_report(report_worlds.scored("circo_like")).plot(tmp_path / "plot.PNG")
+    content = path.read_bytes()
+    assert content[:8] == b"\x89PNG\r\n\x1a\n"
+    width, height = (int.from_bytes(content[place : place + 4], "big") for place in (16, 20))
+    assert min(width, height) > 300
+
+
+def test_sessions_are_drawn_by_turn(tmp_path: Path) -> None:
+    score = report_worlds.scored("shapes_multiturn_val")
+    found = labels(full_report(score), tmp_path)
+    for label in ("Hits@10", "Recall@10 at the turn", "random Hits@10", "turn (sessions that have it)", "%"):
+        assert label in found
+    assert "Image + text, sum on shapes/multiturn_val" in found
+    assert [label for label in found if label in ("(200)", "(108)", "(52)", "(24)", "(9)")][-4:] == [
+        "(108)",
+        "(52)",
+        "(24)",
+        "(9)",
+    ]
+    banded = labels(full_report(score, intervals(score, draws=50)), tmp_path)
+    assert set(banded) - set(found) == {"95 % interval of Hits@10"}
+
+
+def test_aspects_are_bars_and_one_without_queries_says_so(tmp_path: Path) -> None:
+    found = labels(full_report(report_worlds.scored("circo_like")), tmp_path)
+    for label in ("Addition (3)", "Viewpoint (2)", "Compare and change (0)", "map@10", "random", "66.7"):
+        assert label in found
+    assert found.count("no query") == 5
+
+
+def test_without_turns_and_aspects_the_metrics_are_bars(tmp_path: Path) -> None:
+    found = labels(full_report(report_worlds.scored("cirr_like")), tmp_path)
+    for label in ("recall@50", "recall_subset@1", "map_subset@3", "score", "random"):
+        assert label in found
+
+
+def test_a_suites_members_are_bars(tmp_path: Path) -> None:
+    members = [worlds.fashioniq(category) for category in ("dress", "shirt", "toptee")]
+    content = json.dumps(worlds.fashioniq_bundle(members)).encode()
+    score = submissions.score(content, {member.id: member for member in members})
+    found = labels(full_report(score), tmp_path)
+    assert {"fashioniq/dress_val", "fashioniq/shirt_val", "fashioniq/toptee_val", "recall@50"} <= set(found)
+    assert "recall@50@micro" not in found
+
+
+def test_the_same_report_gives_the_same_svg(tmp_path: Path) -> None:
+    report = full_report(report_worlds.scored("circo_like"))
+    first = report.plot(tmp_path / "a.svg").read_bytes()
+    assert report.plot(tmp_path / "b.svg").read_bytes() == first
+
+
+def test_another_ending_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CallError) as caught:
+        full_report(report_worlds.scored("circo_like")).plot(tmp_path / "out.pdf")
+    assert str(caught.value) == "out.pdf: a plot is written as .png or .svg. Fix: name it out.png."
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "none" / "out.svg"
+    with pytest.raises(SubmissionError) as caught:
+        full_report(report_worlds.scored("circo_like")).plot(path)
+    assert str(caught.value) == (
+        f"{path}: cannot be written: No such file or directory. Fix: name a file in a folder that exists."
+    )
+
+
+def test_without_matplotlib_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(MissingExtraError) as caught:
+        full_report(report_worlds.scored("circo_like")).plot(tmp_path / "out.png")
+    assert str(caught.value) == (
+        'plots need matplotlib, which is not installed. Fix: pip install "cir-benchmarks[statistics]".'
+    )
+    assert list(tmp_path.iterdir()) == []
