@@ -21,7 +21,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import random
 import statistics
 import subprocess
 import sys
@@ -30,76 +29,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-ZEROSIGHT = (54_740, 197_313)
-TRAIN_SHARE = 0.9
-FRAMES_A_VIDEO = 40
-CATEGORIES = ("addition", "subtraction", "viewpoint", "background", "attribute", "relative")
-SENTENCE = "the second rider stands further left on a green road without its red roof at night in heavy rain"
+from fresh import ROOT, peak_mib
+from stand_in import ZEROSIGHT, mode, write_run, write_stand_in
+
 MAX_SCORED = 100_000
-
-
-def image(number: int) -> str:
-    video, frame = divmod(number, FRAMES_A_VIDEO)
-    return f"frames/v_{video * 2654435761 % 2**32:08x}/{frame * 25:06d}.jpg"
-
-
-def write_stand_in(folder: Path, queries: int, images: int) -> None:
-    """Write train.json, test.json and images.json a record at a time."""
-    generator = random.Random(20_26)
-    folder.mkdir(parents=True)
-    train = round(queries * TRAIN_SHARE)
-    for name, numbers in (("train", range(train)), ("test", range(train, queries))):
-        with (folder / f"{name}.json").open("w", encoding="utf-8") as handle:
-            handle.write("[")
-            for number in numbers:
-                first = generator.randrange(images - FRAMES_A_VIDEO)
-                positives = min(1 + sum(generator.random() < 0.52 for _ in range(8)), 9)
-                negatives = sum(generator.random() < 0.5445 for _ in range(20))
-                chosen = generator.sample(range(first + 1, first + FRAMES_A_VIDEO), positives + negatives)
-                record = {
-                    "id": str(number),
-                    "reference": image(first),
-                    "caption": " ".join(generator.choices(SENTENCE.split(), k=14)),
-                    "category": CATEGORIES[number % 6],
-                    "groundtruths": [image(each) for each in chosen[:positives]],
-                    "negativeInstances": [image(each) for each in chosen[positives:]],
-                }
-                handle.write((",\n" if number != numbers.start else "") + json.dumps(record))
-            handle.write("]\n")
-    with (folder / "images.json").open("w", encoding="utf-8") as handle:
-        handle.write("[" + ",\n".join(json.dumps(image(number)) for number in range(images)) + "]\n")
-
-
-def write_run(folder: Path, out: Path) -> None:
-    """A rank file: some positives and hard negatives among frames of the same neighbourhood."""
-    import cir_datasets
-
-    benchmark = cir_datasets.load("zerosight/all", data_dir=folder, verification_mode=mode(folder))
-    gallery = benchmark.gallery or []
-    generator = random.Random(7)
-    rankings = {}
-    for query, positives, negatives in zip(
-        benchmark.query_ids, benchmark.positives, benchmark.column("negative_image_ids"), strict=True
-    ):
-        start = generator.randrange(len(gallery) - 80)
-        mixed = [*positives, *negatives, *gallery[start : start + 80]]
-        generator.shuffle(mixed)
-        rankings[query] = list(dict.fromkeys(mixed))[:50]
-    document = {
-        "format": "cir-rank-file",
-        "format_version": 1,
-        "benchmark": "zerosight/all",
-        "benchmark_version": 1,
-        "method": {"name": "stand-in"},
-        "rankings": rankings,
-    }
-    out.write_text(json.dumps(document, separators=(",", ":")), encoding="utf-8")
-
-
-def mode(folder: Path) -> str:
-    """All checks where the stand-in has ZeroSight's counts."""
-    return "all_checks" if (folder / "full").exists() else "no_checks"
 
 
 def bound(folder: Path) -> None:
@@ -148,14 +81,6 @@ def task(name: str, folder: Path) -> dict[str, Any]:
     return {"seconds": seconds, "peak_mib": peak_mib(), **shown}
 
 
-def peak_mib() -> float:
-    """Peak resident memory of this process since it began, in MiB."""
-    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) / 1024
-    raise SystemExit("no VmHWM in /proc/self/status: run this on Linux")
-
-
 def measured(name: str, folder: Path, repeat: int) -> dict[str, Any]:
     """Medians over fresh processes with fresh caches (load and score use one that is filled)."""
     found = []
@@ -201,8 +126,6 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="cir-perf-") as home:
         folder = Path(home) / "ZeroSight"
         write_stand_in(folder, given.queries, given.images)
-        if (given.queries, given.images) == ZEROSIGHT:
-            (folder / "full").touch()
         size = sum(path.stat().st_size for path in folder.glob("*.json"))
         print(f"{given.queries:,} queries, {given.images:,} images, {size / 2**20:,.0f} MiB of JSON")
         print(f"{'task':10} {'seconds':>8} {'peak MiB':>9} {'to bound':>9}")

@@ -1,0 +1,100 @@
+"""Run tasks in fresh Pythons, in turn, and show medians: what the scripts of this folder share.
+
+A script has tasks: functions that import and prepare what they need, and return the function whose time is
+taken. Each run is a process of its own, so that its peak memory (`VmHWM` of /proc/self/status, hence Linux
+only) is its own too, and the tasks take turns, so that a busy minute of the machine hits all alike.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+
+Task = Callable[[Path], Callable[[], Any]]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Runs of one task: seconds and the highest peak of memory in MiB; `shown` is what the last one said."""
+
+    seconds: list[float]
+    peak_mib: float
+    shown: dict[str, Any]
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds)
+
+    @property
+    def least(self) -> float:
+        return min(self.seconds)
+
+
+def environment(home: Path) -> dict[str, str]:
+    """Caches below `home`, and no network."""
+    return {
+        **os.environ,
+        "CIR_CACHE_HOME": str(home / "cache"),
+        "HF_HOME": str(home / "hf"),
+        "HF_HUB_OFFLINE": "1",
+        "PYTHONPATH": str(ROOT),
+    }
+
+
+def peak_mib() -> float:
+    """Peak resident memory of this process since it began, in MiB."""
+    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) / 1024
+    raise SystemExit("no VmHWM in /proc/self/status: run this on Linux")
+
+
+def answer(tasks: Mapping[str, Task], name: str, folder: Path) -> None:
+    """Run one task in this process and print what came of it as JSON, on the last line."""
+    run = tasks[name](folder)
+    started = time.perf_counter()
+    result = run()
+    seconds = time.perf_counter() - started
+    shown = result if isinstance(result, dict) else {}
+    print(json.dumps({"seconds": seconds, "peak_mib": peak_mib(), "shown": shown}))
+
+
+def measured(
+    script: str, names: Sequence[str], folder: Path, repeat: int, env: Mapping[str, str]
+) -> dict[str, Measured]:
+    """`repeat` runs of each task of a script, by turns."""
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
+    for _ in range(repeat):
+        for name in names:
+            command = [sys.executable, script, "--task", name, "--folder", str(folder)]
+            done = subprocess.run(command, env=dict(env), stdout=subprocess.PIPE, text=True, check=True)
+            found[name].append(json.loads(done.stdout.splitlines()[-1]))
+    return {
+        name: Measured(
+            [run["seconds"] for run in runs], max(run["peak_mib"] for run in runs), runs[-1]["shown"]
+        )
+        for name, runs in found.items()
+    }
+
+
+def show(name: str, this: Measured) -> None:
+    """One line: task, median and least seconds, peak memory."""
+    print(f"{name:24} {this.median:8.3f} {this.least:8.3f} {this.peak_mib:9.0f}", flush=True)
+
+
+HEAD = f"{'task':24} {'median s':>8} {'least s':>8} {'peak MiB':>9}"
+
+
+def show_ratio(what: str, value: float, bound: str, kept: bool) -> None:
+    """One line: a ratio, what was asked for, and whether it is kept."""
+    print(f"{what:66} {value:8.2f}   {bound:>12}  {'yes' if kept else 'NO'}", flush=True)
