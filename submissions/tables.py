@@ -261,7 +261,7 @@ def _latex(table: Table) -> str:
         r"\end{tabular}",
     ]
     if table.notes:
-        lines += [r"\par\smallskip\footnotesize", "\n\n".join(map(_escape_latex, table.notes))]
+        lines += [r"\par\smallskip\footnotesize\raggedright", "\n\n".join(map(_escape_latex, table.notes))]
     return "\n".join([*lines, r"\end{table}"])
 
 

@@ -184,11 +184,11 @@ def _draw_bars(axes: Axes, names: Sequence[str], metrics: Sequence[str], bars: L
             linewidth=0,
             label=metric,
         )
-        for place, value, width in zip(places, values, shown, strict=True):
+        for place, value, width, floor in zip(places, values, shown, _percent(random), strict=True):
             label = "no query" if value is None else f"{width:.1f}"
             axes.annotate(
                 label,
-                (width, place),
+                (max(width, floor), place),
                 xytext=(3, 0),
                 textcoords="offset points",
                 va="center",
@@ -221,7 +221,7 @@ def _draw_bars(axes: Axes, names: Sequence[str], metrics: Sequence[str], bars: L
         [handles[place] for place in order],
         [labels[place] for place in order],
         loc="outside lower center",
-        ncols=4,
+        ncols=min(5, len(labels)),
         frameon=False,
         fontsize=8,
     )
