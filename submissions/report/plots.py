@@ -173,7 +173,7 @@ def _draw_bars(axes: Axes, names: Sequence[str], metrics: Sequence[str], bars: L
     for number, (metric, values, random) in enumerate(zip(metrics, bars, floors, strict=True)):
         places = [row - 0.4 + height * (number + 0.5) for row in range(len(names))]
         shown = _percent(values)
-        largest = max([largest, *shown])
+        largest = max([largest, *shown, *_percent(random)])
         axes.barh(
             places,
             shown,

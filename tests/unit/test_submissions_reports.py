@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import statistics
 from collections.abc import Sequence
 from itertools import pairwise
@@ -14,8 +15,10 @@ import report_worlds
 import submissions_worlds as worlds
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 import cir_datasets
+import cir_datasets.suites
 import submissions
 from cir_datasets.benchmark import Benchmark
 from cir_datasets.records import query_schema
@@ -92,6 +95,53 @@ def test_by_aspect_is_its_slow_twin(queries: list[tuple[set[str], float]]) -> No
     assert macro.values["m"] == (pytest.approx(statistics.fmean(slow_means)) if slow_means else None)
     assert micro.values["m"] == (pytest.approx(statistics.fmean(some)) if some else None)
     assert macro.n == micro.n == len(some)
+
+
+def test_zerosights_six_categories_have_map_and_pnr_map() -> None:
+    categories = list(card("zerosight").report.aspect_names)
+    images = [f"v/{number}.jpg" for number in range(80)]
+    own = []
+    for number, category in enumerate(categories):
+        more = {"positive_image_ids": images[:2], "negative_image_ids": images[2:4], "aspects": [category]}
+        own.append({**worlds.query(str(number), images[70], images[0]), "target_image_id": None, **more})
+    benchmark = Benchmark.from_rows(cir_datasets.spec("zerosight/all"), own, images, schema=query_schema())
+    document = worlds.circo_document(benchmark)
+    for number, query in enumerate(benchmark.query_ids):  # hard negatives in front of every second query's
+        front = images[2:4] + images[:2] if number % 2 else images[:4]
+        document["rankings"][query] = front + images[4:50]
+    found = rows(report_of(document, benchmark), "by_aspect")
+    assert list(found) == [*categories, "macro", "micro"]
+    behind = (1 / 3 + 2 / 4) / 2, ((1 / 3) * (1.5 / 3) + (2 / 4) * (1.5 / 4)) / 2
+    for number, category in enumerate(categories):
+        row = found[category]
+        expected = behind if number % 2 else (1.0, 1.0)
+        assert (row["map@10"], row["pnr_map@10"]) == pytest.approx(expected, abs=1e-15)
+        assert row["random"]["pnr_map@10"] < row["random"]["map@10"]
+    assert len(categories) == 6
+
+
+def test_fisds_six_aspects_stand_side_by_side_with_their_macro_mean() -> None:
+    members = {}
+    runs = []
+    for number, aspect in enumerate(card("fisd").configs):
+        images = [f"{aspect}/{n}.png" for n in range(12)]
+        own = [worlds.query(f"{aspect}_{n:03d}", images[9], images[n], aspects=[aspect]) for n in range(6)]
+        member = Benchmark.from_rows(cir_datasets.spec(f"fisd/{aspect}"), own, images)
+        document = worlds.circo_document(member)
+        for place, row in enumerate(own):  # `number` of the six targets first, the others second
+            others = [image for image in images if image != row["target_image_id"]]
+            others.insert(0 if place < number else 1, row["target_image_id"])
+            document["rankings"][row["query_id"]] = others[:10]
+        members[member.id] = member
+        runs.append(document)
+    bundle = {"format": "cir-rank-bundle", "suite": "fisd", "runs": runs}
+    report = report_of(bundle, members)
+    (table,) = (table for table in report.tables() if table.title == "By benchmark")
+    place = table.columns.index("recall@1")
+    assert [row[0].text for row in table.rows] == [*members, "macro mean"]
+    assert [row[place].value for row in table.rows] == pytest.approx([*(n / 6 for n in range(6)), 2.5 / 6])
+    assert report.floors["random"] == {"recall@1": pytest.approx(1 / 12)}
+    assert report.counts["queries"] == 36
 
 
 # -- sessions
@@ -406,3 +456,53 @@ def test_intervals_stand_beside_the_scores() -> None:
     ]
     assert table.notes[0] == found.note()
     assert report.to_dict()["intervals"] == found.to_dict()
+
+
+def test_a_suite_of_sessions_has_the_tables_of_its_members() -> None:
+    own = worlds.circled().rows()
+    ids = cir_datasets.suites.suite("circled").benchmarks
+    images = [f"im{number}" for number in range(30)]
+    members = {each: Benchmark.from_rows(cir_datasets.spec(each), own, images) for each in ids}
+    runs = [worlds.circled_document(member) for member in members.values()]
+    report = report_of({"format": "cir-rank-bundle", "suite": "circled", "runs": runs}, members)
+    titles = [table.title for table in report.tables()]
+    assert titles[1:3] == ["By benchmark", "Counts"]
+    assert titles[3:5] == [f"{ids[0]}: by turn", f"{ids[0]}: by number of turns"]
+    assert len(titles) == 3 + 2 * 9
+    assert (report.counts["sessions"], report.counts["turns"]) == (27, 63)
+
+
+@pytest.mark.parametrize("case", ["shapes_val", "shapes_multiturn_val", "circo_like", "cirr_like"])
+def test_json_has_no_nan_and_keeps_the_scores_own_keys(case: str) -> None:
+    def refuse(constant: str) -> None:
+        raise AssertionError(constant)
+
+    score = report_worlds.scored(case)
+    document = json.loads(full_report(score).render("json"), parse_constant=refuse)
+    for key, value in score.to_dict().items():
+        if key != "signatures":
+            assert document[key] == (value if key != "extra" else document["extra"])
+    assert score.to_dict()["signatures"].items() <= document["signatures"].items()
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"by_aspect": ["map@10"]}, "by_aspect and aspect_names go together"),
+        (
+            {"by_aspect": ["map@7"], "aspect_names": {"a": "A"}},
+            "report.by_aspect names 'map@7', which neither `metrics` nor `report.metrics` lists",
+        ),
+    ],
+)
+def test_a_card_whose_report_does_not_fit_is_refused(changes: dict[str, Any], text: str) -> None:
+    document = card("cirr").model_dump() | {"report": changes}
+    with pytest.raises(ValidationError, match=re.escape(text)):
+        type(card("cirr")).model_validate(document)
+
+
+def test_floors_of_no_configuration_are_refused() -> None:
+    document = card("shapes").model_dump()
+    document["floors"]["vale"] = document["floors"]["val"]
+    with pytest.raises(ValidationError, match="floors are recorded for 'vale', which is no configuration"):
+        type(card("shapes")).model_validate(document)
