@@ -16,7 +16,7 @@ from submissions.errors import SubmissionError
 from submissions.findings import MAX_EXAMPLES, Findings, json_type, shown
 from submissions.formats import PARQUET, RANK_FILE, Context, native
 from submissions.formats.lines import QUERY, RANKING, SUBSET, TURNS, entries_of, header_of
-from submissions.formats.parquet_pages import MAX_FOOTER, Chunk, row_groups
+from submissions.formats.parquet_pages import MARK, MAX_FOOTER, Chunk, row_groups
 from submissions.reading import parse_json
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ KEY = b"cir-rank-file"
 _NAMES = (QUERY, RANKING, TURNS, SUBSET)
 _SHAPES = {QUERY: "string", RANKING: "list<string>", TURNS: "list<list<string>>", SUBSET: "list<string>"}
 _DEPTHS = {QUERY: 0, RANKING: 1, TURNS: 2, SUBSET: 1}
+_ARROW_SCHEMA = b"ARROW:schema"
 _MAX_DICTIONARY = 2**30
 """Bytes."""
 _COPIES = 4
@@ -179,11 +180,15 @@ def _read(content: bytes, findings: Findings, max_bytes: int) -> pa.Table | None
 
     from submissions.formats.thrift import ThriftError
 
+    if not content.endswith(MARK):
+        findings.add("unreadable", "the Parquet file has no footer; it was cut.", fix=_AGAIN)
+        return None
     footer = int.from_bytes(content[-8:-4], "little")
     if footer > MAX_FOOTER:
         message = f"its footer has {footer:,} bytes; at most {MAX_FOOTER:,} are read."
         findings.add("too-large", message, fix="write one row group, without statistics")
         return None
+    content = _without_arrow_schema(content, footer)
     try:
         limits = {"thrift_string_size_limit": MAX_FOOTER, "thrift_container_size_limit": _MAX_ITEMS}
         bare = pq.ParquetFile(pa.BufferReader(content), **limits)
@@ -191,16 +196,15 @@ def _read(content: bytes, findings: Findings, max_bytes: int) -> pa.Table | None
         if not _is_schema(bare.schema_arrow, findings) or not _is_light(content, groups, findings, max_bytes):
             return None
         paths = [bare.metadata.schema.column(number).path for number in range(bare.metadata.num_columns)]
-        # Text that is not read as a dictionary unfolds to a copy a place. Where pages with and without
-        # dictionary are mixed, Arrow reads nested columns only that way.
+        # Text that is not read as a dictionary unfolds to a copy a place, so that it is where Arrow can.
         encoded = pq.ParquetFile(pa.BufferReader(content), read_dictionary=paths, **limits)
         tables = []
         for group, chunks in enumerate(groups):
-            file = bare if any(chunk.mixed for chunk in chunks) else encoded
+            file = bare if any(chunk.as_text for chunk in chunks) else encoded
             tables.append(_normal(file.read_row_group(group, use_threads=False)))
         table = pa.concat_tables(tables) if tables else _normal(encoded.schema_arrow.empty_table())
         table.validate(full=True)
-        return table.replace_schema_metadata(bare.schema_arrow.metadata)
+        return table.replace_schema_metadata(bare.metadata.metadata)
     except ThriftError as error:
         findings.add("unreadable", f"the Parquet file is damaged: {error}.", fix=_AGAIN)
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, IndexError, MemoryError) as error:
@@ -210,13 +214,25 @@ def _read(content: bytes, findings: Findings, max_bytes: int) -> pa.Table | None
     return None
 
 
+def _without_arrow_schema(content: bytes, footer: int) -> bytes:
+    """The file without the types that its writer had in memory: Parquet's own are to be read.
+
+    Among them may be dictionaries, which Arrow then reads as such and, from some encodings, not at all.
+    """
+    start = max(0, len(content) - 8 - footer)
+    tail = content[start:]
+    if _ARROW_SCHEMA not in tail:
+        return content
+    return content[:start] + tail.replace(_ARROW_SCHEMA, _ARROW_SCHEMA.swapcase())
+
+
 def _is_light(content: bytes, groups: list[list[Chunk]], findings: Findings, max_bytes: int) -> bool:
     """Whether the file unfolds to no more than a JSON file of `max_bytes` does."""
     chunks = [chunk for group in groups for chunk in group]
     values, size = sum(chunk.values for chunk in chunks), sum(chunk.size for chunk in chunks)
     if values <= max_bytes // _BYTES_A_VALUE and size <= max_bytes:
         copied = sum(
-            chunk.text(content) for group in groups if any(c.mixed for c in group) for chunk in group
+            chunk.text(content) for group in groups if any(c.as_text for c in group) for chunk in group
         )
         if copied <= _COPIES * max_bytes:
             return True

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 from submissions.formats.thrift import I32, I64, Compact, Fields, ThriftError, inner, number, structs
 
+MARK = b"PAR1"
+"""What a Parquet file starts and ends with."""
 MAX_FOOTER = 2**19
 """Bytes: a footer unfolds to about two hundred times its size."""
 
@@ -22,7 +24,8 @@ _BODY = {_DATA: 5, _DICTIONARY: 7, _DATA_V2: 8}
 """Field of a page header that describes a page of each type."""
 _ENCODING = {_DATA: 2, _DICTIONARY: 2, _DATA_V2: 4}
 _PLAIN = 0
-_BOUNDED = frozenset({_PLAIN, 2, 3, 6, 8})
+_DELTA_LENGTH = 6
+_BOUNDED = frozenset({_PLAIN, 2, 3, _DELTA_LENGTH, 8})
 """PLAIN, PLAIN_DICTIONARY, RLE, DELTA_LENGTH_BYTE_ARRAY, RLE_DICTIONARY: text costs the bytes that it has.
 
 (In DELTA_BYTE_ARRAY a few bytes repeat a text of a megabyte.)"""
@@ -36,14 +39,15 @@ class Chunk:
     Args:
         values: entries, nulls, empty lists and the dictionary's own included.
         size: bytes of its pages once decompressed.
-        mixed: whether some pages use a dictionary and others do not, as writers do when it grows too large.
+        as_text: whether it has to be read as text and not as places in a dictionary, because only some of its
+            pages use one (writers drop a dictionary that grows too large), or because of its encoding.
         dictionary: place and lengths (packed, unpacked) of the dictionary page, or None.
         codec: Parquet's number of the compression.
     """
 
     values: int = 0
     size: int = 0
-    mixed: bool = False
+    as_text: bool = False
     dictionary: tuple[int, int, int] | None = None
     codec: int = 0
 
@@ -83,7 +87,8 @@ def _weigh(content: bytes, column: Fields) -> Chunk:
     wanted, place = number(column, 5, I64), number(column, 9, I64)
     first = number(column, 11, I64) if 11 in column else 0
     place = first if 0 < first < place else place
-    seen, plain = 0, False
+    seen = 0
+    encodings = set()
     while seen < wanted:
         reader = Compact(content, place)
         header = reader.struct()
@@ -105,8 +110,9 @@ def _weigh(content: bytes, column: Fields) -> Chunk:
             chunk.dictionary = (reader.place, packed, unpacked)
         else:
             seen += held
-            plain = plain or encoding == _PLAIN
-    chunk.mixed = plain and chunk.dictionary is not None
+            encodings.add(encoding)
+    partly = _PLAIN in encodings and chunk.dictionary is not None
+    chunk.as_text = partly or _DELTA_LENGTH in encodings
     return chunk
 
 
