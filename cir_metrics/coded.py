@@ -164,7 +164,7 @@ def mark(
     Args:
         codes: rankings as numbers of images, -1 where a place is empty, shape (n_queries, depth).
         groups: by group where each query's images start (shape (n_queries + 1,)) and the numbers of the
-            images (-1 for one that no ranking holds).
+            images (-1 for one that no ranking holds); eight groups at most.
         n_images: how many images are numbered.
 
     Returns:
@@ -177,22 +177,25 @@ def mark(
         [[False, True], [True, False]]
     """
     # A table of queries by images, a block of queries at a time, is written, read and wiped: quicker than
-    # searching, as what a query needs lies together. Entry 0 of a row is for places that hold nothing.
+    # searching, as what a query needs lies together. Entry 0 of a row is for places that hold nothing, and a
+    # group is a bit.
     width = n_images + 1
-    rows = max(1, _TABLE // width)
-    table = np.zeros(min(rows, max(1, len(codes))) * width, dtype=np.uint8)
-    masks = [np.zeros(codes.shape, dtype=np.bool_) for _ in groups]
+    rows = min(max(1, _TABLE // width), max(1, len(codes)))
+    table = np.zeros(rows * width, dtype=np.uint8)
+    bases = np.arange(rows, dtype=np.int64) * width + 1
+    found = np.zeros(codes.shape, dtype=np.uint8)
     for start in range(0, len(codes), rows):
         stop = min(start + rows, len(codes))
-        bases = np.arange(stop - start, dtype=np.int64) * width
-        places = codes[start:stop] + (bases + 1)[:, None]
-        for mask, (offsets, members) in zip(masks, groups, strict=True):
+        written = []
+        for bit, (offsets, members) in enumerate(groups):
             own = members[offsets[start] : offsets[stop]]
-            entries = own + np.repeat(bases + 1, np.diff(offsets[start : stop + 1]))
-            table[entries] = own >= 0
-            mask[start:stop] = table[places]
+            entries = own + np.repeat(bases[: stop - start], np.diff(offsets[start : stop + 1]))
+            table[entries] |= (own >= 0).astype(np.uint8) << bit
+            written.append(entries)
+        found[start:stop] = table[codes[start:stop] + bases[: stop - start, None]]
+        for entries in written:
             table[entries] = 0
-    return masks
+    return [(found & (1 << bit)) > 0 for bit in range(len(groups))]
 
 
 def _needed(value: Any, name: str) -> Any:

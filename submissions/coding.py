@@ -6,7 +6,7 @@ places that hold them are marked for all queries together.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,7 @@ _COLUMNS = {
     "target": "target_image_id",
     "positives": "positive_image_ids",
     "negatives": "negative_image_ids",
+    "sessions": "ground_truth_ids",
 }
 _MASKS = {"target": "target", "positives": "positive", "negatives": "negative"}
 
@@ -72,8 +73,8 @@ def code_queries(rank_file: RankFile, benchmark: Benchmark, fields: Collection[s
         return Coding(CodedQueries(n=len(found), subset_ranks=subset_ranks), **counts)
     columns = as_columns(rank_file.rankings)
     codes = columns.places(found, depth)
-    wanted = [each for each in _COLUMNS if each in fields]
-    truth = {each: _truth(benchmark, each, columns) for each in wanted}
+    wanted = [each for each in _MASKS if each in fields]
+    truth = dict(zip(wanted, _truth(benchmark, wanted, columns), strict=True))
     masks = mark(codes, list(truth.values()), len(columns.images))
     coded = CodedQueries(
         n=len(found),
@@ -108,8 +109,8 @@ def code_sessions(rank_file: RankFile, benchmark: Benchmark, depth: int) -> Codi
     rankings = np.where(turns < given[:, None], first[:, None] + turns, -1)
     sessions = np.nonzero(here)[0]
     codes = columns.places(rankings[here], depth)
-    offsets, positives = _repeated(_truth(benchmark, "positives", columns, "ground_truth_ids"), sessions)
-    [positive] = mark(codes, [(offsets, positives)], len(columns.images))
+    [truth] = _truth(benchmark, ["sessions"], columns)
+    [positive] = mark(codes, [_repeated(truth, sessions)], len(columns.images))
     ranks = np.full(here.shape, kernels.UNLISTED, dtype=np.int64)
     ranks[here] = kernels.first_ranks(positive)
     list_lengths = np.zeros_like(ranks)
@@ -140,13 +141,30 @@ def _positions(columns: Columns, query_ids: list[str]) -> NDArray[np.int64]:
 
 
 def _truth(
-    benchmark: Benchmark, each: str, columns: Columns, column: str | None = None
-) -> tuple[NDArray[np.int64], Codes]:
-    """Where each query's images start, and their codes, -1 for one that the rank file does not name."""
+    benchmark: Benchmark, wanted: Sequence[str], columns: Columns
+) -> list[tuple[NDArray[np.int64], Codes]]:
+    """Of each kind where a query's images start, and their codes: -1 for one that the file does not name."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    column = column or _COLUMNS[each]
+    offsets, values = [], []
+    for each in wanted:
+        lengths, images = _images_of(benchmark, each)
+        offsets.append(_ends(lengths))
+        values.append(images.cast(columns.images.type))  # made in memory without any image, they are nulls
+    # One look-up for all kinds: what takes long is to lay out the file's images for it.
+    found = pc.index_in(pa.concat_arrays(values), value_set=columns.images)
+    codes = numbers(found, null=-1)
+    ends = np.cumsum([ends[-1] for ends in offsets])
+    return list(zip(offsets, np.split(codes, ends[:-1]), strict=True))
+
+
+def _images_of(benchmark: Benchmark, each: str) -> tuple[NDArray[Any], pa.Array]:
+    """How many images each query has, and all of them one after the other."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = _COLUMNS[each]
     values = benchmark.table.column(column).combine_chunks()
     if pa.types.is_list(values.type):
         lengths = numbers(pc.list_value_length(values), null=0)
@@ -160,15 +178,7 @@ def _truth(
             f"{benchmark.id}: query {query!r} has no {column}. Fix: use a metric that this benchmark has or, "
             "where the ground truth is withheld, the publisher's server."
         )
-    return _ends(lengths), _codes(values, columns)
-
-
-def _codes(values: pa.Array, columns: Columns) -> Codes:
-    import pyarrow.compute as pc
-
-    # Rows made in memory that name no image at all give a column of nulls.
-    found = pc.index_in(values.cast(columns.images.type), value_set=columns.images)
-    return numbers(found, null=-1)
+    return lengths, values
 
 
 def _ends(lengths: NDArray[Any]) -> NDArray[np.int64]:
@@ -192,5 +202,5 @@ def _subset_ranks(
     columns = as_columns(rankings)
     found = _positions(columns, benchmark.query_ids)
     codes = columns.places(found, int(columns.lengths.max(initial=0)))
-    [target] = mark(codes, [_truth(benchmark, "target", columns)], len(columns.images))
+    [target] = mark(codes, _truth(benchmark, ["target"], columns), len(columns.images))
     return kernels.first_ranks(target), found

@@ -142,7 +142,9 @@ class Columns(Mapping[str, Any]):
         """
         wide = int(self.lengths[0]) if len(self.lengths) else 0
         if wide >= depth and len(positions) and positions.min() >= 0 and (self.lengths == wide).all():
-            return self.codes.reshape(-1, wide)[positions, :depth]
+            even = self.codes.reshape(-1, wide)[:, :depth]
+            in_order = len(positions) == len(even) and (np.diff(positions, prepend=-1) == 1).all()
+            return even if in_order else even[positions]
         starts = np.where(positions < 0, 0, self.offsets[positions])
         lengths = np.where(positions < 0, 0, self.lengths[positions] if len(self.lengths) else 0)
         columns = np.arange(depth)
