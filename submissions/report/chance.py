@@ -11,6 +11,7 @@ because the first r places are then a draw without replacement from the other G 
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -95,8 +96,8 @@ class Chance:
         Returns:
             Shape (n,).
         """
-        pairs, inverse = np.unique(np.stack([self.positives, self.negatives]), axis=1, return_inverse=True)
-        n, h = pairs[0][:, None].astype(np.float64), pairs[1][:, None].astype(np.float64)
+        (positives, negatives), inverse = self._kinds
+        n, h = positives[:, None].astype(np.float64), negatives[:, None].astype(np.float64)
         total = float(self.images)
         before = np.arange(min(k, self.images), dtype=np.float64)  # j - 1
         others = max(total - 1, 1.0)
@@ -112,7 +113,7 @@ class Chance:
             if variant == "released_code":
                 expected[:, 0] = 0.0
         sums = (n / total * expected / (before + 1)).sum(axis=1) / np.minimum(n[:, 0], k)
-        values: FloatArray = sums[inverse.ravel()]
+        values: FloatArray = sums[inverse]
         return values
 
     def found(self, k: int) -> FloatArray:
@@ -125,6 +126,13 @@ class Chance:
         turns = np.minimum(np.arange(1, int(turns_of.max()) + 1), turns_of[:, None])
         values: FloatArray = 1 - self._behind(k)[:, -1:] ** turns
         return values
+
+    @functools.cached_property
+    def _kinds(self) -> tuple[tuple[IntArray, IntArray], IntArray]:
+        """The pairs (n, h) that occur, and which one each query has: few, however many queries there are."""
+        base = int(self.negatives.max(initial=0)) + 1
+        coded, inverse = np.unique(self.positives * base + self.negatives, return_inverse=True)
+        return (coded // base, coded % base), inverse
 
     def _behind(self, k: int) -> FloatArray:
         """S(r) for r = 0..min(K, G), shape (n, min(K, G) + 1)."""

@@ -84,13 +84,12 @@ def by_aspect(
         names: how the aspects are called, in the order of the rows; others follow under their own name.
         random: the random ranker, or None.
     """
-    aspects: list[list[str]] = evidence.benchmark.column("aspects")
-    seen = {aspect for own in aspects for aspect in own}
-    order = [*names, *sorted(seen - names.keys())]
+    codes, seen, lengths = _coded_aspects(evidence)
+    order = [*names, *sorted(set(seen) - names.keys())]
     place = {aspect: number for number, aspect in enumerate(order)}
-    member = np.zeros((len(aspects), len(order)), dtype=np.float64)
-    rows = np.repeat(np.arange(len(aspects)), [len(own) for own in aspects])
-    member[rows, [place[aspect] for own in aspects for aspect in own]] = 1.0
+    member = np.zeros((len(lengths), len(order)), dtype=np.float64)
+    places = np.array([place[aspect] for aspect in seen], dtype=np.int64)
+    member[np.repeat(np.arange(len(lengths)), lengths), places[codes]] = 1.0
     counts = member.sum(axis=0).astype(np.int64)
     expected = {metric: each for metric in values if (each := _expected(random, metric)) is not None}
     found, floors = _means(values, member, counts), _means(expected, member, counts)
@@ -104,19 +103,29 @@ def by_aspect(
         )
         for number, aspect in enumerate(order)
     )
-    some: NDArray[np.bool_] = np.array([bool(own) for own in aspects], dtype=np.bool_)
+    some: NDArray[np.bool_] = lengths > 0
     n = int(some.sum())
     means = (
         Group("macro", "macro mean", n, _macro(found), _macro(floors)),
         Group("micro", "micro mean", n, _micro(values, some), _micro(expected, some)),
     )
     notes = ["macro: every aspect weighs the same; micro: every query that has an aspect does."]
-    if (member.sum(axis=1) > 1).any():
+    if (lengths > 1).any():
         notes.append("A query with several aspects counts in each of them.")
-    without = len(aspects) - n
+    without = len(lengths) - n
     if without:
         notes.append(f"{without:,} {'query has' if without == 1 else 'queries have'} no aspect.")
     return Grouping("By aspect", "aspect", "queries", groups, means, tuple(notes))
+
+
+def _coded_aspects(evidence: Evidence) -> tuple[NDArray[np.int64], list[str], NDArray[np.int64]]:
+    """Aspects of all queries, one after the other, as places in a list; that list; how many each query has."""
+    import pyarrow.compute as pc
+
+    column = evidence.benchmark.table.column("aspects")
+    lengths = pc.list_value_length(column).fill_null(0).to_numpy().astype(np.int64)
+    coded = pc.list_flatten(column).combine_chunks().dictionary_encode()
+    return coded.indices.to_numpy().astype(np.int64), coded.dictionary.to_pylist(), lengths
 
 
 def _expected(random: Chance | None, metric: str) -> FloatArray | None:
