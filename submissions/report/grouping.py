@@ -119,7 +119,7 @@ def by_aspect(
 
 
 def _coded_aspects(evidence: Evidence) -> tuple[NDArray[np.int64], list[str], NDArray[np.int64]]:
-    """Aspects of all queries, one after the other, as places in a list; that list; how many each query has."""
+    """All queries' aspects one after the other as places in a list, the list, how many each query has."""
     import pyarrow.compute as pc
 
     column = evidence.benchmark.table.column("aspects")

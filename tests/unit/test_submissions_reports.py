@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import statistics
 from collections.abc import Sequence
 from itertools import pairwise
@@ -15,15 +14,13 @@ import report_worlds
 import submissions_worlds as worlds
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 import cir_datasets
 import cir_datasets.suites
 import submissions
 from cir_datasets.benchmark import Benchmark
 from cir_datasets.records import query_schema
-from cir_datasets.registry import card, names
-from cir_metrics.catalogue import METRICS, parse_metric
+from cir_datasets.registry import card
 from cir_metrics.errors import CallError, UnknownNameError
 from cir_metrics.kernels import UNLISTED
 from submissions.evidence import Evidence
@@ -376,70 +373,7 @@ def test_other_metrics_that_a_file_cannot_tell() -> None:
         report_of(document, worlds.cirr(), metrics=["recal@5"])
 
 
-# -- floors
-
-
-@pytest.mark.parametrize("config", ["val", "multiturn_val"])
-@pytest.mark.parametrize("method", ["image_only", "text_only"])
-def test_the_recorded_floors_are_what_the_methods_score(config: str, method: str) -> None:
-    recorded = card("shapes").floors[config].methods()[method]
-    assert recorded.command == (
-        f"cir run --benchmark shapes/{config} --method {method} --out run.json && cir score run.json --json"
-    )
-    score = submissions.score(submissions.make_rank_file(f"shapes/{config}", method))
-    assert dict(recorded.metrics) == pytest.approx(score.metrics, abs=1e-12)
-    assert list(full_report(score).floors) == ["random", "image_only", "text_only"]
-
-
-def test_the_random_floor_is_near_what_a_random_order_scores() -> None:
-    score = submissions.score(submissions.make_rank_file("shapes/val", "random"))
-    floor = full_report(score).floors["random"]
-    assert list(floor) == list(score.metrics)
-    assert score.evidence is not None
-    for metric, expected in floor.items():
-        assert expected is not None
-        spread = float(score.evidence.values[metric].std()) / 300**0.5
-        chance_spread = (expected * (1 - expected) / 300) ** 0.5
-        assert abs(score.metrics[metric] - expected) <= 3.5 * max(spread, chance_spread)
-
-
-def test_floors_of_other_rows_are_left_out() -> None:
-    benchmark = cir_datasets.load("shapes/val")
-    fewer = Benchmark.from_rows(benchmark.spec, benchmark.rows()[:40], benchmark.gallery)
-    report = full_report(submissions.score(submissions.make_rank_file(fewer, "random"), fewer))
-    assert list(report.floors) == ["random"]
-    assert report.notes[1] == (
-        "The floors recorded for shapes/val are of other rows or another gallery and are left out."
-    )
-
-
-def test_without_the_size_of_the_gallery_there_is_no_random_floor_and_the_report_says_why() -> None:
-    benchmark = worlds.circo(gallery=None)
-    config = benchmark.spec.config.model_copy(update={"gallery": None})
-    own = benchmark.spec.card.model_copy(update={"configs": {"val": config}})
-    unknown = Benchmark.from_rows(type(benchmark.spec)(own, "val"), benchmark.rows(), None)
-    report = report_of(worlds.circo_document(unknown), unknown)
-    assert dict(report.floors) == {}
-    assert report.notes[0] == "No random floor: the size of the gallery is not known."
-    assert report.tables()[0].columns == ("metric", "score")
-    assert report.to_dict()["counts"]["gallery"] is None
-    listed = report_of(worlds.circo_document(benchmark), benchmark)
-    assert listed.notes[0] == "random: expected of a random order of 123,403 images (the card's count)."
-
-
-# -- cards, intervals
-
-
-@pytest.mark.parametrize("name", names())
-def test_what_a_cards_report_names_can_be_computed(name: str) -> None:
-    report = card(name).report
-    for metric in (*report.metrics, *report.by_aspect):
-        module, _ = parse_metric(metric)
-        assert "single_turn" in METRICS[module].protocols
-    for config, floors in card(name).floors.items():
-        listed = full_report(submissions.score(submissions.make_rank_file(f"{name}/{config}", "random")))
-        for floor in floors.methods().values():
-            assert list(floor.metrics) == list(listed.score.metrics)
+# -- the whole
 
 
 def test_intervals_stand_beside_the_scores() -> None:
@@ -483,26 +417,3 @@ def test_json_has_no_nan_and_keeps_the_scores_own_keys(case: str) -> None:
         if key != "signatures":
             assert document[key] == (value if key != "extra" else document["extra"])
     assert score.to_dict()["signatures"].items() <= document["signatures"].items()
-
-
-@pytest.mark.parametrize(
-    ("changes", "text"),
-    [
-        ({"by_aspect": ["map@10"]}, "by_aspect and aspect_names go together"),
-        (
-            {"by_aspect": ["map@7"], "aspect_names": {"a": "A"}},
-            "report.by_aspect names 'map@7', which neither `metrics` nor `report.metrics` lists",
-        ),
-    ],
-)
-def test_a_card_whose_report_does_not_fit_is_refused(changes: dict[str, Any], text: str) -> None:
-    document = card("cirr").model_dump() | {"report": changes}
-    with pytest.raises(ValidationError, match=re.escape(text)):
-        type(card("cirr")).model_validate(document)
-
-
-def test_floors_of_no_configuration_are_refused() -> None:
-    document = card("shapes").model_dump()
-    document["floors"]["vale"] = document["floors"]["val"]
-    with pytest.raises(ValidationError, match="floors are recorded for 'vale', which is no configuration"):
-        type(card("shapes")).model_validate(document)
