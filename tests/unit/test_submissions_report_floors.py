@@ -1,4 +1,4 @@
-"""Floors beside scores, and what cards say of reports: recorded numbers are made anew, misfits are refused."""
+"""Floors beside scores, and what cards say of reports: numbers are made anew, misfits are refused."""
 
 from __future__ import annotations
 
