@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cir_metrics.catalogue import parse_metric
-from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
-from cir_metrics.resampling import DRAWS, SEED, check_level, percentile_interval
+from cir_metrics.errors import CallError, InputError, UnknownNameError, did_you_mean
+from cir_metrics.resampling import DRAWS, SEED, percentile_interval
 from cir_metrics.significance import holm, randomisation_test, rank_groups
 from submissions.comparison.keys import check_comparable, check_same_order
 from submissions.comparison.result import ALPHA, ComparedMethod, Comparison, Difference, Flips, Pair
@@ -80,7 +80,8 @@ def compare(
     """
     if isinstance(files, str | bytes | os.PathLike) or len(files) < 2:
         raise CallError("a comparison needs two rank files or more. Fix: name another one.")
-    check_level(1 - alpha)
+    if not 0 < alpha < 1:
+        raise InputError(f"alpha={alpha}; a level of significance is above 0 and below 1. Fix: use {ALPHA}.")
     reports = [
         each if isinstance(each, ScoreReport) else _score(each, benchmark, metrics or (), max_bytes)
         for each in files
@@ -176,6 +177,7 @@ class _Comparing:
         weights = np.tile(np.stack([sample.weights(m) for m in self.metrics], axis=1), len(self.pairs))
         drawn = sample.bootstrap(columns, weights, draws=self.draws, seed=self.seed)
         low, high = percentile_interval(drawn, 1 - self.alpha)
+        means = sum(weights[part] * columns[part].mean(axis=0) for part in parts)
         # What each query adds to the number, so that the test's total is the number itself.
         shares = np.concatenate([columns[part] * (weights[part] / len(columns[part])) for part in parts])
         tests = randomisation_test(shares, draws=self.draws, seed=self.seed, key=sample.of)
@@ -187,7 +189,7 @@ class _Comparing:
             found.append(
                 Difference(
                     metric=metric,
-                    difference=float(shares[:, number].sum()),
+                    difference=float(means[number]),
                     interval=Interval(float(low[number]), float(high[number])),
                     test=tests[number],
                     adjusted=float(adjusted[number]),

@@ -32,14 +32,18 @@ def _scores(comparison: Comparison) -> Table:
         )
         for method in comparison.methods
     )
+    # A mean of four metrics would be wider than the rest of the table.
+    means = [metric for metric in comparison.metrics if metric not in comparison.signatures]
+    heads = ["main" if metric in means else metric for metric in comparison.metrics]
     return Table(
         title=f"{len(rows)} methods on {comparison.benchmark}#{comparison.benchmark_version}, "
         f"{comparison.n:,} {comparison.unit}",
-        columns=("method", "letter", "group", *comparison.metrics),
+        columns=("method", "letter", "group", *heads),
         rows=rows,
         notes=(
             _raised_letters(comparison),
             f"A group holds methods that these tests do not tell from its first by {comparison.leading}.",
+            *(f"main: {metric}" for metric in means),
             *comparison.notes,
             *_signatures(comparison),
         ),
@@ -56,9 +60,12 @@ def _raised_letters(comparison: Comparison) -> str:
 def _score(comparison: Comparison, method: ComparedMethod, metric: str) -> Cell:
     value = method.values[metric]
     letters = method.beats[metric]
-    best = not any(is_better(metric, other.values[metric], value) for other in comparison.methods)
+    others = [other.values[metric] for other in comparison.methods]
+    best = min(others) < max(others) and not any(is_better(metric, other, value) for other in others)
     mark = ("" if all(len(letter) == 1 for letter in letters) else ",").join(letters)
-    return Cell(shown_value(metric, value).strip(), value, superscript=mark, bold=best)
+    return Cell(
+        shown_value(metric, value).strip(), value, superscript=mark, bold=best and min(others) < max(others)
+    )
 
 
 def _signatures(comparison: Comparison) -> list[str]:
@@ -86,7 +93,8 @@ def _pair(comparison: Comparison, pair: Pair) -> Table:
     )
     intervals = (
         f"low, high: {100 * (1 - comparison.alpha):g} % paired bootstrap interval over "
-        f"{comparison.unit}, {comparison.draws:,} draws, seed {comparison.seed}, not corrected."
+        f"{comparison.unit}, {comparison.draws:,} draws, seed {comparison.seed}, not corrected. "
+        f"p (Holm) stands out where it is at most {comparison.alpha:g}."
     )
     return Table(
         title=f"{pair.first} against {pair.second}",
@@ -121,5 +129,5 @@ def _flips(comparison: Comparison) -> Table:
         title=f"{comparison.unit.capitalize()} that flipped",
         columns=("from, to", "metric", "hit to miss", "miss to hit"),
         rows=rows,
-        notes=("A hit has a target within the metric's cutoff. --flips FILE.jsonl writes the ids.",),
+        notes=("A hit has a target within the metric's cutoff.",),
     )

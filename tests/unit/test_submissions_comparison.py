@@ -1,0 +1,368 @@
+"""Comparisons: what is paired, tested, grouped and named, and what is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import compare_worlds
+import numpy as np
+import pytest
+import submissions_worlds as worlds
+from typer.testing import CliRunner
+
+import submissions
+from cir_datasets.benchmark import Benchmark
+from cir_metrics.errors import CallError, InputError, UnknownNameError
+from cir_metrics.resampling import bootstrap_means, percentile_interval
+from leaderboard.cli import build
+from submissions import ComparisonError
+from submissions.comparison.keys import key_differences
+from submissions.score_report import ScoreReport
+
+CIRR = compare_worlds.cirr()
+FILES = compare_worlds.three_methods(CIRR)
+CIRCLED = worlds.circled()
+
+
+def score(document: dict[str, Any], benchmark: Any, name: str = "run.json", **options: Any) -> ScoreReport:
+    return submissions.score(json.dumps(document).encode(), benchmark, name=name, **options)
+
+
+REPORTS = [score(made, CIRR, name) for name, made in FILES.items()]
+
+
+def ranked(ranks: list[int], subset_ranks: list[int] | None = None, name: str = "toy") -> dict[str, Any]:
+    return compare_worlds.document(CIRR, name, ranks, subset_ranks or [1] * len(ranks))
+
+
+def test_differences_and_intervals_are_paired() -> None:
+    ours, theirs = REPORTS[:2]
+    found = submissions.compare([ours, theirs], draws=300, seed=6).pairs[0].differences["recall_subset@1"]
+    assert ours.evidence is not None
+    assert theirs.evidence is not None
+    values = ours.evidence.values["recall_subset@1"] - theirs.evidence.values["recall_subset@1"]
+    low, high = percentile_interval(bootstrap_means(values, draws=300, seed=6, key="cirr/val"))
+    assert found.difference == pytest.approx(
+        ours.metrics["recall_subset@1"] - theirs.metrics["recall_subset@1"], abs=1e-12
+    )
+    assert (found.interval.low, found.interval.high) == pytest.approx((float(low), float(high)), abs=1e-12)
+
+
+def test_the_same_file_twice_differs_in_nothing(tmp_path: Path) -> None:
+    report = REPORTS[0]
+    found = submissions.compare([report, report], draws=50)
+    for each in found.pairs[0].differences.values():
+        assert (each.difference, each.interval.low, each.interval.high) == (0, 0, 0)
+        assert (each.test.p, each.adjusted, each.significant) == (1, 1, False)
+        assert (each.wins, each.ties, each.losses) == (0, 30, 0)
+    assert [method.group for method in found.methods] == [1, 1]
+    assert [method.name for method in found.methods] == [f"{report.method} (ours.json) #{n}" for n in (1, 2)]
+    assert list(found.flipped()) == []
+
+
+def test_methods_of_one_name_are_told_apart_by_file() -> None:
+    reports = [
+        dataclasses.replace(REPORTS[0], method="CLIP", file=file) for file in ("a/run.json", "b/run.json")
+    ]
+    found = submissions.compare([*reports, dataclasses.replace(REPORTS[1], method="BLIP")], draws=50)
+    assert [method.name for method in found.methods] == ["CLIP (a/run.json)", "CLIP (b/run.json)", "BLIP"]
+    two = [dataclasses.replace(REPORTS[0], method="CLIP", file=file) for file in ("x/a.json", "x/b.json")]
+    named = [method.name for method in submissions.compare(two, draws=50).methods]
+    assert named == ["CLIP (a.json)", "CLIP (b.json)"]
+
+
+def test_the_order_of_the_files_turns_signs_and_nothing_else() -> None:
+    one = submissions.compare(REPORTS[:2], draws=400)
+    other = submissions.compare(REPORTS[1::-1], draws=400)
+    for metric, found in one.pairs[0].differences.items():
+        turned = other.pairs[0].differences[metric]
+        assert turned.difference == -found.difference
+        assert (turned.test, turned.adjusted) == (found.test, found.adjusted)
+        assert (turned.wins, turned.losses) == (found.losses, found.wins)
+        ends = (-found.interval.high, -found.interval.low)
+        assert (turned.interval.low, turned.interval.high) == pytest.approx(ends, abs=1e-12)
+    assert {method.name: method.group for method in one.methods} == {
+        method.name: method.group for method in other.methods
+    }
+
+
+def test_letters_and_groups_follow_the_corrected_tests() -> None:
+    found = submissions.compare(REPORTS, draws=1_000)
+    assert [(method.letter, method.group) for method in found.methods] == [("a", 1), ("b", 2), ("c", 2)]
+    ours, theirs, base = found.methods
+    assert ours.beats["recall@5"] == ("b", "c")
+    assert theirs.beats["recall_subset@2"] == ("c",)
+    assert set(base.beats.values()) == {()}
+    # The best is not the first of the files: letters follow the files, groups the numbers.
+    turned = submissions.compare(REPORTS[::-1], draws=1_000)
+    assert [(method.letter, method.group) for method in turned.methods] == [("a", 2), ("b", 2), ("c", 1)]
+    assert turned.methods[2].beats["recall@5"] == ("a", "b")
+
+
+def test_flips_name_the_queries() -> None:
+    found = submissions.compare(REPORTS[:2], draws=50)
+    recall, subset = found.pairs[0].flips
+    assert (recall.metric, subset.metric) == ("recall@5", "recall_subset@1")
+    assert recall.hit_to_miss == tuple(("cirr/val", str(100 + n)) for n in range(12, 28))
+    assert recall.miss_to_hit == ()
+    assert [query for _, query in subset.miss_to_hit] == [str(100 + n) for n in range(24, 30)]
+    assert recall.to_dict()["hit_to_miss"] == {
+        "count": 16,
+        "first": [{"benchmark": "cirr/val", "id": str(112 + n)} for n in range(5)],
+    }
+    lines = list(found.flipped())
+    assert len(lines) == 16 + 10 + 6
+    assert lines[0] == {
+        "metric": "recall@5",
+        "benchmark": "cirr/val",
+        "id": "112",
+        "first": "Ours & theirs_50%",
+        "second": "Theirs",
+        "change": "hit to miss",
+    }
+
+
+def test_a_smaller_mean_rank_is_better() -> None:
+    def with_ranks(report: ScoreReport, ranks: np.ndarray[Any, Any]) -> ScoreReport:
+        assert report.evidence is not None
+        values = {"mean_rank": ranks.astype(float)}
+        return dataclasses.replace(
+            report,
+            metrics={"mean_rank": float(ranks.mean())},
+            signatures={
+                "mean_rank": dataclasses.replace(REPORTS[0].signatures["recall@5"], metric="mean_rank")
+            },  # type: ignore[type-var]
+            main_metric="mean_rank",
+            main=float(ranks.mean()),
+            evidence=dataclasses.replace(report.evidence, values=values),
+        )
+
+    near, far = with_ranks(REPORTS[0], np.arange(30) + 1), with_ranks(REPORTS[1], np.arange(30) + 9)
+    found = submissions.compare([far, near], draws=200)
+    difference = found.pairs[0].differences["mean_rank"]
+    assert (difference.difference, difference.wins, difference.losses) == (pytest.approx(8), 0, 30)
+    assert [method.group for method in found.methods] == [2, 1]
+    assert found.methods[1].beats == {"mean_rank": ("a",)}
+    assert found.pairs[0].flips == ()
+    assert "+8.00" in found.text()
+
+
+def test_sessions_are_compared_whole() -> None:
+    good = worlds.circled_document(CIRCLED, 30)
+    bad = json.loads(json.dumps(good))
+    bad["method"]["name"] = "late"
+    for turns in bad["rankings"].values():
+        turns[0].sort(key=lambda image: -int(image.removeprefix("im")))
+    found = submissions.compare([score(good, CIRCLED), score(bad, CIRCLED)], draws=50)
+    assert (found.unit, found.n, found.leading) == ("sessions", 3, "hits_auc@10")
+    found_at_1 = found.pairs[0].differences["hits@10@turn1"]
+    assert (found_at_1.wins, found_at_1.difference) == (3, pytest.approx(1))
+    assert found.pairs[0].differences["final_recall@10"].ties == 3
+    assert json.loads(found.text("json"))["interval"]["resampled"] == "sessions"
+
+
+def suite(seed: int, name: str) -> ScoreReport:
+    chance = np.random.default_rng(seed)
+    members = [worlds.fashioniq(each, queries=n) for each, n in (("dress", 20), ("shirt", 7), ("toptee", 9))]
+    bundle = worlds.fashioniq_bundle(members)
+    for run, benchmark in zip(bundle["runs"], members, strict=True):
+        run["method"] = {"name": name}
+        run["rankings"] = {
+            query: chance.permutation(benchmark.gallery or [])[:50].tolist() for query in benchmark.query_ids
+        }
+    return score(bundle, {member.id: member for member in members}, f"{name}.json")
+
+
+def test_suites_are_compared_by_their_means() -> None:
+    one, other = suite(1, "one"), suite(2, "other")
+    found = submissions.compare([one, other], draws=400)
+    pair = found.pairs[0]
+    assert set(found.metrics) == {*one.metrics, "mean(recall@10, recall@50)"}
+    drawn = []
+    for left, right in zip(one.runs, other.runs, strict=True):
+        assert left.evidence is not None
+        assert right.evidence is not None
+        values = left.evidence.values["recall@50"] - right.evidence.values["recall@50"]
+        drawn.append(bootstrap_means(values, draws=400, key=left.benchmark))
+    low, high = percentile_interval(np.mean(drawn, axis=0))
+    macro = pair.differences["recall@50"]
+    assert macro.difference == pytest.approx(one.metrics["recall@50"] - other.metrics["recall@50"])
+    assert (macro.interval.low, macro.interval.high) == pytest.approx((float(low), float(high)), abs=1e-12)
+    micro = pair.differences["recall@50@micro"]
+    assert micro.difference == pytest.approx(
+        one.metrics["recall@50@micro"] - other.metrics["recall@50@micro"]
+    )
+    # Every query weighs the same in the micro mean: the test is McNemar's. Not so in the macro mean.
+    assert micro.test.test == "binomial"
+    assert macro.wins + macro.ties + macro.losses == 36
+
+
+def test_further_metrics_are_scored_when_they_are_asked_for(tmp_path: Path) -> None:
+    files = [json.dumps(made).encode() for made in FILES.values()]
+    found = submissions.compare(files[:2], CIRR, metrics=["recall@20", "recall@5"], draws=50)
+    assert (found.metrics, found.leading) == (("recall@20", "recall@5"), "recall@20")
+    assert found.tests == 2
+
+
+@pytest.mark.parametrize("count", [1, 26, 27, 53])
+def test_letters_do_not_run_out(count: int) -> None:
+    from submissions.comparison.comparing import _letter
+
+    assert _letter(count - 1) == {1: "a", 26: "z", 27: "aa", 53: "ba"}[count]
+
+
+def test_too_few_draws_are_said() -> None:
+    found = submissions.compare(REPORTS, draws=100)
+    note = "With 100 draws, a sampled p-value is never small enough for the first of 24 tests. Fix: use 479"
+    assert any(each.startswith(note) for each in found.notes)
+    assert submissions.compare(REPORTS, draws=479).notes == ()
+
+
+def test_different_benchmarks_are_refused_with_what_differs() -> None:
+    other = worlds.cirr(queries=30, gallery=71)
+    report = score(worlds.cirr_document(other), other, "other.json")
+    with pytest.raises(ComparisonError) as caught:
+        submissions.compare([REPORTS[0], report])
+    assert str(caught.value) == (
+        "ours.json and other.json cannot be compared: the keys of recall@1 differ.\n"
+        f"  gallery: 70:{(CIRR.gallery_hash or '')[:7]} against 71:{(other.gallery_hash or '')[:7]}\n"
+        "  Fix: score both with the same gallery list at hand."
+    )
+    assert (isinstance(caught.value, ValueError), caught.value.exit_code) == (True, 1)
+
+
+def test_missing_answers_are_refused_beside_complete_ones() -> None:
+    document = json.loads(json.dumps(FILES["theirs.json"]))
+    for part in ("rankings", "subset_rankings"):
+        del document[part]["100"]
+    report = score(document, CIRR, "part.json", allow_missing=True)
+    with pytest.raises(ComparisonError) as caught:
+        submissions.compare([REPORTS[0], report])
+    assert str(caught.value) == (
+        "ours.json and part.json cannot be compared: the keys of recall@1 differ.\n"
+        "  skipped: none against complete\n"
+        "  Fix: score both with the same checks, and neither with --allow-missing."
+    )
+
+
+def test_other_data_and_other_benchmarks_are_named() -> None:
+    changed = worlds.cirr(queries=29)
+    report = score(worlds.cirr_document(changed), changed, "fewer.json")
+    with pytest.raises(ComparisonError, match=r"\n  data: \w{7} against \w{7}\n  Fix: score both"):
+        submissions.compare([REPORTS[0], report])
+    circo = worlds.circo()
+    with pytest.raises(ComparisonError) as caught:
+        submissions.compare([REPORTS[0], score(worlds.circo_document(circo), circo, "circo.json")])
+    hashes = [(each.data_hash[:7], (each.gallery_hash or "")[:7]) for each in (CIRR, circo)]
+    assert str(caught.value) == (
+        "ours.json and circo.json cannot be compared: the keys of recall@5 differ.\n"
+        "  benchmark: cirr/val#1 against circo/val#1\n"
+        f"  data: {hashes[0][0]} against {hashes[1][0]}\n"
+        f"  gallery: 70:{hashes[0][1]} against 60:{hashes[1][1]}\n"
+        "  ref: removed against kept\n"
+        "  Fix: rank the same version of the same benchmark with both methods."
+    )
+    sessions = score(worlds.circled_document(CIRCLED), CIRCLED, "sessions.json")
+    with pytest.raises(ComparisonError) as caught:
+        submissions.compare([REPORTS[0], sessions])
+    assert str(caught.value) == (
+        "ours.json and sessions.json cannot be compared: they were scored by no metric in common.\n"
+        "  benchmark: cirr/val#1 against circled/cirr_val#1\n"
+        "  Fix: rank the same version of the same benchmark with both methods."
+    )
+    dress = worlds.fashioniq("dress", queries=20)
+    alone = score(worlds.fashioniq_bundle([dress])["runs"][0], dress, "dress.json")
+    with pytest.raises(ComparisonError, match="benchmark: fashioniq/val#1 against fashioniq/dress_val#1"):
+        submissions.compare([suite(1, "one"), alone])
+
+
+def test_a_member_of_a_suite_that_differs_is_named() -> None:
+    one = suite(1, "one").signatures["recall@10"]
+    first = dataclasses.replace(one.members[1], reference="removed")  # type: ignore[union-attr]
+    other = dataclasses.replace(one, members=(one.members[0], first, one.members[2]))  # type: ignore[union-attr, call-arg, type-var]
+    assert key_differences(one, other) == ["ref (fashioniq/shirt_val): kept against removed"]
+    assert key_differences(one, one) == []
+
+
+def test_rows_in_another_order_are_refused() -> None:
+    turned = Benchmark.from_rows(CIRR.spec, list(CIRR.rows())[::-1], CIRR.gallery)
+    report = score(FILES["theirs.json"], turned, "turned.json")
+    with pytest.raises(ComparisonError, match=r"ours\.json and turned\.json were scored with their"):
+        submissions.compare([REPORTS[0], report])
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: submissions.compare(REPORTS[:1]), CallError, "a comparison needs two rank files or more"),
+        (lambda: submissions.compare("ab"), CallError, "a comparison needs two rank files or more"),
+        (
+            lambda: submissions.compare(REPORTS, alpha=5),
+            InputError,
+            r"alpha=5; a level of significance is",
+        ),
+        (lambda: submissions.compare(REPORTS, draws=0), InputError, "draws=0; at least one is needed"),
+        (
+            lambda: submissions.compare(REPORTS, metrics=["recal@5"]),
+            UnknownNameError,
+            r"no metric 'recal@5' to compare\. Did you mean 'recall@5'\? There are recall@1, ",
+        ),
+    ],
+)
+def test_a_wrong_call_is_named(call: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Two rank files of the embedded benchmark."""
+    folder = tmp_path_factory.mktemp("compare")
+    names = ("image_text_sum", "random")
+    for name in names:
+        submissions.write(submissions.make_rank_file("shapes/val", name), folder / f"{name}.json")
+    return [str(folder / f"{name}.json") for name in names]
+
+
+class TestCommand:
+    """`cir compare` on the embedded benchmark."""
+
+    def run(self, *arguments: str) -> Any:
+        return CliRunner().invoke(build(), ["compare", *arguments])
+
+    def test_json_holds_everything(self, files: list[str], tmp_path: Path) -> None:
+        flips = tmp_path / "flips.jsonl"
+        done = self.run(*files, "--json", "--draws", "500", "--seed", "3", "--flips", str(flips))
+        assert done.exit_code == 0
+        document = json.loads(done.stdout)
+        assert document["interval"] == {
+            "method": "paired percentile bootstrap",
+            "resampled": "queries",
+            "draws": 500,
+            "seed": 3,
+            "level": 0.95,
+        }
+        assert document["test"]["family"] == "11 metrics x 1 pair"
+        lines = [json.loads(line) for line in flips.read_text(encoding="utf-8").splitlines()]
+        (counted,) = document["pairs"][0]["flips"]
+        assert len(lines) == counted["hit_to_miss"]["count"] + counted["miss_to_hit"]["count"]
+        assert f"{flips}: {len(lines):,} lines" in done.stderr
+
+    def test_metrics_and_formats_are_chosen(self, files: list[str]) -> None:
+        done = self.run(*files, "--metric", "recall@10", "--format", "latex", "--draws", "100")
+        assert done.exit_code == 0
+        assert r"method & letter & group & recall@10 \\" in done.stdout
+        assert r"\textbf{41.00}$^{b}$" in done.stdout
+
+    def test_wrong_calls_and_wrong_files(self, files: list[str], tmp_path: Path) -> None:
+        twice = self.run(*files, "--json", "--format", "csv")
+        assert isinstance(twice.exception, CallError)
+        unknown = self.run(*files, "--format", "tex")
+        assert isinstance(unknown.exception, UnknownNameError)
+        other = tmp_path / "sessions.json"
+        submissions.write(submissions.make_rank_file("shapes/multiturn_val", "random"), other)
+        refused = self.run(files[0], str(other))
+        assert isinstance(refused.exception, ComparisonError)
