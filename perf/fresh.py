@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +25,11 @@ Task = Callable[[Path], Callable[[], Any]]
 
 @dataclass(frozen=True)
 class Measured:
-    """Runs of one task: seconds and the highest peak of memory in MiB; `shown` is what the last one said."""
+    """Runs of one task: seconds, the highest peak of memory in MiB, and what the last one said."""
 
     seconds: list[float]
-    peak_mib: float
-    shown: dict[str, Any]
+    peak_mib: float | None = None
+    shown: dict[str, Any] = field(default_factory=dict)
 
     @property
     def median(self) -> float:
@@ -77,7 +77,9 @@ def measured(
     for _ in range(repeat):
         for name in names:
             command = [sys.executable, script, "--task", name, "--folder", str(folder)]
-            done = subprocess.run(command, env=dict(env), stdout=subprocess.PIPE, text=True, check=True)
+            done = subprocess.run(command, env=dict(env), capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise SystemExit(f"{' '.join(command)}:\n{done.stderr}")
             found[name].append(json.loads(done.stdout.splitlines()[-1]))
     return {
         name: Measured(
@@ -89,7 +91,8 @@ def measured(
 
 def show(name: str, this: Measured) -> None:
     """One line: task, median and least seconds, peak memory."""
-    print(f"{name:24} {this.median:8.3f} {this.least:8.3f} {this.peak_mib:9.0f}", flush=True)
+    peak = "" if this.peak_mib is None else f"{this.peak_mib:9.0f}"
+    print(f"{name:24} {this.median:8.3f} {this.least:8.3f} {peak}", flush=True)
 
 
 HEAD = f"{'task':24} {'median s':>8} {'least s':>8} {'peak MiB':>9}"

@@ -229,8 +229,8 @@ def ratios(found: dict[str, Measured], json_mib: float) -> None:
     at_least("pytrec_eval / ours, mAP of parsed lists", "pytrec", "map_ours", 1.5)
     at_least("ranx / ours, mAP of parsed lists", "ranx", "map_ours", 5)
     at_most("Parquet / JSON", found["parquet"].median / found["score"].median, 1 / 3)
-    at_most("peak memory of score / size of the JSON", found["score"].peak_mib / json_mib, 6)
-    at_most("peak memory of parquet / size of the JSON", found["parquet"].peak_mib / json_mib, 2)
+    for name, bound in (("score", 6), ("parquet", 2)):
+        at_most(f"peak memory of {name} / size of the JSON", (found[name].peak_mib or 0) / json_mib, bound)
 
 
 def main() -> None:
