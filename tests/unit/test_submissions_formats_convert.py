@@ -1,0 +1,220 @@
+"""`cir convert` and what it says about what a format cannot hold."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import submissions_worlds as worlds
+
+import submissions
+from cir_metrics.errors import CallError
+from submissions import ConversionError, RankBundle, RankFile
+
+ROOT = Path(__file__).resolve().parents[2]
+CIRR = worlds.cirr()
+FASHIONIQ = [worlds.fashioniq(category) for category in ("dress", "shirt", "toptee")]
+BY_ID = {benchmark.id: benchmark for benchmark in FASHIONIQ}
+BUNDLE = json.dumps(worlds.fashioniq_bundle(FASHIONIQ)).encode()
+
+
+def document(**method: Any) -> dict[str, Any]:
+    return {**worlds.cirr_document(CIRR), "method": {"name": "CLIP sum", **method}}
+
+
+def notes(content: Any, to: str, benchmark: Any = CIRR) -> list[str]:
+    raw = content if isinstance(content, bytes) else json.dumps(content).encode()
+    return [note for made in submissions.convert([raw], to, benchmark=benchmark) for note in made.notes]
+
+
+@pytest.mark.parametrize("to", ["native", "lines", "parquet"])
+def test_our_own_forms_lose_nothing(to: str) -> None:
+    assert notes(document(backbone="ViT", notes="remark"), to) == []
+
+
+def test_what_a_trec_run_loses() -> None:
+    assert notes(document(backbone="ViT", notes="remark"), "trec") == [
+        "of the method a TREC run holds the name only: backbone, notes are left out.",
+        'the method\'s name is written as the tag "CLIP_sum".',
+    ]
+    empty = {**document(name="toy"), "rankings": {"100": [], "101": ["im1"]}}
+    assert notes(empty, "trec") == [
+        "1 ranking without images left out: a TREC run has no line for that.",
+    ]
+    assert notes(b"q Q0 a 1 0.5 toy\n", "native") == [
+        "the scores of the TREC run are left out: a rank file holds the order only."
+    ]
+
+
+def test_what_the_servers_lose() -> None:
+    longer = {**document(), "rankings": worlds.cirr_document(CIRR, 55)["rankings"]}
+    longer["subset_rankings"]["100"].append("im4")
+    assert notes(longer, "cirr-server") == [
+        'the method "CLIP sum" is left out: cirr-server has no place for it.',
+        "6 rankings cut to the first 50 images, which is all that cirr-server takes.",
+        "1 ranking of a subset cut to the first 3 images.",
+    ]
+    circo = worlds.circo()
+    assert notes(worlds.circo_document(circo), "circo-server", circo) == [
+        'the method "toy" is left out: circo-server has no place for it.'
+    ]
+    dress = FASHIONIQ[0]
+    single = worlds.fashioniq_bundle([dress])["runs"][0]
+    assert notes(single, "fashioniq", dress) == [
+        'the method "toy" is left out: fashioniq has no place for it.'
+    ]
+    # What never had a method loses none.
+    (served,) = submissions.convert([json.dumps(single).encode()], "fashioniq", benchmark=dress)
+    assert notes(served.content, "fashioniq", dress) == []
+
+
+def test_every_pair_of_formats_keeps_the_rankings() -> None:
+    wanted = worlds.cirr_document(CIRR)
+    kinds = ("native", "lines", "parquet", "trec", "cirr-server")
+    for first in kinds:
+        made = submissions.convert([json.dumps(wanted).encode()], first, benchmark=CIRR)
+        for second in kinds:
+            again = submissions.convert([part.content for part in made], second, benchmark=CIRR)
+            (back,) = submissions.convert(
+                [part.content for part in again], "native", benchmark=CIRR, name="toy"
+            )
+            assert json.loads(back.content) == wanted, (first, second)
+
+
+@pytest.mark.parametrize("to", ["lines", "parquet"])
+def test_subsets_alone_are_no_rank_file(to: str) -> None:
+    parts = submissions.convert([json.dumps(document()).encode()], "cirr-server", benchmark=CIRR)
+    alone = parts[1].content
+    with pytest.raises(ConversionError, match=f"a {to} rank file also ranks the gallery"):
+        submissions.convert([alone], to, benchmark=CIRR)
+    (run,) = submissions.convert([alone], "trec", benchmark=CIRR)
+    assert run.content.startswith(b"100#subset Q0 im1 1 3 ")
+    (joined,) = submissions.convert([run.content, parts[0].content], "lines", benchmark=CIRR)
+    found = submissions.read(joined.content)
+    assert isinstance(found, RankFile)
+    assert found.subset_rankings is not None
+    assert (len(found.rankings), len(found.subset_rankings)) == (6, 6)
+
+
+def test_a_bundle_becomes_one_file_a_member() -> None:
+    made = submissions.convert([BUNDLE], "parquet", benchmark=BY_ID)
+    assert [each.part for each in made] == [
+        "fashioniq-dress_val",
+        "fashioniq-shirt_val",
+        "fashioniq-toptee_val",
+    ]
+    found = [submissions.read(each.content) for each in made]
+    assert [each.benchmark for each in found if isinstance(each, RankFile)] == list(BY_ID)
+    kits = submissions.convert([BUNDLE], "fashioniq", benchmark=BY_ID)
+    assert [len(json.loads(each.content)) for each in kits] == [4, 4, 4]
+    (whole,) = submissions.convert([BUNDLE], "native", name="other", compress=True)
+    bundle = submissions.read(whole.content)
+    assert isinstance(bundle, RankBundle)
+    assert {run.method.name for run in bundle.runs} == {"other"}
+
+
+def test_a_bundle_is_converted_alone() -> None:
+    with pytest.raises(ConversionError, match=r"a bundle is converted alone\. Fix: name one bundle"):
+        submissions.convert([BUNDLE, BUNDLE], "lines")
+    with pytest.raises(ConversionError, match=r"a bundle is converted alone"):
+        submissions.convert([json.dumps(document()).encode(), BUNDLE], "lines")
+
+
+@pytest.mark.parametrize(
+    ("to", "why"), [("parquet", "is compressed already"), ("cirr-server", "is read by others as plain JSON")]
+)
+def test_what_is_not_compressed(to: str, why: str) -> None:
+    with pytest.raises(CallError, match=rf"^{to} {why}\. Fix: drop --gzip and the ending \.gz, or choose"):
+        submissions.convert([json.dumps(document()).encode()], to, benchmark=CIRR, compress=True)
+
+
+def cir(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    script = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from leaderboard.cli import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", script, *arguments], cwd=folder, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("converted")
+    submissions.write(submissions.make_rank_file("shapes/val", "random"), folder / "run.json")
+    submissions.write(submissions.make_rank_file("shapes/multiturn_val", "random"), folder / "turns.json")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("to", "name"), [("lines", "run.jsonl"), ("parquet", "run.parquet"), ("trec", "run.trec")]
+)
+def test_the_name_ends_as_the_format_does(folder: Path, to: str, name: str) -> None:
+    done = cir("convert", "run.json", "--to", to, folder=folder)
+    assert (done.returncode, done.stdout) == (0, f"{folder / name}\n")
+    scored = cir("score", name, "--json", "--benchmark", "shapes/val", folder=folder)
+    wanted = submissions.score(folder / "run.json")
+    assert scored.returncode == 0, scored.stderr
+    assert json.loads(scored.stdout)["metrics"] == wanted.metrics
+    lost = done.stderr.splitlines()
+    assert all(line.startswith(f"{folder / name}: ") for line in lost)
+    assert bool(lost) is (to == "trec")
+
+
+def test_sessions_survive_every_form(folder: Path) -> None:
+    wanted = json.loads((folder / "turns.json").read_text())["rankings"]
+    source, benchmark = "turns.json", "shapes/multiturn_val"
+    for number, to in enumerate(["trec", "lines", "parquet", "native"]):
+        out = f"turns.{number}"
+        done = cir("convert", source, "--to", to, "-b", benchmark, "--out", out, folder=folder)
+        assert done.returncode == 0, done.stderr
+        source = out
+    assert json.loads((folder / source).read_text())["rankings"] == wanted
+
+
+def test_gzip_by_option_or_by_name(folder: Path) -> None:
+    done = cir("convert", "run.json", "--to", "lines", "--gzip", folder=folder)
+    assert done.stdout == f"{folder / 'run.jsonl.gz'}\n"
+    packed = (folder / "run.jsonl.gz").read_bytes()
+    done = cir("convert", "run.json", "--to", "lines", "--out", "named.gz", folder=folder)
+    assert (done.returncode, (folder / "named.gz").read_bytes()) == (0, packed)
+    assert gzip.decompress(packed).startswith(b'{"format":"cir-rank-file-lines"')
+    done = cir("validate", "run.jsonl.gz", folder=folder)
+    assert done.stdout == "run.jsonl.gz: valid for shapes/val, 300 answered\n"
+    done = cir("convert", "run.json", "--to", "parquet", "--gzip", folder=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "cir: parquet is compressed already. Fix: drop --gzip and the ending .gz, or choose native, lines, "
+        "trec.\n"
+    )
+
+
+def test_an_input_is_replaced_only_where_it_is_named(folder: Path) -> None:
+    done = cir("convert", "run.json", "--to", "lines", "--out", "again.jsonl", folder=folder)
+    assert done.returncode == 0
+    done = cir("convert", "again.jsonl", "--to", "lines", folder=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "cir: again.jsonl would be replaced. Fix: name another file with --out.\n"
+    done = cir("convert", "again.jsonl", "--to", "lines", "--out", "again.jsonl", folder=folder)
+    assert done.returncode == 0
+
+
+def test_parts_of_a_bundle_get_names_of_their_own(folder: Path) -> None:
+    (folder / "bundle.json").write_bytes(BUNDLE)
+    done = cir("convert", "bundle.json", "--to", "lines", "--gzip", folder=folder)
+    assert done.returncode == 0, done.stderr
+    members = [f"fashioniq-{category}_val" for category in ("dress", "shirt", "toptee")]
+    assert done.stdout.splitlines() == [str(folder / f"bundle.{member}.jsonl.gz") for member in members]
+    done = cir("convert", "bundle.json", "--to", "parquet", "--out", "made/b.parquet", folder=folder)
+    assert done.stdout.splitlines() == [str(folder / "made" / f"b.{member}.parquet") for member in members]
+
+
+def test_an_unknown_format_names_all(folder: Path) -> None:
+    done = cir("convert", "run.json", "--to", "parket", folder=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "cir: no format 'parket'. Did you mean 'parquet'? There are native, lines, parquet, trec, "
+        "cirr-server, circo-server, zerosight, fashioniq.\n"
+    )
