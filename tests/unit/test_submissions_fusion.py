@@ -1,0 +1,273 @@
+"""Reciprocal rank fusion: a case by hand, a slow twin in fractions, what a fused file says, and refusals."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+import submissions_worlds as worlds
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+import submissions
+from cir_metrics.errors import CallError, InputError, UnknownNameError
+from cir_metrics.ranking import best_of
+from leaderboard.cli import build
+from submissions import FusionError, Method, RankBundle, RankFile, RefusedError
+from submissions.fusion import _reciprocals, _rrf
+
+CIRR = worlds.cirr()
+CIRCLED = worlds.circled()
+
+
+def as_bytes(document: dict[str, Any]) -> bytes:
+    return json.dumps(document).encode()
+
+
+def turned(document: dict[str, Any], name: str = "turned") -> dict[str, Any]:
+    """The same file with every ranking back to front."""
+    made = json.loads(json.dumps(document))
+    made["method"] = {"name": name}
+    for part in ("rankings", "subset_rankings"):
+        for ranking in made.get(part, {}).values():
+            for each in ranking if isinstance(ranking[0], list) else [ranking]:
+                each.reverse()
+    return made
+
+
+def by_fractions(rankings: list[list[str]], k: int, depth: int) -> list[str]:
+    """The equation, word for word."""
+    images = {image for ranking in rankings for image in ranking}
+    scores = {
+        image: sum(Fraction(1, k + ranking.index(image) + 1) for ranking in rankings if image in ranking)
+        for image in images
+    }
+    return sorted(images, key=lambda image: (-scores[image], image))[:depth]
+
+
+lists = st.lists(
+    st.lists(st.sampled_from("abcdefghijkl"), min_size=1, max_size=12, unique=True), min_size=2, max_size=4
+)
+
+
+def test_a_case_by_hand() -> None:
+    # k = 0. a: 1 + 1/3 = 8/6; b: 1/2 + 1 = 9/6; c: 1/3; d: 1/2.
+    assert _rrf([["a", "b", "c"], ["b", "d", "a"]], _reciprocals(3, 0), 10) == ["b", "a", "d", "c"]
+    # 1/90 + 1/360 = 1/72: x at ranks 30 and 300 ties with y at rank 12 alone, and ids decide.
+    one = [f"i{rank:03d}" for rank in range(1, 301)]
+    other = [f"j{rank:03d}" for rank in range(1, 301)]
+    one[29], one[11], other[299] = "x", "y", "x"
+    fused = _rrf([one, other], _reciprocals(300, 60), 1000)
+    assert fused.index("y") == fused.index("x") + 1
+    one[29], one[11], other[299] = "y", "x", "y"
+    fused = _rrf([one, other], _reciprocals(300, 60), 1000)
+    assert fused.index("y") == fused.index("x") + 1
+
+
+@given(lists, st.integers(0, 70), st.integers(1, 12))
+def test_it_is_the_equation_in_exact_fractions(rankings: list[list[str]], k: int, depth: int) -> None:
+    assert _rrf(rankings, _reciprocals(12, k), depth) == by_fractions(rankings, k, depth)
+
+
+@given(lists, st.randoms())
+def test_the_order_of_the_rankings_does_not_matter(rankings: list[list[str]], random: Any) -> None:
+    shuffled = random.sample(rankings, len(rankings))
+    units = _reciprocals(12, 60)
+    assert _rrf(rankings, units, 12) == _rrf(shuffled, units, 12)
+
+
+@given(st.lists(st.text("abcdef", min_size=1, max_size=3), min_size=1, max_size=20, unique=True))
+def test_a_ranking_fused_with_itself_keeps_its_order(ranking: list[str]) -> None:
+    assert _rrf([ranking, ranking], _reciprocals(len(ranking), 60), 20) == ranking
+
+
+def test_queries_and_subsets_are_fused_apart() -> None:
+    one, other = worlds.cirr_document(CIRR), turned(worlds.cirr_document(CIRR))
+    fused = submissions.fuse([as_bytes(one), as_bytes(other)], CIRR)
+    assert isinstance(fused, RankFile)
+    for part, depth in (("rankings", 50), ("subset_rankings", 3)):
+        made = getattr(fused, part)
+        assert set(made) == set(one[part])
+        for query, ranking in made.items():
+            assert ranking == by_fractions([one[part][query], other[part][query]], 60, depth)
+    assert submissions.validate(fused, CIRR).findings == ()
+    swapped = submissions.fuse([as_bytes(other), as_bytes(one)], CIRR)
+    assert isinstance(swapped, RankFile)
+    assert (swapped.rankings, swapped.subset_rankings) == (fused.rankings, fused.subset_rankings)
+
+
+def test_a_file_fused_with_itself_keeps_its_order() -> None:
+    document = turned(worlds.cirr_document(CIRR))
+    fused = submissions.fuse([as_bytes(document)] * 3, CIRR, k=0)
+    assert isinstance(fused, RankFile)
+    assert fused.rankings == document["rankings"]
+    assert fused.subset_rankings == document["subset_rankings"]
+
+
+def test_sessions_are_fused_turn_by_turn() -> None:
+    one = worlds.circled_document(CIRCLED, 12)
+    other = turned(one)
+    fused = submissions.fuse([as_bytes(one), as_bytes(other)], CIRCLED)
+    assert isinstance(fused, RankFile)
+    assert submissions.validate(fused, CIRCLED).findings == ()
+    for session, turns in fused.rankings.items():
+        for turn, ranking in enumerate(turns):
+            given = [one["rankings"][session][turn], other["rankings"][session][turn]]
+            assert ranking == by_fractions(given, 60, 10)
+
+
+def test_bundles_are_fused_member_by_member() -> None:
+    members = [worlds.fashioniq(each) for each in ("dress", "shirt", "toptee")]
+    known = {member.id: member for member in members}
+    one = worlds.fashioniq_bundle(members)
+    other = {**one, "runs": [turned(run) for run in one["runs"]][::-1]}
+    fused = submissions.fuse([as_bytes(one), as_bytes(other)], known, name="both")
+    assert isinstance(fused, RankBundle)
+    assert submissions.validate(fused, known).findings == ()
+    for run, first in zip(fused.runs, one["runs"], strict=True):
+        assert (run.benchmark, run.method.name) == (first["benchmark"], "both")
+        for query, ranking in run.rankings.items():
+            given = first["rankings"][query]
+            assert ranking == by_fractions([given, given[::-1]], 60, 50)
+    with pytest.raises(FusionError) as caught:
+        submissions.fuse([as_bytes(one), as_bytes(one["runs"][0])], known)
+    assert str(caught.value) == (
+        "rank file answers fashioniq/val and rank file answers fashioniq/dress_val. "
+        "Fix: fuse rank files of one benchmark, or bundles of one suite."
+    )
+
+
+def with_method(**fields: Any) -> bytes:
+    return as_bytes({**worlds.cirr_document(CIRR), "method": {"name": "toy", **fields}})
+
+
+def test_the_method_block_says_what_was_fused() -> None:
+    one = with_method(
+        name="A", zero_shot=True, trained_on=["CC3M", "SynCIR"], backbone="ViT-L/14", text_fields=["captions"]
+    )
+    other = with_method(name="B", zero_shot=True, trained_on=["SynCIR", "NLVR2"], backbone="ViT-L/14")
+    fused = submissions.fuse([one, other], CIRR, k=10)
+    assert isinstance(fused, RankFile)
+    assert fused.method == Method(
+        name="RRF: A + B",
+        paper="https://doi.org/10.1145/1571941.1572114",
+        backbone="ViT-L/14",
+        zero_shot=True,
+        trained_on=["CC3M", "SynCIR", "NLVR2"],
+        text_fields=["captions"],
+        notes="Reciprocal rank fusion, k = 10, of: A; B",
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "zero_shot"),
+    [((True, True), True), ((True, None), None), ((True, False), False), ((None, False), False)],
+)
+def test_zero_shot_holds_where_it_holds_for_all(said: Any, zero_shot: bool | None) -> None:
+    fused = submissions.fuse([with_method(zero_shot=each) for each in said], CIRR)
+    assert isinstance(fused, RankFile)
+    assert fused.method.zero_shot is zero_shot
+
+
+def test_what_does_not_fit_a_method_block_is_shortened() -> None:
+    many = [
+        with_method(
+            name="N" * 70,
+            trained_on=[f"set {n}" for n in range(start, start + 15)],
+            backbone=f"{start}" * 100,
+        )
+        for start in (10, 20)
+    ]
+    fused = submissions.fuse(many, CIRR)
+    assert isinstance(fused, RankFile)
+    assert fused.method.name == "RRF of 2 methods"
+    assert fused.method.trained_on == [*(f"set {n}" for n in range(10, 29)), "and 6 more"]
+    assert fused.method.backbone == ""
+    assert submissions.validate(fused, CIRR).ok
+
+
+def test_depth_is_what_the_board_uses_unless_it_is_chosen() -> None:
+    files = [as_bytes(worlds.circled_document(CIRCLED, depth)) for depth in (30, 12)]
+    for depth, expected in ((None, 10), (11, 11), (1000, 30)):
+        fused = submissions.fuse(files, CIRCLED, depth=depth)
+        assert isinstance(fused, RankFile)
+        assert {len(turn) for turns in fused.rankings.values() for turn in turns} == {expected}
+
+
+def test_withheld_ground_truth_is_not_needed() -> None:
+    sealed = worlds.cirr("test1")
+    document = worlds.cirr_document(sealed)
+    fused = submissions.fuse([as_bytes(document), as_bytes(turned(document))], sealed)
+    assert submissions.validate(fused, sealed).ok
+
+
+def test_files_that_lack_rankings_are_refused() -> None:
+    document = worlds.cirr_document(CIRR)
+    without = {key: value for key, value in document.items() if key != "subset_rankings"}
+    del document["rankings"]["100"]
+    with pytest.raises(RefusedError, match=r"rank file cannot be fused\.\nmissing-query"):
+        submissions.fuse([as_bytes(document)] * 2, CIRR)
+    with pytest.raises(RefusedError, match="missing-subset"):
+        submissions.fuse([as_bytes(without)] * 2, CIRR)
+    recall = {"version": "rc2", "metric": "recall", **worlds.cirr_document(CIRR)["rankings"]}
+    subset = {"version": "rc2", "metric": "recall_subset", **worlds.cirr_document(CIRR)["subset_rankings"]}
+    fused = submissions.fuse([as_bytes(recall)] * 2, CIRR)
+    assert isinstance(fused, RankFile)
+    assert fused.subset_rankings is None
+    with pytest.raises(FusionError) as caught:
+        submissions.fuse([as_bytes(recall), as_bytes(worlds.cirr_document(CIRR))], CIRR)
+    assert str(caught.value) == (
+        'rank file has a ranking of the subset for query "100" and rank file has none (6 such queries). '
+        "Fix: fuse files that answer the same queries."
+    )
+    with pytest.raises(FusionError, match=r"rank file ranks the subsets only\. Fix: join the CIRR"):
+        submissions.fuse([as_bytes(subset)] * 2, CIRR)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"method": "rff"}, UnknownNameError, r"no method 'rff'\. Did you mean 'rrf'\? There is rrf\."),
+        ({"k": -1}, CallError, r"k=-1; it is 0 or more\. Fix: use 60\."),
+        ({"depth": 5}, CallError, r"depth=5; this board takes 50 to 1,000 images a ranking\."),
+        ({"name": "a\u202eb"}, FusionError, r"the name .* is refused: the character U\+202E is refused"),
+    ],
+)
+def test_a_wrong_call_is_named(options: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        submissions.fuse([as_bytes(worlds.cirr_document(CIRR))] * 2, CIRR, **options)
+    with pytest.raises(CallError, match="a fusion needs two rank files or more"):
+        submissions.fuse([as_bytes(worlds.cirr_document(CIRR))], CIRR)
+
+
+@given(st.dictionaries(st.text("abc", min_size=1, max_size=3), st.integers(-(10**400), 10**400), min_size=1))
+def test_the_best_of_a_few_are_those_of_all_sorted(scores: dict[str, int]) -> None:
+    expected = [image for _, image in sorted((-score, image) for image, score in scores.items())]
+    assert best_of(scores, 4) == expected[:4]
+
+
+def test_a_score_that_is_no_number_is_named() -> None:
+    with pytest.raises(InputError, match=r"the score of 'b' is NaN, which has no rank\. Fix: find where"):
+        best_of({"a": 1.0, "b": float("nan")}, 1)
+    with pytest.raises(InputError, match="k=0; a cutoff is 1 or more"):
+        best_of({"a": 1.0}, 0)
+
+
+def test_the_command_writes_a_file_that_scores(tmp_path: Path) -> None:
+    for name in ("image_only", "image_text_sum"):
+        submissions.write(submissions.make_rank_file("shapes/multiturn_val", name), tmp_path / f"{name}.json")
+    out = tmp_path / "fused.json"
+    files = [str(tmp_path / f"{name}.json") for name in ("image_only", "image_text_sum")]
+    done = CliRunner().invoke(build(), ["fuse", *files, "--out", str(out), "--name", "Both", "--json"])
+    assert done.exit_code == 0
+    assert json.loads(done.stdout) == {
+        "file": str(out),
+        "benchmark": "shapes/multiturn_val",
+        "method": "Both",
+    }
+    report = submissions.score(out)
+    assert (report.method, report.submittable) == ("Both", True)
