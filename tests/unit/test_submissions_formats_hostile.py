@@ -91,7 +91,7 @@ HOSTILE = {
         "too-large",
     ),
     "Parquet with a long query id in every row": (
-        'parquet({"query_id": pa.array(["q" * MB] * 1000), "ranking": ids([["x"]] * 1000)}, compression="zstd")',
+        'parquet({"query_id": ["q" * MB] * 1000, "ranking": ids([["x"]] * 1000)}, compression="zstd")',
         "repeated-key",
     ),
     "Parquet with many row groups": (
