@@ -130,7 +130,7 @@ def read(
 
     Args:
         file: a path, or the file's bytes.
-        benchmark: what it answers; needed for the CIRR and CIRCO servers' formats, which do not say it.
+        benchmark: what it answers; needed for the formats of others, which do not say it.
         max_bytes: bytes that are read at most.
         name: the file's name in messages, where `file` is bytes.
 
