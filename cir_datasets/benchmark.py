@@ -118,6 +118,12 @@ class Benchmark:
         values: list[Any] = self.table.column(name).to_pylist()
         return values
 
+    def ids(self, name: str) -> pa.ChunkedArray:
+        """A column of ids, or of lists of ids, as Arrow holds it: texts, or dictionaries of texts."""
+        from cir_datasets.stored import StoredRows
+
+        return self.table.ids(name) if isinstance(self.table, StoredRows) else self.table.column(name)
+
     def rows(self) -> list[Row]:
         """All rows as dictionaries."""
         rows: list[Row] = self.table.to_pylist()

@@ -144,8 +144,12 @@ def _write_rows(builder: BenchmarkBuilder, gallery: list[str] | None, path: Path
         return tally, hasher.hexdigest()
 
 
+_DICTIONARY = 2**24
+"""Bytes of a row group's distinct ids at most: within that, a reader gets each id once (`StoredRows.ids`)."""
+
+
 def _write_table(path: Path, schema: pa.Schema, rows: Iterable[Row], origin: Callable[[int], str]) -> None:
-    with pq.ParquetWriter(path, schema) as writer:
+    with pq.ParquetWriter(path, schema, dictionary_pagesize_limit=_DICTIONARY) as writer:
         batch: list[Row] = []
         written = 0
         for row in rows:

@@ -58,6 +58,36 @@ class StoredRows:
             raise KeyError(name)
         return self._reading(lambda: self._file.read(columns=[name])).column(name)
 
+    def ids(self, name: str) -> pa.ChunkedArray:
+        """One column of ids or lists of ids, each id once with the places where it stands.
+
+        Returns:
+            Texts as Arrow dictionaries; plain texts where the file mixes both, which Arrow cannot read so.
+
+        Raises:
+            DatasetError: the file is damaged.
+        """
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        leaf = next(
+            column.path
+            for column in map(self._file.metadata.schema.column, range(self._file.metadata.num_columns))
+            if column.path.split(".")[0] == name
+        )
+        encoded = self._reading(lambda: pq.ParquetFile(self._path, read_dictionary=[leaf]))
+        chunks: list[pa.Array] = []
+        try:
+            # A row group at a time: Arrow cannot yet read lists of dictionaries over several.
+            for group in range(encoded.num_row_groups):
+                part = self._reading(
+                    lambda group=group: encoded.read_row_group(group, columns=[name], use_threads=False)
+                )
+                chunks += part.column(name).chunks
+        except pa.ArrowNotImplementedError:
+            return self.column(name)
+        return pa.chunked_array(chunks) if chunks else self.column(name)
+
     def to_pylist(self) -> list[dict[str, Any]]:
         """All rows as dictionaries.
 

@@ -19,6 +19,7 @@ import cir_metrics.commands
 import leaderboard.commands
 import submissions.commands
 from cir_metrics.errors import CirError
+from submissions.allocators import give_back_freed_memory
 
 _OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 """What writing to stdout can be told."""
@@ -70,8 +71,7 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
 def main() -> None:
     """Run `cir`; errors and warnings become one message each on stderr, errors an exit code too."""
     warnings.showwarning = _show_warning
-    # Arrow's other allocators keep what was freed, which doubles what scoring a large file takes.
-    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+    give_back_freed_memory()
     try:
         build()()
     except CirError as error:

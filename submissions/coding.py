@@ -147,38 +147,44 @@ def _truth(
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    offsets, values = [], []
-    for each in wanted:
-        lengths, images = _images_of(benchmark, each)
-        offsets.append(_ends(lengths))
-        values.append(images.cast(columns.images.type))  # made in memory without any image, they are nulls
+    kinds = [_images_of(benchmark, each) for each in wanted]
     # One look-up for all kinds: what takes long is to lay out the file's images for it.
-    found = pc.index_in(pa.concat_arrays(values), value_set=columns.images)
-    codes = numbers(found, null=-1)
-    ends = np.cumsum([ends[-1] for ends in offsets])
-    return list(zip(offsets, np.split(codes, ends[:-1]), strict=True))
+    distinct = pa.concat_arrays([images.cast(columns.images.type) for _, _, images in kinds])
+    codes = numbers(pc.index_in(distinct, value_set=columns.images), null=-1)
+    starts = np.cumsum([0, *(len(images) for _, _, images in kinds)])
+    return [
+        (_ends(lengths), codes[places + start])
+        for (lengths, places, _), start in zip(kinds, starts[:-1], strict=True)
+    ]
 
 
-def _images_of(benchmark: Benchmark, each: str) -> tuple[NDArray[Any], pa.Array]:
-    """How many images each query has, and all of them one after the other."""
+def _images_of(benchmark: Benchmark, each: str) -> tuple[NDArray[Any], NDArray[Any], pa.Array]:
+    """How many images each query has; all of them, one after the other, as places in the distinct ones."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    column = _COLUMNS[each]
-    values = benchmark.table.column(column).combine_chunks()
-    if pa.types.is_list(values.type):
-        lengths = numbers(pc.list_value_length(values), null=0)
-        values = values.flatten()
+    name = _COLUMNS[each]
+    column = benchmark.ids(name)
+    if pa.types.is_list(column.type):
+        lengths = [numbers(pc.list_value_length(chunk), null=0) for chunk in column.chunks]
+        parts = [chunk.flatten() for chunk in column.chunks]
     else:
-        lengths = numbers(values.is_valid().cast(pa.int32()))
-        values = values.drop_null()
-    if each != "negatives" and not lengths.all():
-        query = benchmark.query_ids[int(np.argmin(lengths))]
+        lengths = [numbers(chunk.is_valid().cast(pa.int32())) for chunk in column.chunks]
+        parts = [chunk.drop_null() for chunk in column.chunks]
+    counts = np.concatenate([np.zeros(0, dtype=np.int64), *lengths])
+    if each != "negatives" and not counts.all():
+        query = benchmark.query_ids[int(np.argmin(counts))]
         raise InputError(
-            f"{benchmark.id}: query {query!r} has no {column}. Fix: use a metric that this benchmark has or, "
+            f"{benchmark.id}: query {query!r} has no {name}. Fix: use a metric that this benchmark has or, "
             "where the ground truth is withheld, the publisher's server."
         )
-    return lengths, values
+    if not counts.any():
+        return counts, np.zeros(0, dtype=np.int32), pa.array([], pa.string())
+    images = pa.chunked_array(parts)
+    encoded = images if pa.types.is_dictionary(images.type) else images.dictionary_encode()
+    encoded = encoded.unify_dictionaries()
+    places = np.concatenate([numbers(chunk.indices) for chunk in encoded.chunks])
+    return counts, places, encoded.chunk(0).dictionary
 
 
 def _ends(lengths: NDArray[Any]) -> NDArray[np.int64]:

@@ -141,7 +141,7 @@ class Columns(Mapping[str, Any]):
             Codes, -1 where a ranking ends early or is missing, shape (n, depth).
         """
         wide = int(self.lengths[0]) if len(self.lengths) else 0
-        if wide >= depth and len(positions) and positions.min() >= 0 and (self.lengths == wide).all():
+        if 0 < wide >= depth and len(positions) and positions.min() >= 0 and (self.lengths == wide).all():
             even = self.codes.reshape(-1, wide)[:, :depth]
             in_order = len(positions) == len(even) and (np.diff(positions, prepend=-1) == 1).all()
             return even if in_order else even[positions]
