@@ -15,9 +15,9 @@ _BLOCK = 2**18
 def give_back_freed_memory() -> None:
     """Make what is freed go back to the system: scoring a large file then takes half the memory.
 
-    Arrow's own allocators keep what was freed, and so does glibc after the first large block: it takes the
-    next ones from its heap, in which holes are not given back. Call this before pyarrow is imported. Elsewhere
-    than on Linux only Arrow's part is set.
+    Arrow's own allocators keep what was freed, and so does glibc after the first large block: it takes
+    the next ones from its heap, where holes are not given back. Call this before pyarrow is imported;
+    elsewhere than on Linux only Arrow's part is set.
     """
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     if sys.platform == "linux":
