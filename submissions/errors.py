@@ -50,3 +50,7 @@ class FusionError(SubmissionError, ValueError):
 
 class MethodError(CallError):
     """A method cannot rank the benchmark that was asked for."""
+
+
+class CheckpointError(SubmissionError, ValueError):
+    """A checkpoint is missing, damaged, of another kind, or made for another encoder."""
