@@ -54,3 +54,15 @@ class MethodError(CallError):
 
 class CheckpointError(SubmissionError, ValueError):
     """A checkpoint is missing, damaged, of another kind, or made for another encoder."""
+
+
+class EncoderError(SubmissionError, ValueError):
+    """An encoder cannot be loaded, or cannot turn these images or texts into vectors."""
+
+
+class StoreError(SubmissionError):
+    """The embedding store cannot be read or written."""
+
+
+class LanguageError(SubmissionError):
+    """A language backend cannot be reached, or gives no answer that can be used."""

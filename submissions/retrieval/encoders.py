@@ -1,0 +1,115 @@
+"""Encoders: images and texts to vectors of one space, and what those vectors depend on.
+
+An encoder is anything with `identity`, `encode_images` and `encode_texts`; `load_encoder` makes one of a
+folder in Hugging Face format or of a name on the Hub. The models themselves are in `families`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from submissions.errors import EncoderError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+Vectors: TypeAlias = NDArray[np.float32]
+"""Shape (n, dimensions), float32, rows of length 1 (or of zeros: an image that is missing)."""
+
+SHAPES_ENCODER = "shapes"
+"""Name of the encoder that comes with this package."""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What vectors depend on; all of it is part of the embedding store's key.
+
+    Args:
+        model: the name on the Hub, or a folder's name.
+        revision: the commit on the Hub; of a folder the sha256 of its weight files; else "unknown".
+        family: `clip`, `siglip`, `siglip2`, `blip_itm`, or a name of your own.
+        preprocessing: sha256 (hex) of what turns an image into pixels and a text into tokens.
+        dtype: of the forward pass: `float32`, `float16` or `bfloat16`.
+        dimensions: length of a vector.
+    """
+
+    model: str
+    revision: str
+    family: str
+    preprocessing: str
+    dtype: str
+    dimensions: int
+
+    def text(self) -> str:
+        """One line for the `backbone` of a rank file.
+
+        Example:
+            >>> Identity("openai/clip-vit-base-patch32", "3d74acf9a28c", "clip", "0" * 64, "float32", 512).text()
+            'openai/clip-vit-base-patch32 (clip, 512 dimensions, float32, revision 3d74acf9a28c)'
+        """
+        return (
+            f"{self.model} ({self.family}, {self.dimensions} dimensions, {self.dtype}, "
+            f"revision {self.revision[:12]})"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON."""
+        return asdict(self)
+
+
+@runtime_checkable
+class Encoder(Protocol):
+    """Turns images and texts into vectors of one space."""
+
+    @property
+    def identity(self) -> Identity:
+        """What the vectors depend on."""
+
+    def encode_images(self, images: Sequence[Image]) -> Vectors:
+        """Vectors of RGB images, shape (n, dimensions), float32, rows of length 1."""
+
+    def encode_texts(self, texts: Sequence[str]) -> Vectors:
+        """Vectors of texts, shape (n, dimensions), float32, rows of length 1."""
+
+
+@runtime_checkable
+class PreparingEncoder(Encoder, Protocol):
+    """An encoder whose work on pixels can be done by other processes, while the model is busy."""
+
+    @property
+    def prepare(self) -> Callable[[Sequence[Image]], NDArray[Any]]:
+        """Images to the array that the model takes; can be pickled, and holds no weights."""
+
+    def encode_prepared(self, pixels: NDArray[Any]) -> Vectors:
+        """Vectors of what `prepare` made."""
+
+
+def load_encoder(
+    name: str | Path,
+    *,
+    revision: str | None = None,
+    device: str = "auto",
+    dtype: str = "float32",
+    threads: int | None = None,
+) -> Encoder:
+    """Load an encoder.
+
+    Args:
+        name: `shapes` (the encoder that comes with this package), a folder in Hugging Face format, or a
+            model's name on the Hub.
+        revision: commit, branch or tag on the Hub; None is its main branch.
+        device: `auto` (a GPU where there is one), `cpu`, `cuda`, `cuda:1`, `mps`.
+        dtype: of the forward pass: `float32`, `float16` or `bfloat16`. Vectors are float32 in any case.
+        threads: processor threads of the model; None leaves PyTorch's choice.
+
+    Raises:
+        EncoderError: no such folder or model, no weights in it, a family that is not known, or no such device.
+        MissingExtraError: torch or transformers is not installed.
+    """
+    raise EncoderError(f"{name}: not there yet.")
