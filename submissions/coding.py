@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from cir_metrics import kernels
 from cir_metrics.coded import CodedQueries, CodedSessions, mark
 from cir_metrics.errors import InputError
-from submissions.columns import Codes, Columns, numbers
+from submissions.arrow_numbers import list_lengths, numbers
+from submissions.columns import Codes, Columns
 from submissions.errors import SubmissionError
 
 if TYPE_CHECKING:
@@ -161,17 +162,15 @@ def _truth(
 def _images_of(benchmark: Benchmark, each: str) -> tuple[NDArray[Any], NDArray[Any], pa.Array]:
     """How many images each query has; all of them, one after the other, as places in the distinct ones."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     name = _COLUMNS[each]
     column = benchmark.ids(name)
     if pa.types.is_list(column.type):
-        lengths = [numbers(pc.list_value_length(chunk), null=0) for chunk in column.chunks]
+        counts = list_lengths(column)
         parts = [chunk.flatten() for chunk in column.chunks]
     else:
-        lengths = [numbers(chunk.is_valid().cast(pa.int32())) for chunk in column.chunks]
+        counts = np.concatenate([numbers(chunk.is_valid().cast(pa.int32())) for chunk in column.chunks])
         parts = [chunk.drop_null() for chunk in column.chunks]
-    counts = np.concatenate([np.zeros(0, dtype=np.int64), *lengths])
     if each != "negatives" and not counts.all():
         query = benchmark.query_ids[int(np.argmin(counts))]
         raise InputError(

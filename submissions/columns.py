@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from submissions.arrow_numbers import list_lengths, numbers
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -98,8 +100,7 @@ class Columns(Mapping[str, Any]):
         for _ in range(2 if by_turn else 1):
             if column.null_count:
                 return None
-            lengths = [numbers(pc.list_value_length(chunk)) for chunk in column.chunks]
-            levels.append(np.concatenate([np.zeros(0, dtype=np.int64), *lengths]))
+            levels.append(list_lengths(column))
             inner = column.type.value_type
             column = pa.chunked_array([chunk.flatten() for chunk in column.chunks], inner)
         column = column.unify_dictionaries()
@@ -213,29 +214,6 @@ class Columns(Mapping[str, Any]):
 
 _SHOWN = 5
 """Names that a repr spells out at most."""
-
-
-def numbers(array: pa.Array, null: int | None = None) -> NDArray[Any]:
-    """An Arrow array of whole numbers as a numpy array.
-
-    Arrow's own `to_numpy` and `fill_null` import pandas first, which costs more than scoring most files.
-
-    Args:
-        array: whole numbers of a fixed width.
-        null: what stands for a null; None where there are none.
-
-    Example:
-        >>> import pyarrow as pa
-        >>> numbers(pa.array([3, None], pa.int32()), null=-1).tolist()
-        [3, -1]
-    """
-    import pyarrow as pa
-
-    values = np.frombuffer(array.buffers()[1], dtype=array.type.to_pandas_dtype())
-    values = values[array.offset : array.offset + len(array)]
-    if null is None or not array.null_count:
-        return values
-    return np.where(numbers(array.is_valid().cast(pa.uint8())) > 0, values, values.dtype.type(null))
 
 
 def _only(values: Iterable[Any], kinds: tuple[type, ...]) -> None:

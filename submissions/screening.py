@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cir_datasets.stored import Ids
-from submissions.columns import Columns, numbers
+from submissions.arrow_numbers import numbers
+from submissions.columns import Columns
 from submissions.depth import MAX_DEPTH
 from submissions.image_ids import well_formed
 from submissions.questions import Questions

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from submissions.columns import Columns, numbers
+from submissions.arrow_numbers import numbers
+from submissions.columns import Columns
 from submissions.errors import SubmissionError
 from submissions.findings import MAX_EXAMPLES, Findings, json_type, shown
 from submissions.formats import PARQUET, RANK_FILE, Context, native

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from cir_metrics.catalogue import check_variant, metric, parse_metric
+from submissions.arrow_numbers import list_lengths
 from submissions.report.chance import Chance, chance
 from submissions.report.derived import query_values
 from submissions.report.document import Report
@@ -114,12 +115,10 @@ def _floors(
 
 
 def _counts(score: ScoreReport, benchmark: Benchmark, random: Chance | None) -> dict[str, int | None]:
-    import pyarrow.compute as pc
-
     several = benchmark.multi_turn
 
     def total(column: str) -> int:
-        return int(pc.sum(pc.list_value_length(benchmark.table.column(column))).as_py() or 0)
+        return int(list_lengths(benchmark.ids(column)).sum())
 
     counts: dict[str, int | None] = {"sessions" if several else "queries": score.n}
     if several:

@@ -19,6 +19,7 @@ import numpy as np
 
 from cir_metrics.catalogue import parse_metric
 from cir_metrics.kernels import FloatArray, IntArray, area_under_hits
+from submissions.arrow_numbers import list_lengths
 from submissions.depth import board_depth
 
 if TYPE_CHECKING:
@@ -168,13 +169,10 @@ def chance(benchmark: Benchmark) -> Chance | None:
     gallery = benchmark.spec.config.gallery if benchmark.gallery is None else len(benchmark.gallery)
     if gallery is None:
         return None
-    import pyarrow.compute as pc
-
     images = gallery - (1 if benchmark.excludes_reference else 0)
 
     def lengths(column: str) -> IntArray:
-        counted = pc.list_value_length(benchmark.table.column(column))
-        return counted.fill_null(0).to_numpy().astype(np.int64)  # type: ignore[no-any-return]
+        return list_lengths(benchmark.ids(column))
 
     zeros = np.zeros(len(benchmark), dtype=np.int64)
     several = benchmark.multi_turn

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from cir_metrics.catalogue import parse_metric
 from cir_metrics.kernels import FloatArray, IntArray, reciprocal_within, within
+from submissions.arrow_numbers import list_lengths
 from submissions.depth import SUBSET_DEPTH, board_depth
 
 if TYPE_CHECKING:
@@ -43,7 +44,4 @@ def _earned(ranks: IntArray, k: int, *, graded: bool) -> FloatArray:
 
 
 def _one_positive(evidence: Evidence) -> bool:
-    import pyarrow.compute as pc
-
-    lengths = pc.list_value_length(evidence.benchmark.table.column("positive_image_ids"))
-    return bool(pc.all(pc.equal(lengths, 1)).as_py())
+    return bool((list_lengths(evidence.benchmark.ids("positive_image_ids")) == 1).all())

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from submissions.arrow_numbers import list_lengths, numbers
+
 if TYPE_CHECKING:
     from cir_metrics.kernels import FloatArray
     from submissions.evidence import Evidence
@@ -123,9 +125,8 @@ def _coded_aspects(evidence: Evidence) -> tuple[NDArray[np.int64], list[str], ND
     import pyarrow.compute as pc
 
     column = evidence.benchmark.table.column("aspects")
-    lengths = pc.list_value_length(column).fill_null(0).to_numpy().astype(np.int64)
     coded = pc.list_flatten(column).combine_chunks().dictionary_encode()
-    return coded.indices.to_numpy().astype(np.int64), coded.dictionary.to_pylist(), lengths
+    return numbers(coded.indices).astype(np.int64), coded.dictionary.to_pylist(), list_lengths(column)
 
 
 def _expected(random: Chance | None, metric: str) -> FloatArray | None:
