@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cir_metrics.errors import CallError, CirError
@@ -64,5 +65,23 @@ class StoreError(SubmissionError):
     """The embedding store cannot be read or written."""
 
 
-class LanguageError(SubmissionError):
-    """A language backend cannot be reached, or gives no answer that can be used."""
+class LanguageError(SubmissionError, ValueError):
+    """A language backend cannot be used, or leaves questions without an answer; what was answered is kept.
+
+    Args:
+        message: what is wrong, which questions, and the fix.
+        failed: what each question without an answer is about (a picture's id, the start of a text), and why.
+        answers: the answers in the order of the questions, None where there is none; empty where nothing
+            was asked.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        failed: Sequence[tuple[str, str]] = (),
+        answers: Sequence[str | None] = (),
+    ) -> None:
+        """See the class."""
+        super().__init__(message)
+        self.failed = tuple(failed)
+        self.answers = tuple(answers)
