@@ -24,6 +24,7 @@ from cir_metrics.inputs import (
     check_subset_ranking,
     check_turn_count,
     check_turns,
+    is_clean,
 )
 
 __all__ = ["Results", "evaluate_multi_turn", "evaluate_single_turn", "parse_wanted"]
@@ -84,22 +85,20 @@ def evaluate_single_turn(
     ]
     checked = _check_references(references, wanted)
 
-    depth = _depth(wanted, lists)
-    masks = {
-        mask: kernels.encode(
-            lists, [(row[each],) if each == "target" else row[each] for row in checked], depth
-        )
-        for each, mask in _MASKS.items()
-        if of_gallery and each in checked[0]
-    }
-    coded = CodedQueries(
+    masks = {}
+    held = [each for each in _MASKS if of_gallery and each in _fields(wanted)]
+    if held:
+        groups = [[(row[each],) if each == "target" else row[each] for row in checked] for each in held]
+        coded = kernels.encode_groups(lists, groups, _depth(wanted, lists))
+        masks = {_MASKS[each]: mask for each, mask in zip(held, coded, strict=True)}
+    coded_queries = CodedQueries(
         n=len(lists),
         list_lengths=_lengths(lists) if of_gallery else None,
         n_positives=_lengths([row["positives"] for row in checked]) if "positive" in masks else None,
         subset_ranks=_subset_ranks(subset_rankings, checked, max(of_subset)) if of_subset else None,
         **masks,
     )
-    return values_of_queries(wanted, coded, variants)
+    return values_of_queries(wanted, coded_queries, variants)
 
 
 def evaluate_multi_turn(
@@ -179,8 +178,19 @@ def parse_wanted(metrics: Iterable[str], protocol: str) -> list[tuple[str, int |
 def _check_references(
     references: Sequence[Mapping[str, Any]], wanted: Sequence[tuple[str, int | None]]
 ) -> list[Reference]:
-    fields = list(dict.fromkeys(each for name, _ in wanted for each in METRICS[name].fields))
-    return [check_reference(reference, f"references[{q}]", fields) for q, reference in enumerate(references)]
+    fields = _fields(wanted)
+    quick = _MASKS.keys() >= set(fields)
+    return [
+        reference  # type: ignore[misc]  # it is a plain dict
+        if quick and is_clean(reference, fields)
+        else check_reference(reference, f"references[{q}]", fields)
+        for q, reference in enumerate(references)
+    ]
+
+
+def _fields(wanted: Sequence[tuple[str, int | None]]) -> list[str]:
+    """What the metrics need of a reference."""
+    return list(dict.fromkeys(each for name, _ in wanted for each in METRICS[name].fields))
 
 
 def _depth(wanted: Sequence[tuple[str, int | None]], rankings: Sequence[Sequence[str]]) -> int:

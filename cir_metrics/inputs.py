@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import numbers
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ Reference = dict[str, Any]
 
 FIELDS = ("target", "reference", "subset", "positives", "negatives", "num_turns")
 """What a reference may hold."""
+_PLAIN = frozenset(FIELDS) - {"num_turns"}
 
 _ROW_FIELDS = {
     "target": "target_image_id",
@@ -254,6 +255,40 @@ def check_reference(value: object, where: str, fields: Sequence[str]) -> Referen
     if "subset" in checked:
         _check_subset(checked, where)
     return checked
+
+
+def is_clean(value: object, fields: Collection[str]) -> bool:
+    """Whether a reference has what a metric needs and nothing to complain of, told quickly.
+
+    Nearly every reference has; `check_reference` says of the others what is wrong.
+
+    Args:
+        value: what was given.
+        fields: some of `target`, `positives` and `negatives`.
+
+    Example:
+        >>> is_clean({"positives": ["a"]}, ["positives"]), is_clean({"positives": ["a", "a"]}, ["positives"])
+        (True, False)
+    """
+    if type(value) is not dict or not _PLAIN.issuperset(value):
+        return False
+    found: dict[str, set[str]] = {}
+    for field in fields:
+        ids = value.get(field)
+        if field == "target":
+            if type(ids) is not str or not ids:
+                return False
+            continue
+        if type(ids) is not list or not (ids or field == "negatives"):
+            return False
+        try:
+            "".join(ids)
+        except TypeError:
+            return False
+        distinct = found[field] = set(ids)
+        if len(distinct) != len(ids) or "" in distinct:
+            return False
+    return len(found) < 2 or found["positives"].isdisjoint(found["negatives"])
 
 
 def check_turn_count(turns: Sequence[object], reference: Reference, where: str) -> None:

@@ -8,6 +8,7 @@ are made once, in `measures` and `evaluation`.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Sequence
 from typing import Literal
 
@@ -39,15 +40,50 @@ def encode(rankings: Sequence[Sequence[str]], relevant: Sequence[Collection[str]
         array([[False,  True],
                [ True, False]])
     """
+    return encode_groups(rankings, [relevant], depth)[0]
+
+
+def encode_groups(
+    rankings: Sequence[Sequence[str]], groups: Sequence[Sequence[Collection[str]]], depth: int
+) -> list[BoolArray]:
+    """`encode` for several groups of relevant images at once, in one pass over the rankings.
+
+    Args:
+        rankings: image ids, best first, one list a query; may be shorter than `depth`.
+        groups: by group the ids of each query, aligned with `rankings`; eight groups at most.
+        depth: number of places, 0 or more.
+
+    Returns:
+        One mask a group, shape (n_queries, depth).
+
+    Example:
+        >>> positive, negative = encode_groups([["a", "b", "c"]], [[["b"]], [["c", "x"]]], depth=3)
+        >>> positive.tolist(), negative.tolist()
+        ([[False, True, False]], [[False, False, True]])
+    """
     lengths = np.fromiter((min(len(ranking), depth) for ranking in rankings), np.int64, len(rankings))
-    # One byte a place, made by C code all the way: a generator over the places would take five times as long.
+    nothing = itertools.repeat(0)
+    # A byte a place and a bit a group, made by C code all the way: a generator over the places would take
+    # five times as long.
     flags = b"".join(
-        bytes(map(frozenset(ids).__contains__, ranking[:depth]))
-        for ranking, ids in zip(rankings, relevant, strict=True)
+        bytes(map(_bits(own).get, ranking[:depth], nothing))
+        for ranking, own in zip(rankings, zip(*groups, strict=True), strict=True)
     )
-    coded = np.zeros((len(rankings), depth), dtype=np.bool_)
-    coded[np.arange(depth) < lengths[:, None]] = np.frombuffer(flags, dtype=np.bool_)
-    return coded
+    coded = np.zeros((len(rankings), depth), dtype=np.uint8)
+    coded[np.arange(depth) < lengths[:, None]] = np.frombuffer(flags, dtype=np.uint8)
+    return [(coded & (1 << bit)) > 0 for bit in range(len(groups))]
+
+
+def _bits(groups: Sequence[Collection[str]]) -> dict[str, int]:
+    """By image id the groups that it belongs to, a bit each."""
+    found: dict[str, int] = dict.fromkeys(groups[0], 1)
+    for bit, ids in enumerate(groups[1:], start=1):
+        own = dict.fromkeys(ids, 1 << bit)
+        shared = own.keys() & found.keys()
+        for image_id in shared:
+            own[image_id] |= found[image_id]
+        found.update(own)
+    return found
 
 
 def first_ranks(relevant: BoolArray) -> IntArray:

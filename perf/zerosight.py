@@ -17,6 +17,9 @@ four mAP alone), and the script stops where two of them disagree.
     pytrec     the same with pytrec_eval, its dictionaries included
     ranx       the same with ranx, compiled before, its Qrels and Run included
     memory     orjson's whole parse of the rank file, for comparison
+    cir        `cir score --json` of the rank file, imports and report included: its peak of memory is what
+               is compared with the file's size
+    cir_parquet  the same from Parquet
 
 A small file is scored before the clock starts, so that what is imported on first use is not part of the times
 either. pytrec_eval and ranx divide by all positives where ours divides by min(positives, K): their values are
@@ -26,7 +29,11 @@ compared where K reaches the number of positives. perf/requirements.txt lists wh
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.util
+import io
+import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -82,6 +89,24 @@ def parquet_task(folder: Path) -> Callable[[], Any]:
     return score_task(folder, "run.parquet")
 
 
+def cir_task(folder: Path, file: str = "run.json") -> Callable[[], Any]:
+    def run() -> Any:
+        from leaderboard.cli import main
+
+        sys.argv = ["cir", "score", str(folder / file), "--json"]
+        with contextlib.redirect_stdout(io.StringIO()) as printed, contextlib.suppress(SystemExit):
+            main()
+        return json.loads(printed.getvalue())["metrics"]
+
+    os.environ["CIR_DATA_HOME"] = str(folder.parent)
+    os.environ["CIR_VERIFICATION_MODE"] = mode(folder)
+    return run
+
+
+def cir_parquet_task(folder: Path) -> Callable[[], Any]:
+    return cir_task(folder, "run.parquet")
+
+
 def asked(queries: list[dict[str, Any]], results: dict[str, list[str]]) -> tuple[list[Any], list[Any]]:
     """Rankings and references as cir_metrics takes them."""
     rankings = [results[query["id"]] for query in queries]
@@ -100,8 +125,6 @@ def evaluate_task(folder: Path) -> Callable[[], Any]:
 
 
 def loop_task(folder: Path) -> Callable[[], Any]:
-    import json
-
     import numpy as np
     import torch
 
@@ -185,6 +208,8 @@ TASKS = {
     "pytrec": pytrec_task,
     "ranx": ranx_task,
     "memory": memory_task,
+    "cir": cir_task,
+    "cir_parquet": cir_parquet_task,
 }
 
 
@@ -203,7 +228,7 @@ def write_all(folder: Path, queries: int, images: int, env: dict[str, str]) -> N
 def check_values(found: dict[str, Measured]) -> None:
     """Stop where two ways give different numbers."""
     expected = found["score"].shown
-    for name in ("parquet", "evaluate", "loop", "map_ours"):
+    for name in ("parquet", "evaluate", "loop", "map_ours", "cir", "cir_parquet"):
         for metric, value in (found[name].shown if name in found else {}).items():
             if abs(value - expected[metric]) > 1e-9:
                 raise SystemExit(f"{name} says {metric} = {value}, score says {expected[metric]}")
@@ -229,7 +254,7 @@ def ratios(found: dict[str, Measured], json_mib: float) -> None:
     at_least("pytrec_eval / ours, mAP of parsed lists", "pytrec", "map_ours", 1.5)
     at_least("ranx / ours, mAP of parsed lists", "ranx", "map_ours", 5)
     at_most("Parquet / JSON", found["parquet"].median / found["score"].median, 1 / 3)
-    for name, bound in (("score", 6), ("parquet", 2)):
+    for name, bound in (("cir", 6), ("cir_parquet", 2)):
         at_most(f"peak memory of {name} / size of the JSON", (found[name].peak_mib or 0) / json_mib, bound)
 
 
