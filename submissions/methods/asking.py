@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from cir_datasets.caption_rules import caption_rule
 from submissions.errors import MethodError
 
 if TYPE_CHECKING:
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 
     from cir_datasets.benchmark import Benchmark
 
-CAPTION_RULE = 'the relative caption; where there are several, joined by " and " after trimming'
-"""How several captions become one text here."""
+CAPTION_RULE = "trim_and"
+"""How several captions become `Ask.text`, by the names of `cir_datasets.caption_rules`."""
 
 _SHRINK = 4
 
@@ -28,12 +29,14 @@ class Ask:
     Args:
         key: the query's id, or the session's id and the turn.
         reference: id of the reference image, or None where there is none.
-        text: the relative caption, or "" where there is none.
+        text: the relative caption, or "" where there is none; several are joined by `trim_and`.
+        captions: the captions as published, for a caption rule to make text of; empty where there are none.
     """
 
     key: str
     reference: str | None
     text: str
+    captions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,16 +105,29 @@ def asks_of(row: dict[str, Any]) -> list[Ask]:
     Example:
         >>> row = {"query_id": "7", "reference_image_id": "a", "captions": ["red ", "big"]}
         >>> asks_of(row)
-        [Ask(key='7', reference='a', text='red and big')]
+        [Ask(key='7', reference='a', text='red and big', captions=('red ', 'big'))]
     """
     if "session_id" not in row:
-        return [Ask(row["query_id"], row["reference_image_id"], _text(row))]
-    return [
-        Ask(f"{row['session_id']}#{turn['turn']}", turn["reference_image_id"], _text(turn))
-        for turn in row["turns"]
-    ]
+        return [_ask(row["query_id"], row)]
+    return [_ask(f"{row['session_id']}#{turn['turn']}", turn) for turn in row["turns"]]
 
 
-def _text(row: dict[str, Any]) -> str:
-    captions = [row["relative_caption"]] if row.get("relative_caption") else row.get("captions") or []
-    return " and ".join(stripped for caption in captions if (stripped := (caption or "").strip()))
+def _ask(key: str, row: dict[str, Any]) -> Ask:
+    captions = row.get("captions") or ([row["relative_caption"]] if row.get("relative_caption") else [])
+    published = tuple(caption or "" for caption in captions)
+    joined = (row["relative_caption"],) if row.get("relative_caption") else published
+    return Ask(key, row["reference_image_id"], caption_rule(CAPTION_RULE).texts(joined)[0], published)
+
+
+def excluded_columns(asks: Sequence[Ask], gallery: Gallery) -> NDArray[np.int64]:
+    """Column of each question's reference where the protocol removes it; -1 for none."""
+    import numpy as np
+
+    if not gallery.benchmark.excludes_reference:
+        return np.full(len(asks), -1, dtype=np.int64)
+    return np.array([gallery.place.get(ask.reference or "", -1) for ask in asks], dtype=np.int64)
+
+
+def subset_members(row: dict[str, Any]) -> list[str]:
+    """The images of a query's subset that are ranked: all but the reference."""
+    return [image for image in row["subset_image_ids"] if image != row["reference_image_id"]]

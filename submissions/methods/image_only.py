@@ -1,61 +1,30 @@
-"""The reference image alone: how far it gets to look like it, without reading a word."""
+"""The reference image alone, in an encoder's space: how far it gets to look like it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from submissions.methods.asking import Ask, Gallery
+from submissions.methods.asking import Ask
+from submissions.methods.composing import Context, Vectors
 from submissions.rank_file import Method
 
-_BINS = 4
-"""Steps a colour channel of the histogram."""
-_GRID = 6
-"""Side of the thumbnail that stands for layout."""
+if TYPE_CHECKING:
+    from submissions.retrieval.encoders import Encoder
 
 
 class ImageOnly:
-    """Cosine of plain picture features: a colour histogram and a thumbnail."""
+    """The reference's vector; captions are not read."""
 
-    needs_pictures: ClassVar[bool] = True
-    aggregation: ClassVar[Literal["latest", "average"]] = "latest"
+    name: ClassVar[str] = "image_only"
+    needs: ClassVar[frozenset[str]] = frozenset()
 
-    def method(self) -> Method:
+    def method(self, encoder: Encoder) -> Method:
         """Who answers."""
         return Method(
-            name="Image only",
-            backbone="none (colour histogram and thumbnail)",
-            zero_shot=True,
-            notes="Cosine to the reference image; captions are not read. Needs no weights.",
+            name="Image only", zero_shot=True, notes="The reference image's vector; captions are not read."
         )
 
-    def scores(self, asks: Sequence[Ask], gallery: Gallery) -> NDArray[np.float64]:
-        """Cosine of each image to each question's reference, shape (questions, images); 0 without one."""
-        features = picture_features(gallery.pictures)
-        columns = np.array([gallery.place.get(ask.reference or "", -1) for ask in asks])
-        references = np.where(columns[:, None] >= 0, features[columns], 0.0)
-        return references @ features.T
-
-
-def picture_features(pictures: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """Features of unit length, shape (images, features).
-
-    Args:
-        pictures: RGB, shape (images, side, side, 3); the side is a multiple of six.
-    """
-    count, side = pictures.shape[0], pictures.shape[1]
-    steps = (pictures // (256 // _BINS)).reshape(count, -1, 3).astype(np.int64)
-    codes = (steps[..., 0] * _BINS + steps[..., 1]) * _BINS + steps[..., 2]
-    offsets = codes + np.arange(count)[:, None] * _BINS**3
-    histogram = np.bincount(offsets.ravel(), minlength=count * _BINS**3).reshape(count, -1).astype(np.float64)
-    cell = side // _GRID
-    tiles = pictures[:, : cell * _GRID, : cell * _GRID].reshape(count, _GRID, cell, _GRID, cell, 3)
-    thumbnail = tiles.mean(axis=(2, 4)).reshape(count, -1)
-    # Square roots tame the background's big bins; without its mean, brightness alone is no likeness.
-    parts = [np.sqrt(histogram), thumbnail - thumbnail.mean(axis=1, keepdims=True)]
-    scaled = [part / np.maximum(np.linalg.norm(part, axis=1, keepdims=True), 1e-12) for part in parts]
-    features: NDArray[np.float64] = np.hstack(scaled) / np.sqrt(2.0)
-    return features
+    def compose(self, asks: Sequence[Ask], context: Context) -> Vectors:
+        """The reference's vector, shape (questions, dimensions); zeros without a reference."""
+        return context.image_vectors([ask.reference for ask in asks])

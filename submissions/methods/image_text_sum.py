@@ -1,45 +1,34 @@
-"""Image and text together: the sum of both floors, each standardised."""
+"""Reference image and relative caption together: the sum of their vectors."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from submissions.methods.asking import CAPTION_RULE, Ask, Gallery
-from submissions.methods.image_only import ImageOnly
-from submissions.methods.text_only import TextOnly
+from submissions.methods.asking import Ask
+from submissions.methods.composing import Context, Vectors, unit
 from submissions.rank_file import Method
+
+if TYPE_CHECKING:
+    from submissions.retrieval.encoders import Encoder
 
 
 class ImageTextSum:
-    """Standard scores of `image_only` and `text_only`, added with equal weight."""
+    """q = (image + text) / |image + text|, both of length 1."""
 
-    needs_pictures: ClassVar[bool] = True
-    aggregation: ClassVar[Literal["latest", "average"]] = "latest"
+    name: ClassVar[str] = "image_text_sum"
+    needs: ClassVar[frozenset[str]] = frozenset()
 
-    def method(self) -> Method:
+    def method(self, encoder: Encoder) -> Method:
         """Who answers."""
         return Method(
             name="Image + text, sum",
-            backbone="none (colour histogram, thumbnail and colour words)",
             zero_shot=True,
-            caption_rule=CAPTION_RULE,
             text_fields=["relative_caption"],
-            notes="Standardised scores of Image only and Text only, added. Needs no weights.",
+            notes="The vectors of reference image and relative caption, added with equal weight.",
         )
 
-    def scores(self, asks: Sequence[Ask], gallery: Gallery) -> NDArray[np.float64]:
-        """Sum of the two standard scores, shape (questions, images)."""
-        return _standardised(ImageOnly().scores(asks, gallery)) + _standardised(
-            TextOnly().scores(asks, gallery)
-        )
-
-
-def _standardised(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Each row with mean 0 and deviation 1; a row of equal scores becomes 0."""
-    centred = scores - scores.mean(axis=1, keepdims=True)
-    standard: NDArray[np.float64] = centred / np.maximum(scores.std(axis=1, keepdims=True), 1e-9)
-    return standard
+    def compose(self, asks: Sequence[Ask], context: Context) -> Vectors:
+        """The sum of both vectors, shape (questions, dimensions); the one there is where one is missing."""
+        images = context.image_vectors([ask.reference for ask in asks])
+        return unit(images + context.text_vectors(context.texts(asks)))

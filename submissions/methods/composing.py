@@ -1,0 +1,161 @@
+"""What a method on embeddings is: it turns references and captions into query vectors, and nothing else.
+
+Which turns count how much (`submissions.retrieval.aggregation`), how the gallery is searched
+(`submissions.retrieval.search`) and what is ranked (`cir_metrics.ranking`) is the same for all of them.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from cir_datasets.benchmark import Benchmark
+    from submissions.language import Language
+    from submissions.methods.asking import Ask
+    from submissions.rank_file import Method
+    from submissions.retrieval.encoders import Encoder
+    from submissions.retrieval.pictures import Pictures
+    from submissions.retrieval.store import Embeddings
+
+Vectors = NDArray[np.float32]
+
+
+class Composer(Protocol):
+    """A retrieval method on the embeddings of an encoder.
+
+    A class whose `needs` holds "checkpoint" is made as `Class(checkpoint=...)`, every other as `Class()`.
+    """
+
+    name: ClassVar[str]
+    """The name of `--method`."""
+
+    needs: ClassVar[frozenset[str]]
+    """What it cannot do without beside an encoder and pictures: "language", "checkpoint", or nothing."""
+
+    def method(self, encoder: Encoder) -> Method:
+        """Who answers: what the rank file says.
+
+        `make_rank_file` adds the encoder's name to `name`, and says caption rule, aggregation, search and
+        skipped images itself; the method says `name`, `paper`, `zero_shot`, `trained_on`, `text_fields`,
+        `notes` and, where it differs from the encoder's own line, `backbone`.
+        """
+
+    def compose(self, asks: Sequence[Ask], context: Context) -> Vectors:
+        """A query vector for each question, float32, shape (questions, dimensions), rows of length 1.
+
+        A row of zeros says nothing about the target: a question without what the method reads.
+        """
+
+
+@dataclass
+class Context:
+    """What a method may look at while it composes.
+
+    Args:
+        encoder: the encoder of gallery and queries.
+        gallery: embeddings of the gallery's images.
+        pictures: the pictures themselves.
+        language: what writes captions and merges them, where the method needs it.
+        benchmark: whose questions are asked.
+        caption_rule: name of the rule that makes text of captions.
+        images: folder of the images, as for `pictures_of`: references may lie outside the gallery.
+        batch_size: texts, or images outside the gallery, that are encoded at once.
+    """
+
+    encoder: Encoder
+    gallery: Embeddings
+    pictures: Pictures
+    language: Language | None
+    benchmark: Benchmark
+    caption_rule: str
+    images: str | Path | None = None
+    batch_size: int = 64
+
+    @functools.cached_property
+    def _row(self) -> dict[str, int]:
+        return {image: row for row, image in enumerate(self.gallery.ids)}
+
+    def image_vectors(self, ids: Sequence[str | None]) -> Vectors:
+        """Vectors of reference images, shape (ids, dimensions); zeros for None and for skipped images.
+
+        Raises:
+            MissingImagesError: an image outside the gallery has no picture.
+        """
+        found = np.zeros((len(ids), self.encoder.identity.dimensions), dtype=np.float32)
+        outside: dict[str, list[int]] = {}
+        for place, image in enumerate(ids):
+            if image is None:
+                continue
+            if image in self._row:
+                found[place] = self.gallery.vectors[self._row[image]]
+            else:
+                outside.setdefault(image, []).append(place)
+        if outside:
+            vectors = self._encoded_images(list(outside))
+            for places, vector in zip(outside.values(), vectors, strict=True):
+                found[places] = vector
+        return found
+
+    def texts(self, asks: Iterable[Ask]) -> list[list[str]]:
+        """The texts of each question by the caption rule; none where it has no words.
+
+        Raises:
+            CaptionRuleError: the rule is for one caption, and a question has several.
+        """
+        from cir_datasets.caption_rules import caption_rule
+
+        rule = caption_rule(self.caption_rule)
+        return [[text for text in rule.texts(ask.captions) if text.strip()] for ask in asks]
+
+    def text_vectors(self, texts: Sequence[Sequence[str]]) -> Vectors:
+        """Vectors of texts, shape (questions, dimensions): of several the mean, brought to length 1; else zeros.
+
+        Args:
+            texts: the texts of each question, such as `texts` gives.
+        """
+        each = list(dict.fromkeys(text for own in texts for text in own))
+        parts = [
+            self.encoder.encode_texts(each[start : start + self.batch_size])
+            for start in range(0, len(each), self.batch_size)
+        ]
+        vector = dict(zip(each, (row for part in parts for row in part), strict=True))
+        found = np.zeros((len(texts), self.encoder.identity.dimensions), dtype=np.float32)
+        for place, own in enumerate(texts):
+            if own:
+                found[place] = np.mean([vector[text] for text in own], axis=0)
+        return unit(found)
+
+    def _encoded_images(self, ids: list[str]) -> Vectors:
+        """Vectors of images that are not in the gallery."""
+        from submissions.retrieval.pictures import pictures_of
+
+        pictures = pictures_of(self.benchmark, images=self.images, ids=ids)
+        parts = [
+            self.encoder.encode_images([pictures.open(place) for place in range(start, stop)])
+            for start in range(0, len(ids), self.batch_size)
+            for stop in [min(start + self.batch_size, len(ids))]
+        ]
+        return np.concatenate(parts)
+
+
+def unit(vectors: NDArray[np.floating]) -> Vectors:
+    """Rows brought to length 1, as float32; a row of zeros stays one.
+
+    Args:
+        vectors: shape (n, dimensions).
+
+    Example:
+        >>> unit(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist()
+        [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
+    """
+    wide = np.asarray(vectors, dtype=np.float64)
+    lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide))[:, None]
+    scaled: NDArray[np.float64] = np.divide(wide, lengths, out=np.zeros_like(wide), where=lengths > 0)
+    return scaled.astype(np.float32)

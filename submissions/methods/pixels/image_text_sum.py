@@ -1,0 +1,45 @@
+"""Image and text together: the sum of both floors, each standardised."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from submissions.methods.asking import CAPTION_RULE, Ask, Gallery
+from submissions.methods.pixels.image_only import ImageOnly
+from submissions.methods.pixels.text_only import TextOnly
+from submissions.rank_file import Method
+
+
+class ImageTextSum:
+    """Standard scores of `image_only` and `text_only`, added with equal weight."""
+
+    needs_pictures: ClassVar[bool] = True
+    aggregation: ClassVar[Literal["latest", "average"]] = "latest"
+
+    def method(self) -> Method:
+        """Who answers."""
+        return Method(
+            name="Image + text, sum",
+            backbone="none (colour histogram, thumbnail and colour words)",
+            zero_shot=True,
+            caption_rule=CAPTION_RULE,
+            text_fields=["relative_caption"],
+            notes="Standardised scores of Image only and Text only, added. Needs no weights.",
+        )
+
+    def scores(self, asks: Sequence[Ask], gallery: Gallery) -> NDArray[np.float64]:
+        """Sum of the two standard scores, shape (questions, images)."""
+        return _standardised(ImageOnly().scores(asks, gallery)) + _standardised(
+            TextOnly().scores(asks, gallery)
+        )
+
+
+def _standardised(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Each row with mean 0 and deviation 1; a row of equal scores becomes 0."""
+    centred = scores - scores.mean(axis=1, keepdims=True)
+    standard: NDArray[np.float64] = centred / np.maximum(scores.std(axis=1, keepdims=True), 1e-9)
+    return standard

@@ -1,0 +1,110 @@
+"""The caption alone: its words for colours and backgrounds against the colours of each picture."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from submissions.methods.asking import CAPTION_RULE, Ask, Gallery
+from submissions.rank_file import Method
+
+_ENOUGH = 0.02
+"""Share of a picture's pixels from which a colour counts as there."""
+_PHRASES = re.compile(r"\band\b|,|;|\bwith\b")
+_WORDS = re.compile(r"[a-z]+")
+
+
+class TextOnly:
+    """A picture scores by the caption's colours and backgrounds that it shows, less the refused ones."""
+
+    needs_pictures: ClassVar[bool] = True
+    aggregation: ClassVar[Literal["latest", "average"]] = "average"
+
+    def method(self) -> Method:
+        """Who answers."""
+        return Method(
+            name="Text only",
+            backbone="none (colour words)",
+            zero_shot=True,
+            caption_rule=CAPTION_RULE,
+            text_fields=["relative_caption"],
+            notes="Colour and background words against pixel colours; no reference image. Needs no weights.",
+        )
+
+    def scores(self, asks: Sequence[Ask], gallery: Gallery) -> NDArray[np.float64]:
+        """Sum over the caption's words of how far each image shows them, shape (questions, images)."""
+        wanted = np.array([word_weights(ask.text) for ask in asks])
+        return wanted @ word_presence(gallery.pictures).T
+
+
+@dataclass(frozen=True)
+class _Words:
+    colours: tuple[str, ...]
+    backgrounds: tuple[str, ...]
+    tones: NDArray[np.float64]
+    refusals: frozenset[str]
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        return self.colours + self.backgrounds
+
+
+@functools.cache
+def _words() -> _Words:
+    import yaml
+
+    text = (resources.files("submissions") / "methods" / "pixels" / "words.yaml").read_text(encoding="utf-8")
+    read = yaml.safe_load(text)
+    tones = [*read["colours"].values(), *read["backgrounds"].values()]
+    return _Words(
+        tuple(read["colours"]),
+        tuple(read["backgrounds"]),
+        np.array(tones, np.float64),
+        frozenset(read["refusals"]),
+    )
+
+
+def word_weights(caption: str) -> list[float]:
+    """1 for each known word of a caption, -1 where its phrase refuses it, else 0.
+
+    Example:
+        >>> [weight for weight in word_weights("a red star and no blue moon") if weight]
+        [1.0, -1.0]
+    """
+    words = _words()
+    weights = dict.fromkeys(words.all, 0.0)
+    for phrase in _PHRASES.split(caption.lower()):
+        found = _WORDS.findall(phrase)
+        sign = -1.0 if words.refusals & set(found) else 1.0
+        for word in found:
+            if word in weights:
+                weights[word] = sign
+    return list(weights.values())
+
+
+def word_presence(pictures: NDArray[np.uint8]) -> NDArray[np.float64]:
+    """How far each picture shows each known word, from 0 to 1, shape (images, words).
+
+    Every pixel goes to the nearest tone; a colour is there when it has one pixel in fifty, a background as
+    far as it covers the picture.
+    """
+    words = _words()
+    count = pictures.shape[0]
+    shares = np.empty((count, len(words.all)))
+    tones = words.tones
+    for start in range(0, count, 256):
+        pixels = pictures[start : start + 256].reshape(-1, 3).astype(np.float64)
+        distances = (tones**2).sum(axis=1) - 2.0 * pixels @ tones.T
+        nearest = distances.argmin(axis=1).reshape(min(256, count - start), -1)
+        for word in range(len(words.all)):
+            shares[start : start + 256, word] = (nearest == word).mean(axis=1)
+    colours = len(words.colours)
+    shares[:, :colours] = np.minimum(shares[:, :colours] / _ENOUGH, 1.0)
+    return shares

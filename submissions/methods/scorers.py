@@ -1,0 +1,74 @@
+"""Methods without weights: what one is, and from its scores to rankings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cir_datasets.progress import step_progress
+from cir_metrics.ranking import top_k
+from submissions.depth import SUBSET_DEPTH, needs_subset
+from submissions.methods.asking import Ask, Gallery, asks_of, excluded_columns, subset_members
+from submissions.retrieval.aggregation import Aggregation, aggregate_scores
+from submissions.retrieval.answers import Answers
+
+if TYPE_CHECKING:
+    from submissions.rank_file import Method
+
+_CELLS = 8_000_000
+"""Scores held at once."""
+
+
+class Scorer(Protocol):
+    """What a method without weights is."""
+
+    needs_pictures: ClassVar[bool]
+    """Whether it looks at pixels, so that it ranks only benchmarks whose pictures are at hand."""
+
+    aggregation: ClassVar[Literal["latest", "average"]]
+    """How a session's turns become one ranking, unless told otherwise."""
+
+    def method(self) -> Method:
+        """Who answers: what the rank file says. No weights are loaded, so that `backbone` says "none"."""
+
+    def scores(self, asks: Sequence[Ask], gallery: Gallery) -> NDArray[np.float64]:
+        """A score for each question and image, higher is better, shape (questions, images of the gallery)."""
+
+
+def rank_by_scores(ranker: Scorer, gallery: Gallery, how: Aggregation, k: int, *, label: str) -> Answers:
+    """The rankings of a benchmark by a method without weights, as many questions at once as fit.
+
+    Args:
+        ranker: the method.
+        gallery: the images to rank, and whose they are.
+        how: how a session's turns become one ranking.
+        k: images a ranking.
+        label: what the progress bar calls it.
+
+    Raises:
+        MethodError: the pictures are not at hand, or the aggregation needs vectors.
+    """
+    benchmark = gallery.benchmark
+    answers = Answers.of(benchmark)
+    rows = benchmark.rows()
+    step = max(1, _CELLS // (len(gallery.ids) * 6))
+    with step_progress(label, len(rows)) as advance:
+        for start in range(0, len(rows), step):
+            block = rows[start : start + step]
+            questions = [asks_of(row) for row in block]
+            asks = [ask for own in questions for ask in own]
+            scores = ranker.scores(asks, gallery)
+            if benchmark.multi_turn:
+                aggregate_scores(how, scores, [len(own) for own in questions])
+            ranked = top_k(scores, gallery.ids, k, excluded=excluded_columns(asks, gallery))
+            answers.add(block, ranked)
+            if needs_subset(benchmark):
+                for row, own in zip(block, scores, strict=True):
+                    members = subset_members(row)
+                    columns = [gallery.place[image] for image in members]
+                    answers.add_subset(row, top_k(own[None, columns], members, SUBSET_DEPTH)[0])
+            advance(len(block))
+    return answers

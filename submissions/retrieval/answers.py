@@ -1,0 +1,48 @@
+"""Rankings as they grow: one a query or one a turn, and those of subsets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from submissions.depth import needs_subset
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cir_datasets.benchmark import Benchmark
+
+
+@dataclass
+class Answers:
+    """What a rank file holds beside its method.
+
+    Args:
+        rankings: by query the ranking, by session one a turn.
+        subset_rankings: by query the ranking of its subset; None where the benchmark has none.
+    """
+
+    rankings: dict[str, list[Any]] = field(default_factory=dict)
+    subset_rankings: dict[str, list[str]] | None = None
+
+    @classmethod
+    def of(cls, benchmark: Benchmark) -> Answers:
+        """Empty answers to a benchmark."""
+        return cls(subset_rankings={} if needs_subset(benchmark) else None)
+
+    def add(self, rows: Sequence[dict[str, Any]], ranked: Sequence[list[str]]) -> None:
+        """Take in the rankings of rows: one each, of a session one a turn, one after the other."""
+        start = 0
+        for row in rows:
+            if "session_id" in row:
+                stop = start + len(row["turns"])
+                self.rankings[row["session_id"]] = list(ranked[start:stop])
+                start = stop
+            else:
+                self.rankings[row["query_id"]] = ranked[start]
+                start += 1
+
+    def add_subset(self, row: dict[str, Any], ranked: list[str]) -> None:
+        """Take in the ranking of a query's subset."""
+        if self.subset_rankings is not None:
+            self.subset_rankings[row["query_id"]] = ranked

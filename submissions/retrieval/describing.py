@@ -1,0 +1,87 @@
+"""What a rank file says of its method: encoder, caption rule, history, search and skipped images."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from submissions.rank_file import Method
+
+if TYPE_CHECKING:
+    from submissions.methods.asking import Ask
+    from submissions.methods.composing import Composer, Context
+    from submissions.retrieval.aggregation import Aggregation
+    from submissions.retrieval.encoders import Identity
+
+_LONGEST_NAME = 80
+_SHAPES_DATA = "shapes/train"
+"""What the shipped encoder was trained on."""
+
+
+def describe(
+    method: Composer, context: Context, asks: Sequence[Ask], how: Aggregation, search_note: str
+) -> Method:
+    """The rank file's method block.
+
+    Args:
+        method: who composed.
+        context: with what.
+        asks: what was asked, which says whether several captions were joined.
+        how: how turns became one vector; said of sessions only.
+        search_note: a sentence on the search, or "".
+    """
+    from submissions.retrieval.encoders import SHAPES_ENCODER
+
+    identity = context.encoder.identity
+    told = method.method(context.encoder)
+    change: dict[str, Any] = {
+        "name": _with_encoder(told.name, identity),
+        "backbone": told.backbone or identity.text(),
+    }
+    if told.text_fields:
+        change["caption_rule"] = told.caption_rule or context.caption_rule
+        if told.text_fields == ["relative_caption"] and any(len(ask.captions) > 1 for ask in asks):
+            change["text_fields"] = ["captions"]
+    if context.benchmark.multi_turn:
+        change["aggregation"] = how.text
+    if identity.model == SHAPES_ENCODER:
+        change["trained_on"] = list(dict.fromkeys([*told.trained_on, _SHAPES_DATA]))
+        if context.benchmark.spec.card.name == "shapes":
+            change["zero_shot"] = False
+    language = "" if context.language is None else f"Language: {context.language.identity.text()}."
+    change["notes"] = " ".join(
+        part for part in (told.notes, language, search_note, _skipped(context.gallery.missing)) if part
+    )
+    # Made anew, not copied: what is put in is checked like any other untrusted input.
+    return Method.model_validate(told.to_dict() | change)
+
+
+def encoder_label(identity: Identity) -> str:
+    """A few words that tell one encoder from another in a table.
+
+    Example:
+        >>> from submissions.retrieval.encoders import Identity
+        >>> encoder_label(Identity("openai/clip-vit-large-patch14", "32bd", "clip", "", "float32", 768))
+        'clip-vit-large-patch14'
+    """
+    from submissions.retrieval.encoders import SHAPES_ENCODER
+
+    return "shapes encoder" if identity.model == SHAPES_ENCODER else PurePath(identity.model).name
+
+
+def _with_encoder(name: str, identity: Identity) -> str:
+    label = encoder_label(identity)
+    room = _LONGEST_NAME - len(name) - len(" ()")
+    return f"{name} ({label[:room]})" if room > 0 else name
+
+
+def _skipped(missing: frozenset[str]) -> str:
+    if not missing:
+        return ""
+    named = ", ".join(sorted(missing)[:3])
+    more = ", ..." if len(missing) > 3 else ""
+    return (
+        f"{len(missing):,} images were missing or unreadable and score 0 as members of the gallery: "
+        f"{named}{more}."
+    )

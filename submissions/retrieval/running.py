@@ -1,0 +1,304 @@
+"""From a benchmark and a method to a rank file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cir_datasets.caption_rules import caption_rule as check_caption_rule
+from cir_datasets.progress import step_progress
+from submissions.depth import MAX_DEPTH, SUBSET_DEPTH, board_depth, needs_subset
+from submissions.errors import MethodError
+from submissions.methods.asking import Ask, Gallery, asks_of, excluded_columns, gallery_of, subset_members
+from submissions.methods.composing import Composer, Context, Vectors, unit
+from submissions.methods.registry import composer, is_scorer, scorer
+from submissions.methods.scorers import Scorer, rank_by_scores
+from submissions.rank_file import Method, RankFile
+from submissions.retrieval.aggregation import (
+    Aggregation,
+    aggregate,
+    aggregate_feedback,
+    feedback_weights,
+)
+from submissions.retrieval.aggregation import aggregation as aggregation_of
+from submissions.retrieval.answers import Answers
+from submissions.retrieval.describing import describe
+from submissions.retrieval.embedding import embed_gallery
+from submissions.retrieval.pictures import pictures_of
+from submissions.retrieval.search import Searcher, check_search
+
+if TYPE_CHECKING:
+    from cir_datasets.benchmark import Benchmark
+    from submissions.language import Language
+    from submissions.retrieval.encoders import Encoder
+    from submissions.retrieval.store import EmbeddingStore
+
+DEFAULT_AGGREGATION = "weighted"
+"""How turns become one vector, unless told otherwise: what CIRCLED's appendix B finds best."""
+
+
+def make_rank_file(
+    benchmark: str | Benchmark,
+    method: str | Composer | Scorer,
+    *,
+    encoder: str | Encoder | None = None,
+    images: str | Path | None = None,
+    aggregation: str | None = None,
+    alpha: float | None = None,
+    k: int | None = None,
+    caption_rule: str | None = None,
+    search: str = "exact",
+    language: str | Language | None = None,
+    checkpoint: str | Path | None = None,
+    revision: str | None = None,
+    device: str = "auto",
+    dtype: str = "float32",
+    batch_size: int = 64,
+    workers: int = 2,
+    skip_missing: bool = False,
+    store: EmbeddingStore | None = None,
+) -> RankFile:
+    """Rank a benchmark by a method.
+
+    Args:
+        benchmark: an id or a benchmark.
+        method: a name of `method_names()`, `module:Class`, or a `Composer` or `Scorer` of your own.
+        encoder: a name or folder for `load_encoder`, or an encoder; "pixels" for the methods that need no
+            weights. Default: the shipped encoder on benchmarks of shapes; elsewhere a method that needs one
+            asks for it.
+        images: folder of the images; default: below `CIR_IMAGES`, and shapes are drawn.
+        aggregation: how a session's turns become one ranking: latest, average, weighted or feedback;
+            default: weighted, without weights what the method says.
+        alpha: of weighted, from 0 (excluded) to 1; default 0.8.
+        k: images a ranking, from 1 to 1,000; default: what the board's metrics use. Where the gallery holds
+            fewer, all of them are ranked.
+        caption_rule: name of the rule that makes text of captions; default: `strip_capitalize_and` where a
+            question has several captions, else `single`.
+        search: exact, flat, hnsw or ivfpq.
+        language: a name for `load_language`, or a language backend, for methods that caption or merge.
+        checkpoint: a method's own trained weights.
+        revision: the encoder's commit on the Hub.
+        device: where the encoder runs: auto, cpu, cuda, ...
+        dtype: type of the encoder's numbers: float32, float16, bfloat16.
+        batch_size: images or texts that are encoded at once.
+        workers: processes that read images.
+        skip_missing: keep images that are missing or unreadable as members of the gallery that score 0,
+            instead of refusing to start.
+        store: where embeddings are kept; default: below `CIR_CACHE_HOME`.
+
+    Returns:
+        A valid rank file; the same call gives the same bytes on the same machine.
+
+    Raises:
+        UnknownNameError: no benchmark, method, aggregation, caption rule or search has that name.
+        MethodError: the method cannot rank this benchmark, an option does not fit it, or k is out of range.
+        SourceError: the benchmark's data or images are not at hand.
+        EncoderError: the encoder cannot be loaded.
+        MissingExtraError: torch, transformers or FAISS is needed and not installed.
+
+    Example:
+        >>> made = make_rank_file("shapes/val", "image_text_sum", encoder="pixels", k=10)
+        >>> made.method.name, len(made.rankings)
+        ('Image + text, sum', 300)
+    """
+    check_search(search)
+    if isinstance(benchmark, str):
+        import cir_datasets
+
+        benchmark = cir_datasets.load(benchmark)
+    depth = board_depth(benchmark).used if k is None else k
+    if not 1 <= depth <= MAX_DEPTH:
+        raise MethodError(
+            f"k={depth}; a ranking holds 1 to {MAX_DEPTH:,} images. Fix: choose k in that range."
+        )
+    how = None
+    if aggregation is not None or alpha is not None:
+        how = aggregation_of(aggregation or DEFAULT_AGGREGATION, alpha=alpha)
+    ranker = _ranker(method, encoder, checkpoint)
+    name = method if isinstance(method, str) else type(method).__name__
+    if not hasattr(ranker, "compose"):
+        _check_weightless(
+            name,
+            search=search != "exact",
+            caption_rule=caption_rule is not None,
+            language=language is not None,
+            checkpoint=checkpoint is not None,
+        )
+        return _by_scores(name, ranker, benchmark, depth, how)
+    gallery = gallery_of(benchmark)
+    asks = [ask for row in benchmark.rows() for ask in asks_of(row)]
+    rule = caption_rule or default_caption_rule(asks)
+    check_caption_rule(rule)
+    speaker = _language(name, ranker, language)
+    chosen = chosen_encoder(name, benchmark, encoder)
+    if isinstance(chosen, str):
+        from submissions.retrieval.encoders import load_encoder
+
+        chosen = load_encoder(chosen, revision=revision, device=device, dtype=dtype)
+    pictures = pictures_of(benchmark, images=images)
+    embedded = embed_gallery(
+        chosen, pictures, store=store, batch_size=batch_size, workers=workers, skip_missing=skip_missing
+    )
+    context = Context(chosen, embedded, pictures, speaker, benchmark, rule, images, batch_size)
+    work = _Work(benchmark, name, ranker, context, gallery, asks, how or aggregation_of(DEFAULT_AGGREGATION))
+    return work.rank_file(depth, search)
+
+
+def default_caption_rule(asks: Sequence[Ask]) -> str:
+    """The caption rule of questions unless told otherwise.
+
+    Example:
+        >>> default_caption_rule([Ask("1", None, "red", ("red",))])
+        'single'
+    """
+    return "strip_capitalize_and" if any(len(ask.captions) > 1 for ask in asks) else "single"
+
+
+def chosen_encoder(name: str, benchmark: Benchmark, encoder: str | Encoder | None) -> str | Encoder:
+    """The encoder of a call; without one the shipped encoder, where its pictures are ranked.
+
+    Args:
+        name: the method's, for the message.
+        benchmark: what is ranked.
+        encoder: what the call says.
+
+    Raises:
+        MethodError: none was given, and the benchmark has no encoder of its own.
+    """
+    from submissions.retrieval.encoders import SHAPES_ENCODER
+
+    if encoder is not None:
+        return encoder
+    if benchmark.spec.card.source.publisher == "embedded":
+        return SHAPES_ENCODER
+    raise MethodError(
+        f"{name} needs an encoder for {benchmark.id}. "
+        "Fix: add --encoder NAME (encoder=), such as openai/clip-vit-large-patch14 or a folder."
+    )
+
+
+@dataclass
+class _Work:
+    """One method on embeddings, ready to rank."""
+
+    benchmark: Benchmark
+    name: str
+    method: Composer
+    context: Context
+    gallery: Gallery
+    asks: list[Ask]
+    how: Aggregation
+
+    def rank_file(self, k: int, search: str) -> RankFile:
+        turns = self.turns()
+        searcher = Searcher(self.context.gallery.vectors, self.gallery.ids, search)
+        composed = self.composed()
+        queries = self.aggregated(composed, turns, searcher) if self.benchmark.multi_turn else composed
+        answers = Answers.of(self.benchmark)
+        with step_progress(f"{self.name}: ranking {self.benchmark.id}", len(queries)) as advance:
+            found = searcher.search(
+                queries, k, excluded=excluded_columns(self.asks, self.gallery), advance=advance
+            )
+        rows = self.benchmark.rows()
+        answers.add(rows, found.rankings)
+        if needs_subset(self.benchmark):
+            for row, query in zip(rows, queries, strict=True):
+                answers.add_subset(row, searcher.order(query, subset_members(row), SUBSET_DEPTH))
+        described = describe(self.method, self.context, self.asks, self.how, found.note(k))
+        return _file(self.benchmark, described, answers)
+
+    def turns(self) -> list[int]:
+        """Number of questions of each row."""
+        if not self.benchmark.multi_turn:
+            return [1] * len(self.benchmark)
+        return [len(turns) for turns in self.benchmark.column("turns")]
+
+    def composed(self) -> Vectors:
+        """What the method composes, checked: it may be a stranger's."""
+        vectors = np.asarray(self.method.compose(self.asks, self.context))
+        wanted = (len(self.asks), self.context.encoder.identity.dimensions)
+        if vectors.shape != wanted or vectors.dtype != np.float32 or not np.isfinite(vectors).all():
+            raise MethodError(
+                f"the method {self.name} composed an array of shape {vectors.shape} and type {vectors.dtype}"
+                f"{'' if np.isfinite(vectors).all() else ' with values that are not finite'}. "
+                f"Fix: compose() gives finite float32 of shape {wanted}, a row a question."
+            )
+        return unit(vectors)
+
+    def aggregated(self, composed: Vectors, turns: list[int], searcher: Searcher) -> Vectors:
+        """One vector a turn for the session so far."""
+        if self.how.name != "feedback":
+            return aggregate(self.how, composed, turns)
+        shown = feedback_weights().shown
+        return aggregate_feedback(
+            composed,
+            turns,
+            self.context.image_vectors([ask.reference for ask in self.asks]),
+            np.array([self.gallery.place.get(ask.reference or "", -1) for ask in self.asks], dtype=np.int64),
+            self.context.gallery.vectors,
+            lambda queries, left_out: searcher.best_rows(queries, shown, left_out),
+            removed=self.benchmark.excludes_reference,
+        )
+
+
+def _ranker(
+    method: str | Composer | Scorer, encoder: str | Encoder | None, checkpoint: str | Path | None
+) -> Any:
+    if not isinstance(method, str):
+        return method
+    if is_scorer(method, encoder if isinstance(encoder, str) else None):
+        return scorer(method)
+    return composer(method, checkpoint=None if checkpoint is None else str(checkpoint))
+
+
+def _check_weightless(name: str, **given: bool) -> None:
+    """Refuse options that a method without weights would ignore."""
+    unused = [option for option, is_given in given.items() if is_given]
+    if unused:
+        words = ", ".join(f"--{option.replace('_', '-')}" for option in unused)
+        raise MethodError(
+            f"{name} without weights has no use for {words}. Fix: leave it out, or choose another --encoder."
+        )
+
+
+def _by_scores(
+    name: str, ranker: Scorer, benchmark: Benchmark, depth: int, how: Aggregation | None
+) -> RankFile:
+    how = how or aggregation_of(ranker.aggregation)
+    gallery = gallery_of(benchmark)
+    answers = rank_by_scores(ranker, gallery, how, depth, label=f"{name}: ranking {benchmark.id}")
+    told = ranker.method()
+    if benchmark.multi_turn:
+        told = told.model_copy(update={"aggregation": how.text})
+    return _file(benchmark, told, answers)
+
+
+def _language(name: str, ranker: Any, language: str | Language | None) -> Language | None:
+    if "language" not in ranker.needs:
+        if language is not None:
+            raise MethodError(f"{name} asks no language backend. Fix: leave --language out.")
+        return None
+    if language is None:
+        raise MethodError(
+            f"{name} needs a language backend. "
+            "Fix: add --language NAME: oracle (shapes), openai:MODEL or transformers:FOLDER."
+        )
+    if not isinstance(language, str):
+        return language
+    from submissions.language import load_language
+
+    return load_language(language)
+
+
+def _file(benchmark: Benchmark, method: Method, answers: Answers) -> RankFile:
+    return RankFile(
+        benchmark=benchmark.id,
+        benchmark_version=benchmark.version,
+        method=method,
+        rankings=answers.rankings,
+        subset_rankings=answers.subset_rankings,
+    )

@@ -1,0 +1,219 @@
+"""Search: the best images of a gallery for query vectors, exactly, or by an approximate index that is named.
+
+`exact` is `cir_metrics.gallery`: blocked products and a definition of the score that knows ties. The others
+are indexes of FAISS. An index only chooses candidates; they are ordered by `cir_metrics.gallery` like any other
+images, and how many of the exact answers they hold is measured and said in the rank file.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cir_metrics.errors import MissingExtraError, UnknownNameError, did_you_mean
+from cir_metrics.gallery import Gallery
+from submissions.errors import MethodError
+
+if TYPE_CHECKING:
+    from submissions.methods.composing import Vectors
+
+SEARCHES = ("exact", "flat", "hnsw", "ivfpq")
+"""Names of the ways to search, in the order of tables."""
+
+MEASURED = 1000
+"""Queries on which an index is compared with exact search, at most."""
+
+_STEP = 2048
+"""Queries between two reports of progress."""
+_SPARE = 16
+"""Candidates beyond k that an index is asked for: rounding and skipped references take some."""
+_HNSW_LINKS, _HNSW_BUILD, _HNSW_SEARCH = 32, 200, 128
+_IVF_PROBES, _PQ_BITS, _PQ_DIMENSIONS = 16, 8, 8
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """What a search found.
+
+    Args:
+        rankings: one list of image ids a query, best first.
+        how: the search's name and, of an index, its settings.
+        recall: share of the exact answers that the rankings hold; None where the search is exact.
+        measured: number of queries that `recall` is the mean of.
+    """
+
+    rankings: list[list[str]]
+    how: str = "exact"
+    recall: float | None = None
+    measured: int = 0
+
+    def note(self, k: int) -> str:
+        """A sentence for the rank file; empty where the search is exact."""
+        if self.recall is None:
+            return ""
+        return f"Search by {self.how}: recall@{k} {self.recall:.4f} of exact search over {self.measured:,} queries."
+
+
+def check_search(name: str) -> None:
+    """Raise unless a search has that name.
+
+    Raises:
+        UnknownNameError: none has.
+    """
+    if name not in SEARCHES:
+        raise UnknownNameError(
+            f"no search {name!r}.{did_you_mean(name, SEARCHES)} There are {', '.join(SEARCHES)}."
+        )
+
+
+class Searcher:
+    """A gallery of vectors, indexed once and searched many times.
+
+    Args:
+        vectors: shape (images, dimensions), float32; a row of zeros (a skipped image) scores 0 everywhere.
+        ids: image id of each row.
+        how: one of `SEARCHES`.
+
+    Raises:
+        UnknownNameError: no search has that name.
+        MissingExtraError: an index is asked for, and FAISS is not installed.
+        MethodError: the gallery is too small for the index.
+
+    Example:
+        >>> found = Searcher(np.eye(3, dtype=np.float32), ["a", "b", "c"])
+        >>> found.search(np.array([[0.1, 0.9, 0.2]], dtype=np.float32), 2).rankings
+        [['b', 'c']]
+    """
+
+    def __init__(self, vectors: Vectors, ids: Sequence[str], how: str = "exact") -> None:
+        """See the class."""
+        check_search(how)
+        self._vectors, self._ids = vectors, ids
+        self._gallery = Gallery(vectors, ids)
+        self._index, self._how = (None, "exact") if how == "exact" else _indexed(vectors, how)
+
+    def search(
+        self,
+        queries: Vectors,
+        k: int,
+        *,
+        excluded: NDArray[np.int64] | None = None,
+        advance: Callable[[int], object] = lambda count: None,
+    ) -> Ranked:
+        """The k best images of each query.
+
+        Args:
+            queries: shape (queries, dimensions), float32.
+            k: images a query; all that are ranked where there are fewer.
+            excluded: gallery row that is not ranked in each query, -1 for none.
+            advance: told the number of queries that were searched, as it goes.
+
+        Returns:
+            The rankings; the same vectors give the same rankings on the same machine.
+        """
+        left_out = np.full(len(queries), -1, dtype=np.int64) if excluded is None else excluded
+        by = self._exactly if self._index is None else self._by_index
+        rankings: list[list[str]] = []
+        for start in range(0, len(queries), _STEP):
+            part = slice(start, start + _STEP)
+            rankings += by(queries[part], k, left_out[part])
+            advance(len(queries[part]))
+        if self._index is None:
+            return Ranked(rankings)
+        sample = np.unique(np.linspace(0, len(queries) - 1, min(MEASURED, len(queries))).astype(np.int64))
+        exact = self._gallery.search(queries[sample], k, excluded=left_out[sample]).rankings or []
+        held = [
+            len(set(rankings[query]) & set(wanted)) / len(wanted)
+            for query, wanted in zip(sample, exact, strict=True)
+            if wanted
+        ]
+        return Ranked(rankings, self._how, float(np.mean(held)) if held else 1.0, len(sample))
+
+    def best_rows(
+        self, queries: Vectors, k: int, excluded: NDArray[np.int64] | None = None
+    ) -> list[NDArray[np.int64]]:
+        """The gallery rows of the k best images of each query by exact search, best first."""
+        found = self._gallery.search(queries, k, excluded=excluded).rankings or []
+        return [np.array([self._row[image] for image in ranking], dtype=np.int64) for ranking in found]
+
+    def order(self, query: Vectors, images: Sequence[str], k: int) -> list[str]:
+        """The k best of a few images for one query, best first.
+
+        Args:
+            query: shape (dimensions,).
+            images: ids of the gallery.
+            k: images; all where there are fewer.
+        """
+        if not images:
+            return []
+        rows = [self._row[image] for image in images]
+        return Gallery(self._vectors[rows], list(images)).top_k(query[None], k)[0]
+
+    @functools.cached_property
+    def _row(self) -> dict[str, int]:
+        return {image: row for row, image in enumerate(self._ids)}
+
+    def _exactly(self, queries: Vectors, k: int, excluded: NDArray[np.int64]) -> list[list[str]]:
+        return self._gallery.search(queries, k, excluded=excluded).rankings or []
+
+    def _by_index(self, queries: Vectors, k: int, excluded: NDArray[np.int64]) -> list[list[str]]:
+        wanted = min(len(self._ids), 2 * k + _SPARE)
+        _, rows = self._index.search(np.ascontiguousarray(queries), wanted)
+        rankings = []
+        for query, found, left_out in zip(queries, rows, excluded, strict=True):
+            candidates = np.unique(found[(found >= 0) & (found != left_out)])
+            if not len(candidates):
+                rankings.append([])
+                continue
+            few = Gallery(self._vectors[candidates], [self._ids[row] for row in candidates])
+            rankings += few.top_k(query[None], k)
+        return rankings
+
+
+def _indexed(vectors: Vectors, how: str) -> tuple[Any, str]:
+    """An index of FAISS over the vectors, and its settings in words."""
+    try:
+        import faiss
+    except ImportError as error:
+        raise MissingExtraError(
+            f'the search {how} needs FAISS. Fix: pip install "cir-benchmarks[retrieval]", or search exactly.'
+        ) from error
+    images, dimensions = vectors.shape
+    threads = faiss.omp_get_max_threads()
+    if how == "flat":
+        index, words = faiss.IndexFlatIP(dimensions), "flat (FAISS)"
+    elif how == "hnsw":
+        index = faiss.IndexHNSWFlat(dimensions, _HNSW_LINKS, faiss.METRIC_INNER_PRODUCT)
+        index.hnsw.efConstruction, index.hnsw.efSearch = _HNSW_BUILD, _HNSW_SEARCH
+        words = f"hnsw (FAISS, {_HNSW_LINKS} links, {_HNSW_BUILD} built, {_HNSW_SEARCH} searched)"
+    else:
+        index, words = _ivfpq(faiss, images, dimensions)
+    # In several threads the graph, and so the answer, would differ from one building to the next.
+    faiss.omp_set_num_threads(1)
+    try:
+        held = np.ascontiguousarray(vectors)
+        if not index.is_trained:
+            index.train(held)
+        index.add(held)
+    finally:
+        faiss.omp_set_num_threads(threads)
+    return index, words
+
+
+def _ivfpq(faiss: Any, images: int, dimensions: int) -> tuple[Any, str]:
+    least = 2**_PQ_BITS
+    if images < least:
+        raise MethodError(
+            f"ivfpq learns {least} codes, and the gallery has {images} images. Fix: use exact search or hnsw."
+        )
+    lists = max(1, min(int(4 * np.sqrt(images)), images // 39))
+    pieces = next(n for n in range(max(1, dimensions // _PQ_DIMENSIONS), 0, -1) if dimensions % n == 0)
+    coarse = faiss.IndexFlatIP(dimensions)
+    index = faiss.IndexIVFPQ(coarse, dimensions, lists, pieces, _PQ_BITS, faiss.METRIC_INNER_PRODUCT)
+    index.nprobe = min(_IVF_PROBES, lists)
+    return index, f"ivfpq (FAISS, {lists} lists, {index.nprobe} probed, {pieces} codes of {_PQ_BITS} bits)"
