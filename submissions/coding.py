@@ -145,18 +145,14 @@ def _truth(
     benchmark: Benchmark, wanted: Sequence[str], columns: Columns
 ) -> list[tuple[NDArray[np.int64], Codes]]:
     """Of each kind where a query's images start, and their codes: -1 for one that the file does not name."""
-    import pyarrow as pa
     import pyarrow.compute as pc
 
-    kinds = [_images_of(benchmark, each) for each in wanted]
-    # One look-up for all kinds: what takes long is to lay out the file's images for it.
-    distinct = pa.concat_arrays([images.cast(columns.images.type) for _, _, images in kinds])
-    codes = numbers(pc.index_in(distinct, value_set=columns.images), null=-1)
-    starts = np.cumsum([0, *(len(images) for _, _, images in kinds)])
-    return [
-        (_ends(lengths), codes[places + start])
-        for (lengths, places, _), start in zip(kinds, starts[:-1], strict=True)
-    ]
+    found = []
+    for each in wanted:
+        lengths, places, images = _images_of(benchmark, each)
+        codes = numbers(pc.index_in(images.cast(columns.images.type), value_set=columns.images), null=-1)
+        found.append((_ends(lengths), codes[places]))
+    return found
 
 
 def _images_of(benchmark: Benchmark, each: str) -> tuple[NDArray[Any], NDArray[Any], pa.Array]:
