@@ -85,3 +85,7 @@ class LanguageError(SubmissionError, ValueError):
         super().__init__(message)
         self.failed = tuple(failed)
         self.answers = tuple(answers)
+
+
+class TruncationWarning(UserWarning):
+    """Texts were longer than an encoder reads, and were cut off."""

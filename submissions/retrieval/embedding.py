@@ -1,14 +1,73 @@
-"""Embed a gallery: pictures through an encoder into the store, a shard at a time, resumable."""
+"""Embed a gallery: pictures through an encoder into the store, a shard at a time, resumable.
+
+Batches begin anew with each shard, and a missing picture is encoded as a black one before its vector
+becomes zeros: what a vector is does not depend on where an earlier run was stopped, nor on which pictures are
+missing.
+"""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from submissions.retrieval.store import SHARD_SIZE, Embeddings, EmbeddingStore, Shard
+import numpy as np
+
+from cir_datasets.errors import MissingImagesError
+from cir_datasets.progress import step_progress
+from cir_metrics.errors import CallError
+from submissions.retrieval.encoders import PreparingEncoder
+from submissions.retrieval.opening import Batch, Opened, Opener, batches_of, opened_batches
+from submissions.retrieval.store import SHARD_SIZE, EmbeddingFolder, Embeddings, EmbeddingStore, Shard
 
 if TYPE_CHECKING:
     from submissions.retrieval.encoders import Encoder, Vectors
     from submissions.retrieval.pictures import Pictures
+
+LISTED = 20
+"""How many missing images a message names."""
+
+_WAIT_SECONDS = 0.2
+_FIX = (
+    "Fix: get them from the publisher, or go on without them by skip_missing (--skip-missing): they score 0."
+)
+
+
+@dataclass
+class Timing:
+    """Where the time of `embed_gallery` went, in seconds; calls add to it.
+
+    Args:
+        images: images that were encoded.
+        model: in the encoder: transfer to the device, forward pass, and the vectors' way back.
+        waiting: until other processes had opened pictures.
+        writing: of shards.
+    """
+
+    images: int = 0
+    model: float = 0.0
+    waiting: float = 0.0
+    writing: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """All of it."""
+        return self.model + self.waiting + self.writing
+
+    def text(self) -> str:
+        """One line for a person.
+
+        Example:
+            >>> Timing(images=1200, model=9.0, waiting=0.9, writing=0.1).text()
+            '1,200 images encoded in 10.0 s, 120 images/s, 90 % of it in the model'
+        """
+        if not self.images or not self.total:
+            return "0 images encoded: all were in the store"
+        rate = f"{self.images / self.total:,.0f} images/s"
+        share = f"{100 * self.model / self.total:.0f} % of it in the model"
+        return f"{self.images:,} images encoded in {self.total:.1f} s, {rate}, {share}"
 
 
 def embed_gallery(
@@ -21,8 +80,12 @@ def embed_gallery(
     shard_size: int = SHARD_SIZE,
     skip_missing: bool = False,
     progress: bool = True,
+    timing: Timing | None = None,
 ) -> Embeddings:
     """Vectors of all pictures, from the store as far as they are there.
+
+    A run that is stopped, by Ctrl-C or otherwise, goes on from the last finished shard when it is called
+    again. Several processes may embed the same gallery: they share the shards.
 
     Args:
         encoder: of `load_encoder`, or your own.
@@ -30,25 +93,49 @@ def embed_gallery(
         store: where vectors are kept; None is the store in the cache.
         batch_size: images that the model takes at once.
         workers: processes that open and prepare pictures; 0 does it in this one.
-        shard_size: images a shard: what is lost at most when the process is killed.
-        skip_missing: give images that are missing or unreadable a vector of zeros instead of refusing; they
-            stay members of the gallery and are named in `Embeddings.missing`.
-        progress: whether a person who waits sees a bar.
+        shard_size: images a shard; part of what is asked for, so another size encodes anew.
+        skip_missing: give missing pictures a vector of zeros, which scores 0 against every query, instead of
+            refusing to start.
+        progress: show a bar on a terminal, with rate and remaining time.
+        timing: told where the time went.
 
     Raises:
         MissingImagesError: pictures are missing or unreadable; the message lists them.
+        CallError: `batch_size`, `workers` or `shard_size` is out of range, or there are no pictures.
         StoreError: the store cannot be written.
+        EncoderError: a worker process was killed.
     """
-    raise NotImplementedError
+    if batch_size < 1 or workers < 0:
+        raise CallError(
+            f"batch_size={batch_size}, workers={workers}; a batch has 1 image or more, workers are 0 or more."
+        )
+    folder = (store or EmbeddingStore()).folder(encoder.identity, pictures, shard_size=shard_size)
+    with folder.writing():
+        left = folder.shards_to_do()
+        if left:
+            missing = check_pictures(pictures, skip_missing=skip_missing)
+            run = _Run(
+                folder, encoder, pictures, batch_size, workers, missing, skip_missing, timing or Timing()
+            )
+            label = f"{pictures.name}: encoding images"
+            with step_progress(label, _images(left)) if progress else nullcontext(_silent) as advance:
+                run.finish(left, advance)
+        made = folder.embeddings()
+    if made.missing and not skip_missing:
+        raise _refusal(pictures, [image for image in made.ids if image in made.missing])
+    return made
 
 
 def check_pictures(pictures: Pictures, *, skip_missing: bool) -> frozenset[str]:
-    """The missing ids, where they may be skipped (the Ray engine asks this before it starts).
+    """The missing ids, where they may be skipped.
 
     Raises:
         MissingImagesError: pictures are missing and `skip_missing` is false.
     """
-    raise NotImplementedError
+    missing = pictures.missing()
+    if missing and not skip_missing:
+        raise _refusal(pictures, missing)
+    return frozenset(missing)
 
 
 def encode_shard(
@@ -60,5 +147,143 @@ def encode_shard(
     missing: frozenset[str] = frozenset(),
     skip_missing: bool = False,
 ) -> Vectors:
-    """Vectors of one shard, in this process, with zeros for the missing."""
-    raise NotImplementedError
+    """Vectors of one shard, in this process, with zeros for the missing.
+
+    Args:
+        encoder: as in `embed_gallery`.
+        pictures: as in `embed_gallery`.
+        shard: which images.
+        batch_size: images that the model takes at once.
+        missing: ids that `check_pictures` found.
+        skip_missing: whether a picture that turns out to be damaged gets zeros too.
+
+    Returns:
+        Shape (images of the shard, dimensions), the same as `embed_gallery` makes of it.
+
+    Raises:
+        MissingImagesError: a picture cannot be opened and may not be skipped.
+    """
+    opener = _opener(encoder, pictures, missing)
+    parts = [
+        _encoded(encoder, pictures, opener[batch], skip_missing or bool(missing))
+        for batch in batches_of(shard, batch_size)
+    ]
+    return np.concatenate(parts)
+
+
+@dataclass
+class _Run:
+    """One process's part in encoding a gallery."""
+
+    folder: EmbeddingFolder
+    encoder: Encoder
+    pictures: Pictures
+    batch_size: int
+    workers: int
+    missing: frozenset[str]
+    skip_missing: bool
+    timing: Timing
+
+    def finish(self, left: Sequence[Shard], advance: Callable[[int], None]) -> None:
+        """Encode what is left, and wait for what other processes are at."""
+        done = 0
+
+        def advanced(images: int) -> None:
+            nonlocal done
+            done += images
+            advance(images)
+
+        total = _images(left)
+        while left:
+            if self._any_free(left):
+                self._encode(left, advanced)
+            else:  # Others are at them; if one ends without finishing, we take over.
+                time.sleep(_WAIT_SECONDS)
+            left = self.folder.shards_to_do()
+            advanced(max(0, total - _images(left) - done))
+
+    def _any_free(self, shards: Sequence[Shard]) -> bool:
+        for shard in shards:
+            with self.folder.claim(shard) as ours:
+                if ours:
+                    return True
+        return False
+
+    def _encode(self, shards: Sequence[Shard], advance: Callable[[int], None]) -> None:
+        """Encode the shards that no other process has claimed."""
+        claims: dict[int, AbstractContextManager[bool]] = {}
+
+        def claimed() -> Iterator[Batch]:
+            for shard in shards:
+                claim = self.folder.claim(shard)
+                if claim.__enter__():
+                    claims[shard.number] = claim
+                    yield from batches_of(shard, self.batch_size)
+                else:
+                    claim.__exit__(None, None, None)
+
+        opener = _opener(self.encoder, self.pictures, self.missing)
+        parts: list[Vectors] = []
+        with ExitStack() as stack:
+            stack.callback(lambda: [claim.__exit__(None, None, None) for claim in claims.values()])
+            stream = stack.enter_context(closing(opened_batches(opener, claimed(), self.workers)))
+            since = time.perf_counter()
+            for opened in stream:
+                since = self._spent("waiting", since)
+                parts.append(_encoded(self.encoder, self.pictures, opened, self.skip_missing))
+                since = self._spent("model", since)
+                images = opened.batch.stop - opened.batch.start
+                self.timing.images += images
+                shard = opened.batch.shard
+                if opened.batch.stop == shard.stop:
+                    self.folder.write_shard(shard, np.concatenate(parts))
+                    parts.clear()
+                    claims.pop(shard.number).__exit__(None, None, None)
+                    since = self._spent("writing", since)
+                advance(images)
+
+    def _spent(self, what: str, since: float) -> float:
+        now = time.perf_counter()
+        setattr(self.timing, what, getattr(self.timing, what) + now - since)
+        return now
+
+
+def _opener(encoder: Encoder, pictures: Pictures, missing: frozenset[str]) -> Opener:
+    return Opener(pictures, encoder.prepare if isinstance(encoder, PreparingEncoder) else None, missing)
+
+
+def _encoded(encoder: Encoder, pictures: Pictures, opened: Opened, skip_missing: bool) -> Vectors:
+    """Vectors of a batch, with zeros for what could not be opened."""
+    start = opened.batch.start
+    if opened.problems and not skip_missing:
+        problem = next(iter(opened.problems.values()))
+        if problem == "missing":
+            raise _refusal(pictures, [pictures.ids[place] for place in opened.problems])
+        raise MissingImagesError(problem)
+    if isinstance(encoder, PreparingEncoder):
+        vectors = encoder.encode_prepared(opened.images)
+    else:
+        vectors = encoder.encode_images(opened.images)
+    if opened.problems:
+        vectors = vectors.copy()
+        vectors[[place - start for place in opened.problems]] = 0
+    return vectors
+
+
+def _images(shards: Sequence[Shard]) -> int:
+    return sum(shard.stop - shard.start for shard in shards)
+
+
+def _silent(images: int) -> None:
+    """Where no progress is shown."""
+
+
+def _refusal(pictures: Pictures, missing: Sequence[str]) -> MissingImagesError:
+    """The error that lists missing pictures."""
+    lines = [
+        f"{pictures.name}: {len(missing):,} of {len(pictures.ids):,} images are missing or cannot be read:",
+        *(f"  {image}" for image in missing[:LISTED]),
+    ]
+    if len(missing) > LISTED:
+        lines.append(f"  ... and {len(missing) - LISTED:,} more")
+    return MissingImagesError("\n".join([*lines, f"  {_FIX}"]))

@@ -1,12 +1,12 @@
 """Encoders: images and texts to vectors of one space, and what those vectors depend on.
 
 An encoder is anything with `identity`, `encode_images` and `encode_texts`; `load_encoder` makes one of a
-folder in Hugging Face format or of a name on the Hub. The models themselves are in `families`.
+folder in Hugging Face format or of a name on the Hub (`huggingface`, `families`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from submissions.errors import EncoderError
-
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 Vectors: TypeAlias = NDArray[np.float32]
 """Shape (n, dimensions), float32, rows of length 1 (or of zeros: an image that is missing)."""
+
+Prepared: TypeAlias = dict[str, NDArray[Any]]
+"""What a model takes, by name: arrays whose first axis is the image."""
 
 SHAPES_ENCODER = "shapes"
 """Name of the encoder that comes with this package."""
@@ -50,7 +51,7 @@ class Identity:
         """One line for the `backbone` of a rank file.
 
         Example:
-            >>> Identity("openai/clip-vit-base-patch32", "3d74acf9a28c", "clip", "0" * 64, "float32", 512).text()
+            >>> Identity("openai/clip-vit-base-patch32", "3d74acf9a28c", "clip", "", "float32", 512).text()
             'openai/clip-vit-base-patch32 (clip, 512 dimensions, float32, revision 3d74acf9a28c)'
         """
         return (
@@ -83,11 +84,11 @@ class PreparingEncoder(Encoder, Protocol):
     """An encoder whose work on pixels can be done by other processes, while the model is busy."""
 
     @property
-    def prepare(self) -> Callable[[Sequence[Image]], NDArray[Any]]:
-        """Images to the array that the model takes; can be pickled, and holds no weights."""
+    def prepare(self) -> Callable[[Sequence[Image]], Prepared]:
+        """Images to what the model takes, by name; can be pickled, and holds no weights."""
 
-    def encode_prepared(self, pixels: NDArray[Any]) -> Vectors:
-        """Vectors of what `prepare` made."""
+    def encode_prepared(self, prepared: Mapping[str, Any]) -> Vectors:
+        """Vectors of what `prepare` made; arrays or tensors."""
 
 
 def load_encoder(
@@ -109,7 +110,12 @@ def load_encoder(
         threads: processor threads of the model; None leaves PyTorch's choice.
 
     Raises:
-        EncoderError: no such folder or model, no weights in it, a family that is not known, or no such device.
+        EncoderError: no such folder or model, no weights in it, a family or device that is not known.
         MissingExtraError: torch or transformers is not installed.
     """
-    raise EncoderError(f"{name}: not there yet.")
+    from submissions.retrieval.huggingface import HuggingFaceEncoder
+
+    if str(name) == SHAPES_ENCODER:
+        folder = Path(__file__).with_name("shapes_encoder")
+        return HuggingFaceEncoder(folder, label=SHAPES_ENCODER, device=device, dtype=dtype, threads=threads)
+    return HuggingFaceEncoder(name, revision=revision, device=device, dtype=dtype, threads=threads)

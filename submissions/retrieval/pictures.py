@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+import hashlib
+import json
+import os
+import struct
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
+
+from cir_datasets.errors import MissingImagesError, SourceError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
     from cir_datasets.benchmark import Benchmark
+
+_DRAWN = "drawn"
+_LOOKED_AT = 16
+_TAIL_BYTES = 64
+_ENDS = {"JPEG": b"\xff\xd9", "MPO": b"\xff\xd9", "PNG": b"IEND", "GIF": b"\x3b"}
+"""What a whole file of a format ends with."""
 
 
 class Pictures(Protocol):
@@ -28,7 +43,7 @@ class Pictures(Protocol):
         """sha256 (hex) over the ids and what is known of each picture's content."""
 
     def missing(self) -> list[str]:
-        """Ids whose picture is absent or cannot be read, in order; files are looked at, not decoded."""
+        """Ids whose picture is absent or cannot be read, in order."""
 
     def open(self, place: int) -> Image:
         """The picture at a place of `ids`, RGB.
@@ -38,6 +53,106 @@ class Pictures(Protocol):
         """
 
 
+@dataclass(frozen=True)
+class FilePictures:
+    """Pictures in files.
+
+    Args:
+        name: whose they are.
+        ids: image ids.
+        paths: path of each, or None where there is no file.
+        root: folder that paths are told relative to; where it lies does not change the digest.
+    """
+
+    name: str
+    ids: Sequence[str]
+    paths: Sequence[str | None]
+    root: str
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """sha256 (hex) over ids, relative paths and sizes of the files.
+
+        A file that is replaced by another of the same size is not noticed: contents are not read.
+        """
+        rows = (
+            [image, None if path is None else os.path.relpath(path, self.root), _num_bytes(path)]
+            for image, path in zip(self.ids, self.paths, strict=True)
+        )
+        return _digest(rows)
+
+    def missing(self) -> list[str]:
+        """Ids whose file is absent or unreadable.
+
+        The header of every file is read, and its end; a file that seems cut off is decoded to be sure.
+        """
+        from cir_datasets.in_parallel import done_in_parallel
+        from cir_datasets.progress import step_progress
+
+        bad = {image for image, path in zip(self.ids, self.paths, strict=True) if path is None}
+        jobs = ((image, path) for image, path in zip(self.ids, self.paths, strict=True) if path is not None)
+        with step_progress(f"{self.name}: looking at pictures", len(self.ids) - len(bad)) as advance:
+            for image, problem in done_in_parallel(_problem, jobs, None):
+                if problem is not None:
+                    bad.add(image)
+                advance(1)
+        return [image for image in self.ids if image in bad]
+
+    def open(self, place: int) -> Image:
+        """The picture at a place of `ids`, RGB, as Pillow decodes it.
+
+        Raises:
+            MissingImagesError: it is absent or cannot be read.
+        """
+        from PIL import Image
+
+        path = self.paths[place]
+        if path is None:
+            raise MissingImagesError(f"{self.name}: image {self.ids[place]!r} has no file. {_FIX}")
+        try:
+            with Image.open(path) as image:
+                return image.convert("RGB")
+        except _unreadable() as error:
+            raise MissingImagesError(
+                f"{self.name}: image {self.ids[place]!r}: {path} cannot be decoded: {error}. {_FIX}"
+            ) from error
+
+
+@dataclass(frozen=True)
+class ShapesPictures:
+    """Pictures of shapes, drawn in memory.
+
+    Args:
+        name: the benchmark's id.
+        ids: image ids of shapes.
+    """
+
+    name: str
+    ids: Sequence[str]
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """sha256 (hex) over the ids, and over the pixels of a few: what draws all draws those."""
+        from cir_datasets.shapes import pixel_sha256, pixels, scene
+
+        some = self.ids[:: max(1, len(self.ids) // _LOOKED_AT)]
+        drawn = {image: pixel_sha256(pixels(scene(image))) for image in some}
+        return _digest([image, _DRAWN, drawn.get(image)] for image in self.ids)
+
+    def missing(self) -> list[str]:
+        """None is."""
+        return []
+
+    def open(self, place: int) -> Image:
+        """The picture at a place of `ids`, 96 x 96 RGB."""
+        from cir_datasets.shapes import picture
+
+        return picture(self.ids[place])
+
+
+_FIX = "Fix: get the publisher's file again, or leave it out with skip_missing (--skip-missing)."
+
+
 def pictures_of(
     benchmark: Benchmark, *, images: str | Path | None = None, ids: Sequence[str] | None = None
 ) -> Pictures:
@@ -45,11 +160,121 @@ def pictures_of(
 
     Args:
         benchmark: whose pictures.
-        images: folder that holds them in the publisher's layout, or its parent; None looks below `CIR_IMAGES`,
-            and draws the pictures of shapes.
+        images: folder that holds them in the publisher's layout, or its parent; None looks below
+            `CIR_IMAGES`, and draws the pictures of shapes.
         ids: other images of that benchmark than its gallery (references, say); None is the gallery.
 
     Raises:
         SourceError: the folder does not exist, none was given, or the gallery's list is not at hand.
+
+    Example:
+        >>> import cir_datasets
+        >>> pictures_of(cir_datasets.load("shapes/val")).open(0).size
+        (96, 96)
     """
-    raise NotImplementedError
+    from cir_datasets.image_files import locate
+
+    spec = benchmark.spec
+    wanted = benchmark.gallery if ids is None else ids
+    if wanted is None:
+        raise SourceError(
+            f"{spec.id}: the list of its gallery is not at hand. "
+            f"Fix: see `cir datasets show {spec.id}` for where the publisher's list is had."
+        )
+    if images is None and spec.card.source.publisher == "embedded":
+        return ShapesPictures(spec.id, tuple(wanted))
+    known = _relative_paths(benchmark)
+    located = locate(spec, ((image, known.get(image)) for image in wanted), images)
+    return FilePictures(
+        spec.id,
+        tuple(wanted),
+        tuple(located.paths.get(image) for image in wanted),
+        str(located.folders[0]),
+    )
+
+
+def pictures_in(folder: str | Path, *, name: str | None = None) -> FilePictures:
+    """All pictures below a folder, for training and for collections that are no benchmark's.
+
+    Args:
+        folder: searched with its sub-folders, for .jpg, .jpeg, .png, .webp, .gif and .bmp.
+        name: what to call them; None is the folder's name.
+
+    Returns:
+        Pictures whose ids are their paths below the folder, sorted.
+
+    Raises:
+        SourceError: no such folder, or no picture in it.
+    """
+    root = Path(folder).expanduser().absolute()
+    endings = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp"}
+    found = sorted(
+        str(path)
+        for parent, _, names in os.walk(root)
+        for path in (Path(parent, each) for each in names)
+        if path.suffix.lower() in endings
+    )
+    if not found:
+        what = "no picture in it" if root.is_dir() else "no such folder"
+        raise SourceError(f"{root}: {what}. Fix: pass a folder with pictures.")
+    ids = tuple(Path(path).relative_to(root).as_posix() for path in found)
+    return FilePictures(name or root.name, ids, tuple(found), str(root))
+
+
+def _relative_paths(benchmark: Benchmark) -> dict[str, str | None]:
+    """The publisher's relative path by image id, where the layout asks for it."""
+    from cir_datasets.image_files import manifest_paths, needs_relative_path
+    from cir_datasets.prepared import last_prepared
+
+    if not needs_relative_path(benchmark.spec):
+        return {}
+    prepared = last_prepared(benchmark.spec)
+    if prepared is None or prepared.images_file is None:
+        raise SourceError(
+            f"{benchmark.id}: its pictures are found by the publisher's paths, which are not at hand. "
+            f"Fix: run `cir datasets prepare {benchmark.id}`."
+        )
+    return dict(manifest_paths(prepared))
+
+
+def _digest(rows: Iterable[Sequence[object]]) -> str:
+    whole = hashlib.sha256()
+    for row in rows:
+        whole.update(json.dumps(row, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n")
+    return whole.hexdigest()
+
+
+def _num_bytes(path: str | None) -> int | None:
+    try:
+        return None if path is None else Path(path).stat().st_size
+    except OSError:
+        return None
+
+
+def _problem(path: str) -> str | None:
+    """Why a picture cannot be read, or None."""
+    from PIL import Image
+
+    try:
+        with Image.open(path) as image:
+            end = _ENDS.get(image.format or "")
+            if end is None or end not in _tail(path):
+                image.load()
+    except _unreadable() as error:
+        return str(error) or type(error).__name__
+    return None
+
+
+def _tail(path: str) -> bytes:
+    with Path(path).open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - _TAIL_BYTES))
+        return file.read()
+
+
+def _unreadable() -> tuple[type[Exception], ...]:
+    """What Pillow raises on files that it cannot decode."""
+    from PIL import Image
+
+    damaged = (OSError, SyntaxError, ValueError, EOFError, IndexError, TypeError, struct.error, zlib.error)
+    return (*damaged, Image.DecompressionBombError)

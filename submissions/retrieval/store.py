@@ -1,55 +1,46 @@
-"""The embedding store: vectors on disk by what they were made of, whole or resumable at any moment.
-
-A folder's key is a hash of the encoder's identity, the pictures' digest and the shard size. Shards are files
-that appear whole or not at all, with their checksum in the name; when all are there they are joined to one
-array that is mapped, not read. Processes claim shards by file locks, which end with the process.
-"""
+"""The embedding store: every gallery's vectors, in a folder a gallery and encoder."""
 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import hashlib
+import os
+import re
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
-from submissions.retrieval.encoders import Identity, Vectors
+from cir_datasets.paths import cache_home
+from cir_metrics.errors import CallError, did_you_mean
+from submissions.errors import StoreError
+from submissions.retrieval.encoders import Identity
+from submissions.retrieval.locks import file_lock
 from submissions.retrieval.pictures import Pictures
+from submissions.retrieval.shards import (
+    FORMAT,
+    SHARD_SIZE,
+    EmbeddingFolder,
+    Embeddings,
+    Shard,
+    as_json,
+    lock_of,
+    write_whole,
+)
 
-SHARD_SIZE = 1024
-"""Images in a shard, where nothing else is asked for."""
-
-
-class Shard(NamedTuple):
-    """A piece of a gallery: the images at places `start` to `stop` - 1."""
-
-    index: int
-    start: int
-    stop: int
-
-
-@dataclass(frozen=True, eq=False)
-class Embeddings:
-    """Vectors of a gallery.
-
-    Args:
-        ids: image ids, in the gallery's order.
-        vectors: shape (ids, dimensions), float32, mapped from a file and read-only; rows of length 1, or of
-            zeros for the missing.
-        missing: ids whose picture was missing or unreadable and left out by `skip_missing`. Where it is not
-            empty, what is computed from these vectors must say so (`MISSING_CHECK`).
-        identity: of the encoder.
-    """
-
-    ids: Sequence[str]
-    vectors: Vectors
-    missing: frozenset[str]
-    identity: Identity
-
+__all__ = [
+    "MISSING_CHECK",
+    "SHARD_SIZE",
+    "EmbeddingFolder",
+    "EmbeddingStore",
+    "Embeddings",
+    "Shard",
+    "Stored",
+]
 
 MISSING_CHECK = "images"
 """Name of the check that was skipped where `Embeddings.missing` is not empty."""
+
+_KEY = re.compile(r"[0-9a-f]{24}")
 
 
 @dataclass(frozen=True)
@@ -58,70 +49,21 @@ class Stored:
 
     Args:
         key: names it (`cir embeddings rm KEY`).
-        pictures: whose pictures, a benchmark's id.
-        identity: of the encoder.
+        pictures: whose pictures, a benchmark's id; "" where the entry's description is damaged.
+        identity: of the encoder, or None where the description is damaged.
         images: number of images.
         done: number of images that are encoded.
-        missing: number of images left out.
+        missing: number of images left out; 0 until all are encoded.
         num_bytes: size on disk.
     """
 
     key: str
     pictures: str
-    identity: Identity
+    identity: Identity | None
     images: int
     done: int
     missing: int
     num_bytes: int
-
-
-class EmbeddingFolder:
-    """The vectors of one gallery by one encoder, done or under way. Can be pickled.
-
-    Args:
-        path: the folder; `EmbeddingStore.folder` makes it.
-    """
-
-    def __init__(self, path: Path) -> None:
-        """See the class."""
-        raise NotImplementedError
-
-    path: Path
-    key: str
-    identity: Identity
-    ids: Sequence[str]
-
-    def shards(self) -> list[Shard]:
-        """All shards, in order."""
-        raise NotImplementedError
-
-    def shards_to_do(self) -> list[Shard]:
-        """Shards that are not there, or damaged; in order."""
-        raise NotImplementedError
-
-    @contextmanager
-    def claim(self, shard: Shard) -> Iterator[bool]:
-        """Whether this process may encode a shard: it is still to do and no other process is at it.
-
-        The claim ends with the block, or with the process.
-        """
-        raise NotImplementedError
-
-    def write_shard(self, shard: Shard, vectors: Vectors) -> None:
-        """Put a shard's vectors on disk, whole or not at all; rows of zeros are the missing.
-
-        Raises:
-            StoreError: the vectors have another shape, are not finite or not of length 1, or cannot be written.
-        """
-        raise NotImplementedError
-
-    def embeddings(self) -> Embeddings:
-        """Join the shards (once) and map the vectors.
-
-        Raises:
-            StoreError: shards are still to do.
-        """
-        raise NotImplementedError
 
 
 class EmbeddingStore:
@@ -129,26 +71,112 @@ class EmbeddingStore:
 
     Args:
         root: the folder; None is `embeddings` in the cache (`CIR_CACHE_HOME`).
+
+    Example:
+        >>> import tempfile
+        >>> EmbeddingStore(Path(tempfile.mkdtemp())).list()
+        []
     """
 
     def __init__(self, root: Path | None = None) -> None:
         """See the class."""
-        raise NotImplementedError
+        self.root = cache_home() / "embeddings" if root is None else Path(root).expanduser().absolute()
 
     def folder(
         self, identity: Identity, pictures: Pictures, *, shard_size: int = SHARD_SIZE
     ) -> EmbeddingFolder:
-        """The folder of a gallery's vectors by an encoder; made where it is not there."""
-        raise NotImplementedError
+        """The folder of a gallery's vectors by an encoder; made where it is not there.
+
+        Args:
+            identity: of the encoder.
+            pictures: the gallery.
+            shard_size: images a shard, 1 or more; part of the key.
+
+        Raises:
+            CallError: `shard_size` is below 1, or there are no images.
+            StoreError: the folder cannot be made.
+        """
+        if shard_size < 1:
+            raise CallError(f"shard_size={shard_size}; it is 1 or more.")
+        ids = list(pictures.ids)
+        if not ids:
+            raise CallError(f"{pictures.name}: no images. Fix: pass pictures with ids.")
+        about = {
+            "format": FORMAT,
+            "identity": identity.to_dict(),
+            "digest": pictures.digest,
+            "images": len(ids),
+            "shard_size": shard_size,
+        }
+        path = self.root / hashlib.sha256(as_json(about)).hexdigest()[:24]
+        try:
+            _ensure(path / "ids.json", as_json(ids))
+            _ensure(path / "about.json", as_json({**about, "pictures": pictures.name}))
+        except OSError as error:
+            raise StoreError(
+                f"{path}: the embedding store cannot be written: {error.strerror}. Fix: set CIR_CACHE_HOME "
+                "to a folder that can be written."
+            ) from error
+        return EmbeddingFolder(path)
 
     def list(self) -> builtins.list[Stored]:
         """What the store holds, by key."""
-        raise NotImplementedError
+        if not self.root.is_dir():
+            return []
+        return [_stored(path) for path in sorted(self.root.iterdir()) if _KEY.fullmatch(path.name)]
 
     def remove(self, key: str) -> int:
         """Remove an entry and return the bytes that were freed.
 
+        Arrays that are open stay good until they are closed.
+
         Raises:
             StoreError: no entry has that key, or a process is writing to it.
         """
-        raise NotImplementedError
+        path = self.root / key
+        if not _KEY.fullmatch(key) or not path.is_dir():
+            raise StoreError(
+                f"no embeddings {key!r} in {self.root}.{did_you_mean(key, [one.key for one in self.list()])} "
+                "Fix: `cir embeddings list` shows the keys."
+            )
+        with file_lock(lock_of(path), wait=False) as free:
+            if not free:
+                raise StoreError(
+                    f"embeddings {key}: a process is writing to them. Fix: wait until it ends, or stop it."
+                )
+            freed = _size(path)
+            aside = path.with_name(f".removed-{key}-{os.getpid()}")
+            path.rename(aside)
+        shutil.rmtree(aside, ignore_errors=True)
+        return freed
+
+
+def _ensure(path: Path, content: bytes) -> None:
+    """See that a file holds this, and touch it only where it does not."""
+    try:
+        if path.read_bytes() == content:
+            return
+    except OSError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, lambda file: file.write(content))
+
+
+def _stored(path: Path) -> Stored:
+    try:
+        folder = EmbeddingFolder(path)
+    except StoreError:
+        return Stored(path.name, "", None, 0, 0, 0, _size(path))
+    done, missing = folder.counts()
+    return Stored(path.name, folder.name, folder.identity, folder.images, done, missing, _size(path))
+
+
+def _size(path: Path) -> int:
+    """Bytes of the files in a folder; one that another process takes away meanwhile counts nothing."""
+    total = 0
+    for parent, _, names in os.walk(path):
+        for name in names:
+            try:
+                total += (Path(parent) / name).lstat().st_size
+            except FileNotFoundError:
+                continue
+    return total

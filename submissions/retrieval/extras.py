@@ -1,0 +1,36 @@
+"""What an optional dependency's absence is told in: one sentence that says what to install."""
+
+from __future__ import annotations
+
+import importlib.util
+
+from cir_metrics.errors import MissingExtraError
+
+
+def needs_torch(what: str) -> None:
+    """Refuse to go on without torch.
+
+    Args:
+        what: what needs it.
+
+    Raises:
+        MissingExtraError: torch is not installed.
+    """
+    _needs("torch", what, "retrieval")
+
+
+def needs_ray(what: str) -> None:
+    """Refuse to go on without Ray.
+
+    Args:
+        what: what needs it.
+
+    Raises:
+        MissingExtraError: Ray is not installed.
+    """
+    _needs("ray", what, "distributed")
+
+
+def _needs(module: str, what: str, extra: str) -> None:
+    if importlib.util.find_spec(module) is None:
+        raise MissingExtraError(f'{what} needs {module}. Fix: pip install "cir-benchmarks[{extra}]"')

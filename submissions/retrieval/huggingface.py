@@ -1,0 +1,351 @@
+"""Dual encoders in Hugging Face format, from a folder or the Hub.
+
+Vectors are the same, byte for byte, for the same batches, device, dtype and number of threads on one machine.
+Another batch size, or other texts beside a text, moves them by rounding: about 1e-6 in float32.
+Code of a model's repository is never run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cir_metrics.errors import MissingExtraError
+from submissions.errors import EncoderError, TruncationWarning
+from submissions.retrieval.encoders import Identity, Prepared, Vectors
+from submissions.retrieval.families import FAMILIES, Family
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+_DTYPES = ("float32", "float16", "bfloat16")
+_WEIGHTS = ("*.safetensors", "*.bin")
+_TEXTS_AT_ONCE = 256
+_BLOCK = 1 << 22
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """Resizes and crops images as the model's image processor says; can be pickled.
+
+    Args:
+        processor: the image processor.
+        raw: leave rescaling and normalising to the device, and pass bytes on: a quarter of the memory.
+    """
+
+    processor: Any
+    raw: bool
+
+    def __call__(self, images: Sequence[Image]) -> Prepared:
+        """Images to arrays, by the names that the model gives them."""
+        later = {"do_rescale": False, "do_normalize": False} if self.raw else {}
+        made = self.processor(images=list(images), return_tensors="np", **later)
+        return {name: np.asarray(made[name]) for name in made}
+
+
+class HuggingFaceEncoder:
+    """A dual encoder of a family that is known.
+
+    Args:
+        name: a folder in Hugging Face format, or a model's name on the Hub.
+        label: what the identity calls it; None is the name, or the folder's name.
+        revision: commit, branch or tag on the Hub.
+        device: see `load_encoder`.
+        dtype: see `load_encoder`.
+        threads: see `load_encoder`.
+
+    Raises:
+        EncoderError: see `load_encoder`.
+        MissingExtraError: torch or transformers is not installed.
+    """
+
+    def __init__(
+        self,
+        name: str | Path,
+        *,
+        label: str | None = None,
+        revision: str | None = None,
+        device: str = "auto",
+        dtype: str = "float32",
+        threads: int | None = None,
+    ) -> None:
+        """See the class."""
+        torch, transformers = _libraries()
+        folder = _folder(name)
+        source = str(name) if folder is None else str(folder)
+        if dtype not in _DTYPES:
+            raise EncoderError(f"dtype {dtype!r} is not known. Fix: use one of {', '.join(_DTYPES)}.")
+        self.device = _device(device)
+        if threads is not None:
+            torch.set_num_threads(threads)
+        with _told(source, folder), _quiet(transformers):
+            config = transformers.AutoConfig.from_pretrained(source, revision=revision)
+            self.family = _family(source, config)
+            commit = getattr(config, "_commit_hash", None)
+            pinned = revision if commit is None else commit
+            model_class = getattr(transformers, self.family.model_class)
+            model, report = model_class.from_pretrained(
+                source, revision=pinned, dtype=getattr(torch, dtype), output_loading_info=True
+            )
+            self.tokenizer = transformers.AutoTokenizer.from_pretrained(source, revision=pinned)
+            # Pillow's way on every machine: torchvision, where it is installed, gives other pixels.
+            self.image_processor = transformers.AutoImageProcessor.from_pretrained(
+                source, revision=pinned, backend="pil"
+            )
+        _check_complete(source, report)
+        self.model = model.to(self.device).eval().requires_grad_(False)
+        self.max_tokens = int(config.get_text_config().max_position_embeddings)
+        self.prepare: Callable[[Sequence[Image]], Prepared] = Preparation(
+            self.image_processor, raw=self.family.name != "siglip2"
+        )
+        self._torch = torch
+        self.identity = Identity(
+            model=label or (source if folder is None else folder.name),
+            revision=(commit or "unknown") if folder is None else _weights_hash(folder),
+            family=self.family.name,
+            preprocessing=_preprocessing_hash(self.image_processor, self.tokenizer, self.max_tokens),
+            dtype=dtype,
+            dimensions=self.family.dimensions(config),
+        )
+
+    def encode_images(self, images: Sequence[Image]) -> Vectors:
+        """Vectors of RGB images, shape (n, dimensions), float32, rows of length 1."""
+        if not images:
+            return self._none()
+        return self.encode_prepared(self.prepare(images))
+
+    def encode_prepared(self, prepared: Mapping[str, Any]) -> Vectors:
+        """Vectors of what `prepare` made; arrays or tensors."""
+        torch = self._torch
+        with torch.inference_mode():
+            inputs = {
+                name: torch.as_tensor(values).to(self.device, non_blocking=True)
+                for name, values in prepared.items()
+            }
+            inputs["pixel_values"] = self._normalised(inputs["pixel_values"]).to(self.model.dtype)
+            return self._of_length_1(self.family.image(self.model, inputs))
+
+    def encode_texts(self, texts: Sequence[str]) -> Vectors:
+        """Vectors of texts, shape (n, dimensions), float32, rows of length 1.
+
+        Texts longer than the model's limit are cut off there.
+
+        Warns:
+            TruncationWarning: some were; the message counts them.
+        """
+        if not len(texts):
+            return self._none()
+        tokens = self.tokenizer(list(texts), truncation=False, padding=False, verbose=False)["input_ids"]
+        cut = sum(len(one) > self.max_tokens for one in tokens)
+        if cut:
+            warnings.warn(
+                f"{cut:,} of {len(texts):,} texts are longer than the {self.max_tokens} tokens that "
+                f"{self.identity.model} reads, and were cut off there.",
+                TruncationWarning,
+                stacklevel=2,
+            )
+        blocks = [list(texts[at : at + _TEXTS_AT_ONCE]) for at in range(0, len(texts), _TEXTS_AT_ONCE)]
+        return np.concatenate([self._texts(block) for block in blocks])
+
+    def _texts(self, texts: list[str]) -> Vectors:
+        torch = self._torch
+        fully = self.family.pads_fully
+        tokens = self.tokenizer(
+            texts,
+            truncation=True,
+            max_length=self.max_tokens,
+            padding="max_length" if fully else True,
+            return_attention_mask=not fully,
+            return_token_type_ids=False,
+            return_tensors="pt",
+        )
+        with torch.inference_mode():
+            inputs = {name: values.to(self.device) for name, values in tokens.items()}
+            return self._of_length_1(self.family.text(self.model, inputs))
+
+    def _normalised(self, pixels: Any) -> Any:
+        """Bytes as the image processor would have rescaled and normalised them."""
+        torch, processor = self._torch, self.image_processor
+        if pixels.dtype != torch.uint8:
+            return pixels
+        values = pixels.float()
+        if processor.do_rescale:
+            values = values * processor.rescale_factor
+        if processor.do_normalize:
+            mean, deviation = (
+                torch.tensor(one, device=self.device, dtype=torch.float32).reshape(1, -1, 1, 1)
+                for one in (processor.image_mean, processor.image_std)
+            )
+            values = (values - mean) / deviation
+        return values
+
+    def _of_length_1(self, features: Any) -> Vectors:
+        features = self._torch.nn.functional.normalize(features.float(), dim=-1)
+        vectors: Vectors = features.cpu().numpy()
+        return vectors
+
+    def _none(self) -> Vectors:
+        return np.empty((0, self.identity.dimensions), dtype=np.float32)
+
+
+def _libraries() -> tuple[Any, Any]:
+    try:
+        import torch
+        import transformers
+    except ImportError as error:
+        raise MissingExtraError(
+            f'an encoder needs {error.name}. Fix: pip install "cir-benchmarks[retrieval]"'
+        ) from error
+    return torch, transformers
+
+
+def _folder(name: str | Path) -> Path | None:
+    """The folder that is meant, or None where it is a name on the Hub."""
+    path = Path(name).expanduser()
+    if not path.is_dir():
+        text = str(name)
+        if isinstance(name, Path) or text.startswith((".", "~", "/")) or text.count("/") > 1:
+            raise EncoderError(
+                f"{name}: no such folder. Fix: pass a folder in Hugging Face format, or a name on the Hub "
+                "such as openai/clip-vit-base-patch32."
+            )
+        return None
+    path = path.absolute()
+    if not (path / "config.json").is_file():
+        other = (path / "open_clip_config.json").is_file()
+        how = (
+            "it holds OpenCLIP's own format. Fix: take the copy of the model in Hugging Face format, or "
+            "convert it with transformers' convert_open_clip script."
+            if other
+            else "Fix: pass a folder that save_pretrained wrote."
+        )
+        raise EncoderError(f"{path}: no config.json is in it; {how}")
+    if not any(any(path.glob(pattern)) for pattern in _WEIGHTS):
+        raise EncoderError(
+            f"{path}: no weights are in it (model.safetensors or pytorch_model.bin). "
+            "Fix: get them, or pass the folder that save_pretrained wrote."
+        )
+    return path
+
+
+def _family(source: str, config: Any) -> Family:
+    family = FAMILIES.get(config.model_type)
+    if family is None:
+        raise EncoderError(
+            f"{source}: models of type {config.model_type!r} are no dual encoders that are known. Fix: use "
+            f"one of type {', '.join(FAMILIES)}, or write an encoder of your own (docs/retrieval.md)."
+        )
+    return family
+
+
+def _device(device: str) -> Any:
+    import torch
+
+    if device == "auto":
+        if torch.cuda.is_available():
+            device = "cuda"
+        else:
+            device = "mps" if torch.backends.mps.is_available() else "cpu"
+    try:
+        found = torch.device(device)
+        torch.empty(1, device=found)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise EncoderError(
+            f"device {device!r} cannot be used: {reason} Fix: use auto or cpu, or a device of this machine."
+        ) from error
+    return found
+
+
+@contextmanager
+def _told(source: str, folder: Path | None) -> Iterator[None]:
+    """Say what transformers says about a folder or a name, in a line."""
+    try:
+        yield
+    except EncoderError:
+        raise
+    except ImportError as error:
+        needs = str(error).strip().splitlines()
+        raise MissingExtraError(
+            f"{source}: transformers cannot load it: {next((line for line in needs if line), '')} "
+            "Fix: install what it names (SigLIP's tokenizer needs: pip install sentencepiece)."
+        ) from error
+    except (OSError, ValueError, RuntimeError, KeyError, TypeError, AttributeError) as error:
+        # What is wrong with files of others comes as any of these.
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        fix = (
+            "check the name, and that the Hub can be reached (HF_HUB_OFFLINE is not set, or the model is in "
+            "the cache); or pass a folder."
+            if folder is None
+            else "get it again, or save model, tokenizer and image processor with save_pretrained."
+        )
+        raise EncoderError(f"{source}: cannot be loaded: {reason} Fix: {fix}") from error
+
+
+@contextmanager
+def _quiet(transformers: Any) -> Iterator[None]:
+    """Keep transformers' own bars and notes off the screen while it loads."""
+    logging = transformers.utils.logging
+    level, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bar:
+            logging.enable_progress_bar()
+
+
+def _check_complete(source: str, report: Mapping[str, Any]) -> None:
+    """Refuse a model some of whose weights were not in the files: they would be random."""
+    lost = [name for name in report["missing_keys"] if not name.endswith("position_ids")]
+    lost += [str(each[0]) for each in report.get("mismatched_keys") or ()]
+    if lost:
+        names = sorted(lost)
+        raise EncoderError(
+            f"{source}: {len(names):,} weights of the model are not in its files, {names[0]!r} for one. "
+            "Fix: use a checkpoint of the whole dual encoder, not of one of its towers or of another task."
+        )
+
+
+def _weights_hash(folder: Path) -> str:
+    """sha256 (hex) over the weight files and the model's configuration, by name."""
+    whole = hashlib.sha256((folder / "config.json").read_bytes())
+    found = sorted(folder.glob(_WEIGHTS[0])) or sorted(folder.glob(_WEIGHTS[1]))
+    for path in found:
+        whole.update(f"\0{path.name}\0".encode())
+        with path.open("rb") as file:
+            while block := file.read(_BLOCK):
+                whole.update(block)
+    return whole.hexdigest()
+
+
+def _preprocessing_hash(processor: Any, tokenizer: Any, max_tokens: int) -> str:
+    """sha256 (hex) of the canonical JSON of image processor and tokenizer."""
+    settings = {
+        name: value for name, value in processor.to_dict().items() if not name.startswith(("_", "processor"))
+    }
+    settings["image_processor_type"] = type(processor).__name__
+    whole = {"image": settings, "text": _tokenizer_settings(tokenizer), "max_tokens": max_tokens}
+    return hashlib.sha256(json.dumps(whole, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _tokenizer_settings(tokenizer: Any) -> dict[str, Any]:
+    settings = {"class": type(tokenizer).__name__, "side": tokenizer.padding_side, "pad": tokenizer.pad_token}
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        return {**settings, "words": tokenizer.get_vocab()}
+    inside = json.loads(backend.to_str())
+    # Set by whoever called it last.
+    inside.pop("truncation", None)
+    inside.pop("padding", None)
+    return {**settings, "inside": inside}

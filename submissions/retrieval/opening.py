@@ -1,0 +1,161 @@
+"""Open and prepare pictures in other processes, while the model works on those before.
+
+What comes out is in the order of what went in, whatever the number of processes.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import sys
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cir_datasets.errors import MissingImagesError
+from submissions.errors import EncoderError
+from submissions.retrieval.shards import Shard
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from submissions.retrieval.pictures import Pictures
+
+_BLANK_SIDE = 32
+_AHEAD_PER_WORKER = 2
+_SHARED_MEMORY = "/dev/shm"
+_ROOMY_BYTES = 1 << 30
+_TOKENIZERS = "TOKENIZERS_PARALLELISM"
+
+
+class Batch(NamedTuple):
+    """Images that the model takes at once: those at places `start` to `stop` - 1."""
+
+    shard: Shard
+    start: int
+    stop: int
+
+
+class Opened(NamedTuple):
+    """A batch that is ready for the model.
+
+    Args:
+        batch: which images.
+        images: what the encoder's `prepare` made of them, or the images themselves where it has none.
+        problems: by place, why a picture could not be opened; a black one stands for it.
+    """
+
+    batch: Batch
+    images: Any
+    problems: dict[int, str]
+
+
+@dataclass(frozen=True)
+class Opener:
+    """Opens the pictures of a batch and prepares them. Can be pickled, and holds no weights.
+
+    Args:
+        pictures: to open.
+        prepare: of the encoder, or None where it takes images.
+        blank: ids that are known to be missing, and are not opened.
+    """
+
+    pictures: Pictures
+    prepare: Callable[[Sequence[Image]], Any] | None
+    blank: frozenset[str]
+
+    def __getitem__(self, batch: Batch) -> Opened:
+        """Open a batch."""
+        from PIL import Image
+
+        images, problems = [], {}
+        for place in range(batch.start, batch.stop):
+            image = None
+            if self.pictures.ids[place] in self.blank:
+                problems[place] = "missing"
+            else:
+                try:
+                    image = self.pictures.open(place)
+                except MissingImagesError as error:
+                    problems[place] = str(error)
+            images.append(image or Image.new("RGB", (_BLANK_SIDE, _BLANK_SIDE)))
+        return Opened(batch, images if self.prepare is None else self.prepare(images), problems)
+
+
+def batches_of(shard: Shard, batch_size: int) -> Iterator[Batch]:
+    """The batches of a shard; the last may be smaller.
+
+    Example:
+        >>> [(batch.start, batch.stop) for batch in batches_of(Shard(1, 100, 150), 32)]
+        [(100, 132), (132, 150)]
+    """
+    for start in range(shard.start, shard.stop, batch_size):
+        yield Batch(shard, start, min(start + batch_size, shard.stop))
+
+
+def opened_batches(opener: Opener, batches: Iterable[Batch], workers: int) -> Generator[Opened, None, None]:
+    """Batches, opened, in order.
+
+    Args:
+        opener: opens one.
+        batches: which; taken a few ahead of what was yielded, after the worker processes have started.
+        workers: number of processes; 0 opens in this one, and so does an installation without torch, whose
+            data loader is used.
+
+    Raises:
+        EncoderError: a worker process was killed.
+    """
+    if workers == 0 or importlib.util.find_spec("torch") is None:
+        yield from (opener[batch] for batch in batches)
+        return
+    from torch.utils.data import DataLoader
+
+    loader: Any = DataLoader(
+        opener,  # type: ignore[arg-type]  # only asked for its items
+        batch_size=None,
+        sampler=batches,
+        num_workers=workers,
+        prefetch_factor=_AHEAD_PER_WORKER,
+        collate_fn=None if _shared_memory_is_roomy() else _unchanged,
+    )
+    with _no_word_on_forks():
+        opened = iter(loader)
+    try:
+        yield from opened
+    except RuntimeError as error:
+        if "DataLoader worker" not in str(error) or isinstance(error, NotImplementedError):
+            raise
+        raise EncoderError(
+            "a process that opens pictures was killed, perhaps for memory. Fix: lower --batch-size or "
+            "--workers (workers=0 opens pictures in the main process); finished shards are kept."
+        ) from error
+
+
+def _unchanged(opened: Any) -> Any:
+    """Arrays as they are: they come through a pipe instead of shared memory."""
+    return opened
+
+
+def _shared_memory_is_roomy() -> bool:
+    """Whether batches can lie in shared memory; containers often have 64 MiB of it, and crash beyond."""
+    if sys.platform != "linux":
+        return True
+    try:
+        return shutil.disk_usage(_SHARED_MEMORY).free >= _ROOMY_BYTES
+    except OSError:
+        return False
+
+
+@contextmanager
+def _no_word_on_forks() -> Iterator[None]:
+    """Keep tokenizers, which workers do not use, from printing a warning in each of them."""
+    if _TOKENIZERS in os.environ:
+        yield
+        return
+    os.environ[_TOKENIZERS] = "true"
+    try:
+        yield
+    finally:
+        del os.environ[_TOKENIZERS]
