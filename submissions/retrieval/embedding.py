@@ -122,7 +122,7 @@ def embed_gallery(
                 run.finish(left, advance)
         made = folder.embeddings()
     if made.missing and not skip_missing:
-        raise _refusal(pictures, [image for image in made.ids if image in made.missing])
+        raise missing_error(pictures, [image for image in made.ids if image in made.missing])
     return made
 
 
@@ -134,7 +134,7 @@ def check_pictures(pictures: Pictures, *, skip_missing: bool) -> frozenset[str]:
     """
     missing = pictures.missing()
     if missing and not skip_missing:
-        raise _refusal(pictures, missing)
+        raise missing_error(pictures, missing)
     return frozenset(missing)
 
 
@@ -144,16 +144,18 @@ def encode_shard(
     shard: Shard,
     *,
     batch_size: int = 64,
+    workers: int = 0,
     missing: frozenset[str] = frozenset(),
     skip_missing: bool = False,
 ) -> Vectors:
-    """Vectors of one shard, in this process, with zeros for the missing.
+    """Vectors of one shard, with zeros for the missing; the store is not touched.
 
     Args:
         encoder: as in `embed_gallery`.
         pictures: as in `embed_gallery`.
         shard: which images.
         batch_size: images that the model takes at once.
+        workers: processes that open and prepare pictures; 0 does it in this one.
         missing: ids that `check_pictures` found.
         skip_missing: whether a picture that turns out to be damaged gets zeros too.
 
@@ -163,11 +165,11 @@ def encode_shard(
     Raises:
         MissingImagesError: a picture cannot be opened and may not be skipped.
     """
-    opener = _opener(encoder, pictures, missing)
-    parts = [
-        _encoded(encoder, pictures, opener[batch], skip_missing or bool(missing))
-        for batch in batches_of(shard, batch_size)
-    ]
+    stream = opened_batches(_opener(encoder, pictures, missing), batches_of(shard, batch_size), workers)
+    with closing(stream) as opened_in_order:
+        parts = [
+            _encoded(encoder, pictures, opened, skip_missing or bool(missing)) for opened in opened_in_order
+        ]
     return np.concatenate(parts)
 
 
@@ -258,7 +260,7 @@ def _encoded(encoder: Encoder, pictures: Pictures, opened: Opened, skip_missing:
     if opened.problems and not skip_missing:
         problem = next(iter(opened.problems.values()))
         if problem == "missing":
-            raise _refusal(pictures, [pictures.ids[place] for place in opened.problems])
+            raise missing_error(pictures, [pictures.ids[place] for place in opened.problems])
         raise MissingImagesError(problem)
     if isinstance(encoder, PreparingEncoder):
         vectors = encoder.encode_prepared(opened.images)
@@ -278,7 +280,7 @@ def _silent(images: int) -> None:
     """Where no progress is shown."""
 
 
-def _refusal(pictures: Pictures, missing: Sequence[str]) -> MissingImagesError:
+def missing_error(pictures: Pictures, missing: Sequence[str]) -> MissingImagesError:
     """The error that lists missing pictures."""
     lines = [
         f"{pictures.name}: {len(missing):,} of {len(pictures.ids):,} images are missing or cannot be read:",
