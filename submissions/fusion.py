@@ -70,7 +70,8 @@ def fuse(
 
     Example:
         >>> from submissions import make_rank_file
-        >>> files = [make_rank_file("shapes/val", each) for each in ("image_only", "text_only")]
+        >>> names = ("image_only", "text_only")
+        >>> files = [make_rank_file("shapes/val", name, encoder="pixels") for name in names]
         >>> fuse(files).method.name
         'RRF: Image only + Text only'
     """

@@ -13,6 +13,14 @@ from submissions.commands.words import as_text
 def run_command(
     benchmark: Annotated[str, typer.Option("--benchmark", "-b", help="Id of the benchmark to rank.")],
     method: Annotated[str | None, typer.Option("--method", "-m", help="Name of the method.")] = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            "--encoder",
+            "-e",
+            help="Encoder: a name on the Hub, a folder, shapes (the shipped one), or pixels (no weights).",
+        ),
+    ] = None,
     all_baselines: Annotated[
         bool,
         typer.Option("--all-baselines", help="Run every weight-free method that can rank this benchmark."),
@@ -32,7 +40,7 @@ def run_command(
         bool, typer.Option("--json", help="Print the files written as JSON: file, benchmark, method.")
     ] = False,
 ) -> None:
-    """Rank a benchmark by methods that need no weights, and write rank files.
+    """Rank a benchmark by a method, or by every one that needs no weights, and write rank files.
 
     The names of the files written are printed, one a line.
 
@@ -50,12 +58,13 @@ def run_command(
             f"name one method or ask for all. Fix: add --method NAME ({known}) or --all-baselines."
         )
     names = [method] if method is not None else methods_for(benchmark)
+    chosen = encoder if method is not None else "pixels"
     label = benchmark.replace("/", "-")
     written = []
     for each in names:
         path = (out or Path()) / f"{each}.{label}.json" if all_baselines or out is None else out
         typer.echo(f"{each}: ranking {benchmark} ...", err=True)
-        made = str(write(make_rank_file(benchmark, each, k=k), path))
+        made = str(write(make_rank_file(benchmark, each, encoder=chosen, k=k), path))
         written.append({"file": made, "benchmark": benchmark, "method": each})
         if not as_json:
             typer.echo(made)

@@ -115,10 +115,10 @@ class Context:
         return [[text for text in rule.texts(ask.captions) if text.strip()] for ask in asks]
 
     def text_vectors(self, texts: Sequence[Sequence[str]]) -> Vectors:
-        """Vectors of texts, shape (questions, dimensions): of several the mean, brought to length 1; else zeros.
+        """Vectors of texts, shape (questions, dimensions): of several the mean, of length 1.
 
         Args:
-            texts: the texts of each question, such as `texts` gives.
+            texts: the texts of each question, such as `texts` gives; of none the row is zeros.
         """
         each = list(dict.fromkeys(text for own in texts for text in own))
         parts = [

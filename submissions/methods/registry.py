@@ -212,7 +212,7 @@ def _class(name: str, kind: Kind | None) -> Any:
                 f"the method {name!r} needs {word} encoder. Fix: {fix}, or one of {', '.join(own)}."
             )
         raise UnknownNameError(
-            f"no method {name!r}.{did_you_mean(name, known)} There are {', '.join(method_names())}."
+            f"no method {name!r}.{did_you_mean(name, method_names())} There are {', '.join(method_names())}."
         )
     cls = _load(name, known.get(name, name))
     if kind is not None and _kind(cls) != kind:

@@ -291,7 +291,8 @@ def _language(name: str, ranker: Any, language: str | Language | None) -> Langua
         return language
     from submissions.language import load_language
 
-    return load_language(language)
+    loaded: Language = load_language(language)
+    return loaded
 
 
 def _file(benchmark: Benchmark, method: Method, answers: Answers) -> RankFile:

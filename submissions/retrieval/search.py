@@ -1,7 +1,7 @@
 """Search: the best images of a gallery for query vectors, exactly, or by an approximate index that is named.
 
 `exact` is `cir_metrics.gallery`: blocked products and a definition of the score that knows ties. The others
-are indexes of FAISS. An index only chooses candidates; they are ordered by `cir_metrics.gallery` like any other
+are indexes of FAISS. An index only chooses candidates; `cir_metrics.gallery` orders them like any other
 images, and how many of the exact answers they hold is measured and said in the rank file.
 """
 
@@ -56,7 +56,10 @@ class Ranked:
         """A sentence for the rank file; empty where the search is exact."""
         if self.recall is None:
             return ""
-        return f"Search by {self.how}: recall@{k} {self.recall:.4f} of exact search over {self.measured:,} queries."
+        return (
+            f"Search by {self.how}: recall@{k} {self.recall:.4f} against exact search "
+            f"over {self.measured:,} queries."
+        )
 
 
 def check_search(name: str) -> None:
@@ -95,7 +98,10 @@ class Searcher:
         check_search(how)
         self._vectors, self._ids = vectors, ids
         self._gallery = Gallery(vectors, ids)
-        self._index, self._how = (None, "exact") if how == "exact" else _indexed(vectors, how)
+        self._index: Any = None
+        self._how = how
+        if how != "exact":
+            self._index, self._how = _indexed(vectors, how)
 
     def search(
         self,
@@ -164,7 +170,7 @@ class Searcher:
     def _by_index(self, queries: Vectors, k: int, excluded: NDArray[np.int64]) -> list[list[str]]:
         wanted = min(len(self._ids), 2 * k + _SPARE)
         _, rows = self._index.search(np.ascontiguousarray(queries), wanted)
-        rankings = []
+        rankings: list[list[str]] = []
         for query, found, left_out in zip(queries, rows, excluded, strict=True):
             candidates = np.unique(found[(found >= 0) & (found != left_out)])
             if not len(candidates):
@@ -185,6 +191,7 @@ def _indexed(vectors: Vectors, how: str) -> tuple[Any, str]:
         ) from error
     images, dimensions = vectors.shape
     threads = faiss.omp_get_max_threads()
+    index: Any
     if how == "flat":
         index, words = faiss.IndexFlatIP(dimensions), "flat (FAISS)"
     elif how == "hnsw":

@@ -11,6 +11,7 @@ import pytest
 
 import submissions
 from submissions import RankFile
+from submissions.methods.registry import scorer_names
 from submissions.report import full_report
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -133,7 +134,7 @@ def test_run_makes_all_baselines_into_a_folder(folder: Path) -> None:
     ]
     done = cir(*arguments, folder=folder)
     assert done.returncode == 0, done.stderr
-    names = [f"{method}.shapes-multiturn_val.json" for method in submissions.method_names()]
+    names = [f"{method}.shapes-multiturn_val.json" for method in scorer_names()]
     assert done.stdout.splitlines() == [str(folder / "rank_files" / name) for name in names]
     found = submissions.read(folder / "rank_files" / names[0])
     assert isinstance(found, RankFile)
@@ -145,8 +146,7 @@ def test_run_wants_one_method_or_all(folder: Path) -> None:
         done = cir("run", "--benchmark", "shapes/val", *arguments, folder=folder)
         assert (done.returncode, done.stdout) == (2, "")
         assert (
-            "add --method NAME (random, image_only, text_only, image_text_sum) or --all-baselines"
-            in done.stderr
+            f"add --method NAME ({', '.join(submissions.method_names())}) or --all-baselines" in done.stderr
         )
 
 

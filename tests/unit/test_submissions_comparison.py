@@ -323,7 +323,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     folder = tmp_path_factory.mktemp("compare")
     names = ("image_text_sum", "random")
     for name in names:
-        submissions.write(submissions.make_rank_file("shapes/val", name), folder / f"{name}.json")
+        submissions.write(
+            submissions.make_rank_file("shapes/val", name, encoder="pixels"), folder / f"{name}.json"
+        )
     return [str(folder / f"{name}.json") for name in names]
 
 

@@ -259,7 +259,10 @@ def test_a_score_that_is_no_number_is_named() -> None:
 
 def test_the_command_writes_a_file_that_scores(tmp_path: Path) -> None:
     for name in ("image_only", "image_text_sum"):
-        submissions.write(submissions.make_rank_file("shapes/multiturn_val", name), tmp_path / f"{name}.json")
+        submissions.write(
+            submissions.make_rank_file("shapes/multiturn_val", name, encoder="pixels"),
+            tmp_path / f"{name}.json",
+        )
     out = tmp_path / "fused.json"
     files = [str(tmp_path / f"{name}.json") for name in ("image_only", "image_text_sum")]
     done = CliRunner().invoke(build(), ["fuse", *files, "--out", str(out), "--name", "Both", "--json"])

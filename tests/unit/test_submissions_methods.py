@@ -14,10 +14,11 @@ import submissions
 from cir_datasets.benchmark import Benchmark
 from cir_metrics.errors import UnknownNameError
 from submissions.errors import MethodError
-from submissions.methods import make_rank_file, method_names, methods_for, scorer
+from submissions.methods import make_rank_file, methods_for, scorer
 from submissions.methods.asking import Ask, Gallery, asks_of
-from submissions.methods.image_only import picture_features
-from submissions.methods.text_only import word_presence, word_weights
+from submissions.methods.pixels.image_only import picture_features
+from submissions.methods.pixels.text_only import word_presence, word_weights
+from submissions.methods.registry import scorer_names
 
 SHAPES = ["shapes/val", "shapes/multiturn_val"]
 
@@ -27,9 +28,9 @@ def shapes(request: pytest.FixtureRequest) -> Benchmark:
     return cir_datasets.load(request.param)
 
 
-@pytest.mark.parametrize("name", method_names())
+@pytest.mark.parametrize("name", scorer_names())
 def test_each_method_hands_in_a_valid_file(shapes: Benchmark, name: str) -> None:
-    rank_file = make_rank_file(shapes, name)
+    rank_file = make_rank_file(shapes, name, encoder="pixels")
     assert submissions.validate(rank_file, shapes).findings == ()
     assert submissions.validate(rank_file.to_json(), shapes).findings == ()
     report = submissions.score(rank_file, shapes)
@@ -41,7 +42,8 @@ def test_each_method_hands_in_a_valid_file(shapes: Benchmark, name: str) -> None
 def test_the_floors_stand_in_the_order_that_they_should() -> None:
     benchmark = cir_datasets.load("shapes/val")
     scores = {
-        name: submissions.score(make_rank_file(benchmark, name), benchmark).metrics for name in method_names()
+        name: submissions.score(make_rank_file(benchmark, name, encoder="pixels"), benchmark).metrics
+        for name in scorer_names()
     }
     assert (
         scores["random"]["recall@10"] < scores["text_only"]["recall@50"] < scores["image_only"]["recall@50"]
@@ -138,13 +140,13 @@ def test_what_cannot_be_ranked(
     benchmark: Benchmark, method: str, k: int | None, error: type[Exception], text: str
 ) -> None:
     with pytest.raises(error) as caught:
-        make_rank_file(benchmark, method, k=k)
+        make_rank_file(benchmark, method, encoder="pixels", k=k)
     assert text in str(caught.value)
     assert "Fix:" in str(caught.value) or "There are" in str(caught.value)
 
 
 def test_only_methods_that_can_rank_are_offered() -> None:
-    assert methods_for("shapes/val") == list(method_names())
+    assert methods_for("shapes/val") == list(scorer_names())
     assert methods_for("cirr/val") == ["random"]
     assert methods_for(worlds.circled()) == ["random"]
 
@@ -156,7 +158,7 @@ def test_captions_are_joined_as_the_method_says() -> None:
         "relative_caption": None,
         "captions": [" is red ", "", "longer"],
     }
-    assert asks_of(row) == [Ask("1", "a", "is red and longer")]
+    assert asks_of(row) == [Ask("1", "a", "is red and longer", (" is red ", "", "longer"))]
     assert asks_of({**row, "relative_caption": "as it stands"})[0].text == "as it stands"
     turn = {"turn": 1, "reference_image_id": None, "relative_caption": None}
     assert asks_of({"session_id": "s", "turns": [turn]}) == [Ask("s#1", None, "")]
