@@ -1,0 +1,91 @@
+"""What became of a question: a usable answer, or why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from submissions.language import Picture
+    from submissions.language.prompts import Template
+
+_SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question to a model.
+
+    Args:
+        template: the prompt.
+        words: for its placeholders.
+        picture: what is to be looked at, or None.
+    """
+
+    template: Template
+    words: Mapping[str, str] = field(default_factory=dict)
+    picture: Picture | None = None
+
+    @property
+    def prompt(self) -> str:
+        """What is sent."""
+        return self.template.filled(self.words)
+
+    @property
+    def about(self) -> str:
+        """How errors name it: the picture's id, or the start of its words."""
+        if self.picture is not None:
+            return self.picture.id
+        words = " | ".join(self.words[name] for name in self.words)
+        return words if len(words) <= _SHOWN else f"{words[: _SHOWN - 3]}..."
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer that can be used.
+
+    Args:
+        text: the words, without blanks at their ends.
+        prompt_tokens: tokens that the question took, as the model counts them; 0 where it does not say.
+        completion_tokens: tokens of the answer.
+    """
+
+    text: str
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class NoAnswerError(Exception):
+    """A question got no answer that can be used; the text says why in a few words.
+
+    Args:
+        why: a few words.
+        final: whether every other question would fare the same, so that asking on is pointless.
+        fix: what to do about it.
+    """
+
+    def __init__(self, why: str, *, final: bool = False, fix: str = "") -> None:
+        """See the class."""
+        super().__init__(why)
+        self.why = why
+        self.final = final
+        self.fix = fix
+
+
+def usable(text: str | None) -> str:
+    """An answer without blanks and without one pair of quotation marks around it.
+
+    Raises:
+        NoAnswerError: nothing is left.
+
+    Example:
+        >>> usable(' "A red star."\\n')
+        'A red star.'
+    """
+    cleaned = (text or "").strip()
+    if len(cleaned) > 1 and cleaned[0] == cleaned[-1] == '"' and '"' not in cleaned[1:-1]:
+        cleaned = cleaned[1:-1].strip()
+    if not cleaned:
+        raise NoAnswerError("the answer is empty")
+    return cleaned

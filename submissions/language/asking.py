@@ -1,0 +1,263 @@
+"""Many questions to a model: each asked once, answered from disk where it can be, none lost.
+
+What backends with a model share. A backend says what an answer depends on and how questions are asked; order,
+repeats, the cache, threads and what has failed are seen to here.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import Any, NoReturn, TypeVar
+
+from cir_datasets.progress import step_progress
+from cir_metrics.errors import CirError
+from submissions.errors import LanguageError
+from submissions.language import Picture
+from submissions.language.answers import Answer, NoAnswerError, Question
+from submissions.language.cache import AnswerCache, cache_key, picture_digest
+from submissions.language.prompts import Prompts
+from submissions.language.usage import Usage
+
+_EXAMPLES = 5
+_READ_AHEAD = 8
+"""Tasks that wait for each thread: enough to keep it busy, few enough to stop soon."""
+
+_In = TypeVar("_In")
+_Out = TypeVar("_Out")
+_Open = tuple[str, dict[str, Any], Question]
+"""A question that is to be asked: its key, what the key is made of, itself."""
+AskSome = Callable[[Sequence[Question]], Sequence[Answer | NoAnswerError]]
+
+
+class AskingLanguage:
+    """The tasks of `Language` as questions to a model; backends say how they are asked.
+
+    Args:
+        prompts: the templates.
+        cache: answers on disk, or None to ask every question anew.
+        usage: what counts.
+        threads: calls of `ask` that run beside each other.
+        at_once: most questions of one call of `ask`.
+        depends_on: what answers depend on beside prompt and picture, as JSON values.
+        title: how messages name the backend.
+        ask: gives what became of each question, or raises `NoAnswerError` where all fare the same.
+    """
+
+    def __init__(
+        self,
+        *,
+        prompts: Prompts,
+        cache: AnswerCache | None,
+        usage: Usage,
+        threads: int,
+        at_once: int,
+        depends_on: Mapping[str, Any],
+        title: str,
+        ask: AskSome,
+    ) -> None:
+        """See the class."""
+        self.prompts = prompts
+        self.cache = cache
+        self.usage = usage
+        self._threads = threads
+        self._at_once = at_once
+        self._depends_on = dict(depends_on)
+        self._title = title
+        self._ask = ask
+        self._stopping = threading.Event()
+
+    def caption(self, images: Sequence[Picture]) -> list[str]:
+        """A caption of each picture."""
+        template = self.prompts["caption"]
+        return self._answers([Question(template, picture=image) for image in images])
+
+    def merge(self, captions: Sequence[str], changes: Sequence[str]) -> list[str]:
+        """The caption of each target."""
+        template = self.prompts["merge"]
+        pairs = paired_up(captions, changes, "captions", "changes")
+        return self._answers([Question(template, {"caption": one, "change": two}) for one, two in pairs])
+
+    def difference(self, first: Sequence[str], second: Sequence[str]) -> list[str]:
+        """The relative caption from each first caption to the second."""
+        template = self.prompts["difference"]
+        pairs = paired_up(first, second, "first captions", "second captions")
+        return self._answers([Question(template, {"first": one, "second": two}) for one, two in pairs])
+
+    def judge(self, prompt: str, items: Sequence[Mapping[str, str]]) -> list[str]:
+        """The answer to a question of your own about each item."""
+        template = self.prompts[prompt]
+        questions = [
+            Question(template, {name: item[name] for name in item if name in template.placeholders})
+            for item in items
+        ]
+        for question in questions:
+            template.filled(question.words)
+        return self._answers(questions)
+
+    def _answers(self, questions: Sequence[Question]) -> list[str]:
+        """The answers in the order of the questions.
+
+        Raises:
+            LanguageError: some have none; the error names them, and holds the others.
+        """
+        failed: dict[int, NoAnswerError] = {}
+        found: dict[str, Answer] = {}
+        wanted: dict[str, list[int]] = {}
+        asked: dict[str, dict[str, Any]] = {}
+        for place, outcome in self._in_threads(
+            questions, self._named, 1, f"{self._title}: looking for answers"
+        ):
+            if isinstance(outcome, NoAnswerError):
+                failed[place] = outcome
+                continue
+            key, depends, kept = outcome
+            if kept is not None and key not in found:
+                found[key] = kept
+                self.usage.came(kept, cached=True)
+            wanted.setdefault(key, []).append(place)
+            asked[key] = depends
+        first = {key: min(places) for key, places in wanted.items()}
+        to_ask = [
+            (key, asked[key], questions[first[key]])
+            for key in sorted(wanted, key=first.__getitem__)
+            if key not in found
+        ]
+        chunks = [to_ask[at : at + self._at_once] for at in range(0, len(to_ask), self._at_once)]
+        for place, outcomes in self._in_threads(chunks, self._asked, self._at_once, f"{self._title}: asking"):
+            chunk = chunks[place]
+            if isinstance(outcomes, NoAnswerError):
+                outcomes = [outcomes] * len(chunk)
+            for (key, _, _), reply in zip(chunk, outcomes, strict=True):
+                if isinstance(reply, NoAnswerError):
+                    failed.update(dict.fromkeys(wanted[key], reply))
+                else:
+                    found[key] = reply
+        texts: list[str | None] = [None] * len(questions)
+        for key, places in wanted.items():
+            for place in places:
+                texts[place] = found[key].text if key in found else None
+        if failed:
+            self._refuse(questions, failed, texts)
+        return [text for text in texts if text is not None]
+
+    def _named(self, question: Question) -> tuple[str, dict[str, Any], Answer | None]:
+        """Key of a question, what it is made of, and its answer on disk."""
+        depends: dict[str, Any] = {
+            **self._depends_on,
+            "task": question.template.name,
+            "template": question.template.sha256,
+            "words": dict(question.words),
+        }
+        if question.picture is not None:
+            depends["picture"] = picture_digest(opened(question.picture))
+        key = cache_key(depends)
+        return key, depends, None if self.cache is None else self.cache.get(key)
+
+    def _asked(self, chunk: Sequence[_Open]) -> Sequence[Answer | NoAnswerError]:
+        replies = self._ask([question for _, _, question in chunk])
+        for (key, depends, question), reply in zip(chunk, replies, strict=True):
+            if isinstance(reply, Answer):
+                if self.cache is not None:
+                    self.cache.put(key, reply, {**depends, "about": question.about})
+                self.usage.came(reply, cached=False)
+        return replies
+
+    def _in_threads(
+        self, tasks: Sequence[_In], work: Callable[[_In], _Out], steps: int, label: str
+    ) -> Iterator[tuple[int, _Out | NoAnswerError]]:
+        """Each task's place and result, as they come; after a final failure the rest is not begun."""
+        hopeless = threading.Event()
+        last: list[NoAnswerError] = []
+
+        def one(task: _In) -> _Out:
+            if hopeless.is_set():
+                raise last[0]
+            try:
+                return work(task)
+            except NoAnswerError as error:
+                if error.final:
+                    last.append(error)
+                    hopeless.set()
+                raise
+
+        self._stopping.clear()
+        pool = ThreadPoolExecutor(self._threads, thread_name_prefix="language")
+        pending: dict[Future[_Out], int] = {}
+        places = iter(range(len(tasks)))
+        try:
+            with step_progress(label, len(tasks) * steps) as advance:
+                while True:
+                    while len(pending) < self._threads * _READ_AHEAD:
+                        place = next(places, None)
+                        if place is None:
+                            break
+                        pending[pool.submit(one, tasks[place])] = place
+                    if not pending:
+                        return
+                    done, _ = wait(pending, return_when=FIRST_COMPLETED)
+                    for future in done:
+                        place = pending.pop(future)
+                        try:
+                            result: _Out | NoAnswerError = future.result()
+                        except NoAnswerError as error:
+                            result = error
+                        advance(steps)
+                        yield place, result
+        except BaseException:
+            self._stopping.set()
+            raise
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def _refuse(
+        self, questions: Sequence[Question], failed: Mapping[int, NoAnswerError], texts: Sequence[str | None]
+    ) -> NoReturn:
+        listed = [(questions[place].about, failed[place].why) for place in sorted(failed)]
+        shown = "".join(f"\n  {about!r}: {why}" for about, why in listed[:_EXAMPLES])
+        more = f"\n  ... and {len(listed) - _EXAMPLES:,} more" if len(listed) > _EXAMPLES else ""
+        task = questions[0].template.name
+        answered = sum(text is not None for text in texts)
+        kept = (
+            "in the error's `answers`"
+            if self.cache is None
+            else "in the cache; only the others are asked again"
+        )
+        fix = next((error.fix for error in failed.values() if error.fix), "run the same again")
+        raise LanguageError(
+            f"{self._title}, {task}: {len(listed):,} of {len(questions):,} questions have no answer:"
+            f"{shown}{more}\nThe {answered:,} answers that came are {kept}. "
+            f"Fix: {fix}.",
+            listed,
+            texts,
+        )
+
+
+def paired_up(one: Sequence[str], two: Sequence[str], first: str, second: str) -> list[tuple[str, str]]:
+    """Two lists side by side.
+
+    Raises:
+        LanguageError: they differ in length.
+
+    Example:
+        >>> paired_up(["a star"], ["red"], "captions", "changes")
+        [('a star', 'red')]
+    """
+    if len(one) != len(two):
+        raise LanguageError(f"{len(one)} {first} and {len(two)} {second}. Fix: give as many of each.")
+    return list(zip(one, two, strict=True))
+
+
+def opened(picture: Picture) -> Any:
+    """The picture's pixels; one that cannot be read is a question without an answer, not the end of all.
+
+    Raises:
+        NoAnswerError: it cannot be read.
+    """
+    try:
+        return picture.open()
+    except (OSError, CirError) as error:
+        raise NoAnswerError(
+            f"the picture cannot be read: {error}", fix="repair the pictures and run the same again"
+        ) from error
