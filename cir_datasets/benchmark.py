@@ -124,6 +124,12 @@ class Benchmark:
 
         return self.table.ids(name) if isinstance(self.table, StoredRows) else self.table.column(name)
 
+    def places(self, name: str) -> pa.ChunkedArray | None:
+        """A column of ids, or of lists of ids, as places in the gallery; None where they are not known."""
+        from cir_datasets.stored import StoredRows
+
+        return self.table.places(name) if isinstance(self.table, StoredRows) else None
+
     def rows(self) -> list[Row]:
         """All rows as dictionaries."""
         rows: list[Row] = self.table.to_pylist()

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from cir_datasets.checks import Tally, check_counts, checked_images, checked_rows
 from cir_datasets.errors import FIX, DatasetError, RecordError
 from cir_datasets.hashing import DataHasher, gallery_hash
+from cir_datasets.places import write_places
 from cir_datasets.progress import step_progress
 from cir_datasets.records import Row, image_schema
 
@@ -52,6 +53,8 @@ def make_prepared(
     with new_folder(folder) as made:
         gallery = _write_images(builder, files, made / "images.parquet")
         tally, data_hash = _write_rows(builder, gallery, made / "rows.parquet")
+        if gallery is not None:
+            write_places(made)
         origin = files[spec.config.files[0]].path if spec.config.files else spec.id
         if not tally.rows:
             raise RecordError(f"{origin}: it holds no record. {FIX}")
@@ -148,18 +151,42 @@ _DICTIONARY = 2**24
 """Bytes of a row group's distinct ids at most: within that, a reader gets each id once (`StoredRows.ids`)."""
 
 
+_GROUP = 2**26
+"""Bytes of rows in memory that are written as one row group."""
+
+
 def _write_table(path: Path, schema: pa.Schema, rows: Iterable[Row], origin: Callable[[int], str]) -> None:
+    """Write rows in few row groups: each holds the ids it names once, and a reader reads them so."""
     with pq.ParquetWriter(path, schema, dictionary_pagesize_limit=_DICTIONARY) as writer:
-        batch: list[Row] = []
-        written = 0
-        for row in rows:
-            batch.append(row)
-            if len(batch) == BATCH_ROWS:
-                writer.write_batch(_arrow_batch(batch, schema, written, origin))
-                written += len(batch)
-                batch = []
-        if batch or not written:
-            writer.write_batch(_arrow_batch(batch, schema, written, origin))
+        group: list[pa.RecordBatch] = []
+        for batch in _arrow_batches(rows, schema, origin):
+            group.append(batch)
+            if sum(each.nbytes for each in group) >= _GROUP:
+                _write_group(writer, group)
+                group = []
+        if group:
+            _write_group(writer, group)
+
+
+def _write_group(writer: pq.ParquetWriter, group: list[pa.RecordBatch]) -> None:
+    table = pa.Table.from_batches(group)
+    writer.write_table(table, row_group_size=max(1, len(table)))
+
+
+def _arrow_batches(
+    rows: Iterable[Row], schema: pa.Schema, origin: Callable[[int], str]
+) -> Iterator[pa.RecordBatch]:
+    """At least one batch, so that a table without rows has its columns."""
+    batch: list[Row] = []
+    written = 0
+    for row in rows:
+        batch.append(row)
+        if len(batch) == BATCH_ROWS:
+            yield _arrow_batch(batch, schema, written, origin)
+            written += len(batch)
+            batch = []
+    if batch or not written:
+        yield _arrow_batch(batch, schema, written, origin)
 
 
 def _arrow_batch(

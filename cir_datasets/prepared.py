@@ -1,9 +1,10 @@
 """Prepared benchmarks: the publishers' files read, checked and written once as Parquet.
 
-`cache_home()/prepared/<name>/<config>/<version>/<key>/` holds `rows.parquet`, `images.parquet` (where the
-gallery is at hand) and `meta.json`. The key is a hash of the source files' content, the builder's version,
-the card's version and the checks made, and it is computed anew at every load: a changed source is never
-hidden by an older cache. A folder appears in one step, so that two processes at once do no harm.
+`cache_home()/prepared/<name>/<config>/<version>/<key>/` holds `rows.parquet`, `images.parquet` and
+`places.parquet` (where the gallery is at hand) and `meta.json`. The key is a hash of the source files'
+content, the builder's version, the card's version and the checks made, and it is computed anew at every load:
+a changed source is never hidden by an older cache. A folder appears in one step, so that two
+processes at once do no harm.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from cir_datasets.hashing import data_hash
 from cir_datasets.making import make_prepared, new_folder, write_meta
 from cir_datasets.overlays import LABEL_FIELD, id_field, read_overlay, restrict
 from cir_datasets.paths import cache_home
+from cir_datasets.places import PLACES_FILE, write_places
 from cir_datasets.registry import BenchmarkSpec
 from cir_datasets.stored import Ids, StoredRows
 from cir_metrics.errors import CallError
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     from cir_datasets.builders.base import BenchmarkBuilder
     from cir_datasets.overlays import Overlay
 
-FORMAT = 1
+FORMAT = 2
 """+1 whenever the layout of a prepared folder changes; part of the key."""
 
 CHECKS_VARIABLE = "CIR_VERIFICATION_MODE"
@@ -94,7 +96,7 @@ def prepare(
     Example:
         >>> folder = prepare("shapes/val")
         >>> sorted(entry.name for entry in folder.iterdir())
-        ['images.parquet', 'meta.json', 'rows.parquet']
+        ['images.parquet', 'meta.json', 'places.parquet', 'rows.parquet']
     """
     return ensure(benchmark_id, data_dir=data_dir, verification_mode=verification_mode, force=force).folder
 
@@ -212,6 +214,7 @@ def _intact(spec: BenchmarkSpec, folder: Path) -> Prepared | None:
     files = {found.rows_file: meta["rows"]}
     if found.images_file is not None:
         files[found.images_file] = meta["gallery"]
+        files[folder / PLACES_FILE] = meta["rows"]
     try:
         whole = all(pq.read_metadata(path).num_rows == rows for path, rows in files.items())
     except (pa.ArrowInvalid, OSError):
@@ -311,5 +314,6 @@ def _overlaid(base: Prepared, spec: BenchmarkSpec, overlay: Overlay, *, force: b
             pq.write_table(kept, made / "rows.parquet")
             if base.images_file is not None:
                 shutil.copyfile(base.images_file, made / "images.parquet")
+                write_places(made)
             write_meta(made, meta)
     return Prepared(spec, folder, _read_meta(folder) or {})

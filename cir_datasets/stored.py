@@ -88,6 +88,25 @@ class StoredRows:
             return self.column(name)
         return pa.chunked_array(chunks) if chunks else self.column(name)
 
+    def places(self, name: str) -> pa.ChunkedArray | None:
+        """One column of ids, or of lists of ids, as places in the manifest.
+
+        Returns:
+            Whole numbers or lists of them; None where an id of the column is not in the manifest.
+
+        Raises:
+            DatasetError: the file is damaged.
+        """
+        import pyarrow.parquet as pq
+
+        path = self._path.with_name("places.parquet")
+        if not path.exists():
+            return None
+        file = self._reading(lambda: pq.ParquetFile(path), path)
+        if name not in file.schema_arrow.names or file.metadata.num_rows != self.num_rows:
+            return None
+        return self._reading(lambda: file.read(columns=[name], use_threads=False), path).column(name)
+
     def to_pylist(self) -> list[dict[str, Any]]:
         """All rows as dictionaries.
 
@@ -97,14 +116,15 @@ class StoredRows:
         rows: list[dict[str, Any]] = self._reading(self._file.read).to_pylist()
         return rows
 
-    def _reading(self, read: Any) -> Any:
+    def _reading(self, read: Any, path: Path | None = None) -> Any:
         import pyarrow as pa
 
         try:
             return read()
         except (pa.ArrowInvalid, OSError) as error:
             raise DatasetError(
-                f"{self._path}: cannot be read ({error}). Fix: `cir datasets prepare --force` writes it anew."
+                f"{path or self._path}: cannot be read ({error}). "
+                "Fix: `cir datasets prepare --force` writes it anew."
             ) from error
 
 
@@ -155,3 +175,15 @@ class Ids(Sequence[str]):
     def __repr__(self) -> str:
         """Like a list."""
         return repr(self._list) if len(self) <= 6 else f"<{len(self):,} image ids>"
+
+
+def id_array(ids: Sequence[str]) -> pa.Array:
+    """Ids as an Arrow array of texts.
+
+    Example:
+        >>> id_array(["a", "b"]).to_pylist()
+        ['a', 'b']
+    """
+    import pyarrow as pa
+
+    return ids.array if isinstance(ids, Ids) else pa.array(list(ids), pa.string())

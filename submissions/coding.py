@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cir_datasets.stored import id_array
 from cir_metrics import kernels
 from cir_metrics.coded import CodedQueries, CodedSessions, mark
 from cir_metrics.errors import InputError
@@ -145,22 +146,39 @@ def _truth(
     benchmark: Benchmark, wanted: Sequence[str], columns: Columns
 ) -> list[tuple[NDArray[np.int64], Codes]]:
     """Of each kind where a query's images start, and their codes: -1 for one that the file does not name."""
-    import pyarrow.compute as pc
-
+    gallery = benchmark.gallery
+    of_gallery: Codes | None = None
     found = []
     for each in wanted:
-        lengths, places, images = _images_of(benchmark, each)
-        codes = numbers(pc.index_in(images.cast(columns.images.type), value_set=columns.images), null=-1)
-        found.append((_ends(lengths), codes[places]))
+        stored = None if gallery is None else benchmark.places(_COLUMNS[each])
+        counts, parts = _flat(benchmark, each, stored)
+        if gallery is None or stored is None:
+            places, images = _distinct(parts)
+            codes = _codes_of(images, columns)
+        else:
+            if of_gallery is None:
+                of_gallery = _codes_of(id_array(gallery), columns)
+            codes, places = of_gallery, np.concatenate([numbers(part) for part in parts])
+        found.append((_ends(counts), codes[places]))
     return found
 
 
-def _images_of(benchmark: Benchmark, each: str) -> tuple[NDArray[Any], NDArray[Any], pa.Array]:
-    """How many images each query has; all of them, one after the other, as places in the distinct ones."""
+def _codes_of(images: pa.Array, columns: Columns) -> Codes:
+    import pyarrow.compute as pc
+
+    codes: Codes = numbers(pc.index_in(images.cast(columns.images.type), value_set=columns.images), null=-1)
+    return codes
+
+
+def _flat(
+    benchmark: Benchmark, each: str, column: pa.ChunkedArray | None
+) -> tuple[NDArray[Any], list[pa.Array]]:
+    """How many images each query has; all of them, one after the other, as ids unless places are given."""
     import pyarrow as pa
 
     name = _COLUMNS[each]
-    column = benchmark.ids(name)
+    if column is None:
+        column = benchmark.ids(name)
     if pa.types.is_list(column.type):
         counts = list_lengths(column)
         parts = [chunk.flatten() for chunk in column.chunks]
@@ -173,13 +191,19 @@ def _images_of(benchmark: Benchmark, each: str) -> tuple[NDArray[Any], NDArray[A
             f"{benchmark.id}: query {query!r} has no {name}. Fix: use a metric that this benchmark has or, "
             "where the ground truth is withheld, the publisher's server."
         )
-    if not counts.any():
-        return counts, np.zeros(0, dtype=np.int32), pa.array([], pa.string())
-    images = pa.chunked_array(parts)
-    encoded = images if pa.types.is_dictionary(images.type) else images.dictionary_encode()
+    return counts, parts
+
+
+def _distinct(parts: list[pa.Array]) -> tuple[NDArray[Any], pa.Array]:
+    """Ids as places in the distinct ones, and those."""
+    import pyarrow as pa
+
+    if not any(map(len, parts)):
+        return np.zeros(0, dtype=np.int32), pa.array([], pa.string())
+    ids = pa.chunked_array(parts)
+    encoded = ids if pa.types.is_dictionary(ids.type) else ids.dictionary_encode()
     encoded = encoded.unify_dictionaries()
-    places = np.concatenate([numbers(chunk.indices) for chunk in encoded.chunks])
-    return counts, places, encoded.chunk(0).dictionary
+    return np.concatenate([numbers(chunk.indices) for chunk in encoded.chunks]), encoded.chunk(0).dictionary
 
 
 def _ends(lengths: NDArray[Any]) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from cir_datasets.stored import Ids
+from cir_datasets.stored import id_array
 from submissions.arrow_numbers import numbers
 from submissions.columns import Columns
 from submissions.depth import MAX_DEPTH
@@ -87,9 +87,7 @@ def _with_strangers(columns: Columns, asked: Questions, family: str) -> NDArray[
     import pyarrow.compute as pc
 
     if asked.gallery_ids is not None:
-        ids = asked.gallery_ids
-        gallery = ids.array if isinstance(ids, Ids) else pa.array(ids, pa.string())
-        known = numbers(pc.is_in(columns.images, value_set=gallery).cast(pa.uint8()))
+        known = numbers(pc.is_in(columns.images, value_set=id_array(asked.gallery_ids)).cast(pa.uint8()))
         strange = known == 0
     else:
         strange = np.array([not well_formed(family, image) for image in columns.image_ids], dtype=np.bool_)

@@ -186,6 +186,8 @@ def test_a_prepared_benchmark_is_read_again_not_made_again(tmp_path: Path) -> No
         ("rows.parquet", b"PAR1"),
         ("rows.parquet", None),
         ("images.parquet", None),
+        ("places.parquet", None),
+        ("places.parquet", b"PAR1"),
         ("meta.json", b'{"rows": 3'),
         ("meta.json", None),
     ],
@@ -278,7 +280,8 @@ def test_processes_that_prepare_the_same_do_no_harm(tmp_path: Path, cache: Path)
         worker.join()
     assert [worker.exitcode for worker in workers] == [0] * 4
     (folder,) = map(Path, folders)
-    assert sorted(path.name for path in folder.iterdir()) == ["images.parquet", "meta.json", "rows.parquet"]
+    names = ["images.parquet", "meta.json", "places.parquet", "rows.parquet"]
+    assert sorted(path.name for path in folder.iterdir()) == names
     assert [path.name for path in folder.parent.iterdir()] == [folder.name]
 
 
