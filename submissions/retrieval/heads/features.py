@@ -1,0 +1,82 @@
+"""Features of images before they are brought to length 1, for networks that were trained on those."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from submissions.errors import EncoderError
+
+if TYPE_CHECKING:
+    from cir_datasets.benchmark import Benchmark
+    from submissions.methods.composing import Context
+    from submissions.retrieval.encoders import Encoder, Vectors
+    from submissions.retrieval.pictures import Pictures
+
+
+def reference_features(context: Context, references: Sequence[str | None]) -> Vectors:
+    """Features of the references, shape (references, dimensions); zeros for None and for skipped images.
+
+    Each picture is encoded once more: the embeddings of the gallery have length 1.
+
+    Raises:
+        EncoderError: the encoder shows no model that gives features.
+        MissingImagesError: a reference outside the gallery has no picture.
+    """
+    shown = {image for image in references if image is not None} - context.gallery.missing
+    ids = sorted(shown)
+    found = np.zeros((len(references), context.encoder.identity.dimensions), dtype=np.float32)
+    if not ids:
+        return found
+    place = {image: row for row, image in enumerate(ids)}
+    features = features_of_ids(context.encoder, context.benchmark, ids, context.images, context.batch_size)
+    rows = [(row, place[image]) for row, image in enumerate(references) if image in place]
+    found[[row for row, _ in rows]] = features[[at for _, at in rows]]
+    return found
+
+
+def features_of_ids(
+    encoder: Encoder,
+    benchmark: Benchmark,
+    ids: Sequence[str],
+    images: str | Path | None,
+    batch_size: int,
+) -> Vectors:
+    """Features of images of a benchmark, in the order of the ids."""
+    from submissions.retrieval.pictures import pictures_of
+
+    return features_of(encoder, pictures_of(benchmark, images=images, ids=ids), batch_size)
+
+
+def features_of(encoder: Any, pictures: Pictures, batch_size: int) -> Vectors:
+    """Features of all pictures, shape (pictures, dimensions), float32.
+
+    Raises:
+        EncoderError: the encoder shows no model that gives features.
+        MissingImagesError: a picture cannot be opened.
+    """
+    import torch
+
+    from cir_datasets.progress import step_progress
+
+    model: Any = getattr(encoder, "model", None)
+    processor = getattr(encoder, "image_processor", None)
+    if not hasattr(model, "get_image_features") or processor is None:
+        raise EncoderError(
+            f"{encoder.identity.model} gives no features before they are brought to length 1. "
+            "Fix: use an encoder of the family clip."
+        )
+    parts = []
+    with step_progress(f"{pictures.name}: features of images", len(pictures.ids)) as advance:
+        for start in range(0, len(pictures.ids), batch_size):
+            places = range(start, min(start + batch_size, len(pictures.ids)))
+            shown = [pictures.open(place) for place in places]
+            pixels = torch.as_tensor(processor(images=shown, return_tensors="np")["pixel_values"])
+            with torch.inference_mode():
+                made = model.get_image_features(pixel_values=pixels.to(encoder.device, model.dtype))
+            parts.append(getattr(made, "pooler_output", made).float().cpu().numpy())
+            advance(len(shown))
+    return np.concatenate(parts)

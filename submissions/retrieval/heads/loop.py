@@ -1,0 +1,253 @@
+"""The training loop of small heads: the same weights whether it was stopped and taken up again or not.
+
+Which rows a step sees, and what chance does in it, follow from the seed and the step's number alone;
+everything else that a step changes lies in one file, written whole every half minute.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cir_datasets.progress import step_progress
+from cir_metrics.errors import CallError
+from submissions.errors import CheckpointError
+from submissions.retrieval.heads.checkpoints import CONFIG, replace_bytes
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+STATE = "training.pt"
+"""What an unfinished training leaves in its folder."""
+
+SAVE_SECONDS = 30.0
+
+_WARM_UP = 0.05
+"""Share of the steps in which the learning rate rises."""
+_CURVE = 20
+"""Steps whose mean is told as the loss at the beginning and at the end."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a head is trained.
+
+    Args:
+        steps: optimiser steps, 1 or more.
+        batch_size: rows a step, 2 or more: every row's rivals are the others.
+        learning_rate: of AdamW, at its highest; it rises over the first 5 % and falls as a cosine to 0.
+        weight_decay: of AdamW.
+        seed: of the weights, the batches and dropout.
+    """
+
+    steps: int
+    batch_size: int
+    learning_rate: float
+    weight_decay: float = 0.1
+    seed: int = 0
+
+    def check(self) -> None:
+        """Refuse numbers that train nothing.
+
+        Raises:
+            CallError: one is out of range.
+        """
+        least = {"steps": 1, "batch_size": 2, "seed": 0}
+        for name, low in least.items():
+            value = getattr(self, name)
+            if value < low:
+                raise CallError(f"{name}={value}; it is {low} or more. Fix: choose a larger one.")
+        if not (math.isfinite(self.learning_rate) and self.learning_rate > 0):
+            raise CallError(f"learning_rate={self.learning_rate}; it is above 0. Fix: 0.0001 is a usual one.")
+        if not (math.isfinite(self.weight_decay) and self.weight_decay >= 0):
+            raise CallError(f"weight_decay={self.weight_decay}; it is 0 or more. Fix: 0.1 is a usual one.")
+
+    def rate(self, step: int) -> float:
+        """The learning rate of a step.
+
+        Example:
+            >>> [round(Plan(100, 8, 1.0).rate(step), 2) for step in (0, 4, 50, 99)]
+            [0.2, 1.0, 0.5, 0.0]
+        """
+        rise = min(1.0, (step + 1) / max(1.0, self.steps * _WARM_UP))
+        return self.learning_rate * rise * 0.5 * (1.0 + math.cos(math.pi * step / self.steps))
+
+    def rows(self, step: int, count: int) -> NDArray[np.int64]:
+        """Which of `count` rows a step sees; every epoch has its own order, and drops what is left over."""
+        size = min(self.batch_size, count)
+        epoch, place = divmod(step, count // size)
+        order = np.random.default_rng([self.seed, epoch]).permutation(count)
+        return order[place * size : (place + 1) * size].astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a training tells.
+
+    Args:
+        folder: where the head lies.
+        steps: number of steps it had.
+        first_loss: mean loss of the first steps.
+        last_loss: mean loss of the last steps.
+        resumed_at: the step at which it was taken up again; 0 where it began anew, `steps` where it was done.
+    """
+
+    folder: Path
+    steps: int
+    first_loss: float
+    last_loss: float
+    resumed_at: int = 0
+
+
+def train(
+    module: nn.Module,
+    loss_of: Callable[[NDArray[np.int64]], Tensor],
+    *,
+    count: int,
+    plan: Plan,
+    folder: Path,
+    settings: Mapping[str, Any],
+    label: str,
+    save_seconds: float = SAVE_SECONDS,
+) -> Trained:
+    """Train a module; a training that was stopped goes on where its last state was written.
+
+    Args:
+        module: what is trained; its weights are changed in place.
+        loss_of: the loss of a batch, of the rows it is given.
+        count: number of rows.
+        plan: how.
+        folder: where the state is kept; made where it is missing.
+        settings: what else the result depends on; a state with others is refused.
+        label: what the progress bar says.
+        save_seconds: seconds between two states.
+
+    Raises:
+        CallError: the plan is out of range, or there is too little to train on.
+        CheckpointError: the folder holds another training, or the loss is no longer a number.
+    """
+    import torch
+
+    plan.check()
+    if count < 2:
+        raise CallError(f"{label}: {count} rows to train on; two are the least. Fix: use a larger split.")
+    folder.mkdir(parents=True, exist_ok=True)
+    whole = {**settings, **asdict(plan), "rows": count}
+    optimizer = torch.optim.AdamW(module.parameters(), lr=plan.learning_rate, weight_decay=plan.weight_decay)
+    losses = _take_up(folder, whole, module, optimizer)
+    resumed_at, saved = len(losses), time.monotonic()
+    devices = sorted({p.device.index or 0 for p in module.parameters() if p.device.type == "cuda"})
+    module.train()
+    with step_progress(label, plan.steps) as advance, torch.random.fork_rng(devices=devices):
+        advance(resumed_at)
+        try:
+            for step in range(resumed_at, plan.steps):
+                torch.manual_seed(plan.seed * 1_000_003 + step)
+                for group in optimizer.param_groups:
+                    group["lr"] = plan.rate(step)
+                loss = loss_of(plan.rows(step, count))
+                value = float(loss.detach())
+                if not math.isfinite(value):
+                    raise CheckpointError(
+                        f"{label}: the loss of step {step} is {value}. "
+                        "Fix: use a smaller learning rate and another folder."
+                    )
+                optimizer.zero_grad()
+                loss.backward()  # type: ignore[no-untyped-call]  # torch gives it no types
+                optimizer.step()
+                losses.append(value)
+                advance(1)
+                if time.monotonic() - saved >= save_seconds:
+                    _keep(folder, whole, module, optimizer, losses)
+                    saved = time.monotonic()
+        except KeyboardInterrupt:
+            _keep(folder, whole, module, optimizer, losses)
+            raise
+    module.eval()
+    first, last = float(np.mean(losses[:_CURVE])), float(np.mean(losses[-_CURVE:]))
+    return Trained(folder, plan.steps, first, last, resumed_at)
+
+
+def finished(folder: Path, settings: Mapping[str, Any]) -> Trained | None:
+    """What a folder tells of this very training, where it holds it and it is done.
+
+    Raises:
+        CheckpointError: it holds a head that was trained in another way, which must not be overwritten.
+    """
+    path = folder / CONFIG
+    if not path.is_file():
+        return None
+    try:
+        held = json.loads(path.read_text(encoding="utf-8"))["training"]
+        told = Trained(
+            folder, held["steps"], float(held["first_loss"]), float(held["last_loss"]), held["steps"]
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(
+            f"{path}: says nothing of a training. Fix: use another folder, or remove this one."
+        ) from error
+    _same(folder, held, settings)
+    return told
+
+
+def forget(folder: Path) -> None:
+    """Remove the state of a training that is done."""
+    (folder / STATE).unlink(missing_ok=True)
+
+
+def _take_up(folder: Path, settings: Mapping[str, Any], module: nn.Module, optimizer: Any) -> list[float]:
+    """Put back the state of an unfinished training; the losses so far."""
+    import pickle
+
+    import torch
+
+    path = folder / STATE
+    if not path.is_file():
+        return []
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+        held, losses = json.loads(state["settings"]), [float(loss) for loss in state["losses"]]
+    except (pickle.UnpicklingError, RuntimeError, EOFError, KeyError, ValueError, TypeError) as error:
+        raise CheckpointError(
+            f"{path}: not the state of a training ({error}). Fix: remove it; the training begins anew."
+        ) from error
+    _same(folder, held, settings)
+    module.load_state_dict(state["module"])
+    optimizer.load_state_dict(state["optimizer"])
+    return losses
+
+
+def _keep(
+    folder: Path, settings: Mapping[str, Any], module: nn.Module, optimizer: Any, losses: list[float]
+) -> None:
+    import io
+
+    import torch
+
+    kept = io.BytesIO()
+    state = {
+        "settings": json.dumps(dict(settings), sort_keys=True),
+        "module": module.state_dict(),
+        "optimizer": optimizer.state_dict(),
+        "losses": losses,
+    }
+    torch.save(state, kept)
+    replace_bytes(folder / STATE, kept.getvalue())
+
+
+def _same(folder: Path, held: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    differ = [name for name in wanted if held.get(name) != wanted[name]]
+    if differ:
+        words = "; ".join(f"{name} {held.get(name)!r}, not {wanted[name]!r}" for name in differ)
+        raise CheckpointError(
+            f"{folder}: holds a training of other settings ({words}). "
+            "Fix: use another folder, or remove this one."
+        )
