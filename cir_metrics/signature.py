@@ -45,6 +45,8 @@ class Signature:
         n: number of queries or sessions.
         package_version: version of this package.
         ties: the tie rule; `last` counts ties against the target.
+        search: how the method searched the gallery, with its measured recall; empty where that was exact or
+            is not told. For the record, no part of the key.
 
     Raises:
         InputError: gallery hash without size or size without hash, or an unknown `reference`.
@@ -69,6 +71,7 @@ class Signature:
     n: int
     package_version: str
     ties: str = "last"
+    search: str = ""
 
     def __post_init__(self) -> None:
         """Refuse what cannot be compared."""
@@ -94,6 +97,7 @@ class Signature:
         n: int,
         variant: str | None = None,
         checks_skipped: tuple[str, ...] = (),
+        search: str = "",
     ) -> Signature:
         """The signature of a score named `printed`; metric version and package version are looked up.
 
@@ -115,6 +119,7 @@ class Signature:
             checks_skipped=checks_skipped,
             n=n,
             package_version=package_version(),
+            search=search,
         )
 
     @property
@@ -134,11 +139,16 @@ class Signature:
         ]
         if self.checks_skipped:
             parts.append(f"skipped:{','.join(self.checks_skipped)}")
+        if self.search:
+            parts.append(f"search:{self.search}")
         return " | ".join([*parts, f"n:{self.n}", f"v:{self.package_version}"])
 
     def to_dict(self) -> dict[str, Any]:
         """The fields and the key, ready for JSON."""
-        return {**asdict(self), "checks_skipped": list(self.checks_skipped), "key": self.key}
+        fields = {**asdict(self), "checks_skipped": list(self.checks_skipped), "key": self.key}
+        if not self.search:
+            del fields["search"]
+        return fields
 
     def _parts(self) -> dict[str, str]:
         return {

@@ -16,7 +16,16 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import orjson
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictStr
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+)
 
 from submissions.errors import SubmissionError
 from submissions.formats import BUNDLE, FORMAT_VERSION, NATIVE, RANK_FILE
@@ -130,6 +139,10 @@ class Method(BaseModel):
     """Columns whose text the method reads."""
     aggregation: Text = ""
     """How the turns of a session become one ranking."""
+    search: Text = ""
+    """How the gallery was searched, with its measured recall; empty where that was exact or is not told."""
+    skipped_images: Annotated[StrictInt, Field(ge=1)] | None = None
+    """How many images of the gallery could not be read and got a score of 0; null where none."""
     notes: Notes = ""
     """Remarks, up to 2,000 characters; line breaks become blanks."""
 

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _FORGIVEN = frozenset({"missing-query", "missing-turn"})
 INCOMPLETE = "complete"
 """The check that --allow-missing skips; in the signature it sets such a number apart."""
+SKIPPED_IMAGES = "images"
+"""The check that --skip-missing skips while a method ranks; likewise."""
 
 
 def score(
@@ -195,6 +197,11 @@ def _score_run(
         results = values_of_sessions(wanted, coding.coded)
     extra = further_values(asked, coding.coded)
     gallery_size = None if benchmark.gallery is None else len(benchmark.gallery)
+    skipped = (
+        *benchmark.checks_skipped,
+        *((INCOMPLETE,) if coding.missing else ()),
+        *((SKIPPED_IMAGES,) if rank_file.method.skipped_images else ()),
+    )
     signatures = {
         name: Signature.of(
             name.partition(":")[0],
@@ -205,8 +212,9 @@ def _score_run(
             gallery_hash=benchmark.gallery_hash,
             gallery_size=gallery_size,
             reference=benchmark.spec.config.reference,
-            checks_skipped=(*benchmark.checks_skipped, *((INCOMPLETE,) if coding.missing else ())),
+            checks_skipped=skipped,
             n=results.n,
+            search=rank_file.method.search,
         )
         for name in (*results.values, *extra.values)
     }

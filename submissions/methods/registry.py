@@ -1,10 +1,11 @@
-"""The methods by name: those of this package, those that other packages bring, and a user's own class."""
+"""The methods by name: those of this package, those that other packages bring, and a user's own class.
+
+Their cards, which say what each does, are in `submissions.methods.cards`.
+"""
 
 from __future__ import annotations
 
 import importlib
-import inspect
-from dataclasses import dataclass
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,6 +15,7 @@ from submissions.errors import MethodError
 if TYPE_CHECKING:
     from cir_datasets.benchmark import Benchmark
     from submissions.methods.composing import Composer
+    from submissions.methods.rankers import Ranker
     from submissions.methods.scorers import Scorer
 
 PIXELS = "pixels"
@@ -42,24 +44,14 @@ _COMPOSERS = {
 }
 """Methods on embeddings, in the order of tables; a file is imported when its method is asked for."""
 
-Kind = Literal["scorer", "composer"]
+Kind = Literal["scorer", "composer", "ranker"]
+"""What a class does: `scores`, `compose` or `rank`."""
 
-
-@dataclass(frozen=True)
-class MethodCard:
-    """A method as lists show it.
-
-    Args:
-        name: the name of `--method`.
-        kind: "scorer" (without weights, `--encoder pixels`) or "composer" (on an encoder's embeddings).
-        needs: what it cannot do without beside pictures and encoder: "language", "checkpoint".
-        summary: the first line of its class.
-    """
-
-    name: str
-    kind: Kind
-    needs: tuple[str, ...]
-    summary: str
+_DOES: dict[Kind, str] = {
+    "composer": "compose(asks, context)",
+    "scorer": "scores(asks, gallery)",
+    "ranker": "rank(asks, gallery, k)",
+}
 
 
 def method_names() -> tuple[str, ...]:
@@ -70,6 +62,11 @@ def method_names() -> tuple[str, ...]:
         ('random', 'image_only', 'text_only', 'image_text_sum')
     """
     return tuple(dict.fromkeys([*_SCORERS, *_COMPOSERS, *_brought()]))
+
+
+def brought_names() -> tuple[str, ...]:
+    """Names of the methods that other packages bring, by the entry point group `GROUP`."""
+    return tuple(_brought())
 
 
 def scorer_names() -> tuple[str, ...]:
@@ -103,7 +100,7 @@ def scorer(name: str) -> Scorer:
         >>> scorer("random").needs_pictures
         False
     """
-    found: Scorer = _made(name, "scorer", {})
+    found: Scorer = class_of(name, "scorer")()
     return found
 
 
@@ -123,7 +120,7 @@ def composer(name: str, *, checkpoint: str | None = None) -> Composer:
         >>> composer("image_text_sum").name
         'image_text_sum'
     """
-    cls = _class(name, "composer")
+    cls = class_of(name, "composer")
     takes = "checkpoint" in getattr(cls, "needs", ())
     if takes and checkpoint is None:
         raise MethodError(
@@ -131,12 +128,47 @@ def composer(name: str, *, checkpoint: str | None = None) -> Composer:
         )
     if checkpoint is not None and not takes:
         raise MethodError(f"the method {name} takes no checkpoint. Fix: leave --checkpoint out.")
-    found: Composer = _made(name, "composer", {"checkpoint": checkpoint} if takes else {})
+    found: Composer = cls(checkpoint=checkpoint) if takes else cls()
     return found
 
 
-def is_scorer(name: str, encoder: str | None) -> bool:
-    """Whether a method's name means a weight-free method where that encoder is asked for.
+def ranker(name: str) -> Ranker:
+    """The method that ranks by itself, of an entry point's name or of `module:Class`.
+
+    Raises:
+        UnknownNameError: no such method has that name; the message names the nearest.
+        MethodError: the class that is named cannot be had, or has no `rank`.
+    """
+    found: Ranker = class_of(name, "ranker")()
+    return found
+
+
+def method_of(
+    name: str, *, encoder: str | None = None, checkpoint: str | None = None
+) -> Composer | Scorer | Ranker:
+    """The method of a name, of the kind that it has with that encoder.
+
+    Args:
+        name: a name of `method_names()`, or `module:Class`.
+        encoder: "pixels" for the methods without weights, another encoder's name, or None.
+        checkpoint: as for `composer`.
+
+    Raises:
+        UnknownNameError: no method has that name; the message names the nearest.
+        MethodError: as for `composer`.
+
+    Example:
+        >>> type(method_of("image_only", encoder="pixels")).__module__
+        'submissions.methods.pixels.image_only'
+    """
+    kind = kind_of(name, encoder)
+    if kind == "composer":
+        return composer(name, checkpoint=checkpoint)
+    return scorer(name) if kind == "scorer" else ranker(name)
+
+
+def kind_of(name: str, encoder: str | None = None) -> Kind:
+    """What a method's name means where that encoder is asked for.
 
     Args:
         name: a method's name or `module:Class`.
@@ -146,14 +178,54 @@ def is_scorer(name: str, encoder: str | None) -> bool:
         MethodError: the class that is named cannot be had.
 
     Example:
-        >>> is_scorer("image_only", "pixels"), is_scorer("image_only", "shapes"), is_scorer("random", None)
-        (True, False, True)
+        >>> kind_of("image_only", "pixels"), kind_of("image_only", "shapes"), kind_of("random", "shapes")
+        ('scorer', 'composer', 'scorer')
     """
-    if encoder == PIXELS or (name in _SCORERS and name not in _COMPOSERS):
-        return True
+    if name in _SCORERS and (encoder == PIXELS or name not in _COMPOSERS):
+        return "scorer"
     if name in _COMPOSERS or not (":" in name or name in _brought()):
-        return False
-    return _kind(_class(name, None)) == "scorer"
+        return "scorer" if encoder == PIXELS else "composer"
+    return kind_of_class(class_of(name)) or "composer"
+
+
+def kind_of_class(cls: Any) -> Kind | None:
+    """What a class, or a method that is made already, does; None where it is no method.
+
+    Example:
+        >>> kind_of_class(dict)
+    """
+    does: tuple[tuple[str, Kind], ...] = (("compose", "composer"), ("scores", "scorer"), ("rank", "ranker"))
+    return next((kind for word, kind in does if callable(getattr(cls, word, None))), None)
+
+
+def class_of(name: str, kind: Kind | None = None) -> Any:
+    """The class of a name: of that kind, or of any; it is imported, not made.
+
+    Raises:
+        UnknownNameError: no method has that name; the message names the nearest.
+        MethodError: it cannot be imported, or is no method of that kind.
+
+    Example:
+        >>> class_of("random").__name__
+        'Random'
+    """
+    own = {"scorer": _SCORERS, "composer": _COMPOSERS, "ranker": {}, None: _SCORERS | _COMPOSERS}[kind]
+    known = own | _brought()
+    if name not in known and ":" not in name:
+        if name in _SCORERS or name in _COMPOSERS:
+            word, fix = ("an", "--encoder NAME") if kind == "scorer" else ("no", "--encoder pixels")
+            raise UnknownNameError(
+                f"the method {name!r} needs {word} encoder. Fix: {fix}, or one of {', '.join(own)}."
+            )
+        names = method_names()
+        raise UnknownNameError(
+            f"no method {name!r}.{did_you_mean(name, names)} There are {', '.join(names)}."
+        )
+    cls = _load(name, known.get(name, name))
+    if kind is not None and kind_of_class(cls) != kind:
+        fix = "choose another --encoder" if kind == "scorer" else "see docs/running.md"
+        raise MethodError(f"the method {name}: its class has no {_DOES[kind]}. Fix: {fix}.")
+    return cls
 
 
 def methods_for(benchmark: str | Benchmark) -> list[str]:
@@ -172,56 +244,10 @@ def methods_for(benchmark: str | Benchmark) -> list[str]:
     return [name for name in _SCORERS if embedded or not scorer(name).needs_pictures]
 
 
-def cards() -> list[MethodCard]:
-    """All methods with a line each; one that cannot be loaded says why in its place."""
-    listed = [(name, "scorer", home) for name, home in _SCORERS.items()]
-    listed += [(name, "composer", home) for name, home in _COMPOSERS.items()]
-    listed += [(name, "", home) for name, home in _brought().items()]
-    found = []
-    for name, kind, home in listed:
-        try:
-            cls = _load(name, home)
-        except MethodError as error:
-            found.append(MethodCard(name, "composer", (), str(error)))
-            continue
-        summary = (inspect.getdoc(cls) or "").strip().split("\n")[0]
-        which: Kind = "scorer" if (kind or _kind(cls)) == "scorer" else "composer"
-        found.append(MethodCard(name, which, tuple(sorted(getattr(cls, "needs", ()))), summary))
-    return found
-
-
 def _brought() -> dict[str, str]:
     """Methods of other packages: name -> module:Class; a name of ours stays ours."""
     found = {point.name: point.value for point in metadata.entry_points(group=GROUP)}
     return {name: home for name, home in found.items() if name not in _SCORERS and name not in _COMPOSERS}
-
-
-def _made(name: str, kind: Kind, options: dict[str, Any]) -> Any:
-    return _class(name, kind)(**options)
-
-
-def _class(name: str, kind: Kind | None) -> Any:
-    """The class of a name of that kind."""
-    own = {"scorer": _SCORERS, "composer": _COMPOSERS, None: _SCORERS | _COMPOSERS}[kind]
-    known = own | _brought()
-    if name not in known and ":" not in name:
-        other = next((each for each in (_SCORERS, _COMPOSERS) if name in each), None)
-        if other is not None:
-            word, fix = ("an", "--encoder NAME") if kind == "scorer" else ("no", "--encoder pixels")
-            raise UnknownNameError(
-                f"the method {name!r} needs {word} encoder. Fix: {fix}, or one of {', '.join(own)}."
-            )
-        raise UnknownNameError(
-            f"no method {name!r}.{did_you_mean(name, method_names())} There are {', '.join(method_names())}."
-        )
-    cls = _load(name, known.get(name, name))
-    if kind is not None and _kind(cls) != kind:
-        lacks = "scores(asks, gallery)" if kind == "scorer" else "compose(asks, context)"
-        raise MethodError(
-            f"the method {name}: its class has no {lacks}. "
-            f"Fix: {'choose another --encoder' if kind == 'scorer' else 'see submissions.methods.Composer'}."
-        )
-    return cls
 
 
 def _load(name: str, home: str) -> Any:
@@ -233,15 +259,9 @@ def _load(name: str, home: str) -> Any:
             f"the method {name}: {home} cannot be imported ({error}). "
             "Fix: write module:Class of a module that Python finds, such as my_package.mine:Mine."
         ) from error
-    if _kind(cls) is None:
+    if kind_of_class(cls) is None:
         raise MethodError(
-            f"the method {name}: {home} has neither compose(asks, context) nor scores(asks, gallery). "
-            "Fix: write one of them, see submissions.methods.Composer."
+            f"the method {name}: {home} has none of {', '.join(_DOES.values())}. "
+            "Fix: write one of them, see docs/running.md."
         )
     return cls
-
-
-def _kind(cls: Any) -> Kind | None:
-    if callable(getattr(cls, "compose", None)):
-        return "composer"
-    return "scorer" if callable(getattr(cls, "scores", None)) else None

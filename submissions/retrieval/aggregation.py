@@ -52,6 +52,17 @@ class Aggregation:
     alpha: float | None = None
 
     @property
+    def label(self) -> str:
+        """A word or two that tell it from others in a table.
+
+        Example:
+            >>> aggregation("weighted").label, aggregation("weighted", alpha=0.5).label
+            ('weighted', 'weighted 0.5')
+        """
+        usual = self.name != "weighted" or self.alpha == aggregation("weighted").alpha
+        return self.name if usual else f"{self.name} {self.alpha:g}"
+
+    @property
     def text(self) -> str:
         """What a rank file says of it.
 

@@ -20,7 +20,7 @@ _SHAPES_DATA = "shapes/train"
 
 
 def describe(
-    method: Composer, context: Context, asks: Sequence[Ask], how: Aggregation, search_note: str
+    method: Composer, context: Context, asks: Sequence[Ask], how: Aggregation, search: str
 ) -> Method:
     """The rank file's method block.
 
@@ -29,15 +29,18 @@ def describe(
         context: with what.
         asks: what was asked, which says whether several captions were joined.
         how: how turns became one vector; said of sessions only.
-        search_note: a sentence on the search, or "".
+        search: how the gallery was searched, or "" where that was exact.
     """
     from submissions.retrieval.encoders import SHAPES_ENCODER
 
     identity = context.encoder.identity
     told = method.method(context.encoder)
+    label = [encoder_label(identity), *([how.label] if context.benchmark.multi_turn else [])]
     change: dict[str, Any] = {
-        "name": _with_encoder(told.name, identity),
+        "name": _labelled(told.name, ", ".join(label)),
         "backbone": told.backbone or identity.text(),
+        "search": search,
+        "skipped_images": len(context.gallery.missing) or None,
     }
     if told.text_fields:
         change["caption_rule"] = told.caption_rule or context.caption_rule
@@ -51,7 +54,7 @@ def describe(
             change["zero_shot"] = False
     language = "" if context.language is None else f"Language: {context.language.identity.text()}."
     change["notes"] = " ".join(
-        part for part in (told.notes, language, search_note, _skipped(context.gallery.missing)) if part
+        part for part in (told.notes, language, _skipped(context.gallery.missing)) if part
     )
     # Made anew, not copied: what is put in is checked like any other untrusted input.
     return Method.model_validate(told.to_dict() | change)
@@ -70,8 +73,7 @@ def encoder_label(identity: Identity) -> str:
     return "shapes encoder" if identity.model == SHAPES_ENCODER else PurePath(identity.model).name
 
 
-def _with_encoder(name: str, identity: Identity) -> str:
-    label = encoder_label(identity)
+def _labelled(name: str, label: str) -> str:
     room = _LONGEST_NAME - len(name) - len(" ()")
     return f"{name} ({label[:room]})" if room > 0 else name
 

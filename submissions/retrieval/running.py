@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, cast
 
 from cir_datasets.caption_rules import caption_rule as check_caption_rule
-from cir_datasets.progress import step_progress
-from submissions.depth import MAX_DEPTH, SUBSET_DEPTH, board_depth, needs_subset
+from submissions.depth import MAX_DEPTH, board_depth
 from submissions.errors import MethodError
-from submissions.methods.asking import Ask, Gallery, asks_of, excluded_columns, gallery_of, subset_members
-from submissions.methods.composing import Composer, Context, Vectors, unit
-from submissions.methods.registry import composer, is_scorer, scorer
+from submissions.methods.asking import Ask, asks_of, gallery_of
+from submissions.methods.composing import Composer, Context
+from submissions.methods.rankers import Ranker, rank_by_lists
+from submissions.methods.registry import kind_of_class, method_of
 from submissions.methods.scorers import Scorer, rank_by_scores
 from submissions.rank_file import Method, RankFile
-from submissions.retrieval.aggregation import (
-    Aggregation,
-    aggregate,
-    aggregate_feedback,
-    feedback_weights,
-)
+from submissions.retrieval.aggregation import Aggregation
 from submissions.retrieval.aggregation import aggregation as aggregation_of
 from submissions.retrieval.answers import Answers
-from submissions.retrieval.describing import describe
+from submissions.retrieval.by_embeddings import rank_by_embeddings
 from submissions.retrieval.embedding import embed_gallery
 from submissions.retrieval.pictures import pictures_of
-from submissions.retrieval.search import Searcher, check_search
+from submissions.retrieval.search import check_search
 
 if TYPE_CHECKING:
     from cir_datasets.benchmark import Benchmark
@@ -43,7 +35,7 @@ DEFAULT_AGGREGATION = "weighted"
 
 def make_rank_file(
     benchmark: str | Benchmark,
-    method: str | Composer | Scorer,
+    method: str | Composer | Scorer | Ranker,
     *,
     encoder: str | Encoder | None = None,
     images: str | Path | None = None,
@@ -66,7 +58,8 @@ def make_rank_file(
 
     Args:
         benchmark: an id or a benchmark.
-        method: a name of `method_names()`, `module:Class`, or a `Composer` or `Scorer` of your own.
+        method: a name of `method_names()`, `module:Class`, or a `Composer`, `Scorer` or `Ranker`
+            of your own.
         encoder: a name or folder for `load_encoder`, or an encoder; "pixels" for the methods that need no
             weights. Default: the shipped encoder on benchmarks of shapes; elsewhere a method that needs one
             asks for it.
@@ -117,18 +110,27 @@ def make_rank_file(
         )
     how = None
     if aggregation is not None or alpha is not None:
+        if not benchmark.multi_turn:
+            raise MethodError(
+                f"{benchmark.id} has no turns to aggregate. Fix: leave --aggregation and --alpha out."
+            )
         how = aggregation_of(aggregation or DEFAULT_AGGREGATION, alpha=alpha)
-    ranker = _ranker(method, encoder, checkpoint)
     name = method if isinstance(method, str) else type(method).__name__
-    if not hasattr(ranker, "compose"):
-        _check_weightless(
+    who = _method(method, encoder, checkpoint)
+    kind = kind_of_class(who)
+    if kind != "composer":
+        _check_unused(
             name,
             search=search != "exact",
             caption_rule=caption_rule is not None,
             language=language is not None,
             checkpoint=checkpoint is not None,
+            aggregation=kind == "ranker" and how is not None,
         )
-        return _by_scores(name, ranker, benchmark, depth, how)
+        if kind == "ranker":
+            return _by_lists(name, cast("Ranker", who), benchmark, depth)
+        return _by_scores(name, cast("Scorer", who), benchmark, depth, how)
+    ranker = cast("Composer", who)
     gallery = gallery_of(benchmark)
     asks = [ask for row in benchmark.rows() for ask in asks_of(row)]
     rule = caption_rule or default_caption_rule(asks)
@@ -144,8 +146,9 @@ def make_rank_file(
         chosen, pictures, store=store, batch_size=batch_size, workers=workers, skip_missing=skip_missing
     )
     context = Context(chosen, embedded, pictures, speaker, benchmark, rule, images, batch_size)
-    work = _Work(benchmark, name, ranker, context, gallery, asks, how or aggregation_of(DEFAULT_AGGREGATION))
-    return work.rank_file(depth, search)
+    how = how or aggregation_of(DEFAULT_AGGREGATION)
+    made, answers = rank_by_embeddings(name, ranker, context, gallery, asks, how, depth, search)
+    return _file(benchmark, made, answers)
 
 
 def default_caption_rule(asks: Sequence[Ask]) -> str:
@@ -181,88 +184,37 @@ def chosen_encoder(name: str, benchmark: Benchmark, encoder: str | Encoder | Non
     )
 
 
-@dataclass
-class _Work:
-    """One method on embeddings, ready to rank."""
-
-    benchmark: Benchmark
-    name: str
-    method: Composer
-    context: Context
-    gallery: Gallery
-    asks: list[Ask]
-    how: Aggregation
-
-    def rank_file(self, k: int, search: str) -> RankFile:
-        turns = self.turns()
-        searcher = Searcher(self.context.gallery.vectors, self.gallery.ids, search)
-        composed = self.composed()
-        queries = self.aggregated(composed, turns, searcher) if self.benchmark.multi_turn else composed
-        answers = Answers.of(self.benchmark)
-        with step_progress(f"{self.name}: ranking {self.benchmark.id}", len(queries)) as advance:
-            found = searcher.search(
-                queries, k, excluded=excluded_columns(self.asks, self.gallery), advance=advance
-            )
-        rows = self.benchmark.rows()
-        answers.add(rows, found.rankings)
-        if needs_subset(self.benchmark):
-            for row, query in zip(rows, queries, strict=True):
-                answers.add_subset(row, searcher.order(query, subset_members(row), SUBSET_DEPTH))
-        described = describe(self.method, self.context, self.asks, self.how, found.note(k))
-        return _file(self.benchmark, described, answers)
-
-    def turns(self) -> list[int]:
-        """Number of questions of each row."""
-        if not self.benchmark.multi_turn:
-            return [1] * len(self.benchmark)
-        return [len(turns) for turns in self.benchmark.column("turns")]
-
-    def composed(self) -> Vectors:
-        """What the method composes, checked: it may be a stranger's."""
-        vectors = np.asarray(self.method.compose(self.asks, self.context))
-        wanted = (len(self.asks), self.context.encoder.identity.dimensions)
-        if vectors.shape != wanted or vectors.dtype != np.float32 or not np.isfinite(vectors).all():
-            raise MethodError(
-                f"the method {self.name} composed an array of shape {vectors.shape} and type {vectors.dtype}"
-                f"{'' if np.isfinite(vectors).all() else ' with values that are not finite'}. "
-                f"Fix: compose() gives finite float32 of shape {wanted}, a row a question."
-            )
-        return unit(vectors)
-
-    def aggregated(self, composed: Vectors, turns: list[int], searcher: Searcher) -> Vectors:
-        """One vector a turn for the session so far."""
-        if self.how.name != "feedback":
-            return aggregate(self.how, composed, turns)
-        shown = feedback_weights().shown
-        return aggregate_feedback(
-            composed,
-            turns,
-            self.context.image_vectors([ask.reference for ask in self.asks]),
-            np.array([self.gallery.place.get(ask.reference or "", -1) for ask in self.asks], dtype=np.int64),
-            self.context.gallery.vectors,
-            lambda queries, left_out: searcher.best_rows(queries, shown, left_out),
-            removed=self.benchmark.excludes_reference,
-        )
-
-
-def _ranker(
-    method: str | Composer | Scorer, encoder: str | Encoder | None, checkpoint: str | Path | None
-) -> Any:
+def _method(
+    method: str | Composer | Scorer | Ranker,
+    encoder: str | Encoder | None,
+    checkpoint: str | Path | None,
+) -> Composer | Scorer | Ranker:
     if not isinstance(method, str):
+        if kind_of_class(method) is None:
+            raise MethodError(
+                f"{type(method).__name__} has none of compose, scores and rank. Fix: see docs/running.md."
+            )
         return method
-    if is_scorer(method, encoder if isinstance(encoder, str) else None):
-        return scorer(method)
-    return composer(method, checkpoint=None if checkpoint is None else str(checkpoint))
+    return method_of(
+        method,
+        encoder=encoder if isinstance(encoder, str) else None,
+        checkpoint=None if checkpoint is None else str(checkpoint),
+    )
 
 
-def _check_weightless(name: str, **given: bool) -> None:
-    """Refuse options that a method without weights would ignore."""
+def _check_unused(name: str, **given: bool) -> None:
+    """Refuse options that a method without an encoder would ignore."""
     unused = [option for option, is_given in given.items() if is_given]
     if unused:
         words = ", ".join(f"--{option.replace('_', '-')}" for option in unused)
         raise MethodError(
-            f"{name} without weights has no use for {words}. Fix: leave it out, or choose another --encoder."
+            f"{name} uses no encoder, and has no use for {words}. Fix: leave it out, or choose an --encoder."
         )
+
+
+def _by_lists(name: str, ranker: Ranker, benchmark: Benchmark, depth: int) -> RankFile:
+    answers = rank_by_lists(ranker, gallery_of(benchmark), depth, label=f"{name}: ranking {benchmark.id}")
+    return _file(benchmark, ranker.method(), answers)
 
 
 def _by_scores(

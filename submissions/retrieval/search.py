@@ -45,21 +45,30 @@ class Ranked:
         how: the search's name and, of an index, its settings.
         recall: share of the exact answers that the rankings hold; None where the search is exact.
         measured: number of queries that `recall` is the mean of.
+        ranks: exact rank of each query's target, whatever the search; None where no targets were given.
     """
 
     rankings: list[list[str]]
     how: str = "exact"
     recall: float | None = None
     measured: int = 0
+    ranks: NDArray[np.int64] | None = None
 
     def note(self, k: int) -> str:
-        """A sentence for the rank file; empty where the search is exact."""
+        """Settings and recall, for the rank file and the signature; empty where the search is exact.
+
+        Args:
+            k: images a ranking.
+
+        Example:
+            >>> Ranked([], "flat (FAISS)", 0.99975, 300).note(50)
+            'flat (FAISS), recall@50 0.9998 over 300 queries'
+        """
         if self.recall is None:
             return ""
-        return (
-            f"Search by {self.how}: recall@{k} {self.recall:.4f} against exact search "
-            f"over {self.measured:,} queries."
-        )
+        # Never rounded up to a perfect score that was not measured.
+        shown = min(round(self.recall, 4), 0.9999) if self.recall < 1 else 1.0
+        return f"{self.how}, recall@{k} {shown:.4f} over {self.measured:,} queries"
 
 
 def check_search(name: str) -> None:
@@ -109,28 +118,39 @@ class Searcher:
         k: int,
         *,
         excluded: NDArray[np.int64] | None = None,
+        targets: NDArray[np.int64] | None = None,
         advance: Callable[[int], object] = lambda count: None,
     ) -> Ranked:
-        """The k best images of each query.
+        """The k best images of each query, and the exact rank of its target.
 
         Args:
             queries: shape (queries, dimensions), float32.
             k: images a query; all that are ranked where there are fewer.
             excluded: gallery row that is not ranked in each query, -1 for none.
+            targets: gallery row of each query's target; ties count against it.
             advance: told the number of queries that were searched, as it goes.
 
         Returns:
             The rankings; the same vectors give the same rankings on the same machine.
         """
         left_out = np.full(len(queries), -1, dtype=np.int64) if excluded is None else excluded
-        by = self._exactly if self._index is None else self._by_index
         rankings: list[list[str]] = []
+        ranks: list[NDArray[np.int64]] = []
         for start in range(0, len(queries), _STEP):
             part = slice(start, start + _STEP)
-            rankings += by(queries[part], k, left_out[part])
+            if self._index is None:
+                wanted = None if targets is None else targets[part]
+                found = self._gallery.search(queries[part], k, targets=wanted, excluded=left_out[part])
+                rankings += found.rankings or []
+                # There is one target a query, so that its rank is the best one.
+                ranks += [] if found.best_ranks is None else [found.best_ranks]
+            else:
+                rankings += self._by_index(queries[part], k, left_out[part])
+                if targets is not None:
+                    ranks.append(self.target_ranks(queries[part], targets[part], left_out[part]))
             advance(len(queries[part]))
         if self._index is None:
-            return Ranked(rankings)
+            return Ranked(rankings, ranks=_joined(targets, ranks))
         sample = np.unique(np.linspace(0, len(queries) - 1, min(MEASURED, len(queries))).astype(np.int64))
         exact = self._gallery.search(queries[sample], k, excluded=left_out[sample]).rankings or []
         held = [
@@ -138,7 +158,25 @@ class Searcher:
             for query, wanted in zip(sample, exact, strict=True)
             if wanted
         ]
-        return Ranked(rankings, self._how, float(np.mean(held)) if held else 1.0, len(sample))
+        recall = float(np.mean(held)) if held else 1.0
+        return Ranked(rankings, self._how, recall, len(sample), _joined(targets, ranks))
+
+    def target_ranks(
+        self, queries: Vectors, targets: NDArray[np.int64], excluded: NDArray[np.int64] | None = None
+    ) -> NDArray[np.int64]:
+        """The exact rank of each query's target among all images, by whatever the lists are found.
+
+        Args:
+            queries: as for `search`.
+            targets: gallery row of each query's target; ties count against it.
+            excluded: as for `search`.
+
+        Example:
+            >>> Searcher(np.eye(2, dtype=np.float32), ["a", "b"]).target_ranks(
+            ...     np.array([[0.1, 0.9]], dtype=np.float32), np.array([0]))
+            array([2])
+        """
+        return self._gallery.best_target_ranks(queries, targets, excluded=excluded)
 
     def best_rows(
         self, queries: Vectors, k: int, excluded: NDArray[np.int64] | None = None
@@ -164,9 +202,6 @@ class Searcher:
     def _row(self) -> dict[str, int]:
         return {image: row for row, image in enumerate(self._ids)}
 
-    def _exactly(self, queries: Vectors, k: int, excluded: NDArray[np.int64]) -> list[list[str]]:
-        return self._gallery.search(queries, k, excluded=excluded).rankings or []
-
     def _by_index(self, queries: Vectors, k: int, excluded: NDArray[np.int64]) -> list[list[str]]:
         wanted = min(len(self._ids), 2 * k + _SPARE)
         _, rows = self._index.search(np.ascontiguousarray(queries), wanted)
@@ -179,6 +214,10 @@ class Searcher:
             few = Gallery(self._vectors[candidates], [self._ids[row] for row in candidates])
             rankings += few.top_k(query[None], k)
         return rankings
+
+
+def _joined(targets: NDArray[np.int64] | None, ranks: list[NDArray[np.int64]]) -> NDArray[np.int64] | None:
+    return None if targets is None else np.concatenate([*ranks, np.empty(0, dtype=np.int64)])
 
 
 def _indexed(vectors: Vectors, how: str) -> tuple[Any, str]:

@@ -1,0 +1,88 @@
+"""Methods that rank by themselves: what one is, and what is checked of the lists that it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from cir_datasets.progress import step_progress
+from submissions.depth import SUBSET_DEPTH, needs_subset
+from submissions.errors import MethodError
+from submissions.methods.asking import Ask, Gallery, asks_of, subset_members
+from submissions.retrieval.answers import Answers
+
+if TYPE_CHECKING:
+    from submissions.rank_file import Method
+
+_ROWS = 256
+"""Queries or sessions that are asked at once."""
+
+
+class Ranker(Protocol):
+    """A method that orders images itself: a cross-encoder, a generative model, a service."""
+
+    def method(self) -> Method:
+        """Who answers: all that the rank file says, encoder, caption rule and aggregation included."""
+
+    def rank(self, asks: Sequence[Ask], gallery: Gallery, k: int) -> Sequence[Sequence[str]]:
+        """The k best images of each question, best first, none twice.
+
+        The turns of a session follow one another, so that turn l may use those before it. A reference that
+        the protocol removes may be listed: it is taken out, and k is one more for it.
+        """
+
+
+def rank_by_lists(ranker: Ranker, gallery: Gallery, k: int, *, label: str) -> Answers:
+    """The rankings of a benchmark by a method that ranks by itself.
+
+    Args:
+        ranker: the method.
+        gallery: the images to rank, and whose they are.
+        k: images a ranking.
+        label: what the progress bar calls it.
+
+    Raises:
+        MethodError: the method gives too few lists, too short ones, an image twice or an unknown one.
+    """
+    benchmark = gallery.benchmark
+    answers = Answers.of(benchmark)
+    rows = benchmark.rows()
+    with step_progress(label, len(rows)) as advance:
+        for start in range(0, len(rows), _ROWS):
+            block = rows[start : start + _ROWS]
+            asks = [ask for row in block for ask in asks_of(row)]
+            answers.add(block, _ranked(ranker, asks, gallery, k))
+            if needs_subset(benchmark):
+                for row in block:
+                    few = Gallery(benchmark, subset_members(row))
+                    answers.add_subset(row, _ranked(ranker, asks_of(row), few, SUBSET_DEPTH)[0])
+            advance(len(block))
+    return answers
+
+
+def _ranked(ranker: Ranker, asks: Sequence[Ask], gallery: Gallery, k: int) -> list[list[str]]:
+    """What a method ranks, without removed references, checked: it may be a stranger's."""
+    removes = gallery.benchmark.excludes_reference
+    lists = ranker.rank(asks, gallery, k + removes)
+    name = type(ranker).__name__
+    if len(lists) != len(asks):
+        raise MethodError(f"{name} gave {len(lists)} rankings for {len(asks)} questions. Fix: one for each.")
+    ranked = []
+    for ask, listed in zip(asks, lists, strict=True):
+        left_out = ask.reference if removes else None
+        kept = [image for image in listed if image != left_out]
+        unknown = next((image for image in kept if image not in gallery.place), None)
+        if unknown is not None:
+            raise MethodError(
+                f"{name}, question {ask.key}: {unknown!r} is not in the gallery. Fix: rank gallery.ids."
+            )
+        if len(set(kept)) < len(kept):
+            raise MethodError(f"{name}, question {ask.key}: an image is listed twice. Fix: list it once.")
+        wanted = min(k, len(gallery.ids) - (left_out in gallery.place))
+        if len(kept) < wanted:
+            raise MethodError(
+                f"{name}, question {ask.key}: {len(kept)} images, and {wanted} are asked for. "
+                "Fix: list k of them, or the whole gallery where it is smaller."
+            )
+        ranked.append(kept[:wanted])
+    return ranked

@@ -1,0 +1,115 @@
+"""One method on embeddings over a whole benchmark: compose, aggregate turns, search, describe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cir_datasets.progress import step_progress
+from submissions.depth import SUBSET_DEPTH, needs_subset
+from submissions.errors import MethodError
+from submissions.methods.asking import Ask, Gallery, excluded_columns, subset_members
+from submissions.methods.composing import Composer, Context, Vectors, unit
+from submissions.retrieval.aggregation import (
+    Aggregation,
+    aggregate,
+    aggregate_feedback,
+    feedback_weights,
+)
+from submissions.retrieval.answers import Answers
+from submissions.retrieval.describing import describe
+from submissions.retrieval.search import Searcher
+
+if TYPE_CHECKING:
+    from submissions.rank_file import Method
+
+
+def rank_by_embeddings(
+    name: str,
+    method: Composer,
+    context: Context,
+    gallery: Gallery,
+    asks: Sequence[Ask],
+    how: Aggregation,
+    k: int,
+    search: str,
+) -> tuple[Method, Answers]:
+    """The rankings of a benchmark by a method on embeddings, and what its rank file says of it.
+
+    Args:
+        name: the method's, for messages.
+        method: who composes.
+        context: with what.
+        gallery: what is ranked.
+        asks: all questions of the benchmark, row after row.
+        how: how a session's turns become one vector.
+        k: images a ranking.
+        search: one of `submissions.retrieval.search.SEARCHES`.
+
+    Raises:
+        MethodError: what the method composes is no query vector a question.
+    """
+    benchmark = context.benchmark
+    work = _Work(name, method, context, gallery, asks, how)
+    searcher = Searcher(context.gallery.vectors, gallery.ids, search)
+    queries = work.queries(searcher)
+    answers = Answers.of(benchmark)
+    with step_progress(f"{name}: ranking {benchmark.id}", len(queries)) as advance:
+        found = searcher.search(queries, k, excluded=excluded_columns(asks, gallery), advance=advance)
+    rows = benchmark.rows()
+    answers.add(rows, found.rankings)
+    if needs_subset(benchmark):
+        for row, query in zip(rows, queries, strict=True):
+            answers.add_subset(row, searcher.order(query, subset_members(row), SUBSET_DEPTH))
+    return describe(method, context, asks, how, found.note(k)), answers
+
+
+@dataclass(frozen=True)
+class _Work:
+    """One method on embeddings, ready to compose."""
+
+    name: str
+    method: Composer
+    context: Context
+    gallery: Gallery
+    asks: Sequence[Ask]
+    how: Aggregation
+
+    def queries(self, searcher: Searcher) -> Vectors:
+        """A query vector a question: of a session for the turns so far."""
+        composed = self.composed()
+        if not self.context.benchmark.multi_turn:
+            return composed
+        turns = [len(turns) for turns in self.context.benchmark.column("turns")]
+        if self.how.name != "feedback":
+            return aggregate(self.how, composed, turns)
+        shown = feedback_weights().shown
+        return aggregate_feedback(
+            composed,
+            turns,
+            self.context.image_vectors([ask.reference for ask in self.asks]),
+            np.array([self.gallery.place.get(ask.reference or "", -1) for ask in self.asks], dtype=np.int64),
+            self.context.gallery.vectors,
+            lambda queries, left_out: searcher.best_rows(queries, shown, left_out),
+            removed=self.context.benchmark.excludes_reference,
+        )
+
+    def composed(self) -> Vectors:
+        """What the method composes, checked: it may be a stranger's."""
+        vectors = np.asarray(self.method.compose(self.asks, self.context))
+        wanted = (len(self.asks), self.context.encoder.identity.dimensions)
+        if vectors.shape != wanted or vectors.dtype != np.float32 or not np.isfinite(vectors).all():
+            raise MethodError(
+                f"the method {self.name} composed an array of shape {vectors.shape} and type {vectors.dtype}"
+                f"{_finite(vectors)}. "
+                f"Fix: compose() gives finite float32 of shape {wanted}, a row a question."
+            )
+        return unit(vectors)
+
+
+def _finite(vectors: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> str:
+    is_float = np.issubdtype(vectors.dtype, np.floating)
+    return " with values that are not finite" if is_float and not np.isfinite(vectors).all() else ""
