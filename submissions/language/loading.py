@@ -18,7 +18,7 @@ _HOMES = {
     "transformers": "submissions.language.local:LocalLanguage",
 }
 _NONE = "It takes none. Fix: leave it out."
-_BOTH = re.compile(rf"\+(?=(?:{'|'.join(_HOMES)})(?::|$))")
+_BOTH = re.compile(rf"\+(?=(?:{'|'.join(_HOMES)})(?:[:+]|$))")
 
 
 def load_language(name: str, **options: Any) -> Language:

@@ -1,0 +1,216 @@
+"""The oracle of shapes says what is true, and knows no more than it is told."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+import pytest
+
+from cir_datasets import shapes
+from cir_datasets.shapes import Draws, describe, random_scene, read, scene, split
+from cir_metrics.errors import CallError, UnknownNameError
+from submissions.errors import LanguageError
+from submissions.language import Language, Picture, load_language
+from submissions.language.oracle import OracleLanguage
+from submissions.language.pairing import PairedLanguage
+
+ORACLE = OracleLanguage()
+STAR = "a large blue star on a sandy background"
+
+
+def unopened() -> NoReturn:
+    raise AssertionError("the oracle looks at scene graphs, not at pixels")
+
+
+def scenes(count: int) -> list[shapes.Scene]:
+    return [random_scene(Draws("oracle", number)) for number in range(count)]
+
+
+def test_it_is_a_language_backend() -> None:
+    assert isinstance(ORACLE, Language)
+    assert load_language("oracle").identity == ORACLE.identity
+    assert ORACLE.identity.text() == "oracle (scene graphs of shapes)"
+
+
+def test_captions_are_complete_descriptions_by_id() -> None:
+    ids = ["val-000003", "val-000001", "train-000009", "val-000003"]
+    captions = ORACLE.caption([Picture(image, unopened) for image in ids])
+    assert captions == [describe(scene(image)) for image in ids]
+    assert captions[0] == captions[3]
+
+
+def test_unknown_pictures_are_named_together() -> None:
+    pictures = [Picture(image, unopened) for image in ("val-000001", "dev-1", "val-999999")]
+    with pytest.raises(LanguageError, match="2 of 3 questions have no answer") as caught:
+        ORACLE.caption(pictures)
+    assert [about for about, _ in caught.value.failed] == ["dev-1", "val-999999"]
+    assert caught.value.answers == (describe(scene("val-000001")), None, None)
+
+
+def without_places(caption: str) -> str:
+    for words in sorted(shapes.captions.PLACES, key=len, reverse=True):
+        caption = caption.replace(f" {words}", "")
+    return caption
+
+
+def test_merges_describe_what_the_benchmark_itself_makes_of_every_query() -> None:
+    """Beside the world's own reader, which merges scenes: here words are merged with words."""
+    rows = split("val").queries
+    references = [scene(row["reference_image_id"]) for row in rows]
+    changes = [row["relative_caption"] for row in rows]
+    merged = ORACLE.merge([describe(one) for one in references], changes)
+    for said, reference, change in zip(merged, references, changes, strict=True):
+        assert without_places(said) == describe(shapes.merge(reference, change))
+        assert (without_places(said) != said) == any(mention.cell is not None for mention in read(change)[0])
+
+
+def test_merges_describe_what_every_turn_of_the_sessions_asks_for() -> None:
+    turns = [turn for row in split("val").sessions for turn in row["turns"]]
+    references = [scene(turn["reference_image_id"]) for turn in turns]
+    changes = [turn["relative_caption"] for turn in turns]
+    merged = ORACLE.merge([describe(one) for one in references], changes)
+    wanted = [describe(shapes.merge(one, two)) for one, two in zip(references, changes, strict=True)]
+    assert [without_places(said) for said in merged] == wanted
+
+
+@pytest.mark.parametrize(
+    ("caption", "change", "merged"),
+    [
+        (STAR, "", STAR),
+        ("A large blue star on a sandy background.", "A red star.", "a large red star on a sandy background"),
+        (STAR, "no star", "a sandy background"),
+        (STAR, "no heart", STAR),
+        (STAR, "also two small moons", "a large blue star and two small moons on a sandy background"),
+        (STAR, "three stars", "three large blue stars on a sandy background"),
+        (STAR, "a blue moon", "a large blue moon on a sandy background"),
+        (STAR, "a striped star", "a large striped blue star on a sandy background"),
+        (STAR, "a plain star", STAR),
+        (STAR, "a star at the top", "a large blue star at the top on a sandy background"),
+        (STAR, "seen from far away", f"{STAR}, seen from far away"),
+        (f"{STAR}, seen from far away", "seen straight on", STAR),
+        (STAR, "an orange moon", "a large blue star and an orange moon on a sandy background"),
+        ("a star", "a brick background", "a star on a brick background"),
+        ("a star", "a small star", "a small star"),
+        ("a star on the left", "two stars", "two stars"),
+        ("a sandy background", "a star", "a star on a sandy background"),
+    ],
+)
+def test_a_merge_in_words(caption: str, change: str, merged: str) -> None:
+    assert ORACLE.merge([caption], [change]) == [merged]
+
+
+def test_what_is_not_in_the_language_of_shapes_is_listed() -> None:
+    with pytest.raises(LanguageError, match="'a pink elephant' is not in the language of shapes") as caught:
+        ORACLE.merge([STAR, STAR], ["a pink elephant", "a red star"])
+    assert caught.value.answers == (None, "a large red star on a sandy background")
+    with pytest.raises(LanguageError, match="1 captions and 2 changes"):
+        ORACLE.merge([STAR], ["a red star", "a moon"])
+
+
+def test_differences_of_captions_lead_from_one_to_the_other() -> None:
+    """Save for the few pairs in which things exchange their shapes in a ring, as in the world itself."""
+    firsts, seconds = scenes(400)[::2], scenes(400)[1::2]
+    captions = [describe(one) for one in firsts], [describe(one) for one in seconds]
+    merged = ORACLE.merge(captions[0], ORACLE.difference(*captions))
+    judged = ORACLE.judge(
+        "same", [{"first": a, "second": b} for a, b in zip(merged, captions[1], strict=True)]
+    )
+    assert judged.count("no") <= 2
+
+
+def test_differences_in_words() -> None:
+    assert ORACLE.difference([STAR], ["a small blue star on a brick background"]) == [
+        "a small star on a brick background"
+    ]
+    with pytest.raises(LanguageError, match="does not say the size of the star"):
+        ORACLE.difference(["a blue star on a sandy background"], [STAR])
+    with pytest.raises(LanguageError, match="does not say the background"):
+        ORACLE.difference(["a large blue star"], [STAR])
+
+
+def test_positives_fit_and_hard_negatives_do_not() -> None:
+    fits, misses = [], []
+    for row in split("val").queries[:60]:
+        asked = {"caption": describe(scene(row["reference_image_id"])), "change": row["relative_caption"]}
+
+        def item(image: str, asked: dict[str, str] = asked) -> dict[str, str]:
+            return {**asked, "target": describe(scene(image), positions=True)}
+
+        fits += [item(image) for image in row["positive_image_ids"]]
+        misses += [item(image) for image in row["negative_image_ids"]]
+    assert len(misses) > len(fits) > 60
+    assert set(ORACLE.judge("fits", fits)) == {"yes"}
+    assert set(ORACLE.judge("fits", misses)) == {"no"}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        (STAR, STAR, "yes"),
+        (STAR, f"{STAR}, seen from far away", "yes"),
+        (STAR, "a large plain blue star at the top on a sandy background", "yes"),
+        (STAR, "a large blue star", "no"),
+        (STAR, "two large blue stars on a sandy background", "no"),
+        ("a red star and a blue moon", "a blue moon and a red star", "yes"),
+        ("a red star and a red star", "a red star", "no"),
+    ],
+)
+def test_what_is_the_same(first: str, second: str, same: str) -> None:
+    assert ORACLE.judge("same", [{"first": first, "second": second}]) == [same]
+
+
+def test_places_count_where_change_and_target_name_them() -> None:
+    asked = {"caption": STAR, "change": "a star at the top"}
+    targets = [STAR, "a large blue star at the top on a sandy background"]
+    targets.append("a large blue star on the left on a sandy background")
+    assert ORACLE.judge("fits", [{**asked, "target": target} for target in targets]) == ["yes", "yes", "no"]
+
+
+def test_other_judgements_and_missing_words_are_refused() -> None:
+    with pytest.raises(LanguageError, match=r"judges by same and fits alone, not by 'Is \{a\} nice\?'"):
+        ORACLE.judge("Is {a} nice?", [{"a": "b"}])
+    with pytest.raises(LanguageError, match="an item has no 'second'"):
+        ORACLE.judge("same", [{"first": STAR}])
+
+
+def test_two_backends_as_one() -> None:
+    class Parrot(OracleLanguage):
+        def caption(self, images: object) -> list[str]:
+            raise AssertionError("the one that writes is shown no pictures")
+
+        def merge(self, captions: object, changes: object) -> list[str]:
+            return ["merged"]
+
+    both = PairedLanguage(OracleLanguage(), Parrot())
+    assert isinstance(both, Language)
+    assert both.caption([Picture("val-000001", unopened)]) == [describe(scene("val-000001"))]
+    assert both.merge([STAR], [""]) == ["merged"]
+    assert both.difference([STAR], [STAR]) == ORACLE.difference([STAR], [STAR])
+    assert both.judge("same", [{"first": STAR, "second": STAR}]) == ["yes"]
+    assert isinstance(load_language("oracle+oracle"), PairedLanguage)
+    assert both.identity.text() == (
+        "oracle (scene graphs of shapes; words by oracle (scene graphs of shapes))"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "words"),
+    [
+        ("orakel", UnknownNameError, "no language backend 'orakel'. Did you mean 'oracle'?"),
+        ("gpt-4o-mini", UnknownNameError, "Fix: use oracle .shapes., openai:MODEL or transformers:NAME"),
+        ("openai", CallError, "'openai': no model is named. Fix: write openai:MODEL"),
+        ("transformers:", CallError, "'transformers:': no model is named"),
+        ("oracle:big", CallError, "'oracle' has no models"),
+        ("oracle+oracle+oracle", CallError, "two backends at most"),
+    ],
+)
+def test_names_that_mean_nothing(name: str, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        load_language(name)
+
+
+def test_options_that_mean_nothing() -> None:
+    with pytest.raises(CallError, match="'oracle': no option 'prompts'. It takes none."):
+        load_language("oracle", prompts="folder")
+    with pytest.raises(CallError, match="no option 'timeot'. Did you mean 'timeout'?"):
+        load_language("openai:tiny", timeot=3)
