@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 import submissions
+from leaderboard.completing import merged, with_method
 from leaderboard.submission import Submission
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def judge_file(path: Path, benchmark: Benchmark, submission: Submission) -> Reje
     content = path.read_bytes()
     report = _validate(content, benchmark, submission)
     if not report.ok and any(finding.code == "bad-metadata" for finding in report.errors):
-        completed = _with_method(content, submission.form)
+        completed = with_method(content, submission.form)
         if completed is not None:
             report = _validate(completed, benchmark, submission)
     payload = {"findings": [finding.to_dict() for finding in report.findings], "text": report.text()}
@@ -74,27 +73,8 @@ def _validate(content: bytes, benchmark: Benchmark, submission: Submission) -> V
     return submissions.validate(content, benchmark, part=False, name=submission.file_name)
 
 
-def _with_method(content: bytes, form: dict[str, Any]) -> bytes | None:
-    """The file with what its method block lacks taken from the form; None where that is not what is wrong."""
-    if "name" not in form:
-        return None
-    try:
-        document = orjson.loads(content)
-    except orjson.JSONDecodeError:
-        return None
-    block = document.get("method", {}) if isinstance(document, dict) else None
-    if not isinstance(block, dict) or block.get("name"):
-        return None
-    return orjson.dumps({**document, "method": _merged(block, form)})
-
-
 def _method(rank_file: RankFile, form: dict[str, Any]) -> dict[str, Any]:
     from submissions.rank_file import FORMAT
 
     block = rank_file.method.to_dict()
-    return _merged(block, form) if rank_file.format == FORMAT else {**block, **form}
-
-
-def _merged(block: dict[str, Any], form: dict[str, Any]) -> dict[str, Any]:
-    """The block, completed by the form where it says nothing."""
-    return {**form, **{key: value for key, value in block.items() if value not in ("", [], None)}}
+    return merged(block, form) if rank_file.format == FORMAT else {**block, **form}

@@ -1,8 +1,8 @@
 """Reading an untrusted file as JSON, safely: what is odd about it becomes a finding, never a traceback.
 
 What JSON libraries let through is refused here: repeated keys (the last silently wins), NaN and Infinity,
-lone surrogates, numbers beyond a double, and nesting that exhausts the stack. Nothing is unpickled,
-decompressed or fetched.
+lone surrogates, numbers beyond a double, and nesting that exhausts the stack. Nothing is unpickled or
+fetched; `submissions.containers` has taken gzip off and has kept Parquet and TREC runs for their readers.
 """
 
 from __future__ import annotations
@@ -31,9 +31,7 @@ MAX_DEPTH = 16
 _TOO_DEEP = f"its lists or objects are nested more than {MAX_DEPTH} deep; a rank file needs six levels."
 
 _KINDS_OF_BYTES = {
-    b"\x1f\x8b": "is compressed with gzip; decompress it first",
     b"PK\x03\x04": "is a zip archive; take the JSON file out of it",
-    b"PAR1": "is a Parquet file",
     b"\xff\xfe": "is UTF-16",
     b"\xfe\xff": "is UTF-16",
 }

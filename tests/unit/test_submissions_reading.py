@@ -88,7 +88,7 @@ def test_a_value_is_read_as_it_stands() -> None:
         ),
         (b"", "the file is empty."),
         (b"\x00\x01\xff", "byte 3 is not UTF-8 text."),
-        (b"PAR1\xff", "this is a Parquet file."),
+        (b"PK\x03\x04\xff", "this is a zip archive; take the JSON file out of it."),
     ],
 )
 def test_what_is_odd_is_said(content: bytes, message: str) -> None:
