@@ -1,0 +1,294 @@
+"""Prompts, prices, pace and the answers on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cir_metrics.errors import CallError
+from submissions.errors import LanguageError
+from submissions.language import LanguageIdentity
+from submissions.language.answers import Answer, NoAnswerError, usable
+from submissions.language.cache import AnswerCache, answer_cache, cache_key, picture_digest
+from submissions.language.pacing import Pace
+from submissions.language.prompts import PLACEHOLDERS, Template, load_prompts
+from submissions.language.usage import Price, Usage, price_of
+
+
+@pytest.fixture(autouse=True)
+def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
+    for name in ("CIR_PROMPTS", "CIR_LANGUAGE_PRICES"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def folder_of(root: Path, **texts: str) -> Path:
+    root.mkdir(exist_ok=True)
+    for name, text in texts.items():
+        (root / f"{name}.md").write_text(text, encoding="utf-8")
+    return root
+
+
+def test_our_prompts_have_the_placeholders_of_their_tasks() -> None:
+    prompts = load_prompts()
+    for name, words in PLACEHOLDERS.items():
+        assert prompts[name].placeholders == set(words)
+        assert prompts[name].text == prompts[name].text.strip() != ""
+
+
+def test_a_folder_replaces_some_prompts_and_adds_others(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path / "mine", merge="{change}: {caption}\n", nicer="Is {a} nicer than {b}?")
+    mine, ours = load_prompts(folder), load_prompts()
+    assert mine["merge"].text == "{change}: {caption}"
+    assert mine["nicer"].placeholders == {"a", "b"}
+    assert mine["caption"] == ours["caption"]
+    assert mine.sha256 != ours.sha256 == load_prompts().sha256
+
+
+def test_the_environment_names_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CIR_PROMPTS", str(folder_of(tmp_path / "mine", caption="What is this?")))
+    assert load_prompts()["caption"].text == "What is this?"
+
+
+@pytest.mark.parametrize(
+    ("texts", "words"),
+    [
+        ({"merge": "{caption}"}, r"merge.md: it lacks \{change\}. Fix: put it where"),
+        ({"merge": "{caption} {change} {x}"}, r"nothing fills \{x\}. Fix: use \{caption\}, \{change\} only"),
+        ({"caption": "{x}"}, r"nothing fills \{x\}. Fix: this prompt has no placeholders"),
+        ({"caption": "  \n"}, "the prompt is empty"),
+        ({"My-Prompt": "x"}, "'My-Prompt' is no name of a prompt"),
+    ],
+)
+def test_a_prompt_that_cannot_be_used_is_named(tmp_path: Path, texts: dict[str, str], words: str) -> None:
+    with pytest.raises(LanguageError, match=words):
+        load_prompts(folder_of(tmp_path / "mine", **texts))
+
+
+def test_folders_and_files_that_hold_no_prompts(tmp_path: Path) -> None:
+    with pytest.raises(CallError, match="no such folder of prompts"):
+        load_prompts(tmp_path / "nowhere")
+    with pytest.raises(CallError, match="no prompt in it"):
+        load_prompts(folder_of(tmp_path / "empty"))
+    folder_of(tmp_path / "latin")
+    (tmp_path / "latin" / "caption.md").write_bytes("schön".encode("latin-1"))
+    with pytest.raises(LanguageError, match=r"caption\.md: it is not UTF-8"):
+        load_prompts(tmp_path / "latin")
+
+
+def test_prompts_by_name_or_text() -> None:
+    prompts = load_prompts()
+    assert prompts["Is {a} red?"] == Template("judge", "Is {a} red?")
+    with pytest.raises(LanguageError, match=r"no prompt 'marge'\. Did you mean 'merge'\?"):
+        prompts["marge"]
+    with pytest.raises(
+        LanguageError, match="it has no placeholder, so that every item would be asked the same"
+    ):
+        prompts["Is it red?"]
+
+
+def test_missing_words_are_named() -> None:
+    with pytest.raises(LanguageError, match=r"prompt merge: no words for \{change\}"):
+        load_prompts()["merge"].filled({"caption": "a"})
+
+
+@given(st.text(), st.text())
+def test_words_are_put_in_as_they_are(caption: str, change: str) -> None:
+    filled = Template("merge", "<{caption}|{change}>").filled({"caption": caption, "change": change})
+    assert filled == f"<{caption}|{change}>"
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("a star", "a star"),
+        ("\n a star \n", "a star"),
+        ('"a star"', "a star"),
+        ('"a" or "b"', '"a" or "b"'),
+        ('"', '"'),
+    ],
+)
+def test_blanks_and_quotation_marks_around_an_answer_go(said: str, text: str) -> None:
+    assert usable(said) == text
+
+
+@pytest.mark.parametrize("said", [None, "", " \n", '""', '" "'])
+def test_no_answer_is_no_answer(said: str | None) -> None:
+    with pytest.raises(NoAnswerError, match="the answer is empty"):
+        usable(said)
+
+
+def test_an_identity_in_a_line() -> None:
+    revision = "0123456789abcdef" * 4
+    one = LanguageIdentity("transformers", "tiny", revision, "ab" * 32, "float32")
+    assert one.text() == "transformers:tiny (revision 0123456789ab, prompts abababababab, float32)"
+    assert LanguageIdentity("mine", "mine").text() == "mine"
+    assert one.to_dict()["revision"] == revision
+
+
+def test_answers_lie_on_disk_under_what_was_asked(tmp_path: Path) -> None:
+    cache = AnswerCache(tmp_path / "answers")
+    asked = {"model": "tiny", "words": {"caption": "ä star"}}
+    key = cache_key(asked)
+    canonical = '{"format":1,"model":"tiny","words":{"caption":"\\u00e4 star"}}'
+    assert key == hashlib.sha256(canonical.encode()).hexdigest()
+    assert cache.get(key) is None
+    cache.put(key, Answer("ein Stern", 7, 3), asked)
+    assert AnswerCache(tmp_path / "answers").get(key) == Answer("ein Stern", 7, 3)
+    kept = json.loads((tmp_path / "answers" / key[:2] / f"{key}.json").read_text(encoding="utf-8"))
+    assert kept["asked"] == asked
+
+
+def test_what_the_cache_option_means(tmp_path: Path) -> None:
+    usual = answer_cache(None)
+    assert usual is not None
+    assert usual.root == tmp_path / "cache" / "language"
+    assert answer_cache(True) is not None
+    assert answer_cache(False) is None
+    other = answer_cache(str(tmp_path / "other"))
+    assert other is not None
+    assert other.root == tmp_path / "other"
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{}", b"[1]", b'{"answer": "a"}', b'{"answer": "a", "prompt_tokens": "x"}']
+)
+def test_a_file_that_is_no_answer_counts_as_none(tmp_path: Path, content: bytes) -> None:
+    cache = AnswerCache(tmp_path)
+    path = cache.path("ab" * 32)
+    path.parent.mkdir()
+    path.write_bytes(content)
+    assert cache.get("ab" * 32) is None
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    cache = AnswerCache(tmp_path / "file")
+    with pytest.raises(LanguageError, match="set CIR_CACHE_HOME to a folder of yours"):
+        cache.put("ab" * 32, Answer("a"), {})
+
+
+def test_pictures_are_known_by_their_pixels(tmp_path: Path) -> None:
+    from PIL import Image
+
+    image = Image.new("RGB", (4, 2), (1, 2, 3))
+    image.save(tmp_path / "a.png")
+    with Image.open(tmp_path / "a.png") as saved:
+        assert picture_digest(saved) == picture_digest(image)
+    assert picture_digest(image.convert("RGBA")) == picture_digest(image)
+    assert picture_digest(image.resize((2, 4))) != picture_digest(image)
+    assert picture_digest(image) == hashlib.sha256(b"4x2:" + b"\x01\x02\x03" * 8).hexdigest()
+
+
+@given(st.floats(0.1, 6000), st.lists(st.floats(0, 30), max_size=20))
+def test_starts_are_never_closer_than_the_pace_allows(per_minute: float, idle: list[float]) -> None:
+    now = [0.0]
+    starts = []
+
+    def sleep(seconds: float) -> None:
+        now[0] += seconds
+
+    pace = Pace(per_minute, clock=lambda: now[0], sleep=sleep)
+    for seconds in idle:
+        pace.wait()
+        starts.append(now[0])
+        now[0] += seconds
+    for first, second in itertools.pairwise(starts):
+        assert second - first >= 60 / per_minute * (1 - 1e-9)
+
+
+def test_threads_share_one_pace() -> None:
+    lock, now, starts = threading.Lock(), [0.0], []
+
+    def sleep(seconds: float) -> None:
+        with lock:
+            now[0] += seconds
+
+    pace = Pace(30, clock=lambda: now[0], sleep=sleep)
+
+    def work() -> None:
+        for _ in range(20):
+            pace.wait()
+            starts.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(starts) == 80
+    assert now[0] >= 79 * 2.0
+
+
+def test_a_pause_holds_off_the_next_start() -> None:
+    now = [0.0]
+
+    def sleep(seconds: float) -> None:
+        now[0] += seconds
+
+    pace = Pace(clock=lambda: now[0], sleep=sleep)
+    pace.wait()
+    pace.pause(12)
+    pace.pause(3)
+    pace.wait()
+    assert now[0] == 12
+
+
+@pytest.mark.parametrize("limit", [0, -1, float("nan"), float("inf")])
+def test_a_pace_that_is_none_is_refused(limit: float) -> None:
+    with pytest.raises(CallError, match="it is above 0"):
+        Pace(limit)
+
+
+def test_prices_come_from_a_file_of_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert price_of("tiny") is None
+    prices = tmp_path / "prices.yaml"
+    prices.write_text("tiny: {input: 0.15, output: 0.6}\n")
+    assert price_of("tiny", prices) == Price(0.15, 0.6)
+    assert price_of("other", prices) is None
+    monkeypatch.setenv("CIR_LANGUAGE_PRICES", str(prices))
+    assert price_of("tiny") == Price(0.15, 0.6)
+
+
+@pytest.mark.parametrize(
+    "prices",
+    [
+        {"tiny": 3},
+        {"tiny": {"input": 1}},
+        {"tiny": {"input": 1, "output": -1}},
+        {"tiny": {"input": 1, "output": "2"}},
+        {"tiny": {"input": True, "output": 2}},
+    ],
+)
+def test_prices_that_are_none_are_shown(prices: dict[str, Any]) -> None:
+    with pytest.raises(CallError, match=r"the price of 'tiny' is .* Fix: write `MODEL: \{input: 0.15"):
+        price_of("tiny", prices)
+
+
+def test_files_of_prices_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(CallError, match="the prices cannot be read"):
+        price_of("tiny", tmp_path / "nowhere.yaml")
+    bad = tmp_path / "bad.yaml"
+    bad.write_text("a: [")
+    with pytest.raises(CallError, match="it is no YAML"):
+        price_of("tiny", bad)
+    bad.write_text("- a")
+    with pytest.raises(CallError, match="it is no mapping"):
+        price_of("tiny", bad)
+
+
+def test_a_price_is_for_a_million_tokens() -> None:
+    usage = Usage(Price(0.15, 0.6))
+    usage.sent()
+    usage.paid(1_000, 500)
+    usage.came(Answer("a"), cached=False)
+    assert usage.cost == pytest.approx(0.00015 + 0.0003, abs=1e-15)
+    assert usage.text() == "1 answered (1 requests, 1,000 + 500 tokens, cost 0.00045), 0 from the cache"
