@@ -138,6 +138,22 @@ def check_pictures(pictures: Pictures, *, skip_missing: bool) -> frozenset[str]:
     return frozenset(missing)
 
 
+def missing_error(pictures: Pictures, missing: Sequence[str]) -> MissingImagesError:
+    """The error that lists missing pictures, the first of them by id.
+
+    Args:
+        pictures: the gallery.
+        missing: ids, in order.
+    """
+    lines = [
+        f"{pictures.name}: {len(missing):,} of {len(pictures.ids):,} images are missing or cannot be read:",
+        *(f"  {image}" for image in missing[:LISTED]),
+    ]
+    if len(missing) > LISTED:
+        lines.append(f"  ... and {len(missing) - LISTED:,} more")
+    return MissingImagesError("\n".join([*lines, f"  {_FIX}"]))
+
+
 def encode_shard(
     encoder: Encoder,
     pictures: Pictures,
@@ -278,14 +294,3 @@ def _images(shards: Sequence[Shard]) -> int:
 
 def _silent(images: int) -> None:
     """Where no progress is shown."""
-
-
-def missing_error(pictures: Pictures, missing: Sequence[str]) -> MissingImagesError:
-    """The error that lists missing pictures."""
-    lines = [
-        f"{pictures.name}: {len(missing):,} of {len(pictures.ids):,} images are missing or cannot be read:",
-        *(f"  {image}" for image in missing[:LISTED]),
-    ]
-    if len(missing) > LISTED:
-        lines.append(f"  ... and {len(missing) - LISTED:,} more")
-    return MissingImagesError("\n".join([*lines, f"  {_FIX}"]))

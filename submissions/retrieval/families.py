@@ -1,6 +1,6 @@
 """Families of dual encoders: which vectors of a model are those of an image and of a text.
 
-CLIP (OpenAI's, and OpenCLIP's in Hugging Face format), SigLIP (and SigLIP 2 of fixed size, which is the same
+CLIP (OpenAI's and OpenCLIP's), SigLIP (and SigLIP 2 of fixed size, which is the same
 architecture), SigLIP 2 of free size, and BLIP's image-text contrastive head (the projected first tokens, as
 CIRCLED uses BLIP fine-tuned for retrieval on COCO).
 """

@@ -1,4 +1,4 @@
-"""Dual encoders in Hugging Face format, from a folder or the Hub.
+"""Dual encoders in Hugging Face format, or OpenCLIP's, from a folder or the Hub.
 
 Vectors are the same, byte for byte, for the same batches, device, dtype and number of threads on one machine.
 Another batch size, or other texts beside a text, moves them by rounding: about 1e-6 in float32.
@@ -22,14 +22,14 @@ from cir_metrics.errors import MissingExtraError
 from submissions.errors import EncoderError, TruncationWarning
 from submissions.retrieval.encoders import Identity, Prepared, Vectors
 from submissions.retrieval.families import FAMILIES, Family
+from submissions.retrieval.model_files import ModelFiles, model_files, told
+from submissions.retrieval.openclip import load_open_clip
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 _DTYPES = ("float32", "float16", "bfloat16")
-_WEIGHTS = ("*.safetensors", "*.bin")
 _TEXTS_AT_ONCE = 256
-_BLOCK = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -79,37 +79,27 @@ class HuggingFaceEncoder:
     ) -> None:
         """See the class."""
         torch, transformers = _libraries()
-        folder = _folder(name)
-        source = str(name) if folder is None else str(folder)
         if dtype not in _DTYPES:
             raise EncoderError(f"dtype {dtype!r} is not known. Fix: use one of {', '.join(_DTYPES)}.")
         self.device = _device(device)
         if threads is not None:
             torch.set_num_threads(threads)
-        with _told(source, folder), _quiet(transformers):
-            config = transformers.AutoConfig.from_pretrained(source, revision=revision)
-            self.family = _family(source, config)
-            commit = getattr(config, "_commit_hash", None)
-            pinned = revision if commit is None else commit
-            model_class = getattr(transformers, self.family.model_class)
-            model, report = model_class.from_pretrained(
-                source, revision=pinned, dtype=getattr(torch, dtype), output_loading_info=True
-            )
-            self.tokenizer = transformers.AutoTokenizer.from_pretrained(source, revision=pinned)
-            # Pillow's way on every machine: torchvision, where it is installed, gives other pixels.
-            self.image_processor = transformers.AutoImageProcessor.from_pretrained(
-                source, revision=pinned, backend="pil"
-            )
-        _check_complete(source, report)
-        self.model = model.to(self.device).eval().requires_grad_(False)
+        with told(name), _quiet(transformers):
+            files = model_files(name, revision)
+            loaded = _loaded(files, getattr(torch, dtype))
+        _check_complete(str(name), loaded.report)
+        config = loaded.model.config
+        self.family = loaded.family
+        self.tokenizer, self.image_processor = loaded.tokenizer, loaded.image_processor
+        self.model = loaded.model.to(self.device).eval().requires_grad_(False)
         self.max_tokens = int(config.get_text_config().max_position_embeddings)
         self.prepare: Callable[[Sequence[Image]], Prepared] = Preparation(
             self.image_processor, raw=self.family.name != "siglip2"
         )
         self._torch = torch
         self.identity = Identity(
-            model=label or (source if folder is None else folder.name),
-            revision=(commit or "unknown") if folder is None else _weights_hash(folder),
+            model=label or files.name,
+            revision=files.fingerprint(),
             family=self.family.name,
             preprocessing=_preprocessing_hash(self.image_processor, self.tokenizer, self.max_tokens),
             dtype=dtype,
@@ -207,33 +197,48 @@ def _libraries() -> tuple[Any, Any]:
     return torch, transformers
 
 
-def _folder(name: str | Path) -> Path | None:
-    """The folder that is meant, or None where it is a name on the Hub."""
-    path = Path(name).expanduser()
-    if not path.is_dir():
-        text = str(name)
-        if isinstance(name, Path) or text.startswith((".", "~", "/")) or text.count("/") > 1:
-            raise EncoderError(
-                f"{name}: no such folder. Fix: pass a folder in Hugging Face format, or a name on the Hub "
-                "such as openai/clip-vit-base-patch32."
-            )
-        return None
-    path = path.absolute()
-    if not (path / "config.json").is_file():
-        other = (path / "open_clip_config.json").is_file()
-        how = (
-            "it holds OpenCLIP's own format. Fix: take the copy of the model in Hugging Face format, or "
-            "convert it with transformers' convert_open_clip script."
-            if other
-            else "Fix: pass a folder that save_pretrained wrote."
-        )
-        raise EncoderError(f"{path}: no config.json is in it; {how}")
-    if not any(any(path.glob(pattern)) for pattern in _WEIGHTS):
+@dataclass(frozen=True)
+class _Loaded:
+    """A model and what goes with it."""
+
+    model: Any
+    family: Family
+    tokenizer: Any
+    image_processor: Any
+    report: Mapping[str, Any]
+
+
+def _loaded(files: ModelFiles, dtype: Any) -> _Loaded:
+    """Load what the files hold."""
+    import transformers
+
+    source = files.source
+    if files.open_clip:
+        model, image_processor, report = load_open_clip(Path(source), dtype)
+        return _Loaded(model, FAMILIES["clip"], _tokenizer(files), image_processor, report)
+    config = transformers.AutoConfig.from_pretrained(source, revision=files.revision)
+    family = _family(source, config)
+    model, report = getattr(transformers, family.model_class).from_pretrained(
+        source, revision=files.revision, dtype=dtype, output_loading_info=True
+    )
+    tokenizer = transformers.AutoTokenizer.from_pretrained(source, revision=files.revision)
+    # Pillow's way on every machine: torchvision, where it is installed, gives other pixels.
+    processors: Any = transformers.AutoImageProcessor
+    image_processor = processors.from_pretrained(source, revision=files.revision, backend="pil")
+    return _Loaded(model, family, tokenizer, image_processor, report)
+
+
+def _tokenizer(files: ModelFiles) -> Any:
+    """The tokenizer that lies beside a model in OpenCLIP's format."""
+    import transformers
+
+    names = ("tokenizer.json", "vocab.json")
+    if not any((Path(files.source) / name).is_file() for name in names):
         raise EncoderError(
-            f"{path}: no weights are in it (model.safetensors or pytorch_model.bin). "
-            "Fix: get them, or pass the folder that save_pretrained wrote."
+            f"{files.name}: no tokenizer is in it ({' or '.join(names)}). Fix: put tokenizer.json and "
+            "tokenizer_config.json of openai/clip-vit-base-patch32 into the folder: OpenCLIP has the same."
         )
-    return path
+    return transformers.AutoTokenizer.from_pretrained(files.source)
 
 
 def _family(source: str, config: Any) -> Family:
@@ -266,31 +271,6 @@ def _device(device: str) -> Any:
 
 
 @contextmanager
-def _told(source: str, folder: Path | None) -> Iterator[None]:
-    """Say what transformers says about a folder or a name, in a line."""
-    try:
-        yield
-    except EncoderError:
-        raise
-    except ImportError as error:
-        needs = str(error).strip().splitlines()
-        raise MissingExtraError(
-            f"{source}: transformers cannot load it: {next((line for line in needs if line), '')} "
-            "Fix: install what it names (SigLIP's tokenizer needs: pip install sentencepiece)."
-        ) from error
-    except (OSError, ValueError, RuntimeError, KeyError, TypeError, AttributeError) as error:
-        # What is wrong with files of others comes as any of these.
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        fix = (
-            "check the name, and that the Hub can be reached (HF_HUB_OFFLINE is not set, or the model is in "
-            "the cache); or pass a folder."
-            if folder is None
-            else "get it again, or save model, tokenizer and image processor with save_pretrained."
-        )
-        raise EncoderError(f"{source}: cannot be loaded: {reason} Fix: {fix}") from error
-
-
-@contextmanager
 def _quiet(transformers: Any) -> Iterator[None]:
     """Keep transformers' own bars and notes off the screen while it loads."""
     logging = transformers.utils.logging
@@ -315,18 +295,6 @@ def _check_complete(source: str, report: Mapping[str, Any]) -> None:
             f"{source}: {len(names):,} weights of the model are not in its files, {names[0]!r} for one. "
             "Fix: use a checkpoint of the whole dual encoder, not of one of its towers or of another task."
         )
-
-
-def _weights_hash(folder: Path) -> str:
-    """sha256 (hex) over the weight files and the model's configuration, by name."""
-    whole = hashlib.sha256((folder / "config.json").read_bytes())
-    found = sorted(folder.glob(_WEIGHTS[0])) or sorted(folder.glob(_WEIGHTS[1]))
-    for path in found:
-        whole.update(f"\0{path.name}\0".encode())
-        with path.open("rb") as file:
-            while block := file.read(_BLOCK):
-                whole.update(block)
-    return whole.hexdigest()
 
 
 def _preprocessing_hash(processor: Any, tokenizer: Any, max_tokens: int) -> str:
