@@ -6,6 +6,7 @@ file. The native form is one JSON object, see `RankFile.to_dict`.
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
 import tempfile
@@ -239,7 +240,7 @@ def write(file: RankFile | RankBundle, path: str | os.PathLike[str]) -> Path:
 
     Args:
         file: what to write.
-        path: where; an existing file is replaced.
+        path: where; an existing file is replaced. A name in .gz is compressed, without the time of day.
 
     Returns:
         The absolute path.
@@ -247,7 +248,8 @@ def write(file: RankFile | RankBundle, path: str | os.PathLike[str]) -> Path:
     Raises:
         SubmissionError: it holds what JSON cannot, or the system refuses to write there.
     """
-    return write_bytes(file.to_json(), path)
+    content = file.to_json()
+    return write_bytes(gzip.compress(content, mtime=0) if str(path).endswith(".gz") else content, path)
 
 
 def write_bytes(content: bytes, path: str | os.PathLike[str]) -> Path:

@@ -7,6 +7,7 @@ import typer
 from submissions.commands.compare import compare_command
 from submissions.commands.convert import convert_command
 from submissions.commands.fuse import fuse_command
+from submissions.commands.methods import register_methods
 from submissions.commands.run import run_command
 from submissions.commands.score import score_command
 from submissions.commands.validate import validate_command
@@ -20,3 +21,4 @@ def register(app: typer.Typer) -> None:
     app.command("convert")(convert_command)
     app.command("fuse")(fuse_command)
     app.command("run")(run_command)
+    register_methods(app)

@@ -1,55 +1,131 @@
-"""`cir run`: rank files made by methods."""
+"""`cir run`: from a benchmark and a method to a rank file."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from submissions.commands.words import as_text
 
+if TYPE_CHECKING:
+    from submissions.rank_file import RankFile
+
 
 def run_command(
     benchmark: Annotated[str, typer.Option("--benchmark", "-b", help="Id of the benchmark to rank.")],
-    method: Annotated[str | None, typer.Option("--method", "-m", help="Name of the method.")] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            "--method", "-m", help="Name of the method (cir methods list), or module:Class of your own."
+        ),
+    ] = None,
+    all_baselines: Annotated[
+        bool,
+        typer.Option(
+            "--all-baselines",
+            help="Run every baseline that can rank this benchmark: without weights, and with the encoder.",
+        ),
+    ] = False,
     encoder: Annotated[
         str | None,
         typer.Option(
             "--encoder",
             "-e",
-            help="Encoder: a name on the Hub, a folder, shapes (the shipped one), or pixels (no weights).",
+            help="Encoder: a name on the Hub, a folder, shapes (the shipped one, the default on shapes), or "
+            "pixels for the methods that need no weights.",
         ),
     ] = None,
-    all_baselines: Annotated[
+    images: Annotated[
+        Path | None,
+        typer.Option("--images", help="Folder of the images; default: below CIR_IMAGES. Shapes are drawn."),
+    ] = None,
+    aggregation: Annotated[
+        str | None,
+        typer.Option(
+            "--aggregation",
+            "-a",
+            help="How a session's turns become one query: latest, average, weighted (default), feedback.",
+        ),
+    ] = None,
+    alpha: Annotated[
+        float | None,
+        typer.Option(
+            "--alpha",
+            help="Of weighted: factor on a turn's weight with every later turn, above 0 to 1; default 0.8.",
+        ),
+    ] = None,
+    k: Annotated[
+        int | None,
+        typer.Option("--k", help="Images a ranking, 1 to 1,000; default: what the board's metrics use."),
+    ] = None,
+    caption_rule: Annotated[
+        str | None,
+        typer.Option(
+            "--caption-rule", help="How several captions become text; default: strip_capitalize_and."
+        ),
+    ] = None,
+    search: Annotated[
+        str, typer.Option("--search", help="exact, or by an index of FAISS: flat, hnsw, ivfpq.")
+    ] = "exact",
+    language: Annotated[
+        str | None,
+        typer.Option(
+            "--language",
+            help="Language backend: oracle (shapes), openai:MODEL, transformers:FOLDER_OR_NAME.",
+        ),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option("--checkpoint", help="The method's own trained weights, file or folder.")
+    ] = None,
+    revision: Annotated[
+        str | None, typer.Option("--revision", help="The encoder's commit, branch or tag on the Hub.")
+    ] = None,
+    device: Annotated[
+        str, typer.Option("--device", help="Where the encoder runs: auto, cpu, cuda, cuda:1, mps.")
+    ] = "auto",
+    dtype: Annotated[
+        str, typer.Option("--dtype", help="The encoder's numbers: float32, float16 or bfloat16.")
+    ] = "float32",
+    batch_size: Annotated[
+        int, typer.Option("--batch-size", help="Images or texts that are encoded at once.")
+    ] = 64,
+    workers: Annotated[int, typer.Option("--workers", help="Processes that read images.")] = 2,
+    skip_missing: Annotated[
         bool,
-        typer.Option("--all-baselines", help="Run every weight-free method that can rank this benchmark."),
+        typer.Option(
+            "--skip-missing",
+            help="Give images that cannot be read a score of 0 instead of refusing; the signature says so.",
+        ),
     ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
             "--out",
             "-o",
-            help="File to write; with --all-baselines the folder for METHOD.NAME-CONFIG.json.",
+            help="File to write, .json or .json.gz; with --all-baselines the folder for NAME.BENCHMARK.json.",
         ),
-    ] = None,
-    k: Annotated[
-        int | None, typer.Option("--k", help="Images a ranking; default: what the board's metrics use.")
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the files written as JSON: file, benchmark, method.")
     ] = False,
 ) -> None:
-    """Rank a benchmark by a method, or by every one that needs no weights, and write rank files.
+    """Rank a benchmark by a method or by all baselines, and write rank files.
 
-    The names of the files written are printed, one a line.
+    Embeddings are kept below CIR_CACHE_HOME and used again. The names of the files written are printed, one
+    a line; cir score says where each stands.
 
     \b
     Example:
         cir run --benchmark shapes/val --method random --out run.json
+        cir run --benchmark cirr/val --method image_text_sum --encoder openai/clip-vit-large-patch14 \\
+            --images ~/images --out run.json
     """
     from cir_metrics.errors import CallError
-    from submissions.methods import make_rank_file, method_names, methods_for
+    from submissions.methods import method_names
     from submissions.rank_file import write
 
     if (method is None) == (not all_baselines):
@@ -57,16 +133,59 @@ def run_command(
         raise CallError(
             f"name one method or ask for all. Fix: add --method NAME ({known}) or --all-baselines."
         )
-    names = [method] if method is not None else methods_for(benchmark)
-    chosen = encoder if method is not None else "pixels"
+    options: dict[str, Any] = {
+        "k": k,
+        "images": images,
+        "revision": revision,
+        "device": device,
+        "dtype": dtype,
+        "batch_size": batch_size,
+        "workers": workers,
+        "skip_missing": skip_missing,
+        "caption_rule": caption_rule,
+        "search": search,
+    }
+    if method is not None:
+        own = {"aggregation": aggregation, "alpha": alpha, "checkpoint": checkpoint}
+        runs = _one(benchmark, method, {**options, **own, "encoder": encoder, "language": language})
+    else:
+        for option, value in (("aggregation", aggregation), ("alpha", alpha), ("checkpoint", checkpoint)):
+            if value is not None:
+                raise CallError(f"--{option} is for one --method. Fix: leave one of the two out.")
+        runs = _all(benchmark, encoder, language, options)
     label = benchmark.replace("/", "-")
     written = []
-    for each in names:
-        path = (out or Path()) / f"{each}.{label}.json" if all_baselines or out is None else out
-        typer.echo(f"{each}: ranking {benchmark} ...", err=True)
-        made = str(write(make_rank_file(benchmark, each, encoder=chosen, k=k), path))
-        written.append({"file": made, "benchmark": benchmark, "method": each})
+    for name, used, rank_file in runs:
+        path = (out or Path()) / f"{name}.{label}.json" if all_baselines or out is None else out
+        made = str(write(rank_file, path))
+        written.append({"file": made, "benchmark": benchmark, "method": used})
         if not as_json:
             typer.echo(made)
     if as_json:
         typer.echo(as_text(written))
+    if len(written) == 1:
+        typer.echo(f"Where it stands: cir score {written[0]['file']}", err=True)
+
+
+def _one(benchmark: str, method: str, options: dict[str, Any]) -> Iterator[tuple[str, str, RankFile]]:
+    from submissions.methods import make_rank_file
+
+    if ":" in method:
+        # As `python -m` does it, so that a module in this folder is found.
+        sys.path.insert(0, str(Path.cwd()))
+    typer.echo(f"{method}: ranking {benchmark} ...", err=True)
+    yield method.rpartition(":")[2], method, make_rank_file(benchmark, method, **options)
+
+
+def _all(
+    benchmark: str, encoder: str | None, language: str | None, options: dict[str, Any]
+) -> Iterator[tuple[str, str, RankFile]]:
+    from submissions.retrieval.baselines import baselines, run_baselines
+
+    chosen = baselines(benchmark, encoder=encoder, language=language)
+    for sentence in chosen.left_out:
+        typer.echo(sentence, err=True)
+    made = run_baselines(benchmark, chosen, **options)
+    for each in chosen.run:
+        typer.echo(f"{each.name}: ranking {benchmark} ...", err=True)
+        yield each.name, each.method, next(made)[1]

@@ -1,6 +1,6 @@
 """The methods by name: those of this package, those that other packages bring, and a user's own class.
 
-Their cards, which say what each does, are in `submissions.methods.cards`.
+Their cards, which say what each does, are in `submissions.methods.card`.
 """
 
 from __future__ import annotations

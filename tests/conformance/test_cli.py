@@ -61,6 +61,8 @@ def test_the_commands_are_the_expected_ones() -> None:
         "compare",
         "fuse",
         "run",
+        "methods list",
+        "methods show",
         "submit",
         "leaderboard serve",
         "leaderboard add",

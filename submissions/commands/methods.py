@@ -1,0 +1,66 @@
+"""`cir methods list` and `cir methods show`: what can be run."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from submissions.commands.words import as_text
+
+
+def register_methods(app: typer.Typer) -> None:
+    """Add the group to the `cir` command."""
+    group = typer.Typer(help="Methods: which there are, and what each does.", no_args_is_help=True)
+    group.command("list")(list_methods)
+    group.command("show")(show_method)
+    app.add_typer(group, name="methods")
+
+
+def list_methods(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: one card a method.")] = False,
+) -> None:
+    """List the methods: name, encoders (none: runs without weights), what else each needs, summary.
+
+    Methods of other packages (entry point group cir_benchmarks.methods) come last.
+
+    \b
+    Example:
+        cir methods list
+    """
+    from submissions.methods.card import method_cards
+
+    found = method_cards()
+    if as_json:
+        typer.echo(as_text([card.model_dump(mode="json") for card in found]))
+        return
+    rows = [("NAME", "ENCODERS", "NEEDS", "SUMMARY")]
+    for card in found:
+        rows.append((card.name, ", ".join(card.encoders), ", ".join(card.needs) or "-", card.summary))
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row[:3], widths, strict=True)]
+        typer.echo("  ".join([*cells, row[3]]).rstrip())
+
+
+def show_method(
+    name: Annotated[str, typer.Argument(help="Name of the method, or module:Class of your own.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the card as JSON.")] = False,
+) -> None:
+    """Show a method's card: how it makes a query, what it reads, needs and was trained on, and its limits.
+
+    \b
+    Example:
+        cir methods show cirevl
+    """
+    from submissions.methods.card import method_card
+
+    card = method_card(name)
+    if as_json:
+        typer.echo(as_text(card.model_dump(mode="json")))
+        return
+    typer.echo(f"{card.title} ({card.name})\n{card.summary}\n")
+    fields = card.model_dump(mode="json", exclude={"name", "title", "summary"})
+    for field, value in fields.items():
+        text = ", ".join(value) if isinstance(value, list) else value
+        typer.echo(f"{field + ':':<10} {text or '-'}")

@@ -1,0 +1,104 @@
+"""The methods' cards: what each does, what it reads and what it needs, as data beside the code."""
+
+from __future__ import annotations
+
+import inspect
+from importlib import resources
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from submissions.errors import MethodError
+from submissions.methods.registry import (
+    brought_names,
+    class_of,
+    composer_names,
+    kind_of_class,
+    method_names,
+    scorer_names,
+)
+
+_FOLDER = "methods/cards"
+_ENCODERS: dict[str, tuple[Literal["none", "any"], ...]] = {
+    "scorer": ("none",),
+    "composer": ("any",),
+    "ranker": ("none",),
+}
+
+
+class MethodCard(BaseModel):
+    """A method's card; `cards/NAME.yaml` beside this module."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    title: str
+    summary: str
+    query: str = ""
+    """How a question becomes a query."""
+    reads: tuple[Literal["reference", "captions"], ...] = ()
+    """What of a question it looks at."""
+    encoders: tuple[Literal["none", "any", "clip"], ...] = ()
+    """`none`: runs without weights; `any` and `clip`: what encoders it takes."""
+    needs: tuple[Literal["language", "checkpoint"], ...] = ()
+    """What it cannot do without beside pictures and an encoder."""
+    paper: str = ""
+    trained: str = ""
+    """What of it was trained, and on what."""
+    sessions: str = ""
+    """What it makes of earlier turns."""
+    example: str = ""
+    """A command that runs it."""
+    limits: str = ""
+
+
+def method_card(name: str) -> MethodCard:
+    """The card of a method.
+
+    Args:
+        name: a name of `method_names()`, or `module:Class`; the card of another package's method is made of
+            its class, whose docstring's first line is the summary.
+
+    Raises:
+        UnknownNameError: no method has that name; the message names the nearest.
+        MethodError: another package's method cannot be imported.
+
+    Example:
+        >>> method_card("cirevl").needs
+        ('language',)
+    """
+    if name in (*scorer_names(), *composer_names()):
+        return _read(name)
+    cls = class_of(name)
+    summary = (inspect.getdoc(cls) or "").strip().split("\n")[0]
+    encoders = _ENCODERS[kind_of_class(cls) or "composer"]
+    needs = tuple(sorted(getattr(cls, "needs", ())))
+    return MethodCard(name=name, title=cls.__name__, summary=summary, encoders=encoders, needs=needs)
+
+
+def method_cards() -> list[MethodCard]:
+    """The cards of all methods, in the order of tables; a method that cannot be imported says why.
+
+    Example:
+        >>> method_cards()[0].title
+        'Random'
+    """
+    found = []
+    for name in method_names():
+        try:
+            found.append(method_card(name))
+        except MethodError as error:
+            if name not in brought_names():
+                raise
+            found.append(MethodCard(name=name, title=name, summary=str(error)))
+    return found
+
+
+def _read(name: str) -> MethodCard:
+    import yaml
+
+    text = (resources.files("submissions") / _FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
+    try:
+        return MethodCard.model_validate({"name": name, **yaml.safe_load(text)})
+    except (ValidationError, yaml.YAMLError) as error:
+        raise MethodError(f"{_FOLDER}/{name}.yaml: {error}") from error

@@ -1,0 +1,202 @@
+"""All baselines of a benchmark: those without weights, and those of an encoder where there is one."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from submissions.methods.card import method_card
+from submissions.methods.registry import PIXELS, methods_for, scorer
+from submissions.retrieval.encoders import SHAPES_ENCODER
+
+if TYPE_CHECKING:
+    from cir_datasets.benchmark import Benchmark
+    from submissions.language import Language
+    from submissions.rank_file import RankFile
+    from submissions.retrieval.encoders import Encoder
+
+SHAPES_LANGUAGE = "oracle"
+"""The language backend of shapes that needs no weights either."""
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """One call of `make_rank_file`.
+
+    Args:
+        method: name of the method.
+        encoder: name of the encoder, "pixels", or None where the method uses none.
+        language: name of the language backend, where the method asks one.
+        aggregation: of a session's turns; None leaves the default.
+    """
+
+    method: str
+    encoder: str | None = None
+    language: str | None = None
+    aggregation: str | None = None
+
+    @property
+    def name(self) -> str:
+        """A name for files.
+
+        Example:
+            >>> Baseline("image_text_sum", "openai/clip-vit-base-patch32", aggregation="latest").name
+            'image_text_sum-clip-vit-base-patch32-latest'
+        """
+        parts = [self.method, (self.encoder or "").rstrip("/").rpartition("/")[2], self.aggregation or ""]
+        return "-".join(re.sub(r"[^\w.]+", "-", part) for part in parts if part)
+
+    @property
+    def options(self) -> dict[str, str]:
+        """What `make_rank_file` is given beside benchmark and method.
+
+        Example:
+            >>> Baseline("random").options
+            {}
+        """
+        given = {"encoder": self.encoder, "language": self.language, "aggregation": self.aggregation}
+        return {option: value for option, value in given.items() if value is not None}
+
+    def command(self, benchmark: str, out: str) -> str:
+        """The command that makes its rank file.
+
+        Example:
+            >>> Baseline("image_only", "pixels").command("shapes/val", "run.json")
+            'cir run --benchmark shapes/val --method image_only --encoder pixels --out run.json'
+        """
+        given = {"benchmark": benchmark, "method": self.method, **self.options, "out": out}
+        return " ".join(["cir run", *(f"--{option} {value}" for option, value in given.items())])
+
+
+@dataclass(frozen=True)
+class Baselines:
+    """What can be run, and why the rest cannot.
+
+    Args:
+        run: in the order of tables.
+        left_out: a sentence for each reason why some are not among them.
+    """
+
+    run: tuple[Baseline, ...]
+    left_out: tuple[str, ...] = ()
+
+
+def baselines(
+    benchmark: str | Benchmark, *, encoder: str | None = None, language: str | None = None
+) -> Baselines:
+    """The baselines of a benchmark.
+
+    Args:
+        benchmark: an id or a benchmark.
+        encoder: name or folder of an encoder, or "pixels" for the methods without weights alone. None means
+            the shipped encoder on benchmarks of shapes, where torch is installed, and none elsewhere.
+        language: name of a language backend; None means the oracle on benchmarks of shapes.
+
+    Raises:
+        UnknownNameError: no benchmark has that id.
+
+    Example:
+        >>> [each.name for each in baselines("shapes/val", encoder="pixels").run]
+        ['random', 'image_only-pixels', 'text_only-pixels', 'image_text_sum-pixels']
+    """
+    from cir_datasets.registry import spec
+
+    of = spec(benchmark) if isinstance(benchmark, str) else benchmark.spec
+    embedded = of.card.source.publisher == "embedded"
+    chosen, left_out = encoder, []
+    if embedded and encoder is None:
+        chosen = SHAPES_ENCODER
+        missing = [name for name in ("torch", "transformers") if importlib.util.find_spec(name) is None]
+        if missing:
+            chosen = PIXELS
+            left_out.append(
+                f"{' and '.join(missing)} not installed: only the baselines without weights are run. "
+                'For the others: pip install "cir-benchmarks[retrieval]".'
+            )
+    elif encoder is None:
+        left_out.append("No --encoder given: only the baselines without weights are run.")
+    language = language or (SHAPES_LANGUAGE if embedded else None)
+    found = [
+        Baseline(name, PIXELS if scorer(name).needs_pictures else None) for name in methods_for(benchmark)
+    ]
+    if chosen in (None, PIXELS):
+        return Baselines(tuple(found), tuple(left_out))
+    silent = []
+    for method, aggregations in _listed().items():
+        asks = "language" in method_card(method).needs
+        if asks and language is None:
+            silent.append(method)
+            continue
+        for each in aggregations if of.kind == "multi_turn" else [None]:
+            found.append(Baseline(method, chosen, language if asks else None, each))
+    if silent:
+        left_out.append(f"No --language given: {', '.join(silent)} left out.")
+    return Baselines(tuple(found), tuple(left_out))
+
+
+def run_baselines(
+    benchmark: str | Benchmark, chosen: Baselines, **options: Any
+) -> Iterator[tuple[Baseline, RankFile]]:
+    """Run baselines one after the other; encoder and language backend are loaded once.
+
+    Args:
+        benchmark: an id or a benchmark.
+        chosen: of `baselines`.
+        options: further options of `make_rank_file`, such as `k`, `images` and `device`; those that concern
+            an encoder are not given to the methods without weights.
+
+    Yields:
+        Each baseline with its rank file.
+
+    Raises:
+        MethodError: as for `make_rank_file`.
+
+    Example:
+        >>> made = run_baselines("shapes/val", baselines("shapes/val", encoder="pixels"), k=10)
+        >>> next(made)[1].method.name
+        'Random'
+    """
+    import cir_datasets
+    from submissions.retrieval.running import make_rank_file
+
+    if isinstance(benchmark, str):
+        benchmark = cir_datasets.load(benchmark)
+    loading = {name: options.pop(name) for name in ("revision", "device", "dtype") if name in options}
+    weightless = {name: value for name, value in options.items() if name == "k"}
+    encoder_of = functools.cache(functools.partial(_encoder, **loading))
+    language_of = functools.cache(_language)
+    for each in chosen.run:
+        given: dict[str, Any] = dict(each.options)
+        if each.encoder in (None, PIXELS):
+            given |= weightless
+        else:
+            given |= options | {"encoder": encoder_of(each.encoder)}
+            if each.language is not None:
+                given["language"] = language_of(each.language)
+        yield each, make_rank_file(benchmark, each.method, **given)
+
+
+def _encoder(name: str, **loading: Any) -> Encoder:
+    from submissions.retrieval.encoders import load_encoder
+
+    return load_encoder(name, **loading)
+
+
+def _language(name: str) -> Language:
+    from submissions.language import load_language
+
+    return load_language(name)
+
+
+@functools.cache
+def _listed() -> dict[str, list[str | None]]:
+    """The methods with an encoder, and the aggregations of each."""
+    import yaml
+
+    text = (resources.files("submissions") / "retrieval" / "baselines.yaml").read_text(encoding="utf-8")
+    return {row["method"]: row.get("aggregations", [None]) for row in yaml.safe_load(text)}
