@@ -38,8 +38,8 @@ class MethodCard(BaseModel):
     """How a question becomes a query."""
     reads: tuple[Literal["reference", "captions"], ...] = ()
     """What of a question it looks at."""
-    encoders: tuple[Literal["none", "any", "clip"], ...] = ()
-    """`none`: runs without weights; `any` and `clip`: what encoders it takes."""
+    encoders: tuple[Literal["none", "any", "clip", "own"], ...] = ()
+    """`none`: runs without weights; `any`, `clip`: what encoders it takes; `own`: it is one itself."""
     needs: tuple[Literal["language", "checkpoint"], ...] = ()
     """What it cannot do without beside pictures and an encoder."""
     paper: str = ""

@@ -31,6 +31,8 @@ class Composer(Protocol):
     """A retrieval method on the embeddings of an encoder.
 
     A class whose `needs` holds "checkpoint" is made as `Class(checkpoint=...)`, every other as `Class()`.
+    Where the checkpoint is an encoder itself, the method has `own_encoder`, its name or folder; gallery and
+    queries are then encoded by that.
     """
 
     name: ClassVar[str]

@@ -136,7 +136,7 @@ def make_rank_file(
     rule = caption_rule or default_caption_rule(asks)
     check_caption_rule(rule)
     speaker = _language(name, ranker, language)
-    chosen = chosen_encoder(name, benchmark, encoder)
+    chosen = _own_encoder(name, ranker, encoder) or chosen_encoder(name, benchmark, encoder)
     if isinstance(chosen, str):
         from submissions.retrieval.encoders import load_encoder
 
@@ -200,6 +200,14 @@ def _method(
         encoder=encoder if isinstance(encoder, str) else None,
         checkpoint=None if checkpoint is None else str(checkpoint),
     )
+
+
+def _own_encoder(name: str, ranker: Composer, encoder: str | Encoder | None) -> str | None:
+    """The encoder that a method's checkpoint is; None where it is none, or was loaded by the caller."""
+    own: str | None = getattr(ranker, "own_encoder", None)
+    if own is not None and isinstance(encoder, str) and encoder != own:
+        raise MethodError(f"{name} brings its own encoder, {own}. Fix: leave --encoder out.")
+    return own if encoder is None else None
 
 
 def _check_unused(name: str, **given: bool) -> None:
