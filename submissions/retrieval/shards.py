@@ -14,6 +14,7 @@ import json
 import os
 import re
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -35,6 +36,7 @@ SHARD_SIZE = 1024
 
 _SHARD_FILE = re.compile(r"(\d{6})-([0-9a-f]{64})\.npy")
 _LENGTH_TOLERANCE = 1e-3
+_ABANDONED_SECONDS = 3600
 
 
 class Shard(NamedTuple):
@@ -307,6 +309,8 @@ class EmbeddingFolder:
         self._good = set(enumerate(checksums))
         for _, name in self._shard_files():
             (self.path / "shards" / name).unlink(missing_ok=True)
+        for path in [*self.path.glob(".*"), *(self.path / "shards").glob(".*")]:
+            _unlink_if_left(path)
 
 
 def lock_of(path: Path) -> Path:
@@ -335,6 +339,15 @@ def write_whole(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def _unlink_if_left(path: Path) -> None:
+    """Remove what a killed process was writing; what is young may still be written to."""
+    try:
+        if time.time() - path.stat().st_mtime > _ABANDONED_SECONDS:
+            path.unlink()
+    except FileNotFoundError:
+        pass
 
 
 def _replace(new: Path, path: Path) -> None:

@@ -1,0 +1,317 @@
+"""The embedding store: shards, damage, kill -9, several processes at once, listing and removing."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import embedding_worlds
+import numpy as np
+import pytest
+from embedding_worlds import (
+    BATCH_SIZE,
+    IMAGES,
+    SHARD_SIZE,
+    SHARDS,
+    ColourEncoder,
+    shapes_gallery,
+)
+
+from cir_metrics.errors import CallError
+from submissions.errors import StoreError
+from submissions.retrieval.embedding import embed_gallery, encode_shard
+from submissions.retrieval.encoders import Vectors
+from submissions.retrieval.locks import file_lock
+from submissions.retrieval.pictures import ShapesPictures
+from submissions.retrieval.shards import EmbeddingFolder, Embeddings, Shard
+from submissions.retrieval.store import EmbeddingStore
+
+
+def embed(store: EmbeddingStore, encoder: ColourEncoder) -> Embeddings:
+    return embed_gallery(
+        encoder, shapes_gallery(), store=store, batch_size=BATCH_SIZE, shard_size=SHARD_SIZE, workers=0
+    )
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> EmbeddingStore:
+    return EmbeddingStore(tmp_path / "store")
+
+
+@pytest.fixture(scope="module")
+def wanted() -> Vectors:
+    """Every picture encoded alone, without any store."""
+    encoder, pictures = ColourEncoder(), shapes_gallery()
+    vectors: Vectors = np.concatenate([encoder.encode_images([pictures.open(at)]) for at in range(IMAGES)])
+    return vectors
+
+
+def started(*arguments: object) -> subprocess.Popen[bytes]:
+    program = Path(embedding_worlds.__file__)
+    return subprocess.Popen([sys.executable, str(program), *map(str, arguments)])
+
+
+def folder_of(store: EmbeddingStore) -> EmbeddingFolder:
+    return store.folder(ColourEncoder().identity, shapes_gallery(), shard_size=SHARD_SIZE)
+
+
+def shard_files(folder: EmbeddingFolder) -> list[Path]:
+    return sorted((folder.path / "shards").glob("[0-9]*.npy"))
+
+
+def wait_for(what: int, folder: EmbeddingFolder, process: subprocess.Popen[bytes]) -> None:
+    until = time.monotonic() + 60
+    while len(shard_files(folder)) < what:
+        assert process.poll() is None, "ended before it could be killed"
+        assert time.monotonic() < until, "no shards within a minute"
+        time.sleep(0.005)
+
+
+def test_vectors_are_stored_once_and_mapped(store: EmbeddingStore, wanted: Vectors) -> None:
+    first = ColourEncoder()
+    made = embed(store, first)
+    assert sum(first.batches) == IMAGES
+    assert set(first.batches) == {1, 2}  # shards of five: 2, 2, 1
+    assert made.vectors.dtype == np.float32
+    np.testing.assert_array_equal(made.vectors, wanted)
+    assert list(made.ids) == list(shapes_gallery().ids)
+    assert not made.missing
+    assert isinstance(made.vectors, np.memmap)
+    with pytest.raises(ValueError, match="read-only"):
+        made.vectors[0, 0] = 0
+    second = ColourEncoder()
+    np.testing.assert_array_equal(embed(store, second).vectors, wanted)
+    assert second.batches == []
+
+
+def test_a_killed_run_goes_on_without_encoding_finished_shards_again(
+    store: EmbeddingStore, wanted: Vectors, tmp_path: Path
+) -> None:
+    folder = folder_of(store)
+    process = started(store.root, tmp_path / "log")
+    wait_for(4, folder, process)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    finished = len(shard_files(folder))
+    assert 4 <= finished < SHARDS
+    assert len(folder.shards_to_do()) == SHARDS - finished
+    listed = store.list()[0]
+    assert (listed.images, listed.done) == (IMAGES, finished * SHARD_SIZE)
+    again = ColourEncoder()
+    np.testing.assert_array_equal(embed(store, again).vectors, wanted)
+    assert sum(again.batches) == IMAGES - finished * SHARD_SIZE
+
+
+@pytest.mark.slow
+def test_kill_9_at_any_moment_never_leaves_a_corrupt_store(
+    store: EmbeddingStore, wanted: Vectors, tmp_path: Path
+) -> None:
+    folder = folder_of(store)
+    for more in (1, 3, 2):
+        process = started(store.root, tmp_path / "log")
+        wait_for(len(shard_files(folder)) + more, folder, process)
+        process.kill()
+        process.wait()
+        for shard in folder.shards():
+            if shard not in folder.shards_to_do():
+                [path] = [path for path in shard_files(folder) if path.name.startswith(f"{shard.number:06d}")]
+                np.testing.assert_array_equal(np.load(path), wanted[shard.start : shard.stop])
+    np.testing.assert_array_equal(embed(store, ColourEncoder()).vectors, wanted)
+
+
+def test_two_processes_share_the_shards(store: EmbeddingStore, wanted: Vectors, tmp_path: Path) -> None:
+    processes = [started(store.root, tmp_path / f"log{number}", tmp_path / "go") for number in range(2)]
+    time.sleep(0.5)
+    (tmp_path / "go").touch()
+    assert [process.wait(timeout=60) for process in processes] == [0, 0]
+    lines = [(tmp_path / f"log{number}").read_text().splitlines() for number in range(2)]
+    assert sorted(lines[0] + lines[1]) == sorted(f"{row[0]:.6f}" for row in wanted)  # each image once
+    assert min(map(len, lines)) >= SHARD_SIZE
+    third = ColourEncoder()
+    np.testing.assert_array_equal(embed(store, third).vectors, wanted)
+    assert third.batches == []
+
+
+def test_a_process_takes_over_from_one_that_is_killed(
+    store: EmbeddingStore, wanted: Vectors, tmp_path: Path
+) -> None:
+    """The second finds every shard done or claimed by the first; when that dies, its claim is free."""
+    folder = folder_of(store)
+    vectors = {shard.number: wanted[shard.start : shard.stop] for shard in folder.shards()}
+    for shard in folder.shards()[1:]:
+        folder.write_shard(shard, vectors[shard.number])
+    hold = (
+        "import sys, time; from pathlib import Path; from submissions.retrieval.shards import *\n"
+        "folder = EmbeddingFolder(Path(sys.argv[1]))\n"
+        "with folder.claim(folder.shards()[0]) as ours: print(ours, flush=True); time.sleep(600)"
+    )
+    holder = subprocess.Popen([sys.executable, "-c", hold, folder.path], stdout=subprocess.PIPE)
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == b"True\n"
+    with folder.claim(folder.shards()[0]) as ours:
+        assert not ours
+    second = started(store.root, tmp_path / "log")
+    time.sleep(1.5)
+    assert second.poll() is None  # waits
+    holder.kill()
+    holder.wait()
+    assert second.wait(timeout=60) == 0
+    assert len((tmp_path / "log").read_text().splitlines()) == SHARD_SIZE
+    np.testing.assert_array_equal(embed(store, ColourEncoder()).vectors, wanted)
+
+
+@pytest.mark.parametrize("change", ["flipped", "cut", "empty", "other shape"])
+def test_a_damaged_shard_is_noticed_and_encoded_again(
+    change: str, store: EmbeddingStore, wanted: Vectors
+) -> None:
+    folder = folder_of(store)
+    for shard in folder.shards()[:4]:
+        folder.write_shard(shard, wanted[shard.start : shard.stop])
+    path = shard_files(folder)[2]
+    whole = bytearray(path.read_bytes())
+    if change == "flipped":
+        whole[-3] ^= 1
+        path.write_bytes(whole)
+    elif change == "other shape":
+        np.save(path, wanted[:3])
+    else:
+        path.write_bytes(whole[:-7] if change == "cut" else b"")
+    assert folder_of(store).shards_to_do()[0].number == 2
+    again = ColourEncoder()
+    np.testing.assert_array_equal(embed(store, again).vectors, wanted)
+    assert sum(again.batches) == IMAGES - 3 * SHARD_SIZE
+
+
+@pytest.mark.parametrize("change", ["flipped", "cut", "gone", "no list"])
+def test_a_damaged_array_is_noticed_and_mended(change: str, store: EmbeddingStore, wanted: Vectors) -> None:
+    embed(store, ColourEncoder())
+    path = folder_of(store).path / "vectors.npy"
+    whole = bytearray(path.read_bytes())
+    encoded = IMAGES
+    if change == "flipped":
+        whole[-13 * 48 - 5] ^= 1  # in the image 14th from the end: the last but two of shards of five
+        path.write_bytes(whole)
+        encoded = SHARD_SIZE
+    elif change == "cut":
+        path.write_bytes(whole[:-20])
+    elif change == "gone":
+        path.unlink()
+    else:
+        (path.parent / "complete.json").write_text("{")
+    again = ColourEncoder()
+    np.testing.assert_array_equal(embed(store, again).vectors, wanted)
+    assert sum(again.batches) == encoded
+
+
+def test_another_encoder_gallery_or_shard_size_is_another_entry(store: EmbeddingStore) -> None:
+    pictures = shapes_gallery(12)
+    keys = {
+        store.folder(identity, shown, shard_size=size).key
+        for identity in (ColourEncoder().identity, ColourEncoder(revision="2").identity)
+        for shown in (pictures, shapes_gallery(11), ShapesPictures(pictures.name, pictures.ids[::-1]))
+        for size in (5, 6)
+    }
+    assert len(keys) == 12
+    renamed = ShapesPictures("another/name", pictures.ids)  # names change no vectors
+    assert store.folder(ColourEncoder().identity, renamed, shard_size=5).key in keys
+
+
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        (
+            np.eye(4, 12, dtype=np.float32),
+            r"shard 0 of shapes/val: vectors of shape \(4, 12\), not \(5, 12\)",
+        ),
+        (np.full((5, 12), np.nan, dtype=np.float32), "has length nan, not 1. Fix: use --dtype float32"),
+        (np.eye(5, 12, dtype=np.float32) * 2, "has length 2, not 1. Fix: use --dtype float32"),
+    ],
+)
+def test_what_is_no_vector_is_refused(rows: Vectors, text: str, store: EmbeddingStore) -> None:
+    folder = folder_of(store)
+    with pytest.raises(StoreError, match=text):
+        folder.write_shard(folder.shards()[0], rows)
+    assert len(folder.shards_to_do()) == SHARDS
+    with pytest.raises(StoreError, match=r"21 of 21 shards are still to do\. Fix: run `cir embed` again"):
+        folder.embeddings()
+
+
+def test_shards_of_one_process_are_those_of_many(store: EmbeddingStore, wanted: Vectors) -> None:
+    """What another engine uses: claim, encode, write, join."""
+    folder, pictures = folder_of(store), shapes_gallery()
+    for shard in folder.shards_to_do():
+        with folder.claim(shard) as ours:
+            assert ours
+            folder.write_shard(shard, encode_shard(ColourEncoder(), pictures, shard, batch_size=BATCH_SIZE))
+        with folder.claim(shard) as ours:
+            assert not ours  # done
+    assert folder.shards()[-1] == Shard(20, 100, 103)
+    np.testing.assert_array_equal(folder.embeddings().vectors, wanted)
+
+
+def test_list_and_remove(store: EmbeddingStore) -> None:
+    assert store.list() == []
+    made = embed(store, ColourEncoder())
+    [entry] = store.list()
+    assert (entry.pictures, entry.images, entry.done, entry.missing) == ("shapes/val", IMAGES, IMAGES, 0)
+    assert entry.identity == ColourEncoder().identity
+    assert IMAGES * 48 < entry.num_bytes < IMAGES * 48 + 20_000
+    with pytest.raises(
+        StoreError, match=rf"no embeddings '{entry.key[:-1]}x' in .* Did you mean '{entry.key}'"
+    ):
+        store.remove(entry.key[:-1] + "x")
+    writing = file_lock(store.root / ".locks" / entry.key, shared=True)
+    with writing, pytest.raises(StoreError, match=r"a process is writing to them\. Fix: wait until it ends"):
+        store.remove(entry.key)
+    before = made.vectors.copy()
+    assert store.remove(entry.key) == entry.num_bytes
+    np.testing.assert_array_equal(made.vectors, before)  # an open array stays good
+    assert store.list() == []
+    with pytest.raises(StoreError, match=r"no embeddings '\.\./\.\./etc'"):
+        store.remove("../../etc")
+
+
+def test_an_entry_whose_description_is_damaged_is_listed_and_made_anew(
+    store: EmbeddingStore, wanted: Vectors
+) -> None:
+    embed(store, ColourEncoder())
+    path = folder_of(store).path / "about.json"
+    path.write_text("{")
+    [entry] = store.list()
+    assert (entry.pictures, entry.identity, entry.images) == ("", None, 0)
+    with pytest.raises(
+        StoreError, match=rf"about\.json is missing or damaged\. Fix: `cir embeddings rm {entry.key}`"
+    ):
+        EmbeddingFolder(path.parent)
+    again = ColourEncoder()
+    np.testing.assert_array_equal(embed(store, again).vectors, wanted)
+    assert again.batches == []
+    assert json.loads(path.read_text())["pictures"] == "shapes/val"
+
+
+def test_bad_sizes_and_places(store: EmbeddingStore, tmp_path: Path) -> None:
+    with pytest.raises(CallError, match="shard_size=0; it is 1 or more"):
+        store.folder(ColourEncoder().identity, shapes_gallery(3), shard_size=0)
+    with pytest.raises(CallError, match=r"shapes/val: no images\. Fix: pass pictures with ids"):
+        store.folder(ColourEncoder().identity, ShapesPictures("shapes/val", ()))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(
+        StoreError, match=r"the embedding store cannot be written: .* Fix: set CIR_CACHE_HOME"
+    ):
+        EmbeddingStore(tmp_path / "file").folder(ColourEncoder().identity, shapes_gallery(3))
+
+
+def test_the_store_lies_in_the_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path))
+    assert EmbeddingStore().root == tmp_path / "embeddings"
+
+
+def test_a_disk_that_takes_no_more_is_told(store: EmbeddingStore, wanted: Vectors) -> None:
+    folder = folder_of(store)
+    (folder.path / "shards").write_text("where a folder should be")
+    with pytest.raises(StoreError, match=r"cannot be written: .* what is done stays done"):
+        folder.write_shard(folder.shards()[0], wanted[:5])
