@@ -34,7 +34,7 @@ class Identity:
     Args:
         model: the name on the Hub, or a folder's name.
         revision: the commit on the Hub; of a folder the sha256 of its weight files; else "unknown".
-        family: `clip`, `siglip`, `siglip2`, `blip_itm`, or a name of your own.
+        family: `clip`, `siglip`, `siglip2`, `blip_itm`, `magiclens`, or a name of your own.
         preprocessing: sha256 (hex) of what turns an image into pixels and a text into tokens.
         dtype: of the forward pass: `float32`, `float16` or `bfloat16`.
         dimensions: length of a vector.

@@ -2,7 +2,8 @@
 
 CLIP (OpenAI's and OpenCLIP's), SigLIP (and SigLIP 2 of fixed size, which is the same
 architecture), SigLIP 2 of free size, and BLIP's image-text contrastive head (the projected first tokens, as
-CIRCLED uses BLIP fine-tuned for retrieval on COCO).
+CIRCLED uses BLIP fine-tuned for retrieval on COCO). MagicLens is a CLIP with a fusion of its two vectors;
+an image's vector there is that of the image with an empty text.
 """
 
 from __future__ import annotations
@@ -54,6 +55,14 @@ def _blip_text(model: Any, inputs: Mapping[str, Any]) -> Any:
     return model.text_proj(model.text_encoder(**inputs).last_hidden_state[:, 0])
 
 
+def _fused_image(model: Any, inputs: Mapping[str, Any]) -> Any:
+    return model.image_vectors(**inputs)
+
+
+def _fused_text(model: Any, inputs: Mapping[str, Any]) -> Any:
+    return model.text_vectors(**inputs)
+
+
 def _siglip_dimensions(config: Any) -> int:
     return int(config.text_config.projection_size)
 
@@ -61,6 +70,9 @@ def _siglip_dimensions(config: Any) -> int:
 FAMILIES: dict[str, Family] = {
     "clip": Family(
         "clip", "CLIPModel", _pooled_image, _pooled_text, lambda config: int(config.projection_dim)
+    ),
+    "magiclens": Family(
+        "magiclens", "AutoModel", _fused_image, _fused_text, lambda config: int(config.projection_dim)
     ),
     "siglip": Family(
         "siglip", "SiglipModel", _pooled_image, _pooled_text, _siglip_dimensions, pads_fully=True

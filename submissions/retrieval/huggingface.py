@@ -212,10 +212,13 @@ def _loaded(files: ModelFiles, dtype: Any) -> _Loaded:
     """Load what the files hold."""
     import transformers
 
+    from submissions.retrieval.heads.magiclens import register
+
     source = files.source
     if files.open_clip:
         model, image_processor, report = load_open_clip(Path(source), dtype)
         return _Loaded(model, FAMILIES["clip"], _tokenizer(files), image_processor, report)
+    register()
     config = transformers.AutoConfig.from_pretrained(source, revision=files.revision)
     family = _family(source, config)
     model, report = getattr(transformers, family.model_class).from_pretrained(

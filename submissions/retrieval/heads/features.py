@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from submissions.errors import EncoderError
+from submissions.errors import EncoderError, TruncationWarning
 
 if TYPE_CHECKING:
     from cir_datasets.benchmark import Benchmark
@@ -62,13 +63,7 @@ def features_of(encoder: Any, pictures: Pictures, batch_size: int) -> Vectors:
 
     from cir_datasets.progress import step_progress
 
-    model: Any = getattr(encoder, "model", None)
-    processor = getattr(encoder, "image_processor", None)
-    if not hasattr(model, "get_image_features") or processor is None:
-        raise EncoderError(
-            f"{encoder.identity.model} gives no features before they are brought to length 1. "
-            "Fix: use an encoder of the family clip."
-        )
+    model, processor = _model(encoder), encoder.image_processor
     parts = []
     with step_progress(f"{pictures.name}: features of images", len(pictures.ids)) as advance:
         for start in range(0, len(pictures.ids), batch_size):
@@ -80,3 +75,56 @@ def features_of(encoder: Any, pictures: Pictures, batch_size: int) -> Vectors:
             parts.append(getattr(made, "pooler_output", made).float().cpu().numpy())
             advance(len(shown))
     return np.concatenate(parts)
+
+
+def text_features(encoder: Any, texts: Sequence[str], batch_size: int) -> Vectors:
+    """Features of texts, shape (texts, dimensions), float32; longer than the model reads, they are cut.
+
+    Raises:
+        EncoderError: the encoder shows no model that gives features.
+
+    Warns:
+        TruncationWarning: some were cut; the message counts them.
+    """
+    import torch
+
+    model, tokenizer, limit = _model(encoder), encoder.tokenizer, encoder.max_tokens
+    lengths = [len(one) for one in tokenizer(list(texts), truncation=False, verbose=False)["input_ids"]]
+    warn_of_cuts(sum(length > limit for length in lengths), len(texts), limit, encoder.identity.model)
+    parts = [np.empty((0, encoder.identity.dimensions), dtype=np.float32)]
+    for start in range(0, len(texts), batch_size):
+        tokens = tokenizer(
+            list(texts[start : start + batch_size]),
+            truncation=True,
+            max_length=limit,
+            padding=True,
+            return_token_type_ids=False,
+            return_tensors="pt",
+        ).to(encoder.device)
+        with torch.inference_mode():
+            made = model.get_text_features(**tokens)
+        parts.append(getattr(made, "pooler_output", made).float().cpu().numpy())
+    return np.concatenate(parts)
+
+
+def warn_of_cuts(cut: int, texts: int, limit: int, model: str) -> None:
+    """Say that texts were longer than a model reads, where some were."""
+    if cut:
+        warnings.warn(
+            f"{cut:,} of {texts:,} texts are longer than the {limit} tokens that {model} reads, and were cut "
+            "off there.",
+            TruncationWarning,
+            stacklevel=3,
+        )
+
+
+def _model(encoder: Any) -> Any:
+    """The encoder's model, where it has image and text features and what prepares them."""
+    model = getattr(encoder, "model", None)
+    has_all = hasattr(model, "get_image_features") and hasattr(model, "get_text_features")
+    if not has_all or not hasattr(encoder, "image_processor"):
+        raise EncoderError(
+            f"{encoder.identity.model} gives no features before they are brought to length 1. "
+            "Fix: use an encoder of the family clip."
+        )
+    return model

@@ -2,8 +2,8 @@
 
 Source: Zhang et al., MagicLens: Self-Supervised Image Retrieval with Open-Ended Instructions, ICML 2024,
 arXiv:2403.19651: self-attention over the two vectors as tokens, then attention pooling with one learned
-question. Layer by layer as in the release, so that its weights can be brought over. Imported only where
-a method needs torch.
+question. Layer by layer as in the release (github.com/google-deepmind/magiclens), so that its weights can be
+brought over (docs/methods.md). Imported only where a method needs torch.
 """
 
 from __future__ import annotations
@@ -36,20 +36,25 @@ class Fusion(nn.Module):
         self.pool = _Attention(vector_size, 4 * vector_size, heads, per_dimension=True)
         self.pool_norm = nn.LayerNorm(vector_size, eps=_EPSILON)
 
-    def forward(self, tokens: Tensor, present: Tensor) -> Tensor:
-        """Fuse tokens.
+    def forward(self, images: Tensor, texts: Tensor, shown: Tensor | None = None) -> Tensor:
+        """Fuse images and texts, pair by pair.
 
         Args:
-            tokens: shape (n, 2, vector_size): image, text.
-            present: shape (n, 2), false where there is no such token.
+            images: features of images, shape (n, vector_size), not brought to length 1.
+            texts: features of texts, shape (n, vector_size), not brought to length 1.
+            shown: shape (n,), false where there is no image: the text is then the only token. None: all are.
 
         Returns:
-            Shape (n, vector_size), rows of length 1.
+            Shape (n, vector_size), float32, rows of length 1.
         """
+        tokens = torch.stack([images, texts], dim=1)
+        present = torch.ones(tokens.shape[:2], dtype=torch.bool, device=tokens.device)
+        if shown is not None:
+            present[:, 0] = shown
         for layer in self.layers:
             tokens = layer(tokens, present)
         pooled = self.pool(self.question.expand(len(tokens), -1, -1), tokens, present)
-        return nn.functional.normalize(self.pool_norm(pooled)[:, 0], dim=-1)
+        return nn.functional.normalize(self.pool_norm(pooled)[:, 0].float(), dim=-1)
 
 
 class _Layer(nn.Module):

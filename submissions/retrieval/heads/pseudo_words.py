@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from submissions.errors import EncoderError
+from submissions.retrieval.heads.features import warn_of_cuts
 
 PROMPT = "a photo of"
 """What stands before the pseudo word."""
@@ -43,6 +44,7 @@ class PseudoWords:
                 f"the family {encoder.identity.family}. Fix: use an encoder of the family clip."
             )
         self._model: Any = encoder.model
+        self._name = encoder.identity.model
         self._tokenizer = tokenizer
         self._longest = int(self._model.config.text_config.max_position_embeddings)
         marks = list(tokenizer("")["input_ids"])
@@ -85,8 +87,15 @@ class PseudoWords:
 
         Returns:
             Shape (n, dimensions), float32, rows of length 1.
+
+        Warns:
+            TruncationWarning: some were cut; the message counts them.
         """
-        ids = torch.tensor(self._filled([self._ids(caption) for caption in captions]), device=self.device)
+        rows = [self._ids(caption) for caption in captions]
+        longest = self._longest
+        warn_of_cuts(sum(len(row) > longest for row in rows), len(rows), longest, self._name)
+        whole = [[*row[: longest - 1], self._end] if len(row) > longest else row for row in rows]
+        ids = torch.tensor(self._filled(whole), device=self.device)
         with self._in_place(words):
             pooled = self._model.text_model(input_ids=ids).pooler_output
         return nn.functional.normalize(self._model.text_projection(pooled).float(), dim=-1)
@@ -96,8 +105,7 @@ class PseudoWords:
 
     def _ids(self, caption: str) -> list[int]:
         rest = self._tokens(f", {caption}") if caption else []
-        ids = [self._start, *self._prompt, self._prompt[0], *rest]
-        return [*ids[: self._longest - 1], self._end]
+        return [self._start, *self._prompt, self._prompt[0], *rest, self._end]
 
     def _filled(self, rows: list[list[int]]) -> list[list[int]]:
         # What follows the end of a text is not read: attention looks back only, and the first end is pooled.

@@ -1,0 +1,101 @@
+"""MagicLens: one model fuses image and text into the query's vector, and image and "" into the gallery's.
+
+q = f(image, caption), g = f(image, ""), f = attention pooling of a small transformer over two tokens, the
+features that a CLIP has of image and text.
+
+Source: Zhang et al., MagicLens: Self-Supervised Image Retrieval with Open-Ended Instructions, ICML 2024,
+arXiv:2403.19651. The checkpoint is an encoder of its own: no other encoder's gallery can be searched with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from submissions.errors import CheckpointError
+from submissions.methods.asking import Ask
+from submissions.methods.composing import Context, Vectors, unit
+from submissions.rank_file import Method
+
+if TYPE_CHECKING:
+    from submissions.retrieval.encoders import Encoder
+
+FAMILY = "magiclens"
+
+
+class MagicLens:
+    """A transformer's fusion of image and caption, trained on pairs with instructions.
+
+    Args:
+        checkpoint: a folder in Hugging Face format, or a name on the Hub, of the model type `magiclens`.
+    """
+
+    name: ClassVar[str] = "magiclens"
+    needs: ClassVar[frozenset[str]] = frozenset({"checkpoint"})
+
+    def __init__(self, checkpoint: str) -> None:
+        """See the class."""
+        self.own_encoder = str(checkpoint)
+
+    def method(self, encoder: Encoder) -> Method:
+        """Who answers; the encoder's own line holds the start of the weights' sha256.
+
+        Raises:
+            CheckpointError: the encoder is no MagicLens.
+        """
+        trained_on = list(self._model(encoder).config.trained_on)
+        return Method(
+            name="MagicLens",
+            paper="https://arxiv.org/abs/2403.19651",
+            zero_shot=not trained_on,
+            trained_on=trained_on,
+            text_fields=["relative_caption"],
+            notes="Reference and caption fused by a transformer; images of the gallery fused with no text.",
+        )
+
+    def compose(self, asks: Sequence[Ask], context: Context) -> Vectors:
+        """The fusion of reference and caption, shape (questions, dimensions); of several texts the mean.
+
+        Without a caption the text is empty, as in the gallery; without a reference it is the only token.
+
+        Raises:
+            CheckpointError: the encoder is no MagicLens.
+        """
+        import torch
+
+        from submissions.retrieval.heads.features import reference_features, text_features
+
+        model = self._model(context.encoder)
+        device, dtype = model.fusion.question.device, model.fusion.question.dtype
+        images = reference_features(context, [ask.reference for ask in asks])
+        shown: NDArray[np.bool_] = np.any(images, axis=1)
+        pairs = [
+            (row, text)
+            for row, texts in enumerate(context.texts(asks))
+            for text in texts or ([""] if shown[row] else [])
+        ]
+        found = np.zeros(images.shape, dtype=np.float64)
+        for start in range(0, len(pairs), context.batch_size):
+            part = pairs[start : start + context.batch_size]
+            rows = np.array([row for row, _ in part])
+            texts = text_features(context.encoder, [text for _, text in part], context.batch_size)
+            with torch.inference_mode():
+                fused = model.fusion(
+                    torch.from_numpy(images[rows]).to(device, dtype),
+                    torch.from_numpy(texts).to(device, dtype),
+                    torch.from_numpy(shown[rows]).to(device),
+                )
+            np.add.at(found, rows, fused.cpu().numpy())
+        return unit(found)
+
+    def _model(self, encoder: Any) -> Any:
+        if encoder.identity.family != FAMILY:
+            raise CheckpointError(
+                f"magiclens composes in the space of its checkpoint, and {encoder.identity.model} is of the "
+                f"family {encoder.identity.family}. Fix: name a folder of the model type {FAMILY} as "
+                "--checkpoint (docs/methods.md), and leave --encoder out."
+            )
+        return encoder.model

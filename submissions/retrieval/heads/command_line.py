@@ -1,0 +1,95 @@
+"""What the commands that train a head share: their options' words, and how they begin and end."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cir_metrics.errors import CirError
+
+if TYPE_CHECKING:
+    from submissions.retrieval.heads.loop import Plan, Trained
+
+EncoderOption = Annotated[
+    str,
+    typer.Option(
+        "--encoder",
+        help="Encoder that the head stands on: shapes (shipped), a folder in Hugging Face format, or a name "
+        "on the Hub.",
+    ),
+]
+RevisionOption = Annotated[str | None, typer.Option("--revision", help="The encoder's commit on the Hub.")]
+OutOption = Annotated[
+    Path, typer.Option("--out", "-o", help="Folder for the checkpoint; an unfinished training goes on there.")
+]
+BenchmarkOption = Annotated[
+    str, typer.Option("--benchmark", "-b", help="Id of the benchmark to train on, such as cirr/train.")
+]
+ImagesOption = Annotated[
+    Path | None,
+    typer.Option("--images", help="Folder of the benchmark's images; default: below CIR_IMAGES."),
+]
+CaptionRuleOption = Annotated[
+    str | None,
+    typer.Option("--caption-rule", help="How several captions of a query become text, such as trim_and."),
+]
+StepsOption = Annotated[int | None, typer.Option("--steps", min=1, help="Optimiser steps.")]
+BatchOption = Annotated[int | None, typer.Option("--batch-size", min=2, help="Rows a step.")]
+RateOption = Annotated[float | None, typer.Option("--learning-rate", help="Highest learning rate of AdamW.")]
+DecayOption = Annotated[float | None, typer.Option("--weight-decay", help="Weight decay of AdamW.")]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of weights, batches and dropout.")]
+DeviceOption = Annotated[
+    str, typer.Option("--device", help="Where the encoder is: auto, cpu, cuda, cuda:1, mps.")
+]
+ThreadsOption = Annotated[
+    int | None, typer.Option("--threads", min=1, help="Processor threads; default: PyTorch's choice.")
+]
+
+
+def changed_plan(
+    plan: Plan,
+    *,
+    steps: int | None,
+    batch_size: int | None,
+    learning_rate: float | None,
+    weight_decay: float | None,
+    seed: int,
+) -> Plan:
+    """A plan with the numbers that the call gives."""
+    given: dict[str, Any] = {
+        "steps": steps,
+        "batch_size": batch_size,
+        "learning_rate": learning_rate,
+        "weight_decay": weight_decay,
+        "seed": seed,
+    }
+    return dataclasses.replace(plan, **{name: value for name, value in given.items() if value is not None})
+
+
+def tell(done: Trained) -> None:
+    """Print the folder; the course of the training goes to stderr."""
+    if done.resumed_at == done.steps:
+        typer.echo(f"{done.folder}: this training is done already.", err=True)
+    elif done.resumed_at:
+        typer.echo(f"went on at step {done.resumed_at:,} of {done.steps:,}.", err=True)
+    typer.echo(f"{done.steps:,} steps: loss {done.first_loss:.4f} -> {done.last_loss:.4f}", err=True)
+    typer.echo(str(done.folder))
+
+
+def run(command: Callable[..., None]) -> None:
+    """Run one command as a program; an error of ours is a line on stderr and an exit code."""
+    warnings.showwarning = lambda message, *_, **__: typer.echo(f"warning: {message}", err=True)
+    try:
+        typer.run(command)
+    except CirError as error:
+        typer.echo(str(error), err=True)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        typer.echo("interrupted; the same command goes on from here.", err=True)
+        sys.exit(130)
