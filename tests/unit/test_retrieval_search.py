@@ -1,0 +1,150 @@
+"""Search: exact lists and ranks beside a plain loop, indexes with the recall that they have."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from cir_metrics.errors import MissingExtraError, UnknownNameError
+from submissions.errors import MethodError
+from submissions.retrieval.search import SEARCHES, Ranked, Searcher
+
+
+def vectors(seed: int, rows: int, dimensions: int = 16) -> NDArray[np.float32]:
+    made = np.random.default_rng(seed).standard_normal((rows, dimensions))
+    return (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(np.float32)
+
+
+def world(images: int = 400, queries: int = 30) -> tuple[NDArray[np.float32], list[str], NDArray[np.float32]]:
+    gallery = vectors(1, images)
+    # One image twice, and two that were skipped: ties that ids decide.
+    gallery[7] = gallery[3]
+    gallery[[10, 11]] = 0.0
+    return gallery, [f"im{number:04d}" for number in range(images)], vectors(2, queries)
+
+
+def plain(
+    gallery: NDArray[np.float32], ids: list[str], query: NDArray[np.float32], k: int, left_out: int
+) -> list[str]:
+    scores = (gallery.astype(np.float64) * query.astype(np.float64)).sum(axis=1)
+    order = sorted((-score, image) for score, image in zip(scores, ids, strict=True))
+    return [image for _, image in order if left_out < 0 or image != ids[left_out]][:k]
+
+
+@pytest.mark.parametrize("how", ["exact", "flat"])
+def test_exact_search_is_a_loop_over_the_gallery(how: str) -> None:
+    gallery, ids, queries = world()
+    excluded = np.where(np.arange(len(queries)) % 2 == 0, np.arange(len(queries)), -1)
+    targets = (np.arange(len(queries)) + 40) % len(ids)
+    found = Searcher(gallery, ids, how).search(queries, 25, excluded=excluded, targets=targets)
+    assert found.ranks is not None
+    for place, query in enumerate(queries):
+        assert found.rankings[place] == plain(gallery, ids, query, 25, int(excluded[place])), place
+        scores = gallery.astype(np.float64) @ query.astype(np.float64)
+        if excluded[place] >= 0:
+            scores[excluded[place]] = -np.inf
+        assert found.ranks[place] == np.count_nonzero(scores >= scores[targets[place]] - 1e-12)
+    assert (found.recall is None) == (how == "exact")
+    assert found.recall in (None, 1.0)
+
+
+@pytest.mark.parametrize("how", ["flat", "hnsw", "ivfpq"])
+def test_an_index_says_how_much_it_finds(how: str) -> None:
+    gallery, ids, queries = world(images=2000, queries=40)
+    excluded = np.arange(len(queries))
+    searcher = Searcher(gallery, ids, how)
+    found = searcher.search(queries, 10, excluded=excluded)
+    exact = Searcher(gallery, ids).search(queries, 10, excluded=excluded)
+    held = [
+        len(set(mine) & set(theirs)) / 10 for mine, theirs in zip(found.rankings, exact.rankings, strict=True)
+    ]
+    assert found.recall == pytest.approx(np.mean(held))
+    assert found.measured == 40
+    assert re.fullmatch(rf"{how} \(FAISS.*\), recall@10 {found.recall:.4f} over 40 queries", found.note(10))
+    assert all(len(set(each)) == len(each) for each in found.rankings)
+    assert all(ids[place] not in each for place, each in enumerate(found.rankings))
+    again = Searcher(gallery, ids, how).search(queries, 10, excluded=excluded)
+    assert again.rankings == found.rankings
+    # What an index finds is ordered by the score of the definition, as everything else is.
+    for query, ranking in zip(queries, found.rankings, strict=True):
+        scores = [float(gallery[ids.index(image)].astype(np.float64) @ query) for image in ranking]
+        assert scores == sorted(scores, reverse=True)
+
+
+def test_target_ranks_are_exact_whatever_finds_the_lists() -> None:
+    gallery, ids, queries = world(images=600)
+    targets = np.arange(len(queries)) + 100
+    by_index = Searcher(gallery, ids, "hnsw").search(queries, 5, targets=targets)
+    exact = Searcher(gallery, ids).search(queries, 5, targets=targets)
+    assert by_index.ranks is not None
+    assert exact.ranks is not None
+    assert by_index.ranks.tolist() == exact.ranks.tolist()
+
+
+def test_skipped_images_stay_in_the_gallery_with_a_score_of_nothing() -> None:
+    gallery = np.array([[1, 0], [0, 0], [-1, 0]], dtype=np.float32)
+    found = Searcher(gallery, ["a", "b", "c"])
+    assert found.search(np.array([[1, 0]], dtype=np.float32), 3).rankings == [["a", "b", "c"]]
+    assert found.target_ranks(np.array([[1, 0]], dtype=np.float32), np.array([1])).tolist() == [2]
+
+
+def test_a_query_that_says_nothing_ranks_by_id_and_wins_nothing() -> None:
+    gallery, ids, _ = world()
+    silent = np.zeros((1, 16), dtype=np.float32)
+    found = Searcher(gallery, ids).search(silent, 3, targets=np.array([0]))
+    assert found.rankings == [["im0000", "im0001", "im0002"]]
+    assert found.ranks is not None
+    assert found.ranks.tolist() == [len(ids)]
+
+
+def test_more_images_than_there_are() -> None:
+    gallery, ids, queries = world(images=20, queries=2)
+    for how in ("exact", "flat", "hnsw"):
+        found = Searcher(gallery, ids, how).search(queries, 50, excluded=np.array([0, -1]))
+        assert [len(each) for each in found.rankings] == [19, 20], how
+
+
+def test_a_few_images_are_ordered_alone() -> None:
+    gallery, ids, queries = world()
+    few = ["im0300", "im0003", "im0007", "im0010"]
+    searcher = Searcher(gallery, ids)
+    whole = plain(gallery, ids, queries[0], len(ids), -1)
+    assert searcher.order(queries[0], few, 4) == sorted(few, key=whole.index)
+    assert searcher.order(queries[0], few, 2) == sorted(few, key=whole.index)[:2]
+    assert searcher.order(queries[0], [], 3) == []
+
+
+def test_best_rows_are_rows() -> None:
+    gallery, ids, queries = world()
+    searcher = Searcher(gallery, ids)
+    rows = searcher.best_rows(queries, 10)
+    assert [[ids[row] for row in each] for each in rows] == searcher.search(queries, 10).rankings
+
+
+def test_recall_is_never_rounded_up_to_all() -> None:
+    assert Ranked([], "hnsw", 0.99999, 1000).note(10) == "hnsw, recall@10 0.9999 over 1,000 queries"
+    assert Ranked([], "hnsw", 1.0, 1000).note(10) == "hnsw, recall@10 1.0000 over 1,000 queries"
+    assert Ranked([]).note(10) == ""
+
+
+def test_what_cannot_be_searched() -> None:
+    gallery, ids, _ = world(images=100)
+    with pytest.raises(
+        UnknownNameError, match=r"no search 'hsnw'. Did you mean 'hnsw'\? There are exact, flat"
+    ):
+        Searcher(gallery, ids, "hsnw")
+    with pytest.raises(MethodError, match="ivfpq learns 256 codes, and the gallery has 100 images"):
+        Searcher(gallery, ids, "ivfpq")
+    assert SEARCHES[0] == "exact"
+
+
+def test_an_index_without_faiss_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    gallery, ids, queries = world(images=20)
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    with pytest.raises(MissingExtraError, match=re.escape('pip install "cir-benchmarks[retrieval]"')):
+        Searcher(gallery, ids, "hnsw")
+    assert len(Searcher(gallery, ids).search(queries, 3).rankings) == len(queries)
