@@ -1,0 +1,143 @@
+"""Train the encoder that comes with the package: `python -m submissions.retrieval.train_shapes`.
+
+A CLIP of about a million parameters, trained on nine tenths of `shapes/train` alone; the last tenth judges
+the recipe. A training that was stopped goes on where it was when the same command is given again.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from submissions.errors import CheckpointError
+from submissions.retrieval.extras import needs_torch
+from submissions.retrieval.shapes_training.recipe import (
+    RECIPE,
+    Order,
+    versions,
+    weights_of,
+    write_recipe,
+)
+
+STEPS = 1000
+WALKS = 32
+"""Walks a step; a walk is four pictures."""
+LEARNING_RATE = 1.5e-3
+WEIGHT_DECAY = 0.05
+
+
+def train_shapes(folder: str | Path, order: Order) -> Path:
+    """Train the shapes encoder, score it, and write it with its recipe.
+
+    The processor's number of threads and torch's mode (deterministic operations only) are set for the whole
+    process.
+
+    Args:
+        folder: where it goes, a folder in Hugging Face format; with an unfinished training of the same order
+            in it, that one goes on.
+        order: steps, seed and threads.
+
+    Returns:
+        The folder.
+
+    Raises:
+        CheckpointError: the folder holds a trained encoder, or a training of another order.
+        CallError: the number of steps is below 1.
+        MissingExtraError: torch is not installed.
+    """
+    needs_torch("the training of the shapes encoder")
+    from submissions.retrieval.encoders import load_encoder
+    from submissions.retrieval.heads.loop import Plan, forget
+    from submissions.retrieval.shapes_training import heldout, pictures
+    from submissions.retrieval.shapes_training.learning import Settings, learn, prepare_torch
+    from submissions.retrieval.shapes_training.measured import measured
+    from submissions.retrieval.shapes_training.model import save
+
+    root = Path(folder).expanduser()
+    if (root / RECIPE).exists():
+        raise CheckpointError(
+            f"{root}: a trained encoder is in it already. "
+            "Fix: name another folder with --out, or remove this one."
+        )
+    plan = Plan(order.steps, WALKS, LEARNING_RATE, WEIGHT_DECAY, order.seed)
+    plan.check()
+    settings = Settings()
+    started = time.process_time(), time.monotonic()
+    parts = pictures.parts()
+    drawn, digest = pictures.drawn(parts.learned)
+    prepare_torch(order.seed, order.threads)
+    told = {"pixel_sha256": digest, "threads": order.threads}
+    model, trained = learn(parts.learned, drawn, plan, settings, folder=root, told=told)
+    cost = time.process_time() - started[0], time.monotonic() - started[1]
+    save(model, root)
+    held_out = heldout.results(model, parts.held_out, parts.queries)
+    recipe: dict[str, Any] = {
+        "name": "shapes encoder",
+        "licence": "CC0-1.0",
+        "command": order.command,
+        **asdict(order),
+        "plan": asdict(plan),
+        "settings": settings.to_dict(),
+        "versions": versions(),
+        "data": {
+            "benchmark": "shapes/train",
+            "pictures": len(parts.learned),
+            "pixel_sha256": digest,
+            "held_out": len(parts.held_out),
+        },
+        "cost": {
+            "cpu_seconds": round(cost[0]),
+            "wall_seconds": round(cost[1]),
+            "from_step": trained.resumed_at,
+        },
+        "loss": {"first": round(trained.first_loss, 4), "last": round(trained.last_loss, 4)},
+        "weights": {**weights_of(root), "parameters": sum(each.numel() for each in model.parameters())},
+        "held_out": {name: round(value, 4) for name, value in held_out.items()},
+        "results": measured(load_encoder(root.absolute(), device="cpu", threads=order.threads)),
+    }
+    write_recipe(root, recipe)
+    forget(root)
+    return root
+
+
+def command(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")] = Path("shapes_encoder"),
+    steps: Annotated[int, typer.Option("--steps", help="Steps of the optimizer, 1 or more.", min=1)] = STEPS,
+    seed: Annotated[
+        int, typer.Option("--seed", help="Decides weights, batches and captions; 0 or more.", min=0)
+    ] = 0,
+    threads: Annotated[
+        int, typer.Option("--threads", help="Processor threads; part of the recipe.", min=1)
+    ] = 1,
+) -> None:
+    """Train the shapes encoder; given again after an interruption, go on.
+
+    The name of the folder written is printed.
+
+    \b
+    Example:
+        python -m submissions.retrieval.train_shapes --out shapes_encoder
+    """
+    typer.echo(f"{out}: drawing the pictures of shapes/train, then {steps:,} steps ...", err=True)
+    typer.echo(train_shapes(out, Order(steps, seed, threads)))
+
+
+def main() -> None:
+    """Run the command; errors become one message on stderr and an exit code."""
+    from cir_metrics.errors import CirError
+
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    app.command()(command)
+    try:
+        app()
+    except CirError as error:
+        typer.echo(f"train_shapes: {error}", err=True)
+        raise SystemExit(error.exit_code) from None
+
+
+if __name__ == "__main__":
+    main()
