@@ -145,9 +145,10 @@ def missing_error(pictures: Pictures, missing: Sequence[str]) -> MissingImagesEr
         pictures: the gallery.
         missing: ids, in order.
     """
+    why: Callable[[str], str] | None = getattr(pictures, "why_missing", None)
     lines = [
         f"{pictures.name}: {len(missing):,} of {len(pictures.ids):,} images are missing or cannot be read:",
-        *(f"  {image}" for image in missing[:LISTED]),
+        *(f"  {image}" if why is None else f"  {image}: {why(image)}" for image in missing[:LISTED]),
     ]
     if len(missing) > LISTED:
         lines.append(f"  ... and {len(missing) - LISTED:,} more")
@@ -183,10 +184,8 @@ def encode_shard(
     """
     stream = opened_batches(_opener(encoder, pictures, missing), batches_of(shard, batch_size), workers)
     with closing(stream) as opened_in_order:
-        parts = [
-            _encoded(encoder, pictures, opened, skip_missing or bool(missing)) for opened in opened_in_order
-        ]
-    return np.concatenate(parts)
+        skip = skip_missing or bool(missing)
+        return np.concatenate([_encoded(encoder, opened, skip) for opened in opened_in_order])
 
 
 @dataclass
@@ -248,7 +247,7 @@ class _Run:
             since = time.perf_counter()
             for opened in stream:
                 since = self._spent("waiting", since)
-                parts.append(_encoded(self.encoder, self.pictures, opened, self.skip_missing))
+                parts.append(_encoded(self.encoder, opened, self.skip_missing))
                 since = self._spent("model", since)
                 images = opened.batch.stop - opened.batch.start
                 self.timing.images += images
@@ -270,21 +269,17 @@ def _opener(encoder: Encoder, pictures: Pictures, missing: frozenset[str]) -> Op
     return Opener(pictures, encoder.prepare if isinstance(encoder, PreparingEncoder) else None, missing)
 
 
-def _encoded(encoder: Encoder, pictures: Pictures, opened: Opened, skip_missing: bool) -> Vectors:
+def _encoded(encoder: Encoder, opened: Opened, skip_missing: bool) -> Vectors:
     """Vectors of a batch, with zeros for what could not be opened."""
-    start = opened.batch.start
     if opened.problems and not skip_missing:
-        problem = next(iter(opened.problems.values()))
-        if problem == "missing":
-            raise missing_error(pictures, [pictures.ids[place] for place in opened.problems])
-        raise MissingImagesError(problem)
+        raise MissingImagesError(next(iter(opened.problems.values())))
     if isinstance(encoder, PreparingEncoder):
         vectors = encoder.encode_prepared(opened.images)
     else:
         vectors = encoder.encode_images(opened.images)
     if opened.problems:
         vectors = vectors.copy()
-        vectors[[place - start for place in opened.problems]] = 0
+        vectors[[place - opened.batch.start for place in opened.problems]] = 0
     return vectors
 
 

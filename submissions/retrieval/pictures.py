@@ -98,6 +98,13 @@ class FilePictures:
                 advance(1)
         return [image for image in self.ids if image in bad]
 
+    def why_missing(self, image: str) -> str:
+        """Why a picture of `missing` is one, for a person."""
+        path = self.paths[list(self.ids).index(image)]
+        if path is None:
+            return f"no file below {self.root}"
+        return f"{path}: {_problem(path) or 'cannot be decoded'}"
+
     def open(self, place: int) -> Image:
         """The picture at a place of `ids`, RGB, as Pillow decodes it.
 

@@ -1,0 +1,190 @@
+"""`cir embed`: the pictures of a gallery as vectors, ahead of `cir run`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from submissions.commands.words import as_text
+
+if TYPE_CHECKING:
+    from submissions.retrieval.ray_cluster import Cluster
+
+ENGINES = ("local", "ray")
+_READERS = {"local": 2, "ray": 0}
+
+
+def embed_command(
+    benchmark: Annotated[
+        str, typer.Option("--benchmark", "-b", help="Id of the benchmark whose gallery to embed.")
+    ],
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            "--encoder",
+            "-e",
+            help="Encoder: a name on the Hub, a folder, or shapes (the shipped one, the default on shapes).",
+        ),
+    ] = None,
+    images: Annotated[
+        Path | None,
+        typer.Option("--images", help="Folder of the images; default: below CIR_IMAGES. Shapes are drawn."),
+    ] = None,
+    revision: Annotated[
+        str | None, typer.Option("--revision", help="The encoder's commit, branch or tag on the Hub.")
+    ] = None,
+    device: Annotated[
+        str, typer.Option("--device", help="Where the encoder runs: auto, cpu, cuda, cuda:1, mps.")
+    ] = "auto",
+    dtype: Annotated[
+        str, typer.Option("--dtype", help="The encoder's numbers: float32, float16 or bfloat16.")
+    ] = "float32",
+    batch_size: Annotated[int, typer.Option("--batch-size", help="Images that are encoded at once.")] = 64,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers",
+            help="Processes that open and prepare images; 0: the one that encodes. Default: 2; with ray 0 in "
+            "each of its workers.",
+        ),
+    ] = None,
+    shard_size: Annotated[
+        int, typer.Option("--shard-size", help="Images that are written at once; cir run expects 1024.")
+    ] = 1024,
+    skip_missing: Annotated[
+        bool,
+        typer.Option(
+            "--skip-missing",
+            help="Give images that cannot be read a vector of zeros instead of refusing; they score 0.",
+        ),
+    ] = False,
+    engine: Annotated[
+        str, typer.Option("--engine", help="local: this machine; ray: the workers of a Ray cluster.")
+    ] = "local",
+    address: Annotated[
+        str | None,
+        typer.Option(
+            "--address",
+            help="With ray: the cluster, as auto or host:port; default: one on this machine for this call.",
+        ),
+    ] = None,
+    max_workers: Annotated[
+        int | None, typer.Option("--max-workers", help="With ray: workers at a time; default: all that fit.")
+    ] = None,
+    cpus_per_worker: Annotated[
+        float | None,
+        typer.Option("--cpus-per-worker", help="With ray: processors (threads) of a worker; default 1."),
+    ] = None,
+    gpus_per_worker: Annotated[
+        float | None,
+        typer.Option(
+            "--gpus-per-worker", help="With ray: GPUs of a worker; default 1 where the cluster has any."
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool,
+        typer.Option(
+            "--json", help="Print JSON: key, file, benchmark, images, missing, dimensions, encoder."
+        ),
+    ] = False,
+) -> None:
+    """Embed a benchmark's gallery into the store below CIR_CACHE_HOME, where cir run finds it.
+
+    What is there is not encoded again, and a call that was stopped, even killed, goes on where it was. The
+    file that is printed is a NumPy array, a row an image in the gallery's order (ids.json beside it).
+
+    \b
+    Example:
+        cir embed --benchmark shapes/val
+        cir embed --benchmark cirr/val --encoder openai/clip-vit-large-patch14 --images ~/images
+        cir embed --benchmark circo/val --encoder ./my_clip --engine ray --address auto
+    """
+    import cir_datasets
+    from cir_metrics.errors import UnknownNameError, did_you_mean
+    from submissions.retrieval.embedding import Timing, embed_gallery
+    from submissions.retrieval.encoders import load_encoder
+    from submissions.retrieval.pictures import pictures_of
+    from submissions.retrieval.running import chosen_encoder
+    from submissions.retrieval.store import EmbeddingStore
+
+    if engine not in ENGINES:
+        known = ", ".join(ENGINES)
+        raise UnknownNameError(
+            f"no engine {engine!r}.{did_you_mean(engine, ENGINES)} Fix: use one of {known}."
+        )
+    cluster = _cluster(engine, address, max_workers, cpus_per_worker, gpus_per_worker)
+    gallery = cir_datasets.load(benchmark)
+    name = str(chosen_encoder("cir embed", gallery, encoder))
+    pictures = pictures_of(gallery, images=images)
+    store, readers = EmbeddingStore(), _READERS[engine] if workers is None else workers
+    timing = Timing()
+    if cluster is not None:
+        import functools
+
+        from submissions.retrieval.ray_engine import embed_gallery_on_ray
+
+        made = embed_gallery_on_ray(
+            functools.partial(load_encoder, name, revision=revision, device=device, dtype=dtype),
+            pictures,
+            cluster=cluster,
+            store=store,
+            batch_size=batch_size,
+            readers=readers,
+            shard_size=shard_size,
+            skip_missing=skip_missing,
+        )
+    else:
+        made = embed_gallery(
+            load_encoder(name, revision=revision, device=device, dtype=dtype),
+            pictures,
+            store=store,
+            batch_size=batch_size,
+            workers=readers,
+            shard_size=shard_size,
+            skip_missing=skip_missing,
+            timing=timing,
+        )
+        typer.echo(f"cir: {timing.text()}", err=True)
+    folder = store.folder(made.identity, pictures, shard_size=shard_size)
+    if made.missing:
+        typer.echo(f"cir: {len(made.missing):,} images are missing; their vectors are zeros.", err=True)
+    file = folder.path / "vectors.npy"
+    if not as_json:
+        typer.echo(str(file))
+        return
+    told = {
+        "key": folder.key,
+        "file": str(file),
+        "benchmark": benchmark,
+        "images": len(made.ids),
+        "missing": sorted(made.missing),
+        "dimensions": made.identity.dimensions,
+        "encoder": made.identity.to_dict(),
+    }
+    typer.echo(as_text(told))
+
+
+def _cluster(
+    engine: str, address: str | None, workers: int | None, cpus: float | None, gpus: float | None
+) -> Cluster | None:
+    """The Ray cluster that is asked for, or None where the engine is this machine."""
+    from cir_metrics.errors import CallError
+
+    given = {
+        "--address": address,
+        "--max-workers": workers,
+        "--cpus-per-worker": cpus,
+        "--gpus-per-worker": gpus,
+    }
+    if engine == "local":
+        unused = [option for option, value in given.items() if value is not None]
+        if unused:
+            raise CallError(f"{', '.join(unused)}: of a Ray cluster. Fix: add --engine ray, or leave it out.")
+        return None
+    from submissions.retrieval.extras import needs_ray
+    from submissions.retrieval.ray_cluster import Cluster
+
+    needs_ray("--engine ray")
+    return Cluster(address=address, workers=workers, cpus=1 if cpus is None else cpus, gpus=gpus)

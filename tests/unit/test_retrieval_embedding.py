@@ -1,0 +1,234 @@
+"""Embedding galleries: pictures that are missing, worker processes, what is told, and bad input."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from embedding_worlds import ColourEncoder, file_gallery, shapes_gallery
+from PIL import Image
+
+from cir_datasets.errors import MissingImagesError
+from cir_metrics.errors import CallError
+from submissions.errors import EncoderError
+from submissions.retrieval.embedding import Timing, embed_gallery, encode_shard
+from submissions.retrieval.encoders import PreparingEncoder
+from submissions.retrieval.pictures import FilePictures
+from submissions.retrieval.store import EmbeddingStore
+
+
+def prepared(images: Sequence[Image.Image]) -> dict[str, Any]:
+    return {"pixels": np.stack([np.asarray(image.resize((8, 8))) for image in images])}
+
+
+class PreparingColours(ColourEncoder):
+    """Half of its work can be done elsewhere."""
+
+    prepare = staticmethod(prepared)
+
+    def encode_prepared(self, made: Any) -> Any:
+        return self.encode_images([Image.fromarray(np.asarray(each)) for each in made["pixels"]])
+
+
+class Killing:
+    """Pictures, one of which ends the process that opens it."""
+
+    def __init__(self, pictures: Any, place: int) -> None:
+        self.name, self.ids, self.digest = pictures.name, pictures.ids, pictures.digest
+        self._pictures, self._place = pictures, place
+
+    def missing(self) -> list[str]:
+        return []
+
+    def open(self, place: int) -> Image.Image:
+        if place == self._place:
+            os.kill(os.getpid(), signal.SIGKILL)
+        opened: Image.Image = self._pictures.open(place)
+        return opened
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> EmbeddingStore:
+    return EmbeddingStore(tmp_path / "store")
+
+
+BROKEN = ("absent", "empty", "", "text", "cut")
+
+
+def test_missing_pictures_are_listed_before_anything_is_encoded(
+    store: EmbeddingStore, tmp_path: Path
+) -> None:
+    pictures = file_gallery(tmp_path / "images", broken=BROKEN)
+    assert pictures.missing() == ["image00", "image01", "image03", "image04"]
+    encoder = ColourEncoder()
+    with pytest.raises(MissingImagesError) as caught:
+        embed_gallery(encoder, pictures, store=store, workers=0)
+    lines = str(caught.value).splitlines()
+    assert lines[0] == "invented/val: 4 of 30 images are missing or cannot be read:"
+    assert lines[1] == f"  image00: no file below {tmp_path / 'images'}"
+    assert lines[2].startswith(
+        f"  image01: {tmp_path / 'images' / 'image01.png'}: cannot identify image file"
+    )
+    assert [line.split(":")[0].strip() for line in lines[1:5]] == pictures.missing()
+    assert lines[5].startswith("  Fix: get them from the publisher, or go on without them by skip_missing")
+    assert len(lines) == 6
+    assert encoder.batches == []
+
+
+def test_at_most_twenty_missing_pictures_are_named(store: EmbeddingStore, tmp_path: Path) -> None:
+    pictures = file_gallery(tmp_path / "images", broken=["absent"] * 24)
+    with pytest.raises(MissingImagesError) as caught:
+        embed_gallery(ColourEncoder(), pictures, store=store, workers=0)
+    lines = str(caught.value).splitlines()
+    assert lines[0] == "invented/val: 24 of 30 images are missing or cannot be read:"
+    assert lines[20].startswith("  image19:")
+    assert lines[21] == "  ... and 4 more"
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_skipped_pictures_get_zeros_and_move_no_other_vector(
+    workers: int, store: EmbeddingStore, tmp_path: Path
+) -> None:
+    whole = embed_gallery(ColourEncoder(), file_gallery(tmp_path / "whole"), store=store, workers=0)
+    pictures = file_gallery(tmp_path / "broken", broken=(*BROKEN, "garbled"))
+    made = embed_gallery(
+        ColourEncoder(),
+        pictures,
+        store=store,
+        skip_missing=True,
+        batch_size=4,
+        shard_size=7,
+        workers=workers,
+    )
+    # What only decoding shows is found as well, later.
+    assert made.missing == {"image00", "image01", "image03", "image04", "image05"}
+    assert made.vectors.shape == (30, 12)  # nobody leaves the gallery
+    gone = [image in made.missing for image in made.ids]
+    assert (made.vectors[gone] == 0).all()
+    np.testing.assert_array_equal(made.vectors[np.logical_not(gone)], whole.vectors[np.logical_not(gone)])
+    with pytest.raises(MissingImagesError, match="invented/val: 5 of 30 images are missing"):
+        embed_gallery(ColourEncoder(), pictures, store=store, shard_size=7, workers=0)
+
+
+def test_a_picture_that_only_decoding_shows_damaged_stops_the_run(
+    store: EmbeddingStore, tmp_path: Path
+) -> None:
+    pictures = file_gallery(tmp_path / "images", broken=[""] * 8 + ["garbled"])
+    assert pictures.missing() == []
+    encoder = ColourEncoder()
+    with pytest.raises(
+        MissingImagesError, match=r"image 'image08': .*image08\.png cannot be decoded: .* Fix:"
+    ):
+        embed_gallery(encoder, pictures, store=store, batch_size=5, shard_size=5, workers=0)
+    # Mended, it is another gallery: size or path differ, and nothing old is used.
+    other = file_gallery(tmp_path / "mended")
+    assert not embed_gallery(encoder, other, store=store, batch_size=5, shard_size=5, workers=0).missing
+
+
+def test_a_replaced_file_is_another_gallery(store: EmbeddingStore, tmp_path: Path) -> None:
+    pictures = file_gallery(tmp_path / "images", 3)
+    before = pictures.digest
+    moved = file_gallery(tmp_path / "moved", 3)
+    assert moved.digest == before  # where the folder lies is no matter
+    Image.new("RGB", (9, 9)).save(tmp_path / "images" / "image01.png")
+    again = FilePictures(pictures.name, pictures.ids, pictures.paths, pictures.root)
+    assert again.digest != before
+
+
+@pytest.mark.parametrize("make", [ColourEncoder, PreparingColours])
+@pytest.mark.parametrize("roomy", [True, False], ids=["shared memory", "pipes"])
+def test_worker_processes_change_nothing(
+    make: type[ColourEncoder], roomy: bool, store: EmbeddingStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch", reason="worker processes are those of its data loader")
+    from submissions.retrieval import opening
+
+    monkeypatch.setattr(opening, "_ROOMY_BYTES", 0 if roomy else 1 << 62)
+    pictures, encoder = shapes_gallery(23), make()
+    assert isinstance(encoder, PreparingEncoder) == (make is PreparingColours)
+    timing = Timing()
+    made = embed_gallery(
+        encoder, pictures, store=store, workers=2, batch_size=3, shard_size=10, timing=timing
+    )
+    assert encoder.batches == [3, 3, 3, 1, 3, 3, 3, 1, 3]
+    assert timing.images == 23
+    assert 0 < timing.model < timing.total
+    alone = make()
+    parts = [
+        encode_shard(alone, pictures, shard, batch_size=3)
+        for shard in store.folder(encoder.identity, pictures, shard_size=10).shards()
+    ]
+    np.testing.assert_array_equal(made.vectors, np.concatenate(parts))
+
+
+def test_a_worker_that_is_killed_is_told_and_finished_shards_are_kept(store: EmbeddingStore) -> None:
+    pytest.importorskip("torch", reason="worker processes are those of its data loader")
+    pictures = shapes_gallery(40)
+    with pytest.raises(EncoderError, match=r"a process that opens pictures was killed.* Fix: lower --batch"):
+        embed_gallery(
+            ColourEncoder(), Killing(pictures, 33), store=store, workers=1, batch_size=5, shard_size=5
+        )
+    again = ColourEncoder()
+    embed_gallery(again, pictures, store=store, workers=0, batch_size=5, shard_size=5)
+    assert 0 < sum(again.batches) < 40
+
+
+def test_an_error_of_the_encoder_comes_through_and_claims_end(store: EmbeddingStore) -> None:
+    class Failing(ColourEncoder):
+        def encode_images(self, images: Sequence[Image.Image]) -> Any:
+            if sum(self.batches) >= 10:
+                raise EncoderError("enough")
+            return super().encode_images(images)
+
+    with pytest.raises(EncoderError, match=r"^enough$"):
+        embed_gallery(Failing(), shapes_gallery(20), store=store, workers=0, batch_size=5, shard_size=5)
+    again = ColourEncoder()
+    embed_gallery(again, shapes_gallery(20), store=store, workers=0, batch_size=5, shard_size=5)
+    assert sum(again.batches) == 10
+
+
+@pytest.mark.parametrize(("batch_size", "workers"), [(0, 0), (1, -1)])
+def test_numbers_out_of_range(batch_size: int, workers: int, store: EmbeddingStore) -> None:
+    with pytest.raises(CallError, match=rf"batch_size={batch_size}, workers={workers}; a batch has 1 image"):
+        embed_gallery(ColourEncoder(), shapes_gallery(3), store=store, batch_size=batch_size, workers=workers)
+
+
+def test_a_person_who_waits_sees_rate_and_remaining_time(
+    store: EmbeddingStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    screen = Terminal()
+    monkeypatch.setattr("sys.stderr", screen)
+    monkeypatch.setattr("cir_datasets.progress.PATIENCE_SECONDS", 0.0)
+    monkeypatch.setenv("COLUMNS", "150")
+    monkeypatch.setenv("TERM", "xterm")
+    embed_gallery(ColourEncoder(0.02), shapes_gallery(40), store=store, workers=0, batch_size=1)
+    shown = screen.getvalue()
+    assert "shapes/val: encoding images" in shown
+    assert "/40" in shown
+    assert "/s" in shown
+    assert "left" in shown
+    quiet = Terminal()
+    monkeypatch.setattr("sys.stderr", quiet)
+    embed_gallery(ColourEncoder(), shapes_gallery(39), store=store, workers=0, progress=False)
+    assert quiet.getvalue() == ""
+
+
+def test_all_pictures_of_a_folder(tmp_path: Path) -> None:
+    from submissions.retrieval.pictures import pictures_in
+
+    file_gallery(tmp_path / "images" / "below", 3)
+    (tmp_path / "images" / "notes.txt").write_text("no picture")
+    found = pictures_in(tmp_path / "images")
+    assert found.name == "images"
+    assert list(found.ids) == ["below/image00.png", "below/image01.png", "below/image02.png"]
+    assert found.open(1).size == (40, 25)
