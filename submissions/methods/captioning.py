@@ -1,0 +1,57 @@
+"""The reference in words, the relative caption behind it, and both search for images as one text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from submissions.methods.asking import Ask
+from submissions.methods.composing import Context, Vectors
+from submissions.methods.reference_captions import reference_captions
+from submissions.rank_file import Method
+
+if TYPE_CHECKING:
+    from submissions.retrieval.encoders import Encoder
+
+
+class Captioning:
+    """The vector of "{caption of the reference}, {relative caption}"."""
+
+    name: ClassVar[str] = "captioning"
+    needs: ClassVar[frozenset[str]] = frozenset({"language"})
+
+    def method(self, encoder: Encoder) -> Method:
+        """Who answers."""
+        return Method(
+            name="Captioning",
+            zero_shot=True,
+            text_fields=["relative_caption"],
+            notes="The vector of the reference's caption with the relative caption behind it.",
+        )
+
+    def compose(self, asks: Sequence[Ask], context: Context) -> Vectors:
+        """The joined text's vector, shape (questions, dimensions); of several texts the mean.
+
+        Without a reference it is the relative caption alone, without words the reference's caption.
+
+        Raises:
+            LanguageError: pictures have no caption.
+        """
+        captions = reference_captions(asks, context)
+        return context.text_vectors(
+            [joined(caption, texts) for caption, texts in zip(captions, context.texts(asks), strict=True)]
+        )
+
+
+def joined(caption: str, texts: Sequence[str]) -> list[str]:
+    """A caption with each text behind it.
+
+    Example:
+        >>> joined("a red star", ["a blue one", "larger"])
+        ['a red star, a blue one', 'a red star, larger']
+        >>> joined("", ["a blue star"]), joined("a red star", []), joined("", [])
+        (['a blue star'], ['a red star'], [])
+    """
+    if not caption:
+        return list(texts)
+    return [f"{caption}, {text}" for text in texts] or [caption]

@@ -1,0 +1,59 @@
+"""CIReVL: caption the reference, let a language model write the target's caption, search with that text.
+
+Source: Karthik et al., ICLR 2024, arXiv:2310.09291. The captioner and the writer are those of `--language`;
+prompts are ours (`submissions/language/templates`) or the user's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from submissions.methods.asking import Ask
+from submissions.methods.composing import Context, Vectors
+from submissions.methods.reference_captions import language_of, reference_captions
+from submissions.rank_file import Method
+
+if TYPE_CHECKING:
+    from submissions.retrieval.encoders import Encoder
+
+
+class CIReVL:
+    """The vector of the target's caption, as a language model writes it."""
+
+    name: ClassVar[str] = "cirevl"
+    needs: ClassVar[frozenset[str]] = frozenset({"language"})
+
+    def method(self, encoder: Encoder) -> Method:
+        """Who answers."""
+        return Method(
+            name="CIReVL",
+            paper="https://arxiv.org/abs/2310.09291",
+            zero_shot=True,
+            text_fields=["relative_caption"],
+            notes="The vector of the target's caption, merged from the reference's and the relative caption.",
+        )
+
+    def compose(self, asks: Sequence[Ask], context: Context) -> Vectors:
+        """The merged caption's vector, shape (questions, dimensions); of several texts the mean.
+
+        Without a reference it is the relative caption alone, without words the reference's caption; there is
+        nothing to merge then, and the language model is not asked.
+
+        Raises:
+            LanguageError: pictures have no caption, or captions no merge.
+        """
+        captions = reference_captions(asks, context)
+        texts = context.texts(asks)
+        pairs = [
+            (caption, text) for caption, own in zip(captions, texts, strict=True) if caption for text in own
+        ]
+        merged = iter(
+            language_of(context).merge([caption for caption, _ in pairs], [text for _, text in pairs])
+        )
+        return context.text_vectors(
+            [
+                ([next(merged) for _ in own] or [caption]) if caption else own
+                for caption, own in zip(captions, texts, strict=True)
+            ]
+        )

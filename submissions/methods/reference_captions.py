@@ -1,0 +1,54 @@
+"""What methods on words have instead of a reference's vector: its caption by a language backend."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from submissions.errors import MethodError
+from submissions.language import pictures_by_id
+from submissions.methods.asking import Ask
+from submissions.methods.composing import Context
+
+if TYPE_CHECKING:
+    from submissions.language import Language
+
+
+def language_of(context: Context) -> Language:
+    """The language backend.
+
+    Raises:
+        MethodError: there is none.
+    """
+    if context.language is None:
+        raise MethodError(
+            "the method needs a language backend. "
+            "Fix: add --language NAME: oracle (shapes), openai:MODEL or transformers:FOLDER."
+        )
+    return context.language
+
+
+def reference_captions(asks: Sequence[Ask], context: Context) -> list[str]:
+    """The caption of each question's reference; every picture is captioned once.
+
+    Returns:
+        A caption a question, without a full stop; "" where it has no reference, or where the picture was
+        skipped.
+
+    Raises:
+        LanguageError: pictures have no caption; the error names them.
+    """
+    wanted = [ask.reference for ask in asks if ask.reference and ask.reference not in context.gallery.missing]
+    ids = list(dict.fromkeys(wanted))
+    known = set(context.pictures.ids)
+    outside = [image for image in ids if image not in known]
+    pictures = pictures_by_id(context.pictures, [image for image in ids if image in known])
+    if outside:
+        from submissions.retrieval.pictures import pictures_of
+
+        pictures += pictures_by_id(
+            pictures_of(context.benchmark, images=context.images, ids=outside), outside
+        )
+    captions = language_of(context).caption(pictures)
+    said = {picture.id: caption for picture, caption in zip(pictures, captions, strict=True)}
+    return [said.get(ask.reference or "", "").strip().rstrip(".") for ask in asks]
