@@ -149,7 +149,7 @@ class Searcher:
                 if targets is not None:
                     ranks.append(self.target_ranks(queries[part], targets[part], left_out[part]))
             advance(len(queries[part]))
-        if self._index is None:
+        if self._index is None or not rankings:
             return Ranked(rankings, ranks=_joined(targets, ranks))
         sample = np.unique(np.linspace(0, len(queries) - 1, min(MEASURED, len(queries))).astype(np.int64))
         exact = self._gallery.search(queries[sample], k, excluded=left_out[sample]).rankings or []
@@ -182,6 +182,8 @@ class Searcher:
         self, queries: Vectors, k: int, excluded: NDArray[np.int64] | None = None
     ) -> list[NDArray[np.int64]]:
         """The gallery rows of the k best images of each query by exact search, best first."""
+        if not len(queries):
+            return []
         found = self._gallery.search(queries, k, excluded=excluded).rankings or []
         return [np.array([self._row[image] for image in ranking], dtype=np.int64) for ranking in found]
 
@@ -262,4 +264,6 @@ def _ivfpq(faiss: Any, images: int, dimensions: int) -> tuple[Any, str]:
     coarse = faiss.IndexFlatIP(dimensions)
     index = faiss.IndexIVFPQ(coarse, dimensions, lists, pieces, _PQ_BITS, faiss.METRIC_INNER_PRODUCT)
     index.nprobe = min(_IVF_PROBES, lists)
+    # The recall that is measured says what a small gallery does to it; FAISS would write warnings instead.
+    index.cp.min_points_per_centroid = index.pq.cp.min_points_per_centroid = 1
     return index, f"ivfpq (FAISS, {lists} lists, {index.nprobe} probed, {pieces} codes of {_PQ_BITS} bits)"

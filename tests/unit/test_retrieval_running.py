@@ -1,0 +1,305 @@
+"""`make_rank_file` with an encoder: what goes in comes out in rankings, and in the words about them."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+import submissions_worlds as worlds
+from PIL import Image
+from retrieval_worlds import DIMENSIONS, PlainEncoder, sessions, small_shapes
+
+import submissions
+from cir_datasets.benchmark import Benchmark
+from cir_datasets.errors import CaptionRuleError, MissingImagesError
+from cir_metrics.errors import UnknownNameError
+from submissions.errors import MethodError
+from submissions.methods import make_rank_file
+from submissions.methods.asking import Ask
+from submissions.methods.composing import Context, Vectors
+from submissions.rank_file import Method, RankFile
+from submissions.retrieval.aggregation import AGGREGATIONS
+from submissions.retrieval.store import EmbeddingStore
+
+GALLERY = [f"val-{number:06d}" for number in range(30)]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Any:
+    """`make_rank_file` with the plain encoder, a store of its own and no further processes."""
+    return functools.partial(
+        make_rank_file, encoder=PlainEncoder(), store=EmbeddingStore(tmp_path / "store"), workers=0
+    )
+
+
+class TestWhatItSays:
+    def test_of_queries(self, run: Any) -> None:
+        made: RankFile = run(small_shapes(), "image_text_sum")
+        assert made.method == Method(
+            name="Image + text, sum (plain)",
+            backbone="plain (plain, 24 dimensions, float32, revision 1)",
+            zero_shot=True,
+            caption_rule="single",
+            text_fields=["relative_caption"],
+            notes="The vectors of reference image and relative caption, added with equal weight.",
+        )
+        assert run(small_shapes(), "image_only").method.caption_rule == ""
+
+    def test_of_sessions(self, run: Any) -> None:
+        made = run(small_shapes("multiturn_val"), "text_only", aggregation="weighted", alpha=0.5)
+        assert made.method.name == "Text only (plain, weighted 0.5)"
+        assert made.method.aggregation == "weighted (alpha 0.5)"
+        assert run(small_shapes("multiturn_val"), "text_only").method.aggregation == "weighted (alpha 0.8)"
+
+    def test_of_an_approximate_search(self, run: Any) -> None:
+        """How much the index finds stands in the rank file and in the score's signature, beside its key."""
+        benchmark = small_shapes(gallery=300)
+        made, exact = run(benchmark, "image_only", search="ivfpq"), run(benchmark, "image_only")
+        told = r"ivfpq \(FAISS, 7 lists, 7 probed, 3 codes of 8 bits\), recall@50 [01]\.\d{4} over 6 queries"
+        assert re.fullmatch(told, made.method.search)
+        score = submissions.score(made, benchmark)
+        assert f" | search:{made.method.search} | n:6" in score.signature_text("recall@10")
+        signature = score.to_dict()["signatures"]["recall@10"]
+        assert signature["search"] == made.method.search
+        other = submissions.score(exact, benchmark)
+        assert "search" not in other.signature_text("recall@10")
+        assert score.signature_key("recall@10") == other.signature_key("recall@10")
+
+    def test_of_skipped_images(self, run: Any, tmp_path: Path) -> None:
+        """They stay in the gallery; the signature sets the number apart from those with all images."""
+        benchmark, folder = fashioniq_pictures(tmp_path, leave_out=["D005", "D060"])
+        with pytest.raises(
+            MissingImagesError, match="2 of 80 images are missing or cannot be read"
+        ) as caught:
+            run(benchmark, "image_only", images=folder)
+        assert "D005" in str(caught.value)
+        made = run(benchmark, "image_only", images=folder, skip_missing=True, k=80)
+        assert made.method.skipped_images == 2
+        assert "2 images were missing or unreadable" in made.method.notes
+        assert all(sorted(ranking) == sorted(benchmark.gallery or ()) for ranking in made.rankings.values())
+        whole = run(*fashioniq_pictures(tmp_path / "whole")[:1], "image_only", images=tmp_path / "whole")
+        assert whole.method.skipped_images is None
+        keys = [submissions.score(each, benchmark).signatures["recall@10"] for each in (made, whole)]
+        assert [key.checks_skipped for key in keys] == [("images",), ()]
+        assert keys[0].key != keys[1].key
+        assert json.loads(made.to_json())["method"]["skipped_images"] == 2
+        assert submissions.read(made.to_json()).method.skipped_images == 2  # type: ignore[union-attr]
+
+
+def fashioniq_pictures(folder: Path, leave_out: Sequence[str] = ()) -> tuple[Benchmark, Path]:
+    """An invented FashionIQ of 80 images and a folder with their files."""
+    benchmark = worlds.fashioniq("dress")
+    folder.mkdir(exist_ok=True)
+    random = np.random.default_rng(3)
+    for image in benchmark.gallery or ():
+        if image not in leave_out:
+            pixels = random.integers(0, 256, (6, 6, 3)).astype(np.uint8)
+            Image.fromarray(pixels).save(folder / f"{image}.png")
+    return benchmark, folder
+
+
+class TestQuestions:
+    def test_turns_without_reference_or_caption(self, run: Any) -> None:
+        """Chat-based retrieval has captions only, relevance feedback references only; both mix."""
+        chat = [(None, "a red star"), (None, "a blue one"), (None, "on sand")]
+        shown = [(GALLERY[0], None), (GALLERY[1], None)]
+        mixed = [(None, "a red star"), (GALLERY[2], None), (GALLERY[3], "smaller"), (None, None)]
+        benchmark = sessions([chat, shown, mixed], GALLERY)
+        for how in AGGREGATIONS:
+            for method in ("image_only", "text_only", "image_text_sum"):
+                made = run(benchmark, method, aggregation=how)
+                assert submissions.validate(made, benchmark).ok, (how, method)
+                assert [len(turns) for turns in made.rankings.values()] == [3, 2, 4]
+        both = run(benchmark, "image_text_sum", aggregation="latest")
+        assert both.rankings["s0"] == run(benchmark, "text_only", aggregation="latest").rankings["s0"]
+        assert both.rankings["s1"] == run(benchmark, "image_only", aggregation="latest").rankings["s1"]
+        # The last turn of the third session says nothing: the one before it still stands.
+        assert both.rankings["s2"][3] == both.rankings["s2"][2]
+        average = run(benchmark, "text_only", aggregation="average").rankings["s0"]
+        assert average[0] == both.rankings["s0"][0]
+        assert average[2] != both.rankings["s0"][2]
+
+    def test_weight_free_methods_take_them_too(self) -> None:
+        benchmark = sessions([[(None, "red")], [(GALLERY[0], None), (None, None)]], GALLERY)
+        for method in ("random", "image_only", "text_only", "image_text_sum"):
+            made = make_rank_file(benchmark, method, encoder="pixels", aggregation="weighted")
+            assert submissions.validate(made, benchmark).ok, method
+
+    def test_a_question_of_nothing_gets_nothing(self, run: Any) -> None:
+        """Ranked by id: no image is preferred, wherever the target is."""
+        benchmark = sessions([[(None, None)]], GALLERY)
+        assert run(benchmark, "image_text_sum", k=5).rankings["s0"][0] == GALLERY[:5]
+
+    @pytest.mark.parametrize(
+        ("rule", "texts"),
+        [
+            (None, ["Is red and shorter"]),
+            ("strip_capitalize_and", ["Is red and shorter"]),
+            ("reversed", ["Shorter and is red"]),
+            ("both_orders_mean", ["Is red and shorter", "Shorter and is red"]),
+            ("separate", ["is red.", " shorter"]),
+            ("comma", ["is red, shorter"]),
+            ("first", ["is red."]),
+            ("last", [" shorter"]),
+        ],
+    )
+    def test_captions_become_text_by_the_rule(
+        self, run: Any, tmp_path: Path, rule: str | None, texts: list[str]
+    ) -> None:
+        whole, folder = fashioniq_pictures(tmp_path)
+        row = {**whole.rows()[0], "relative_caption": None, "captions": ["is red.", " shorter"]}
+        benchmark = Benchmark.from_rows(whole.spec, [row], list(whole.gallery or ()))
+        encoder = PlainEncoder()
+        made = run(benchmark, "text_only", encoder=encoder, images=folder, caption_rule=rule)
+        assert encoder.texts == texts
+        assert made.method.caption_rule == (rule or "strip_capitalize_and")
+        assert made.method.text_fields == ["captions"]
+        # Of several texts the mean of their vectors is the query.
+        mean = encoder.encode_texts(texts).mean(axis=0)
+        pixels = [Image.open(folder / f"{image}.png") for image in benchmark.gallery or ()]
+        scores = encoder.encode_images(pixels) @ mean
+        best = sorted(zip(-scores, benchmark.gallery or (), strict=True))[0][1]
+        assert made.rankings[row["query_id"]][0] == best
+
+    def test_one_caption_only_where_the_rule_says_so(self, run: Any, tmp_path: Path) -> None:
+        whole, folder = fashioniq_pictures(tmp_path)
+        row = {**whole.rows()[0], "relative_caption": None, "captions": ["is red", "shorter"]}
+        benchmark = Benchmark.from_rows(whole.spec, [row], list(whole.gallery or ()))
+        with pytest.raises(CaptionRuleError, match="'single' is for one caption"):
+            run(benchmark, "text_only", images=folder, caption_rule="single")
+
+    def test_references_outside_the_gallery_are_encoded(self, run: Any) -> None:
+        inside = small_shapes(rows=2)
+        references = [row["reference_image_id"] for row in inside.rows()]
+        fewer = [image for image in inside.gallery or () if image not in references]
+        row = {**inside.rows()[0], "subset_image_ids": [*inside.rows()[0]["subset_image_ids"]]}
+        row["subset_image_ids"] = [image for image in row["subset_image_ids"] if image in fewer] + references[
+            :1
+        ]
+        made = run(Benchmark.from_rows(inside.spec, [row], fewer), "image_only", k=5)
+        wanted = run(Benchmark.from_rows(inside.spec, [row], [*fewer, references[0]]), "image_only", k=5)
+        assert made.rankings == wanted.rankings
+
+    def test_references_are_removed_where_the_protocol_removes_them(self, run: Any) -> None:
+        for search in ("exact", "hnsw"):
+            benchmark = small_shapes()
+            made = run(benchmark, "image_only", k=60, search=search)
+            for row in benchmark.rows():
+                assert row["reference_image_id"] not in made.rankings[row["query_id"]]
+                assert len(made.rankings[row["query_id"]]) == 59
+                assert row["reference_image_id"] not in made.subset_rankings[row["query_id"]]
+        kept = small_shapes("multiturn_val")
+        first = run(kept, "image_only", aggregation="latest").rankings
+        for row in kept.rows():
+            assert [turn[0] for turn in first[row["session_id"]]] == [
+                turn["reference_image_id"] for turn in row["turns"]
+            ]
+
+
+def test_the_same_call_gives_the_same_bytes(run: Any) -> None:
+    benchmark = small_shapes("multiturn_val")
+    for how in ("exact", "hnsw"):
+        one = run(benchmark, "image_text_sum", search=how, aggregation="feedback")
+        again = run(benchmark, "image_text_sum", search=how, aggregation="feedback")
+        assert one.to_json() == again.to_json()
+
+
+def test_a_gallery_is_encoded_once(run: Any) -> None:
+    encoder = PlainEncoder()
+    for method in ("image_only", "text_only", "image_text_sum"):
+        run(small_shapes(), method, encoder=encoder)
+    assert encoder.images == 60
+
+
+class Backwards:
+    """A method of a user's own: what the reference is not."""
+
+    name: ClassVar[str] = "backwards"
+    needs: ClassVar[frozenset[str]] = frozenset()
+
+    def method(self, encoder: Any) -> Method:
+        return Method(name="Backwards")
+
+    def compose(self, asks: Sequence[Ask], context: Context) -> Vectors:
+        return -context.image_vectors([ask.reference for ask in asks])
+
+
+class TestYourOwn:
+    def test_an_object(self, run: Any) -> None:
+        benchmark = small_shapes("multiturn_val")
+        made = run(benchmark, Backwards(), aggregation="latest", k=60)
+        forth = run(benchmark, "image_only", aggregation="latest", k=60)
+        assert made.method.name == "Backwards (plain, latest)"
+        session = next(iter(made.rankings))
+        assert made.rankings[session][0][-1] == forth.rankings[session][0][0]
+
+    @pytest.mark.parametrize(
+        ("composed", "said"),
+        [
+            (np.zeros((1, DIMENSIONS), np.float32), "composed an array of shape (1, 24) and type float32."),
+            (np.zeros((6, DIMENSIONS)), "of shape (6, 24) and type float64."),
+            (np.full((6, DIMENSIONS), np.nan, np.float32), "type float32 with values that are not finite."),
+            (np.array([None] * 6), "of shape (6,) and type object."),
+        ],
+    )
+    def test_what_it_composes_is_checked(self, run: Any, composed: Any, said: str) -> None:
+        class Wrong(Backwards):
+            def compose(self, asks: Sequence[Ask], context: Context) -> Vectors:
+                return composed  # type: ignore[no-any-return]
+
+        with pytest.raises(MethodError) as caught:
+            run(small_shapes(), Wrong())
+        assert said in str(caught.value)
+        assert "Fix: compose() gives finite float32 of shape (6, 24)" in str(caught.value)
+
+    def test_something_else(self, run: Any) -> None:
+        with pytest.raises(MethodError, match="dict has none of compose, scores and rank"):
+            run(small_shapes(), {})
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "error", "said"),
+    [
+        (
+            "image_only",
+            {},
+            MethodError,
+            "image_only needs an encoder for fashioniq/dress_val. Fix: add --encoder",
+        ),
+        ("random", {"search": "hnsw"}, MethodError, "random uses no encoder, and has no use for --search."),
+        ("random", {"caption_rule": "comma"}, MethodError, "has no use for --caption-rule"),
+        ("random", {"encoder": "pixels", "language": "oracle"}, MethodError, "has no use for --language"),
+        ("image_only", {"search": "hsnw"}, UnknownNameError, "no search 'hsnw'. Did you mean 'hnsw'?"),
+        ("image_only", {"caption_rule": "comme"}, UnknownNameError, "no caption rule 'comme'"),
+        (
+            "image_only",
+            {"aggregation": "latest"},
+            MethodError,
+            "fashioniq/dress_val has no turns to aggregate.",
+        ),
+        ("image_only", {"language": "oracle"}, MethodError, "image_only asks no language backend."),
+        ("image_only", {"checkpoint": "x"}, MethodError, "image_only takes no checkpoint."),
+        ("cirevl", {}, MethodError, "cirevl needs a language backend. Fix: add --language NAME: oracle"),
+        ("concat", {}, MethodError, "concat needs weights of its own. Fix: add --checkpoint PATH"),
+        ("cirevl", {"encoder": "pixels"}, UnknownNameError, "the method 'cirevl' needs an encoder."),
+        ("image_onyl", {}, UnknownNameError, "no method 'image_onyl'. Did you mean 'image_only'?"),
+    ],
+)
+def test_calls_that_make_no_sense(
+    method: str, options: dict[str, Any], error: type[Exception], said: str
+) -> None:
+    with pytest.raises(error) as caught:
+        make_rank_file(worlds.fashioniq("dress"), method, **options)
+    assert said in str(caught.value)
+    assert "Fix: " in str(caught.value) or "There are" in str(caught.value)
+
+
+def test_a_session_without_weights_refuses_feedback() -> None:
+    with pytest.raises(MethodError, match="feedback adds vectors, and a method without weights has none"):
+        make_rank_file("shapes/multiturn_val", "text_only", encoder="pixels", aggregation="feedback")
