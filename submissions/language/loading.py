@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
 
@@ -17,8 +18,24 @@ _HOMES = {
     "openai": "submissions.language.server:ServerLanguage",
     "transformers": "submissions.language.local:LocalLanguage",
 }
-_NONE = "It takes none. Fix: leave it out."
-_BOTH = re.compile(rf"\+(?=(?:{'|'.join(_HOMES)})(?:[:+]|$))")
+_BOTH = re.compile(rf"\+(?=(?:{'|'.join(_HOMES)})(?:[:+,]|$))")
+_OPTION = re.compile(r",(?=[a-z_]+=)")
+_NOT_IN_NAMES = frozenset({"key", "clock", "sleep"})
+"""A name ends up in shell histories and logs, and holds no functions."""
+
+
+class _Part(NamedTuple):
+    """One backend of a name: its class, what it is made with, and the options in the name."""
+
+    made_by: Any
+    model: tuple[str, ...]
+    options: dict[str, Any]
+    known: frozenset[str]
+
+    def made(self, shared: Mapping[str, Any]) -> Any:
+        """The backend; options in the name come before those of the call."""
+        own = {option: value for option, value in shared.items() if option in self.known}
+        return self.made_by(*self.model, **{**own, **self.options})
 
 
 def load_language(name: str, **options: Any) -> Language:
@@ -27,8 +44,10 @@ def load_language(name: str, **options: Any) -> Language:
     Args:
         name: `oracle` (shapes), `openai:MODEL` (any server that speaks OpenAI's chat API),
             `transformers:NAME` (a model's folder in Hugging Face format, or its name on the Hub), or two of
-            them as `SEES+WRITES`: the first captions pictures, the second does everything else.
-        options: of `ServerLanguage` and `LocalLanguage`; of two backends each gets those that it takes.
+            them as `SEES+WRITES`: the first captions pictures, the second does everything else. Options may
+            stand behind each, as in `openai:MODEL,concurrency=8,prompts=FOLDER`.
+        options: of `ServerLanguage` and `LocalLanguage`; of two backends each gets those that it takes, and
+            those in the name come first.
 
     Raises:
         UnknownNameError: no backend has that name.
@@ -40,19 +59,13 @@ def load_language(name: str, **options: Any) -> Language:
         >>> load_language("oracle").identity.text()
         'oracle (scene graphs of shapes)'
     """
-    parts = _BOTH.split(name)
+    parts = [_part(part) for part in _BOTH.split(name)]
     if len(parts) > 2:
         raise CallError(f"language {name!r}: two backends at most. Fix: write SEES+WRITES.")
-    made = [_class(part) for part in parts]
-    known = set[str]().union(*(_options(cls) for cls, _ in made))
-    for option in options:
-        if option not in known:
-            there = f"There are {', '.join(sorted(known))}. Fix: use one of them." if known else _NONE
-            raise CallError(f"language {name!r}: no option {option!r}.{did_you_mean(option, known)} {there}")
-    loaded = [
-        cls(*model, **{option: value for option, value in options.items() if option in _options(cls)})
-        for cls, model in made
-    ]
+    _check(name, options, frozenset().union(*(part.known for part in parts)))
+    for part in parts:
+        _check(name, part.options, part.known - _NOT_IN_NAMES)
+    loaded = [part.made(options) for part in parts]
     if len(loaded) == 1:
         only: Language = loaded[0]
         return only
@@ -61,9 +74,9 @@ def load_language(name: str, **options: Any) -> Language:
     return PairedLanguage(*loaded)
 
 
-def _class(part: str) -> tuple[Any, tuple[str, ...]]:
-    """The class of a backend, and the model that it is to be made with."""
-    backend, colon, model = part.partition(":")
+def _part(text: str) -> _Part:
+    named, *given = _OPTION.split(text)
+    backend, colon, model = named.partition(":")
     if backend not in _HOMES:
         raise UnknownNameError(
             f"no language backend {backend[:60]!r}.{did_you_mean(backend, _HOMES)} "
@@ -73,13 +86,50 @@ def _class(part: str) -> tuple[Any, tuple[str, ...]]:
         if colon:
             raise CallError("language 'oracle' has no models. Fix: leave out what follows it.")
     elif not model:
-        raise CallError(f"language {part!r}: no model is named. Fix: write {backend}:MODEL.")
+        raise CallError(f"language {named!r}: no model is named. Fix: write {backend}:MODEL.")
     module, _, attribute = _HOMES[backend].partition(":")
-    return getattr(importlib.import_module(module), attribute), (model,) if model else ()
+    made_by = getattr(importlib.import_module(module), attribute)
+    known = _known(made_by)
+    options = {}
+    for option, _, value in (one.partition("=") for one in given):
+        options[option] = _value(option, value, known.get(option, ""))
+    return _Part(made_by, (model,) if model else (), options, frozenset(known))
 
 
-def _options(cls: Any) -> set[str]:
-    """Names of the keyword arguments of a backend."""
-    if "__init__" not in vars(cls):
-        return set()
-    return set(inspect.signature(cls).parameters) - {"model"}
+def _value(option: str, text: str, kind: str) -> Any:
+    """An option's value out of a name: a number, true or false, a {mapping}, else the text."""
+    import yaml
+
+    from cir_datasets.yaml_text import parse_yaml
+
+    if "bool" in kind:
+        return {"true": True, "false": False}.get(text, text)
+    wanted: tuple[type, ...] = (int, float) if kind.startswith(("int", "float")) else (dict,)
+    if wanted == (dict,) and not kind.startswith("Mapping"):
+        return text
+    try:
+        value = parse_yaml(text)
+    except yaml.YAMLError:
+        value = None
+    if isinstance(value, bool) or not isinstance(value, wanted):
+        shown = "a number" if int in wanted else "a mapping such as {seed: 7}"
+        raise CallError(f"language: {option}={text!r} is not {shown}. Fix: write {shown}.")
+    return value
+
+
+def _known(made_by: Any) -> dict[str, str]:
+    """The options of a backend, and what each is."""
+    if "__init__" not in vars(made_by):
+        return {}
+    found = inspect.signature(made_by).parameters
+    return {name: str(option.annotation) for name, option in found.items() if name != "model"}
+
+
+def _check(name: str, options: Mapping[str, Any], known: frozenset[str]) -> None:
+    for option in options:
+        if option not in known:
+            there = f"There are {', '.join(sorted(known))}. Fix: use one of them."
+            raise CallError(
+                f"language {name!r}: no option {option!r}.{did_you_mean(option, known)} "
+                f"{there if known else 'It takes none. Fix: leave it out.'}"
+            )

@@ -7,10 +7,13 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cir_metrics.errors import CallError
 from submissions.language.answers import Answer
+
+if TYPE_CHECKING:
+    from submissions.language import Language
 
 VARIABLE = "CIR_LANGUAGE_PRICES"
 _MILLION = 1_000_000
@@ -104,6 +107,23 @@ class Usage:
             "completion_tokens": self.completion_tokens,
             "cost": self.cost,
         }
+
+
+def usage_text(language: Language) -> str:
+    """What was asked of a backend since it was loaded, a line for each that counts; "" where none does.
+
+    Example:
+        >>> from submissions.language import load_language
+        >>> usage_text(load_language("oracle"))
+        ''
+    """
+    parts = [getattr(language, name, None) for name in ("sees", "writes")]
+    lines = [usage_text(part) for part in parts if part is not None]
+    usage = getattr(language, "usage", None)
+    if isinstance(usage, Usage):
+        identity = language.identity
+        lines.append(f"{identity.backend}:{identity.model}: {usage.text()}")
+    return "\n".join(line for line in lines if line)
 
 
 def price_of(model: str, prices: str | Path | Mapping[str, Any] | None = None) -> Price | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NoReturn
 
 import pytest
@@ -13,6 +14,8 @@ from submissions.errors import LanguageError
 from submissions.language import Language, Picture, load_language
 from submissions.language.oracle import OracleLanguage
 from submissions.language.pairing import PairedLanguage
+from submissions.language.prompts import load_prompts
+from submissions.language.server import ServerLanguage
 
 ORACLE = OracleLanguage()
 STAR = "a large blue star on a sandy background"
@@ -214,3 +217,40 @@ def test_options_that_mean_nothing() -> None:
         load_language("oracle", prompts="folder")
     with pytest.raises(CallError, match=r"no option 'timeot'\. Did you mean 'timeout'\?"):
         load_language("openai:tiny", timeot=3)
+
+
+def test_options_in_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path))
+    folder = tmp_path / "a,b"
+    folder.mkdir()
+    (folder / "caption.md").write_text("What is this?")
+    name = f"oracle+openai:org/tiny,parameters={{seed: 7, top_p: 0.5}},max_tokens=9,prompts={folder}"
+    both = load_language(name, max_tokens=5)
+    assert isinstance(both, PairedLanguage)
+    writes = both.writes.identity
+    assert writes.model == "org/tiny"
+    assert writes.settings == "max_tokens 9, seed 7, temperature 0, top_p 0.5"
+    assert writes.prompts == load_prompts(folder).sha256
+    uncached = load_language("openai:tiny,cache=false,timeout=2.5")
+    assert isinstance(uncached, ServerLanguage)
+    assert uncached.cache is None
+    assert load_language("openai:tiny", max_tokens=5).identity.settings == "max_tokens 5, temperature 0"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("openai:tiny,max_token=3", r"no option 'max_token'\. Did you mean 'max_tokens'\?"),
+        ("openai:tiny,key=sk-1", "no option 'key'"),
+        ("oracle,prompts=x", r"no option 'prompts'\. It takes none"),
+        ("openai:tiny,parameters={a", r"parameters='\{a' is not a mapping such as \{seed: 7\}"),
+        ("openai:tiny,parameters=7", "parameters='7' is not a mapping"),
+        ("openai:tiny,concurrency=true", "concurrency='true' is not a number"),
+        ("openai:tiny,concurrency=0", "concurrency=0; it is above 0"),
+        ("openai:tiny,concurrency=many", "concurrency='many' is not a number"),
+    ],
+)
+def test_options_in_a_name_that_mean_nothing(name: str, words: str) -> None:
+    with pytest.raises(CallError, match=words):
+        load_language(name)
