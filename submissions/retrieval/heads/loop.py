@@ -217,7 +217,7 @@ def _take_up(folder: Path, settings: Mapping[str, Any], module: nn.Module, optim
         held, losses = json.loads(state["settings"]), [float(loss) for loss in state["losses"]]
     except (pickle.UnpicklingError, RuntimeError, EOFError, KeyError, ValueError, TypeError) as error:
         raise CheckpointError(
-            f"{path}: not the state of a training ({error}). Fix: remove it; the training begins anew."
+            f"{path}: not the state of a training. Fix: remove it; the training begins anew."
         ) from error
     _same(folder, held, settings)
     module.load_state_dict(state["module"])

@@ -166,6 +166,8 @@ def _loss(
 
 def _save(root: Path, encoder: Any, fusion: Fusion, training: dict[str, Any]) -> None:
     """Write the encoder with its fusion; config.json comes last, so that a folder with it is whole."""
+    from transformers.utils import logging
+
     from submissions.retrieval.heads.magiclens import MagicLensConfig, MagicLensModel
 
     clip = encoder.model.config.to_dict()
@@ -185,9 +187,13 @@ def _save(root: Path, encoder: Any, fusion: Fusion, training: dict[str, Any]) ->
     )
     model = MagicLensModel(config)
     model.load_state_dict({**encoder.model.state_dict(), **_named("fusion", fusion.state_dict())})
+    bar = logging.is_progress_bar_enabled()
     with tempfile.TemporaryDirectory(prefix=".writing-", dir=root) as name:
         written = Path(name)
+        logging.disable_progress_bar()
         model.save_pretrained(written)
+        if bar:
+            logging.enable_progress_bar()
         encoder.tokenizer.save_pretrained(written)
         encoder.image_processor.save_pretrained(written)
         for path in sorted(written.iterdir(), key=lambda path: path.name == CONFIG):

@@ -75,8 +75,8 @@ def _read(path: Path) -> dict[str, Any]:
         with torch.serialization.safe_globals(harmless):
             held = torch.load(path, map_location="cpu", weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError, KeyError, ValueError, TypeError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise CheckpointError(f"{path}: not a file of weights that torch reads: {reason} {_FIX}") from error
+        # What torch says then is how to run the code in such a file: no advice to pass on.
+        raise CheckpointError(f"{path}: not a file of weights alone, as torch writes it. {_FIX}") from error
     if not isinstance(held, dict):
         raise CheckpointError(f"{path}: holds a {type(held).__name__}, not weights by name. {_FIX}")
     return held

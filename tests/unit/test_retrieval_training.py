@@ -1,0 +1,280 @@
+"""The training loop of heads, and their checkpoints: resumed trainings, refusals, and damaged files."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from cir_metrics.errors import CallError
+from submissions.errors import CheckpointError
+
+pytest.importorskip("torch", reason="needs the extra `retrieval`")
+pytest.importorskip("transformers", reason="needs the extra `retrieval`")
+
+import torch
+from head_worlds import few_pictures
+from retrieval_models import save_clip
+from torch import Tensor, nn
+
+from submissions.retrieval.encoders import Identity, load_encoder
+from submissions.retrieval.heads.checkpoints import load_head, save_head
+from submissions.retrieval.heads.loop import STATE, Plan, Trained, finished, train
+from submissions.retrieval.heads.mapping_network import MappingNetwork
+from submissions.retrieval.heads.pic2word_training import train_pic2word
+from submissions.retrieval.store import EmbeddingStore
+
+ENCODER = Identity("a model", "abc", "clip", "def", "float32", 6)
+PLAN = Plan(steps=12, batch_size=4, learning_rate=0.01, seed=3)
+SETTINGS = {"data": "invented"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+class Stopped(Exception):
+    """What a test stops a training with, as a crash would."""
+
+
+def network() -> nn.Module:
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+        return nn.Sequential(nn.Linear(3, 8), nn.Dropout(0.5), nn.ReLU(), nn.Linear(8, 1))
+
+
+def trained(folder: Path, *, stop_at: int | None = None, how: type[BaseException] = Stopped) -> Any:
+    """A toy's weights and what was told, stopped before a step where that is asked for."""
+    module, seen = network(), []
+    rows = np.random.default_rng(0).normal(size=(10, 3)).astype(np.float32)
+
+    def loss_of(batch: NDArray[np.int64]) -> Tensor:
+        if len(seen) == stop_at:
+            raise how
+        seen.append(batch)
+        found: Tensor = (module(torch.from_numpy(rows[batch])) ** 2).mean()
+        return found
+
+    told = train(
+        module,
+        loss_of,
+        count=len(rows),
+        plan=PLAN,
+        folder=folder,
+        settings=SETTINGS,
+        label="toy",
+        save_seconds=0.0,
+    )
+    return module.state_dict(), told, seen
+
+
+def same(first: dict[str, Tensor], second: dict[str, Tensor]) -> bool:
+    return all(torch.equal(first[name], second[name]) for name in first | second)
+
+
+@pytest.mark.parametrize("how", [Stopped, KeyboardInterrupt])
+def test_a_training_taken_up_again_gives_the_same_weights(tmp_path: Path, how: type[BaseException]) -> None:
+    whole, told, _ = trained(tmp_path / "whole")
+    assert told.resumed_at == 0
+    for stop_at in (5, 3):  # stopped twice: at step 5, then three steps further on
+        with pytest.raises(how):
+            trained(tmp_path / "parts", stop_at=stop_at, how=how)
+    parts, retold, seen = trained(tmp_path / "parts")
+    assert retold == replace(told, folder=tmp_path / "parts", resumed_at=8)
+    assert len(seen) == PLAN.steps - 8
+    assert same(whole, parts)
+    assert not same(whole, network().state_dict())
+
+
+def test_an_epoch_sees_no_row_twice_and_the_next_has_another_order() -> None:
+    plan = Plan(steps=10, batch_size=4, learning_rate=1.0, seed=5)
+    first = np.concatenate([plan.rows(step, 14) for step in range(3)])
+    second = np.concatenate([plan.rows(step, 14) for step in range(3, 6)])
+    assert len(set(first.tolist())) == len(first) == 12
+    assert first.tolist() != second.tolist()
+    assert sorted(plan.rows(7, 3).tolist()) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"steps": 0}, "steps=0; it is 1 or more"),
+        ({"batch_size": 1}, "batch_size=1; it is 2 or more"),
+        ({"seed": -1}, "seed=-1; it is 0 or more"),
+        ({"learning_rate": 0.0}, "learning_rate=0.0; it is above 0"),
+        ({"learning_rate": float("nan")}, "learning_rate=nan; it is above 0"),
+        ({"weight_decay": -1.0}, "weight_decay=-1.0; it is 0 or more"),
+    ],
+)
+def test_numbers_out_of_range_are_refused(change: dict[str, Any], words: str) -> None:
+    with pytest.raises(CallError, match=words):
+        replace(PLAN, **change).check()
+
+
+def test_a_state_of_other_settings_or_of_no_training_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Stopped):
+        trained(tmp_path, stop_at=4)
+    module = network()
+
+    def again(plan: Plan) -> Trained:
+        return train(
+            module,
+            lambda rows: torch.zeros(1),
+            count=10,
+            plan=plan,
+            folder=tmp_path,
+            settings=SETTINGS,
+            label="toy",
+        )
+
+    with pytest.raises(CheckpointError, match=r"holds a training of other settings .*seed 3, not 4"):
+        again(replace(PLAN, seed=4))
+    (tmp_path / STATE).write_bytes(b"nothing")
+    with pytest.raises(CheckpointError, match=r"not the state of a training\. Fix: remove it"):
+        again(PLAN)
+
+
+def test_a_loss_that_is_no_number_and_too_few_rows_stop_a_training(tmp_path: Path) -> None:
+    module = network()
+
+    def run(count: int) -> Trained:
+        return train(
+            module,
+            lambda rows: torch.tensor(float("nan"), requires_grad=True),
+            count=count,
+            plan=PLAN,
+            folder=tmp_path,
+            settings={},
+            label="toy",
+        )
+
+    with pytest.raises(CheckpointError, match="toy: the loss of step 0 is nan"):
+        run(10)
+    with pytest.raises(CallError, match="toy: 1 rows to train on; two are the least"):
+        run(1)
+
+
+def head(folder: Path) -> Path:
+    sizes = {"vector_size": 6, "token_size": 5, "hidden_size": 4, "dropout": 0.0}
+    torch.manual_seed(0)
+    return save_head(
+        folder,
+        "pic2word",
+        MappingNetwork(**sizes),  # type: ignore[arg-type]  # sizes are of two kinds
+        sizes=sizes,
+        encoder=ENCODER,
+        training={**asdict(PLAN), "first_loss": 2.0, "last_loss": 1.0},
+    )
+
+
+def test_a_head_comes_back_as_it_was(tmp_path: Path) -> None:
+    folder = head(tmp_path / "head")
+    read = load_head(folder, "pic2word", encoder=ENCODER)
+    module = read.module(MappingNetwork)
+    torch.manual_seed(0)
+    assert same(module.state_dict(), MappingNetwork(6, 5, 4).state_dict())
+    assert not module.training
+    assert read.sha256 == json.loads((folder / "config.json").read_text())["weights_sha256"]
+    assert finished(folder, asdict(PLAN)) == Trained(folder, 12, 2.0, 1.0, resumed_at=12)
+    with pytest.raises(CheckpointError, match="steps 12, not 13"):
+        finished(folder, {"steps": 13})
+
+
+def edit(**change: Any) -> Callable[[Path], None]:
+    def apply(folder: Path) -> None:
+        path = folder / "config.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+
+    return apply
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda folder: (folder / "config.json").unlink(), "holds no config.json, so it is no checkpoint of"),
+        (lambda folder: (folder / "config.json").write_text("{"), "config.json: not JSON"),
+        (edit(model_type="concat"), "model_type is 'concat', not 'pic2word'"),
+        (edit(format_version=9), "format_version is 9; this release reads 1"),
+        (edit(encoder=None), "says no encoder or no sizes"),
+        (edit(sizes={"vector_size": 6}), "its sizes make no head"),
+        (
+            edit(sizes={"vector_size": 7, "token_size": 5, "hidden_size": 4}),
+            "of another shape layers.0.weight",
+        ),
+        (edit(weights_sha256="0"), "its sha256 is not the one that config.json names"),
+        (lambda folder: (folder / "model.safetensors").unlink(), "model.safetensors: no such file"),
+        (lambda folder: (folder / "model.safetensors").write_bytes(b"x"), "not a safetensors file"),
+        (
+            edit(encoder={**asdict(ENCODER), "revision": "old"}),
+            r"trained on the encoder 'a model', .*revision 'old', not 'abc'.*train_pic2word --encoder",
+        ),
+    ],
+)
+def test_a_damaged_or_foreign_folder_is_refused(
+    tmp_path: Path, damage: Callable[[Path], object], words: str
+) -> None:
+    folder = head(tmp_path)
+    damage(folder)
+    with pytest.raises(CheckpointError, match=words):
+        load_head(folder, "pic2word", encoder=ENCODER).module(MappingNetwork)
+
+
+_TRAIN = """
+import sys, torch
+from pathlib import Path
+from head_worlds import few_pictures
+from submissions.retrieval.encoders import load_encoder
+from submissions.retrieval.heads.loop import Plan
+from submissions.retrieval.heads.pic2word_training import train_pic2word
+from submissions.retrieval.store import EmbeddingStore
+torch.set_num_threads(1)
+model, out, store = map(Path, sys.argv[1:])
+train_pic2word(
+    load_encoder(model), few_pictures(20), out, plan=Plan(300, 8, 0.001),
+    store=EmbeddingStore(store), save_seconds=0.0,
+)
+"""
+
+
+@pytest.mark.slow
+def test_a_training_that_was_killed_goes_on_to_the_same_weights(tmp_path: Path) -> None:
+    model = save_clip(tmp_path / "model")
+    out, store = tmp_path / "killed", tmp_path / "store"
+    fixtures = str(Path(__file__).parents[1] / "fixtures")
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            f"import sys; sys.path.insert(0, {fixtures!r})\n{_TRAIN}",
+            *map(str, (model, out, store)),
+        ]
+    )
+    deadline = time.monotonic() + 120
+    while not (out / STATE).exists():
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    encoder, plan = load_encoder(model), Plan(300, 8, 0.001)
+    assert not (out / "config.json").exists()
+    going_on = train_pic2word(encoder, few_pictures(20), out, plan=plan, store=EmbeddingStore(store))
+    assert 0 < going_on.resumed_at < plan.steps
+    train_pic2word(encoder, few_pictures(20), tmp_path / "whole", plan=plan, store=EmbeddingStore(store))
+    weights = [(folder / "model.safetensors").read_bytes() for folder in (out, tmp_path / "whole")]
+    assert weights[0] == weights[1]
+    assert sorted(path.name for path in out.iterdir()) == ["config.json", "model.safetensors"]
