@@ -41,7 +41,7 @@ class LanguageIdentity:
     Args:
         backend: `openai`, `transformers`, `oracle`, or a name of your own.
         model: the model's name; of a folder its name.
-        revision: commit or hash of the weights; of a server its address.
+        revision: commit or hash of the weights; of a server the start of a hash of its address.
         prompts: sha256 (hex) of the prompt templates in use, or "none".
         settings: what else answers depend on (temperature, most tokens, ...), as one line.
     """
@@ -56,8 +56,8 @@ class LanguageIdentity:
         """One line for the notes of a rank file.
 
         Example:
-            >>> LanguageIdentity("openai", "gpt-4o-mini", "https://api.openai.com/v1", "3f" * 32).text()
-            'openai:gpt-4o-mini (https://api.openai.com/v1, prompts 3f3f3f3f3f3f)'
+            >>> LanguageIdentity("openai", "gpt-4o-mini", "server 5ba6ea8fd618", "3f" * 32).text()
+            'openai:gpt-4o-mini (server 5ba6ea8fd618, prompts 3f3f3f3f3f3f)'
         """
         prompts = "" if self.prompts == "none" else f"prompts {self.prompts[:12]}"
         details = [part for part in (_short(self.revision), prompts, self.settings) if part]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import email.utils
+import hashlib
 import io
 import json
 import os
@@ -108,6 +109,8 @@ class ServerLanguage(AskingLanguage):
             if value <= 0:
                 raise CallError(f"{name}={value}; it is above 0. Fix: leave it out for our choice.")
         self.url, key = _address(url, key)
+        # Addresses of private servers are nobody's business: neither rank files nor the cache hold them.
+        self._server = hashlib.sha256(self.url.encode()).hexdigest()
         _check_parameters(parameters or {})
         asked = {"temperature": 0, "max_tokens": max_tokens, **(parameters or {})}
         self._parameters = {name: value for name, value in asked.items() if value is not None}
@@ -124,7 +127,7 @@ class ServerLanguage(AskingLanguage):
             at_once=1,
             depends_on={
                 "backend": "openai",
-                "server": self.url,
+                "server": self._server,
                 "model": model,
                 "parameters": self._parameters,
                 "side": _SIDE,
@@ -137,7 +140,8 @@ class ServerLanguage(AskingLanguage):
     def identity(self) -> LanguageIdentity:
         """What the answers depend on."""
         settings = ", ".join(f"{name} {value}" for name, value in sorted(self._parameters.items()))
-        return LanguageIdentity("openai", self._model, self.url, self.prompts.sha256, settings)
+        server = f"server {self._server[:12]}"
+        return LanguageIdentity("openai", self._model, server, self.prompts.sha256, settings)
 
     def _ask_patiently(self, question: Question) -> Answer:
         from tenacity import Retrying, retry_if_exception, stop_after_attempt

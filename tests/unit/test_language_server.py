@@ -290,7 +290,7 @@ def test_a_picture_that_cannot_be_read_is_named_and_the_others_are_captioned(
     assert caught.value.answers[1] is None
 
 
-def test_key_and_address_come_from_the_environment_and_the_key_is_written_nowhere(
+def test_key_and_address_come_from_the_environment_and_are_written_nowhere(
     server: LanguageServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
@@ -301,6 +301,7 @@ def test_key_and_address_come_from_the_environment_and_the_key_is_written_nowher
     assert written
     for text in (*written, language.identity.text(), json.dumps(language.identity.to_dict()), repr(language)):
         assert KEY not in text
+        assert server.url not in text
 
 
 def test_a_server_without_key_is_asked_without_one(
