@@ -1,0 +1,345 @@
+"""Embedding on a Ray cluster of two machines of one processor each, which both are this machine."""
+
+from __future__ import annotations
+
+import functools
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from retrieval_models import save_clip
+
+import cir_datasets
+from cir_datasets.errors import MissingImagesError
+from cir_metrics.errors import CallError
+from submissions.errors import EncoderError
+from submissions.retrieval.embedding import embed_gallery
+from submissions.retrieval.encoders import Identity, load_encoder
+from submissions.retrieval.pictures import pictures_of
+from submissions.retrieval.ray_cluster import Cluster
+from submissions.retrieval.ray_engine import embed_gallery_on_ray
+from submissions.retrieval.store import EmbeddingStore
+
+pytest.importorskip("ray", reason="Ray is not installed (extra `distributed`)")
+
+pytestmark = pytest.mark.slow
+
+IDS = tuple(f"image_{number:03d}" for number in range(90))
+SHARDS = {"shard_size": 10, "batch_size": 4}
+MEMORY = 80 << 20
+
+
+class Machines:
+    """A cluster whose machines can be taken away."""
+
+    def __init__(self) -> None:
+        from ray.cluster_utils import Cluster as Local
+
+        # The machine that knows the others gives no processor to workers.
+        head = {"num_cpus": 0, "object_store_memory": MEMORY, "include_dashboard": False}
+        self.local = Local(initialize_head=True, head_node_args=head)
+        self.nodes: list[Any] = []
+        for _ in range(2):
+            self.add()
+
+    @property
+    def address(self) -> str:
+        return str(self.local.address)
+
+    def add(self) -> None:
+        self.nodes.append(self.local.add_node(num_cpus=1, object_store_memory=MEMORY))
+
+    def lose(self, name: str) -> None:
+        (node,) = [one for one in self.nodes if one.node_id == name]
+        self.nodes.remove(node)
+        self.local.remove_node(node, allow_graceful=False)
+
+
+@pytest.fixture(scope="module")
+def machines() -> Iterator[Machines]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        import ray
+
+        # Workers cannot import this file.
+        ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
+        made = Machines()
+        yield made
+        made.local.shutdown()
+
+
+@dataclass(frozen=True)
+class Means:
+    """An encoder without weights: mean colours of the quarters of a picture."""
+
+    revision: str = "1"
+
+    @property
+    def identity(self) -> Identity:
+        return Identity("means", self.revision, "means", "", "float32", 12)
+
+    def encode_images(self, images: Sequence[Image.Image]) -> Any:
+        values = np.stack([np.asarray(image.resize((2, 2), Image.Resampling.BOX)) for image in images])
+        rows = values.reshape(len(images), 12).astype(np.float32) + 1
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+    def encode_texts(self, texts: Sequence[str]) -> Any:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Invented:
+    """Pictures of noise, which tell a file that they were opened, and do as they are told before."""
+
+    log: Path
+    before: Callable[[int], None] = lambda place: None
+    name: str = "invented"
+    ids: Sequence[str] = IDS
+    digest: str = "0" * 64
+
+    def missing(self) -> list[str]:
+        return []
+
+    def open(self, place: int) -> Image.Image:
+        self.before(place)
+        with self.log.open("a") as file:
+            file.write(f"{place}\n")
+        noise = np.random.default_rng(place).integers(0, 256, (8, 8, 3), dtype=np.uint8)
+        return Image.fromarray(noise)
+
+    def opened(self) -> set[int]:
+        return {int(line) for line in self.log.read_text().split()}
+
+
+def files(root: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+def local(folder: Path) -> dict[str, bytes]:
+    """What the engine without Ray leaves in the store."""
+    embed_gallery(
+        Means(), Invented(folder / "local.log"), store=EmbeddingStore(folder / "local"), workers=0, **SHARDS
+    )
+    return files(folder / "local")
+
+
+def test_a_worker_that_is_killed_is_replaced_and_nothing_changes(machines: Machines, tmp_path: Path) -> None:
+    killed = tmp_path / "killed"
+
+    def die_once(place: int) -> None:
+        if place == 45 and not killed.exists():
+            killed.write_text(str(os.getpid()))
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    pictures = Invented(tmp_path / "log", die_once)
+    made = embed_gallery_on_ray(
+        Means,
+        pictures,
+        store=EmbeddingStore(tmp_path / "ray"),
+        cluster=Cluster(address=machines.address),
+        **SHARDS,
+    )
+    assert int(killed.read_text()) != os.getpid()
+    assert pictures.opened() == set(range(90))
+    assert list(made.ids) == list(IDS)
+    assert files(tmp_path / "ray") == local(tmp_path)
+
+
+def test_a_machine_that_is_lost_is_done_without(machines: Machines, tmp_path: Path) -> None:
+    lost = tmp_path / "lost"
+
+    def hang_once(place: int) -> None:
+        if place == 45 and not lost.exists():
+            import ray
+
+            part = lost.with_suffix(".part")
+            part.write_text(ray.get_runtime_context().get_node_id())
+            part.rename(lost)
+            time.sleep(600)
+
+    def pull_the_plug() -> None:
+        while not lost.exists():
+            time.sleep(0.05)
+        machines.lose(lost.read_text())
+
+    plug = threading.Thread(target=pull_the_plug, daemon=True)
+    plug.start()
+    embed_gallery_on_ray(
+        Means,
+        Invented(tmp_path / "log", hang_once),
+        store=EmbeddingStore(tmp_path / "ray"),
+        cluster=Cluster(address=machines.address),
+        **SHARDS,
+    )
+    plug.join()
+    machines.add()
+    assert files(tmp_path / "ray") == local(tmp_path)
+
+
+def test_a_shard_that_kills_every_worker_is_told_and_the_rest_is_kept(
+    machines: Machines, tmp_path: Path
+) -> None:
+    def die(place: int) -> None:
+        if place == 85:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    store = EmbeddingStore(tmp_path / "ray")
+    where = Cluster(address=machines.address, workers=1, retries=1)
+    with pytest.raises(EncoderError, match=r"a worker died 2 times at images 80 to 89 of invented, perhaps"):
+        embed_gallery_on_ray(Means, Invented(tmp_path / "1", die), store=store, cluster=where, **SHARDS)
+    (entry,) = store.list()
+    assert entry.done == 80
+    # Resumed: what is finished is not opened again, by either engine.
+    pictures = Invented(tmp_path / "2")
+    embed_gallery_on_ray(Means, pictures, store=store, cluster=where, **SHARDS)
+    assert pictures.opened() == set(range(80, 90))
+    assert files(tmp_path / "ray") == local(tmp_path)
+    embed_gallery_on_ray(Means, Invented(tmp_path / "3"), store=store, cluster=where, **SHARDS)
+    assert not (tmp_path / "3").exists()
+
+
+def test_a_real_encoder_gives_the_vectors_of_the_local_engine(machines: Machines, tmp_path: Path) -> None:
+    folder = save_clip(tmp_path / "clip")
+    load = functools.partial(load_encoder, str(folder), device="cpu", threads=1)
+    pictures = pictures_of(cir_datasets.load("shapes/val"), ids=cir_datasets.load("shapes/val").gallery[:100])
+    options: dict[str, Any] = {"shard_size": 40, "batch_size": 16}
+    made = embed_gallery_on_ray(
+        load,
+        pictures,
+        store=EmbeddingStore(tmp_path / "ray"),
+        cluster=Cluster(address=machines.address),
+        readers=1,
+        **options,
+    )
+    same = embed_gallery(load(), pictures, store=EmbeddingStore(tmp_path / "local"), **options)
+    assert made.vectors.shape == (100, 24)
+    assert made.identity == same.identity
+    assert files(tmp_path / "ray") == files(tmp_path / "local")
+
+
+def test_another_encoder_on_a_worker_is_refused(machines: Machines, tmp_path: Path) -> None:
+    asking = os.getpid()
+
+    def load() -> Means:
+        if os.getpid() == asking:
+            return Means()
+        return Means("2")
+
+    with pytest.raises(EncoderError, match=r"^on .+: the encoder is .*revision='2'.*, not .*revision='1'"):
+        embed_gallery_on_ray(
+            load,
+            Invented(tmp_path / "log"),
+            store=EmbeddingStore(tmp_path / "ray"),
+            cluster=Cluster(address=machines.address, workers=1),
+            **SHARDS,
+        )
+    assert not (tmp_path / "log").exists()
+
+
+def test_pictures_that_workers_lack_are_an_error_and_never_zeros(machines: Machines, tmp_path: Path) -> None:
+    asking = os.getpid()
+
+    def absent(place: int) -> None:
+        if place >= 20 and os.getpid() != asking:
+            raise MissingImagesError(f"{IDS[place]} is not here")
+
+    pictures = Invented(tmp_path / "log", absent)
+    where = Cluster(address=machines.address, workers=1)
+    store = EmbeddingStore(tmp_path / "ray")
+    with pytest.raises(MissingImagesError, match=r"^on .+: image_020 is not here$"):
+        embed_gallery_on_ray(Means, pictures, store=store, cluster=where, **SHARDS)
+    with pytest.raises(MissingImagesError, match="'image_020' can be opened here and not on a worker's mach"):
+        embed_gallery_on_ray(Means, pictures, store=store, cluster=where, skip_missing=True, **SHARDS)
+    assert [entry.done for entry in store.list()] == [20]
+
+
+def test_pictures_that_nobody_can_open_get_zeros_where_that_is_asked_for(
+    machines: Machines, tmp_path: Path
+) -> None:
+    def damaged(place: int) -> None:
+        if place in (3, 88):
+            raise MissingImagesError(f"{IDS[place]} is damaged")
+
+    pictures = Invented(tmp_path / "log", damaged)
+    where = Cluster(address=machines.address, workers=1)
+    store = EmbeddingStore(tmp_path / "ray")
+    made = embed_gallery_on_ray(Means, pictures, store=store, cluster=where, skip_missing=True, **SHARDS)
+    assert made.missing == {"image_003", "image_088"}
+    assert (np.flatnonzero(~made.vectors.any(axis=1)) == [3, 88]).all()
+    with pytest.raises(
+        MissingImagesError, match=r"2 of 90 images are missing or cannot be read:\n  image_003"
+    ):
+        embed_gallery_on_ray(Means, pictures, store=store, cluster=where, **SHARDS)
+
+
+def test_no_room_and_no_cluster(machines: Machines, tmp_path: Path) -> None:
+    def embed(where: Cluster) -> None:
+        embed_gallery_on_ray(
+            Means,
+            Invented(tmp_path / "log"),
+            store=EmbeddingStore(tmp_path / "ray"),
+            cluster=where,
+            **SHARDS,
+        )
+
+    with pytest.raises(
+        CallError, match=r"a worker is to have 3 processors and 0 GPUs, and no machine .* ask"
+    ):
+        embed(Cluster(address=machines.address, cpus=3))
+    with pytest.raises(CallError, match=r"a worker is to have 1 processors and 1 GPUs, and no machine"):
+        embed(Cluster(address=machines.address, gpus=1))
+    with pytest.raises(CallError, match=r"no Ray cluster can be had at 127\.0\.0\.1:1: .*Fix: start one"):
+        embed(Cluster(address="127.0.0.1:1"))
+
+
+INTERRUPTED = """
+import functools, sys, time
+import cir_datasets
+from submissions.retrieval.encoders import load_encoder
+from submissions.retrieval.pictures import pictures_of
+from submissions.retrieval.ray_cluster import Cluster
+from submissions.retrieval.ray_engine import embed_gallery_on_ray
+from submissions.retrieval.store import EmbeddingStore
+
+model, store, address = sys.argv[1:]
+embed_gallery_on_ray(
+    functools.partial(load_encoder, model, device="cpu", threads=1),
+    pictures_of(cir_datasets.load("shapes/val")),
+    store=EmbeddingStore(store),
+    cluster=Cluster(address=address, workers=1),
+    shard_size=8,
+    batch_size=8,
+)
+"""
+
+
+def test_an_interrupted_call_keeps_its_shards_for_any_engine(machines: Machines, tmp_path: Path) -> None:
+    model = save_clip(tmp_path / "clip")
+    command = [sys.executable, "-c", INTERRUPTED, str(model), str(tmp_path / "ray"), machines.address]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as asking:
+        while not (kept := list((tmp_path / "ray").glob("*/shards/*.npy"))) and asking.poll() is None:
+            time.sleep(0.02)
+        asking.send_signal(signal.SIGINT)
+        _, told = asking.communicate(timeout=120)
+    assert asking.returncode == -signal.SIGINT or "KeyboardInterrupt" in told, told
+    store = EmbeddingStore(tmp_path / "ray")
+    (entry,) = store.list()
+    assert 0 < entry.done < entry.images
+    before = {path: path.stat().st_mtime_ns for path in kept}
+    assert before == {path: path.stat().st_mtime_ns for path in before}
+    encoder = load_encoder(str(model), device="cpu", threads=1)
+    pictures = pictures_of(cir_datasets.load("shapes/val"))
+    options: dict[str, Any] = {"shard_size": 8, "batch_size": 8, "workers": 0}
+    made = embed_gallery(encoder, pictures, store=store, **options)
+    whole = embed_gallery(encoder, pictures, store=EmbeddingStore(tmp_path / "local"), **options)
+    assert made.vectors.tobytes() == whole.vectors.tobytes()
