@@ -1,0 +1,158 @@
+"""`cir embed` and `cir embeddings`, from a checkpoint folder and a folder of pictures to the store."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+import cir_datasets
+from cir_datasets.benchmark import Benchmark
+from cir_datasets.errors import MissingImagesError
+from cir_metrics.errors import CallError, UnknownNameError
+from leaderboard.cli import build
+from submissions.errors import MethodError, StoreError
+
+
+def cir(*arguments: object) -> Result:
+    return CliRunner().invoke(build(), [str(each) for each in arguments])
+
+
+IMAGES = 40
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty store, and shapes/val with the first of its images only."""
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("CIR_IMAGES", raising=False)
+    whole = cir_datasets.load("shapes/val")
+    small = Benchmark.from_rows(whole.spec, whole.rows()[:3], list(whole.gallery or ())[:IMAGES])
+    monkeypatch.setattr(cir_datasets, "load", lambda _: small)
+    return tmp_path / "cache"
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small picture for every image of shapes/val, in the layout of its card."""
+    from datasets_pictures import write_picture
+
+    from cir_datasets.images import image_manifest
+
+    root = tmp_path_factory.mktemp("shapes")
+    for row in image_manifest("shapes/val")[:IMAGES]:
+        write_picture(root / str(row["relative_path"]), str(row["image_id"]), (8, 8))
+    return root
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("torch", reason="needs the extra `retrieval`")
+    from retrieval_models import save_clip
+
+    return save_clip(tmp_path_factory.mktemp("models") / "tiny")
+
+
+def test_embed_then_list_then_remove(model: Path, cache: Path) -> None:
+    options = ["--benchmark", "shapes/val", "--encoder", model, "--device", "cpu"]
+    done = cir("embed", *options, "--batch-size", 16)
+    assert done.exit_code == 0, done.output
+    file = Path(done.stdout.strip())
+    assert file.parent.parent == cache / "embeddings"
+    vectors = np.load(file, mmap_mode="r")
+    assert vectors.shape == (IMAGES, 24)
+    assert vectors.dtype == np.float32
+    assert len(json.loads((file.parent / "ids.json").read_text())) == IMAGES
+    assert "40 images encoded in " in done.stderr
+    again = cir("embed", *options, "--json")
+    told: dict[str, Any] = json.loads(again.stdout)
+    assert "0 images encoded: all were in the store" in again.stderr
+    assert {name: told[name] for name in ("key", "file", "images", "missing", "dimensions")} == {
+        "key": file.parent.name,
+        "file": str(file),
+        "images": IMAGES,
+        "missing": [],
+        "dimensions": 24,
+    }
+    assert told["encoder"]["family"] == "clip"
+    listed = json.loads(cir("embeddings", "list", "--json").stdout)
+    assert [(one["key"], one["gallery"], one["done"]) for one in listed] == [
+        (told["key"], "shapes/val", IMAGES)
+    ]
+    rows = cir("embeddings", "list").stdout.splitlines()
+    assert rows[0].split() == ["KEY", "IMAGES", "MISSING", "MIB", "GALLERY", "ENCODER"]
+    assert rows[1].split()[:2] == [told["key"], "40"]
+    assert "tiny (clip, 24 dimensions, float32, revision " in rows[1]
+    assert cir("embeddings", "rm", told["key"]).stdout == f"{told['key']}: 0.0 MiB freed\n"
+    assert json.loads(cir("embeddings", "list", "--json").stdout) == []
+
+
+def test_missing_pictures_refuse_or_are_skipped(model: Path, images: Path, tmp_path: Path) -> None:
+    some = tmp_path / "some"
+    (some / "val").mkdir(parents=True)
+    for path in sorted((images / "val").iterdir())[2:]:
+        (some / "val" / path.name).symlink_to(path)
+    options = ["--benchmark", "shapes/val", "--images", some, "--encoder", model, "--workers", 0]
+    refused = cir("embed", *options)
+    assert isinstance(refused.exception, MissingImagesError)
+    assert str(refused.exception).startswith(
+        f"shapes/val: 2 of 40 images are missing or cannot be read:\n  val-000000: no file below {some}\n"
+    )
+    skipped = cir("embed", *options, "--skip-missing", "--shard-size", 7, "--json")
+    assert skipped.exit_code == 0, skipped.output
+    told = json.loads(skipped.stdout)
+    assert told["missing"] == ["val-000000", "val-000001"]
+    assert "2 images are missing; their vectors are zeros" in skipped.stderr
+    vectors = np.load(told["file"])
+    assert len(vectors) == IMAGES
+    assert (vectors[:2] == 0).all()
+    assert (np.abs(np.linalg.norm(vectors[2:], axis=1) - 1) < 1e-5).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "text"),
+    [
+        (
+            ["--engine", "rai"],
+            UnknownNameError,
+            "no engine 'rai'. Did you mean 'ray'? Fix: use one of local, ray.",
+        ),
+        (
+            ["--address", "auto"],
+            CallError,
+            "--address: of a Ray cluster. Fix: add --engine ray, or leave it out.",
+        ),
+        (["--batch-size", "0"], CallError, "batch_size=0, workers=2; a batch has 1 image or more"),
+        (["--shard-size", "0"], CallError, "shard_size=0; it is 1 or more."),
+    ],
+)
+def test_wrong_calls(
+    arguments: list[str], error: type[Exception], text: str, model: Path, images: Path
+) -> None:
+    done = cir("embed", "-b", "shapes/val", "-e", model, "--images", images, "--device", "cpu", *arguments)
+    assert isinstance(done.exception, error)
+    assert str(done.exception).startswith(text)
+
+
+def test_without_an_encoder_a_real_benchmark_asks_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    import submissions_worlds
+
+    monkeypatch.setattr(cir_datasets, "load", lambda _: submissions_worlds.cirr())
+    done = cir("embed", "--benchmark", "cirr/val")
+    assert isinstance(done.exception, MethodError)
+    assert str(done.exception).startswith("cir embed needs an encoder for cirr/val. Fix: add --encoder NAME")
+
+
+def test_remove_asks_what_and_knows_its_keys() -> None:
+    for arguments in ([], ["abc", "--all"]):
+        done = cir("embeddings", "rm", *arguments)
+        assert isinstance(done.exception, CallError)
+        assert str(done.exception).startswith("name the entries to remove, or all. Fix: add KEY")
+    done = cir("embeddings", "rm", "abc")
+    assert isinstance(done.exception, StoreError)
+    assert str(done.exception).startswith("no embeddings 'abc' in ")
+    assert cir("embeddings", "rm", "--all").stdout == ""

@@ -1,0 +1,124 @@
+"""Pictures of a benchmark: from the publisher's layout, drawn, or all of a folder."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from datasets_pictures import colour_of, write_nlvr2
+from datasets_publishers import cirr_images, write_cirr
+from PIL import Image
+
+import cir_datasets
+from cir_datasets.benchmark import Benchmark
+from cir_datasets.errors import MissingImagesError, SourceError
+from cir_datasets.registry import spec
+from cir_datasets.shapes import pixels, scene
+from submissions.retrieval.pictures import FilePictures, ShapesPictures, pictures_in, pictures_of
+
+pytestmark = pytest.mark.filterwarnings("ignore::cir_datasets.errors.UnpinnedDataWarning")
+
+
+@pytest.fixture(autouse=True)
+def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A made-up CIRR, and no other data."""
+    monkeypatch.setenv("CIR_DATA_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("CIR_GITHUB_ENDPOINT", "http://127.0.0.1:1")
+    monkeypatch.delenv("CIR_IMAGES", raising=False)
+    write_cirr(tmp_path / "home", "val")
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def cirr(home: Path) -> Benchmark:
+    return cir_datasets.load("cirr/val", verification_mode="no_checks")
+
+
+IDS = cirr_images("val")
+
+
+def test_publishers_layout_below_a_folder_or_its_parent(
+    cirr: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_nlvr2(tmp_path / "nlvr2", "val", IDS)
+    shown = pictures_of(cirr, images=tmp_path / "nlvr2")
+    assert isinstance(shown, FilePictures)
+    assert (shown.name, list(shown.ids)) == ("cirr/val", list(cirr.gallery or ()))
+    assert set(shown.ids) == set(IDS)
+    assert shown.missing() == []
+    assert shown.open(4).getpixel((2, 2)) == colour_of(shown.ids[4])
+    monkeypatch.setenv("CIR_IMAGES", str(tmp_path))
+    assert pictures_of(cirr).digest == shown.digest
+    some = pictures_of(cirr, ids=[IDS[7], IDS[2]])
+    assert some.open(0).getpixel((2, 2)) == colour_of(IDS[7])
+    assert pickle.loads(pickle.dumps(some)).digest == some.digest != shown.digest
+
+
+def test_files_that_are_absent_are_missing_in_the_gallerys_order(cirr: Benchmark, tmp_path: Path) -> None:
+    write_nlvr2(tmp_path / "some", "val", [IDS[number] for number in (0, 1, 4, 5, 6)])
+    shown = pictures_of(cirr, images=tmp_path / "some")
+    assert shown.missing() == [image for image in shown.ids if image in (IDS[2], IDS[3], IDS[7])]
+    with pytest.raises(MissingImagesError, match=rf"^cirr/val: image '{IDS[3]}' has no file\. Fix: get the"):
+        shown.open(shown.ids.index(IDS[3]))
+
+
+def test_a_folder_that_is_not_there_and_none_at_all(cirr: Benchmark, tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="CIR_IMAGES"):
+        pictures_of(cirr)
+    with pytest.raises(SourceError, match="absent"):
+        pictures_of(cirr, images=tmp_path / "absent")
+    without = Benchmark.from_rows(spec("cirr/val"), cirr.rows(), None)
+    with pytest.raises(SourceError, match=r"^cirr/val: the list of its gallery is not at hand\. Fix:"):
+        pictures_of(without, images=tmp_path)
+
+
+def test_shapes_are_drawn_where_no_folder_is_given() -> None:
+    shown = pictures_of(cir_datasets.load("shapes/val"))
+    assert isinstance(shown, ShapesPictures)
+    assert len(shown.ids) == 3940
+    assert (np.asarray(shown.open(17)) == pixels(scene(shown.ids[17]))).all()
+    assert shown.missing() == []
+    assert shown.digest == pictures_of(cir_datasets.load("shapes/multiturn_val")).digest
+
+
+@pytest.mark.parametrize(
+    ("mode", "colour", "wanted"),
+    [
+        ("L", 90, (90, 90, 90)),
+        ("RGBA", (10, 20, 30, 0), (10, 20, 30)),
+        ("P", 5, None),
+        ("1", 1, (255, 255, 255)),
+        ("CMYK", (0, 0, 0, 0), (255, 255, 255)),
+    ],
+)
+def test_every_mode_comes_as_rgb(
+    mode: str, colour: int | tuple[int, ...], wanted: tuple[int, ...] | None, tmp_path: Path
+) -> None:
+    path = tmp_path / ("one.jpg" if mode == "CMYK" else "one.png")
+    Image.new(mode, (8, 8), colour).save(path)
+    shown = pictures_in(tmp_path)
+    made = shown.open(0)
+    assert made.mode == "RGB"
+    assert wanted is None or made.getpixel((3, 3)) == wanted
+    assert shown.missing() == []
+
+
+@pytest.mark.parametrize("suffix", [".jpg", ".png", ".webp", ".gif", ".bmp"])
+def test_a_file_that_is_cut_off_is_missing_in_every_format(suffix: str, tmp_path: Path) -> None:
+    noise = np.random.default_rng(1).integers(0, 255, (40, 40, 3), dtype=np.uint8)
+    path = tmp_path / f"one{suffix}"
+    Image.fromarray(noise).save(path)
+    assert pictures_in(tmp_path).missing() == []
+    path.write_bytes(path.read_bytes()[:-200])
+    assert pictures_in(tmp_path).missing() == [path.name]
+    assert pictures_in(tmp_path).why_missing(path.name).startswith(f"{path}: ")
+
+
+def test_a_folder_without_pictures(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"no picture in it\. Fix: pass a folder with pictures"):
+        pictures_in(tmp_path)
+    with pytest.raises(SourceError, match="absent: no such folder"):
+        pictures_in(tmp_path / "absent")
