@@ -71,7 +71,7 @@ def connected(cluster: Cluster) -> Iterator[Cluster]:
     try:
         nodes: Any = ray.nodes
         with _quiet_data():
-            yield _decided(cluster, [node["Resources"] for node in nodes() if node["Alive"]])
+            yield decided(cluster, [node["Resources"] for node in nodes() if node["Alive"]])
     finally:
         if ours:
             ray.shutdown()
@@ -99,7 +99,7 @@ def _connect(address: str | None) -> None:
         ) from error
 
 
-def _decided(cluster: Cluster, machines: Sequence[Mapping[str, float]]) -> Cluster:
+def decided(cluster: Cluster, machines: Sequence[Mapping[str, float]]) -> Cluster:
     """The cluster with a number of GPUs a worker; refused where no machine has room for one."""
     gpus = cluster.gpus
     if gpus is None:
