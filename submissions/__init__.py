@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     )
     from submissions.findings import Finding
     from submissions.fusion import fuse
-    from submissions.methods import make_rank_file, method_names
+    from submissions.methods import baselines, make_rank_file, method_names, run_baselines
     from submissions.parsing import read
     from submissions.rank_file import FORMAT, Method, RankBundle, RankFile, write
     from submissions.score_report import ScoreReport
@@ -45,12 +45,14 @@ _HOMES = {
     "SubmissionError": "errors",
     "ValidationReport": "validation",
     "WithheldError": "errors",
+    "baselines": "methods",
     "compare": "comparison.comparing",
     "convert": "conversion",
     "fuse": "fusion",
     "make_rank_file": "methods",
     "method_names": "methods",
     "read": "parsing",
+    "run_baselines": "methods",
     "score": "scoring",
     "validate": "validation",
     "write": "rank_file",
@@ -71,12 +73,14 @@ __all__ = [
     "SubmissionError",
     "ValidationReport",
     "WithheldError",
+    "baselines",
     "compare",
     "convert",
     "fuse",
     "make_rank_file",
     "method_names",
     "read",
+    "run_baselines",
     "score",
     "validate",
     "write",

@@ -1,0 +1,185 @@
+"""Methods of a user's own: by `module:Class`, by entry point, and those that rank by themselves."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import submissions_worlds as worlds
+
+import submissions
+from cir_metrics.errors import UnknownNameError
+from submissions.errors import MethodError
+from submissions.methods import make_rank_file, method_names
+from submissions.methods.asking import Ask, Gallery
+from submissions.methods.card import method_card, method_cards
+from submissions.methods.registry import GROUP, kind_of, method_of
+from submissions.rank_file import Method
+
+SOURCE = '''
+from submissions.methods import Method
+import numpy as np
+
+
+class Longest:
+    """Images whose id is longest come first."""
+
+    needs_pictures = False
+    aggregation = "latest"
+
+    def method(self):
+        return Method(name="Longest", backbone="none")
+
+    def scores(self, asks, gallery):
+        return np.array([[len(image) for image in gallery.ids]] * len(asks), dtype=float)
+
+
+class Alphabet:
+    """Images by their ids."""
+
+    def method(self):
+        return Method(name="Alphabet", backbone="none")
+
+    def rank(self, asks, gallery, k):
+        return [sorted(gallery.ids)[:k] for ask in asks]
+
+
+class Nothing:
+    """Neither of them."""
+'''
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package with methods, installed as pip leaves it: module and entry points."""
+    (tmp_path / "their_methods.py").write_text(SOURCE)
+    about = tmp_path / "their_methods-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: their-methods\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(
+        f"[{GROUP}]\n"
+        "longest = their_methods:Longest\n"
+        "alphabet = their_methods:Alphabet\n"
+        "nothing = their_methods:Nothing\n"
+        "gone = not_there:Method\n"
+        "random = their_methods:Longest\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "their_methods", raising=False)
+    importlib.invalidate_caches()
+    return tmp_path
+
+
+@pytest.mark.usefixtures("package")
+class TestEntryPoints:
+    def test_their_names_come_last_and_ours_stay_ours(self) -> None:
+        assert method_names()[-4:] == ("longest", "alphabet", "nothing", "gone")
+        assert make_rank_file(worlds.cirr(), "random").method.name == "Random"
+
+    def test_they_rank(self) -> None:
+        benchmark = worlds.cirr()
+        for name, title in (("longest", "Longest"), ("alphabet", "Alphabet")):
+            made = make_rank_file(benchmark, name)
+            assert made.method.name == title
+            assert submissions.validate(made, benchmark).findings == ()
+        ranked = make_rank_file(benchmark, "alphabet", k=1000)
+        for row in benchmark.rows():
+            reference, members = row["reference_image_id"], row["subset_image_ids"]
+            wanted = [image for image in sorted(benchmark.gallery or ()) if image != reference]
+            assert ranked.rankings[row["query_id"]] == wanted
+            assert ranked.subset_rankings is not None
+            assert ranked.subset_rankings[row["query_id"]] == sorted(set(members) - {reference})[:3]
+
+    def test_their_cards_are_made_of_their_docstrings(self) -> None:
+        assert method_card("longest").summary == "Images whose id is longest come first."
+        assert method_card("alphabet").encoders == ("none",)
+        found = {card.name: card.summary for card in method_cards()}
+        assert "their_methods:Nothing has none of compose(asks, context), scores(" in found["nothing"]
+        assert "not_there:Method cannot be imported (No module named 'not_there')" in found["gone"]
+
+    def test_what_cannot_be_had_says_so(self) -> None:
+        with pytest.raises(MethodError, match=r"the method gone: not_there:Method cannot be imported"):
+            method_of("gone")
+        with pytest.raises(UnknownNameError, match=r"no method 'longst'\. Did you mean 'longest'\?"):
+            make_rank_file(worlds.cirr(), "longst")
+
+    def test_a_class_by_its_place(self) -> None:
+        assert kind_of("their_methods:Alphabet") == "ranker"
+        made = make_rank_file(worlds.circled(), "their_methods:Longest")
+        assert (made.method.name, made.method.aggregation) == ("Longest", "latest")
+        with pytest.raises(MethodError, match="their_methods:Missing cannot be imported"):
+            make_rank_file(worlds.cirr(), "their_methods:Missing")
+        with pytest.raises(MethodError, match="has no use for --aggregation"):
+            make_rank_file(worlds.circled(), "their_methods:Alphabet", aggregation="latest")
+
+
+def test_the_command_finds_a_class_in_this_folder(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(SOURCE)
+    command = [sys.executable, "-P", "-m", "leaderboard.cli", "run", "--benchmark", "shapes/val"]
+    done = subprocess.run(
+        [*command, "--method", "mine:Alphabet", "--k", "50", "--json"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    (written,) = json.loads(done.stdout)
+    assert Path(written["file"]) == tmp_path / "Alphabet.shapes-val.json"
+    assert submissions.validate(written["file"]).ok
+    assert f"Where it stands: cir score {written['file']}" in done.stderr
+
+
+class Lists:
+    """A ranker that gives what it is told."""
+
+    def __init__(self, lists: Any) -> None:
+        self.lists = lists
+
+    def method(self) -> Method:
+        return Method(name="Lists")
+
+    def rank(self, asks: Sequence[Ask], gallery: Gallery, k: int) -> Any:
+        return self.lists(asks, gallery, k)
+
+
+@pytest.mark.parametrize(
+    ("lists", "said"),
+    [
+        (lambda asks, gallery, k: [], "Lists gave 0 rankings for 6 questions. Fix: one for each."),
+        (
+            lambda asks, gallery, k: [["im9", "cat"] for _ in asks],
+            "Lists, question 100: 'cat' is not in the gallery. Fix: rank gallery.ids.",
+        ),
+        (
+            lambda asks, gallery, k: [["im9", "im9"] for _ in asks],
+            "Lists, question 100: an image is listed twice. Fix: list it once.",
+        ),
+        (
+            lambda asks, gallery, k: [gallery.ids[: k - 2] for _ in asks],
+            "Lists, question 100: 48 images, and 50 are asked for.",
+        ),
+    ],
+)
+def test_what_a_ranker_lists_is_checked(lists: Any, said: str) -> None:
+    with pytest.raises(MethodError) as caught:
+        make_rank_file(worlds.cirr(), Lists(lists))
+    assert said in str(caught.value)
+
+
+def test_a_ranker_sees_the_turns_of_a_session_in_order() -> None:
+    asked: list[str] = []
+
+    def lists(asks: Sequence[Ask], gallery: Gallery, k: int) -> list[Sequence[str]]:
+        asked.extend(ask.key for ask in asks)
+        return [gallery.ids[:k] for _ in asks]
+
+    made = make_rank_file(worlds.circled(), Lists(lists))
+    assert asked == ["s0#1", "s0#2", "s1#1", "s1#2", "s1#3", "s2#1", "s2#2"]
+    assert [len(turns) for turns in made.rankings.values()] == [2, 3, 2]
