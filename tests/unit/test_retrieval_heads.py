@@ -37,7 +37,7 @@ from submissions.retrieval.heads.mapping_network import MappingNetwork
 from submissions.retrieval.heads.pseudo_words import PseudoWords
 from submissions.retrieval.heads.triplets import load_triplets
 
-NEAR = {"atol": 2e-6, "rtol": 0.0}
+NEAR: Any = {"atol": 2e-6, "rtol": 0.0}
 CAPTION = "a red circle on sand"
 DIMENSIONS, TOKEN = 24, 32
 

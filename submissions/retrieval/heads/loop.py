@@ -199,8 +199,9 @@ def finished(folder: Path, settings: Mapping[str, Any]) -> Trained | None:
 
 
 def forget(folder: Path) -> None:
-    """Remove the state of a training that is done."""
-    (folder / STATE).unlink(missing_ok=True)
+    """Remove the state of a training that is done, and what a kill in the midst of writing one has left."""
+    for path in (folder / STATE, *folder.glob(f".{STATE}-*")):
+        path.unlink(missing_ok=True)
 
 
 def _take_up(folder: Path, settings: Mapping[str, Any], module: nn.Module, optimizer: Any) -> list[float]:
