@@ -115,7 +115,7 @@ class AskingLanguage:
             key, depends, kept = outcome
             if kept is not None and key not in found:
                 found[key] = kept
-                self.usage.came(kept, cached=True)
+                self.usage.came(cached=True)
             wanted.setdefault(key, []).append(place)
             asked[key] = depends
         first = {key: min(places) for key, places in wanted.items()}
@@ -161,7 +161,7 @@ class AskingLanguage:
             if isinstance(reply, Answer):
                 if self.cache is not None:
                     self.cache.put(key, reply, {**depends, "about": question.about})
-                self.usage.came(reply, cached=False)
+                self.usage.came(cached=False)
         return replies
 
     def _in_threads(

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cir_metrics.errors import CallError
-from submissions.language.answers import Answer
 
 if TYPE_CHECKING:
     from submissions.language import Language
@@ -77,7 +76,7 @@ class Usage:
             self.prompt_tokens += prompt_tokens
             self.completion_tokens += completion_tokens
 
-    def came(self, _: Answer, *, cached: bool) -> None:
+    def came(self, *, cached: bool) -> None:
         """Count an answer."""
         with self._lock:
             self.cached += cached

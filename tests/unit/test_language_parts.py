@@ -289,6 +289,6 @@ def test_a_price_is_for_a_million_tokens() -> None:
     usage = Usage(Price(0.15, 0.6))
     usage.sent()
     usage.paid(1_000, 500)
-    usage.came(Answer("a"), cached=False)
+    usage.came(cached=False)
     assert usage.cost == pytest.approx(0.00015 + 0.0003, abs=1e-15)
     assert usage.text() == "1 answered (1 requests, 1,000 + 500 tokens, cost 0.00045), 0 from the cache"
