@@ -65,6 +65,18 @@ def test_ranks() -> None:
     assert ratios(output) == ["ranks / bare product (medians)", "ranks / bare product (least values)"]
 
 
+def test_search() -> None:
+    output = run(
+        *("search.py", "--queries", "120", "--gallery", "400", "--dimensions", "32"),
+        *("--repeat", "1", "--loop-queries", "3", "--numpy-queries", "20"),
+    )
+    assert "same ranks by search and the loop in Python: yes" in output
+    assert ratios(output) == [
+        "search / bare product (medians)",
+        "loop in Python / search (medians)",
+    ]
+
+
 def test_prepare() -> None:
     output = run("prepare.py", "--queries", "200", "--images", "900", "--repeat", "1")
     assert re.findall(r"^(\w+) +\d+\.\d+ +\d+ +\d+\.\d+", output, re.MULTILINE) == [
