@@ -15,6 +15,7 @@ import typer
 
 from submissions.errors import CheckpointError
 from submissions.retrieval.extras import needs_torch
+from submissions.retrieval.heads.command_line import run
 from submissions.retrieval.shapes_training.recipe import (
     RECIPE,
     Order,
@@ -104,40 +105,27 @@ def train_shapes(folder: str | Path, order: Order) -> Path:
     return root
 
 
-def command(
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")] = Path("shapes_encoder"),
-    steps: Annotated[int, typer.Option("--steps", help="Steps of the optimizer, 1 or more.", min=1)] = STEPS,
-    seed: Annotated[
-        int, typer.Option("--seed", help="Decides weights, batches and captions; 0 or more.", min=0)
-    ] = 0,
+def main(
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Folder to write; an unfinished training goes on there.")
+    ] = Path("shapes_encoder"),
+    steps: Annotated[int, typer.Option("--steps", min=1, help="Optimiser steps.")] = STEPS,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of weights, batches and captions.")] = 0,
     threads: Annotated[
-        int, typer.Option("--threads", help="Processor threads; part of the recipe.", min=1)
+        int, typer.Option("--threads", min=1, help="Processor threads; part of the recipe.")
     ] = 1,
 ) -> None:
-    """Train the shapes encoder; given again after an interruption, go on.
+    """Train the encoder that comes with the package, and score it on shapes.
 
-    The name of the folder written is printed.
+    The folder is printed. Stopped and called again, the training goes on from its last half minute.
 
     \b
     Example:
         python -m submissions.retrieval.train_shapes --out shapes_encoder
     """
     typer.echo(f"{out}: drawing the pictures of shapes/train, then {steps:,} steps ...", err=True)
-    typer.echo(train_shapes(out, Order(steps, seed, threads)))
-
-
-def main() -> None:
-    """Run the command; errors become one message on stderr and an exit code."""
-    from cir_metrics.errors import CirError
-
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    app.command()(command)
-    try:
-        app()
-    except CirError as error:
-        typer.echo(f"train_shapes: {error}", err=True)
-        raise SystemExit(error.exit_code) from None
+    typer.echo(str(train_shapes(out, Order(steps, seed, threads))))
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

@@ -16,6 +16,7 @@ from cir_datasets.shapes import Draws, Scene, describe, distance, picture, rando
 from cir_datasets.shapes.edits import altered
 from submissions.errors import CheckpointError
 from submissions.retrieval import train_shapes
+from submissions.retrieval.heads.command_line import run
 from submissions.retrieval.heads.loop import Plan
 from submissions.retrieval.shapes_training import heldout, pictures
 from submissions.retrieval.shapes_training.learning import (
@@ -233,11 +234,11 @@ def test_texts_in_parts_are_texts_at_once() -> None:
 # Training
 
 
-def trained(scenes: list[Scene], folder: Path, *, seed: int = 0, drawn: Any = None, **how: Any) -> Any:
+def trained(scenes: list[Scene], folder: Path, *, seed: int = 0, drawn: Any = None) -> Any:
     prepare_torch(seed, 1)
     plan = Plan(PLAN.steps, PLAN.batch_size, PLAN.learning_rate, PLAN.weight_decay, seed)
     drawn = pictures.drawn(scenes)[0] if drawn is None else drawn
-    return learn(scenes, drawn, plan, Settings(), folder=folder, told={}, **how)
+    return learn(scenes, drawn, plan, Settings(), folder=folder, told={})
 
 
 def weights(model: Any) -> dict[str, Any]:
@@ -313,9 +314,9 @@ def test_the_command_says_what_is_wrong(
     write_recipe(tmp_path, {"seed": 0})
     monkeypatch.setattr("sys.argv", ["train_shapes", "--out", str(tmp_path)])
     with pytest.raises(SystemExit) as stopped:
-        train_shapes.main()
+        run(train_shapes.main)
     assert stopped.value.code == 1
-    assert "train_shapes: " in capsys.readouterr().err
+    assert f"{tmp_path}: a trained encoder is in it already." in capsys.readouterr().err
 
 
 def test_a_recipe_comes_back(tmp_path: Path) -> None:

@@ -1,0 +1,169 @@
+"""The encoder that comes with the package: it is what its recipe says, and its results make sense."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import submissions.retrieval
+from submissions.intervals import Interval
+from submissions.retrieval.shapes_training.recipe import Order, read_recipe
+
+FOLDER = Path(submissions.retrieval.__file__).with_name("shapes_encoder")
+DOCS = Path(__file__).parents[2] / "docs" / "shapes_encoder.md"
+
+MOST_BYTES = 8_000_000
+MOST_CPU_SECONDS = 15 * 60 * 2
+TOLERANCE = 0.015
+"""Other processors and versions of torch round otherwise, which may move some of 300 queries by a rank."""
+
+
+@cache
+def recipe() -> dict[str, Any]:
+    return read_recipe(FOLDER)
+
+
+def apart(better: Interval, worse: Interval) -> bool:
+    return worse.high < better.low
+
+
+def interval(found: list[float]) -> Interval:
+    return Interval(*found[1:])
+
+
+def test_weights_are_the_recipes() -> None:
+    data = (FOLDER / "model.safetensors").read_bytes()
+    told = recipe()["weights"]
+    assert hashlib.sha256(data).hexdigest() == told["sha256"]
+    assert len(data) == told["bytes"] < MOST_BYTES
+
+
+def test_the_folder_holds_what_is_needed_and_nothing_else() -> None:
+    assert sorted(path.name for path in FOLDER.iterdir()) == [
+        "config.json",
+        "model.safetensors",
+        "preprocessor_config.json",
+        "recipe.yaml",
+        "tokenizer.json",
+        "tokenizer_config.json",
+    ]
+
+
+def test_the_recipe_says_how_it_was_made() -> None:
+    found = recipe()
+    order = Order(found["steps"], found["seed"], found["threads"])
+    assert found["command"] == order.command
+    assert found["data"]["benchmark"] == "shapes/train"
+    assert re.fullmatch(r"[0-9a-f]{64}", found["data"]["pixel_sha256"])
+    assert found["cost"]["from_step"] == 0
+    assert found["cost"]["cpu_seconds"] <= MOST_CPU_SECONDS
+    assert {"python", "torch", "transformers", "tokenizers", "numpy"} <= set(found["versions"])
+
+
+def test_the_recipe_is_the_codes() -> None:
+    from submissions.retrieval import train_shapes
+    from submissions.retrieval.heads.loop import Plan
+    from submissions.retrieval.shapes_training.learning import Settings
+
+    found = recipe()
+    plan = Plan(**found["plan"])
+    assert found["settings"] == Settings().to_dict()
+    assert (found["steps"], plan.steps, plan.batch_size) == (train_shapes.STEPS,) * 2 + (train_shapes.WALKS,)
+    assert (plan.learning_rate, plan.weight_decay) == (train_shapes.LEARNING_RATE, train_shapes.WEIGHT_DECAY)
+
+
+def test_transformers_load_it_without_this_package() -> None:
+    import torch
+    from transformers import AutoImageProcessor, AutoTokenizer, CLIPModel
+
+    model, report = CLIPModel.from_pretrained(FOLDER, output_loading_info=True)
+    assert not report["missing_keys"]
+    assert not report["unexpected_keys"]
+    assert sum(each.numel() for each in model.parameters()) == recipe()["weights"]["parameters"]
+    tokens = AutoTokenizer.from_pretrained(FOLDER)(["a blue star"], return_tensors="pt")
+    assert AutoImageProcessor.from_pretrained(FOLDER).size["height"] == 96
+    with torch.inference_mode():
+        assert model.get_text_features(**tokens).pooler_output.shape == (1, model.config.projection_dim)
+
+
+def test_it_tells_a_star_from_a_heart() -> None:
+    from cir_datasets import shapes
+    from submissions.retrieval.encoders import load_encoder
+
+    encoder = load_encoder("shapes", device="cpu")
+    things = {
+        name: shapes.Scene((shapes.Thing(*name.split()[::-1], "large", "plain", (4,)),), "snowy")
+        for name in ("blue star", "red heart", "green cross")
+    }
+    from PIL import Image
+
+    images = encoder.encode_images([Image.fromarray(shapes.pixels(scene)) for scene in things.values()])
+    texts = encoder.encode_texts([f"a {name}" for name in things])
+    assert np.argmax(texts @ images.T, axis=1).tolist() == [0, 1, 2]
+    assert np.argmax(images @ texts.T, axis=1).tolist() == [0, 1, 2]
+
+
+def test_composition_beats_its_parts() -> None:
+    found = {name: interval(each["recall@10"]) for name, each in recipe()["results"]["shapes/val"].items()}
+    assert apart(found["image_text_sum"], found["image_only"])
+    assert apart(found["image_text_sum"], found["text_only"])
+
+
+def test_hits_rise_with_turns() -> None:
+    for found in recipe()["results"]["shapes/multiturn_val"].values():
+        hits = [each for name, each in found.items() if name.startswith("hits@10@turn")]
+        assert [each[0] for each in hits[:4]] == sorted({each[0] for each in hits[:4]})
+        assert apart(interval(hits[-1]), interval(hits[0]))
+
+
+@pytest.mark.slow
+def test_results_are_found_again() -> None:
+    from submissions.retrieval.encoders import load_encoder
+    from submissions.retrieval.shapes_training.measured import measured
+
+    again, told = measured(load_encoder("shapes", device="cpu")), recipe()["results"]
+    assert again["intervals"] == told["intervals"]
+    for benchmark in ("shapes/val", "shapes/multiturn_val"):
+        assert list(again[benchmark]) == list(told[benchmark])
+        for name, values in told[benchmark].items():
+            for metric, numbers in values.items():
+                tolerance = {"abs": TOLERANCE}
+                assert again[benchmark][name][metric] == pytest.approx(numbers, **tolerance), (name, metric)
+    recall = {name: interval(each["recall@10"]) for name, each in again["shapes/val"].items()}
+    assert apart(recall["image_text_sum"], recall["image_only"])
+    assert apart(recall["image_text_sum"], recall["text_only"])
+
+
+def shown(number: list[float]) -> str:
+    return "{:.1f} [{:.1f}, {:.1f}]".format(*(100 * each for each in number))
+
+
+QUERY_METRICS = ("recall@1", "recall@5", "recall@10", "recall@50", "map@10")
+SESSION_METRICS = ("hits@10@turn1", "hits@10@turn2", "hits@10@turn6", "final_recall@10", "hits_auc@10")
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "metrics"), [("shapes/val", QUERY_METRICS), ("shapes/multiturn_val", SESSION_METRICS)]
+)
+def test_the_page_shows_the_recipes_numbers(benchmark: str, metrics: tuple[str, ...]) -> None:
+    page = DOCS.read_text(encoding="utf-8")
+    for name, found in recipe()["results"][benchmark].items():
+        assert f"| `{name}` | " + " | ".join(shown(found[metric]) for metric in metrics) + " |" in page
+
+
+def test_the_page_shows_the_recipe() -> None:
+    page, found = DOCS.read_text(encoding="utf-8"), recipe()
+    for fact in (
+        found["command"],
+        found["weights"]["sha256"],
+        found["data"]["pixel_sha256"],
+        f"{found['weights']['parameters']:,}",
+        f"{found['cost']['cpu_seconds']:,} s",
+    ):
+        assert fact in page
