@@ -70,7 +70,18 @@ def make_image_processor() -> Any:
 
 def save(model: Any, folder: Path) -> None:
     """Write model, tokenizer and image processor so that transformers' `Auto` classes load them."""
+    import transformers
+
+    logging: Any = transformers.utils.logging
     folder.mkdir(parents=True, exist_ok=True)
-    model.save_pretrained(folder)
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        model.save_pretrained(folder)
+    finally:
+        if shown:
+            logging.enable_progress_bar()
     make_tokenizer().save_pretrained(folder)
     make_image_processor().save_pretrained(folder)
+    for path in folder.glob("*.safetensors"):
+        path.chmod(0o644)  # transformers makes it the owner's alone
