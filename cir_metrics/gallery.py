@@ -390,5 +390,5 @@ def _around(values: Any, near: Any, kind: np.dtype[Any]) -> tuple[Any, Any]:
 
 def _check_block(block: object) -> int:
     if isinstance(block, bool) or not isinstance(block, int | np.integer) or block < 1:
-        raise InputError(f"block={block!r}; it is a number of queries, 1 or more")
+        raise InputError(f"block={block!r}; it is a number of queries, 1 or more. Fix: leave it out.")
     return int(block)

@@ -188,7 +188,14 @@ def api_page() -> str:
         "# Python API\n",
         "Written by `make docs` from the docstrings; `help(name)` prints them whole.\n",
     ]
-    for room in ("cir_datasets", "submissions", "cir_metrics", "cir_metrics.measures"):
+    for room in (
+        "cir_datasets",
+        "submissions",
+        "submissions.retrieval",
+        "submissions.language",
+        "cir_metrics",
+        "cir_metrics.measures",
+    ):
         module = import_module(room)
         about = (inspect.getdoc(module) or "").splitlines()[0]
         lines += [f"## `{room}`\n", f"{about}\n", "| name | what it is |", "|---|---|"]

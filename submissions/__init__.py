@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from submissions.methods import baselines, make_rank_file, method_names, run_baselines
     from submissions.parsing import read
     from submissions.rank_file import FORMAT, Method, RankBundle, RankFile, write
+    from submissions.report import full_report
     from submissions.score_report import ScoreReport
     from submissions.scoring import score
     from submissions.validation import ValidationReport, validate
@@ -48,6 +49,7 @@ _HOMES = {
     "baselines": "methods",
     "compare": "comparison.comparing",
     "convert": "conversion",
+    "full_report": "report",
     "fuse": "fusion",
     "make_rank_file": "methods",
     "method_names": "methods",
@@ -57,6 +59,7 @@ _HOMES = {
     "validate": "validation",
     "write": "rank_file",
 }
+_ROOMS = ("comparison", "intervals", "language", "methods", "report", "retrieval")
 
 __all__ = [
     "FORMAT",
@@ -76,6 +79,7 @@ __all__ = [
     "baselines",
     "compare",
     "convert",
+    "full_report",
     "fuse",
     "make_rank_file",
     "method_names",
@@ -92,8 +96,10 @@ def __getattr__(name: str) -> Any:
         value = getattr(importlib.import_module(f"submissions.{_HOMES[name]}"), name)
         globals()[name] = value
         return value
+    if name in _ROOMS:
+        return importlib.import_module(f"submissions.{name}")
     raise AttributeError(f"module 'submissions' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_ROOMS})
