@@ -72,6 +72,19 @@ class Prepared:
         return None if self.meta["gallery"] is None else self.folder / "images.parquet"
 
 
+def checks_wanted(verification_mode: str | None = None) -> str:
+    """The checks to make: those that the caller names, else `CIR_VERIFICATION_MODE`, else `all_checks`.
+
+    Args:
+        verification_mode: what the caller says, or None.
+
+    Example:
+        >>> checks_wanted("no_checks")
+        'no_checks'
+    """
+    return verification_mode or os.environ.get(CHECKS_VARIABLE) or "all_checks"
+
+
 def prepare(
     benchmark_id: str,
     *,
@@ -132,8 +145,7 @@ def load(
     spec = registry.spec(benchmark_id)
     if overlay is not None:
         spec = _with_overlay(spec, overlay)
-    mode = verification_mode or os.environ.get(CHECKS_VARIABLE) or "all_checks"
-    prepared = ensure(spec, data_dir=data_dir, verification_mode=mode)
+    prepared = ensure(spec, data_dir=data_dir, verification_mode=checks_wanted(verification_mode))
     meta = prepared.meta
     images = prepared.images_file
     return Benchmark(

@@ -21,7 +21,11 @@ def export_queries(
         typer.Option(help="The publisher's folder or its parent; without it CIR_DATA_HOME, then a download."),
     ] = None,
     no_checks: Annotated[
-        bool, typer.Option("--no-checks", help="Do not compare the counts with the card.")
+        bool,
+        typer.Option(
+            "--no-checks",
+            help="Do not compare the counts with the card; so does CIR_VERIFICATION_MODE=no_checks.",
+        ),
     ] = False,
 ) -> None:
     """Write a benchmark's ground truth as the queries file of ZeroSight's released evaluator.
@@ -36,8 +40,9 @@ def export_queries(
     from cir_datasets import load
     from cir_datasets.errors import DatasetError
     from cir_datasets.evaluator_files import evaluator_queries
+    from cir_datasets.prepared import checks_wanted
 
-    mode = "no_checks" if no_checks else "all_checks"
+    mode = checks_wanted("no_checks" if no_checks else None)
     content = evaluator_queries(load(benchmark, data_dir=data_dir, verification_mode=mode))
     try:
         out.write_bytes(content)

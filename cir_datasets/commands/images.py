@@ -103,4 +103,6 @@ def hash_benchmark_images(
 
 
 def _mode(no_checks: bool) -> str:
-    return "no_checks" if no_checks else "all_checks"
+    from cir_datasets.prepared import checks_wanted
+
+    return checks_wanted("no_checks" if no_checks else None)

@@ -38,9 +38,10 @@ def prepare_benchmarks(
         cir datasets prepare shapes
         cir datasets prepare cirr/val --data-dir ~/data/cirr
     """
+    from cir_datasets.prepared import checks_wanted
     from cir_datasets.preparing import prepare_all
 
-    mode = "no_checks" if no_checks else "all_checks"
+    mode = checks_wanted("no_checks" if no_checks else None)
     done = []
     try:
         for outcome in prepare_all(

@@ -59,13 +59,14 @@ def publish_benchmarks(
         cir datasets publish shapes --to published
         cir datasets publish circo --to published --push me/circo --i-may-copy "CC BY-NC 4.0"
     """
+    from cir_datasets.prepared import checks_wanted
     from cir_datasets.publishing.publication import publish
 
     done = publish(
         benchmarks,
         to,
         data_dir=data_dir,
-        verification_mode="no_checks" if no_checks else "all_checks",
+        verification_mode=checks_wanted("no_checks" if no_checks else None),
         skip_missing=skip_missing,
         push_to=push,
         may_copy=may_copy,

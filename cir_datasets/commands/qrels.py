@@ -21,13 +21,18 @@ def write_qrels(
         typer.Option(help="The publisher's folder or its parent; without it CIR_DATA_HOME, then a download."),
     ] = None,
     no_checks: Annotated[
-        bool, typer.Option("--no-checks", help="Do not compare the counts with the card.")
+        bool,
+        typer.Option(
+            "--no-checks",
+            help="Do not compare the counts with the card; so does CIR_VERIFICATION_MODE=no_checks.",
+        ),
     ] = False,
 ) -> None:
     """Write a benchmark's ground truth as TREC qrels: positives 1, hard negatives 0.
 
-    With the run that cir convert --to trec writes, trec_eval computes its own measures: its success@K is
-    Recall@K here. The file's name is printed.
+    With the run that cir convert --to trec writes, trec_eval computes its own measures. Its success@K is
+    Recall@K here where a query has one positive; with several, success counts any of them and Recall@K the
+    target alone. The file's name is printed.
 
     \b
     Example:
@@ -35,9 +40,10 @@ def write_qrels(
     """
     from cir_datasets import load
     from cir_datasets.errors import DatasetError
+    from cir_datasets.prepared import checks_wanted
     from cir_datasets.qrels import trec_qrels
 
-    mode = "no_checks" if no_checks else "all_checks"
+    mode = checks_wanted("no_checks" if no_checks else None)
     content = trec_qrels(load(benchmark, data_dir=data_dir, verification_mode=mode), subset=subset)
     try:
         out.write_bytes(content)

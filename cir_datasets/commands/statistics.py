@@ -27,7 +27,11 @@ def show_statistics(
         typer.Option("--no-tags", help="Leave out parts of speech (half a minute a million words)."),
     ] = False,
     no_checks: Annotated[
-        bool, typer.Option("--no-checks", help="Do not compare the counts with the card.")
+        bool,
+        typer.Option(
+            "--no-checks",
+            help="Do not compare the counts with the card; so does CIR_VERIFICATION_MODE=no_checks.",
+        ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON: one object a benchmark.")] = False,
 ) -> None:
@@ -41,13 +45,13 @@ def show_statistics(
         cir datasets stats shapes/val
         cir datasets stats circled --plots plots
     """
-    from cir_datasets.prepared import load
+    from cir_datasets.prepared import checks_wanted, load
     from cir_datasets.preparing import ids_of
     from cir_datasets.progress import step_progress
     from cir_datasets.statistics.measuring import measure
 
     wanted = list(dict.fromkeys(found for name in benchmarks for found in ids_of(name)))
-    mode = "no_checks" if no_checks else "all_checks"
+    mode = checks_wanted("no_checks" if no_checks else None)
     parts = []
     with step_progress("counting", len(wanted)) as advance:
         for benchmark_id in wanted:

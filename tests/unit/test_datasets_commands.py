@@ -10,8 +10,10 @@ from pathlib import Path
 
 import datasets_publishers as made
 import pytest
+from typer.testing import CliRunner
 
 from cir_datasets import registry
+from leaderboard.cli import build
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -170,6 +172,37 @@ def test_what_goes_wrong_is_said_without_a_traceback(
     assert words in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
+
+
+@pytest.mark.filterwarnings("ignore::cir_datasets.errors.UnpinnedDataWarning")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["qrels", "cirr/val", "--out", "cirr.qrels"],
+        ["export", "cirr/val", "--out", "queries.json"],
+        ["prepare", "cirr/val", "--no-hub-cache"],
+        ["stats", "cirr/val", "--no-tags"],
+        ["publish", "cirr/val", "--to", "published"],
+        ["images", "cirr/val", "--root", "."],
+        ["hash", "cirr/val", "--root", ".", "--out", "hashes.parquet"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_the_variable_that_the_error_names_is_obeyed(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    made.write_cirr(tmp_path / "home", "val")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("CIR_DATA_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("CIR_VERIFICATION_MODE", raising=False)
+    refused = CliRunner().invoke(build(), ["datasets", *arguments])
+    assert "CIR_VERIFICATION_MODE=no_checks" in str(refused.exception or refused.output)
+    monkeypatch.setenv("CIR_VERIFICATION_MODE", "no_checks")
+    done = CliRunner().invoke(build(), ["datasets", *arguments])
+    # The pictures are not there, which both commands say; the counts are not what stops them.
+    wanted = 1 if arguments[0] in ("images", "hash") else 0
+    assert (done.exit_code, "the card says" in str(done.exception)) == (wanted, False)
 
 
 def test_a_suite_stands_for_its_members() -> None:

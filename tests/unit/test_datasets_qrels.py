@@ -64,6 +64,21 @@ def test_with_several_positives_map_is_ours_where_k_reaches_all() -> None:
     assert theirs["map_cut_50"] == pytest.approx(ours["map@50"], abs=1e-12)
 
 
+def test_with_several_positives_success_counts_any_of_them_and_recall_the_target() -> None:
+    made = submissions.make_rank_file("shapes/val", "image_text_sum", encoder="pixels")
+    (run,) = submissions.convert([made.to_json()], "trec")
+    benchmark = load("shapes/val")
+    theirs = trec_eval(run.content, trec_qrels(benchmark), {"success.10"})
+    rankings = [made.rankings[query] for query in benchmark.query_ids]
+    ours = evaluate_single_turn(["recall@10"], rankings, references(benchmark.rows())).values
+    any_positive = [
+        not set(positives).isdisjoint(ranking[:10])
+        for positives, ranking in zip(benchmark.positives, rankings, strict=True)
+    ]
+    assert theirs["success_10"] == pytest.approx(np.mean(any_positive), abs=1e-12)
+    assert theirs["success_10"] > ours["recall@10"]
+
+
 def test_the_lines_of_queries_with_hard_negatives() -> None:
     rows = [
         worlds.query("q1", "r", "a", positive_image_ids=["a", "b"], negative_image_ids=["n", "m"]),
