@@ -166,15 +166,16 @@ class HuggingFaceEncoder:
         torch, processor = self._torch, self.image_processor
         if pixels.dtype != torch.uint8:
             return pixels
+        # In place: each new array of this size costs fresh memory pages, which may take longer than the sums.
         values = pixels.float()
         if processor.do_rescale:
-            values = values * processor.rescale_factor
+            values.mul_(processor.rescale_factor)
         if processor.do_normalize:
             mean, deviation = (
                 torch.tensor(one, device=self.device, dtype=torch.float32).reshape(1, -1, 1, 1)
                 for one in (processor.image_mean, processor.image_std)
             )
-            values = (values - mean) / deviation
+            values.sub_(mean).div_(deviation)
         return values
 
     def _of_length_1(self, features: Any) -> Vectors:
