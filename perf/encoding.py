@@ -85,9 +85,9 @@ def random_clip(name: str, folder: Path) -> Path:
 
 
 class Forward:
-    """Adds up the time in a model's image tower."""
+    """Adds up the time in a CLIP's image tower, from its first layer to its projection."""
 
-    def __init__(self, tower: Any, cuda: bool) -> None:
+    def __init__(self, model: Any, cuda: bool) -> None:
         import torch
 
         self.seconds = 0.0
@@ -111,8 +111,8 @@ class Forward:
             else:
                 self.seconds += ended - self._started
 
-        tower.register_forward_pre_hook(before)
-        tower.register_forward_hook(after)
+        model.vision_model.register_forward_pre_hook(before)
+        model.visual_projection.register_forward_hook(after)
         self._wait: Callable[[], None] = torch.cuda.synchronize if cuda else lambda: None
 
     def take(self) -> float:
@@ -126,9 +126,8 @@ class Forward:
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    models = ["shapes", *SIZES]
     options.add_argument(
-        "--model", choices=models, default="shapes", help="shapes, or random weights of a size"
+        "--model", default="shapes", help=f"shapes, a folder, or random weights of a size: {', '.join(SIZES)}"
     )
     options.add_argument("--device", default="cpu", help="cpu, cuda, ...")
     options.add_argument("--dtype", default="float32", help="of the forward pass")
@@ -148,9 +147,9 @@ def main() -> None:
     pictures = pictures_of(benchmark, ids=gallery)
     with tempfile.TemporaryDirectory() as home:
         folder = Path(home)
-        name = "shapes" if given.model == "shapes" else str(random_clip(given.model, folder / "model"))
+        name = str(random_clip(given.model, folder / given.model)) if given.model in SIZES else given.model
         encoder: Any = load_encoder(name, device=given.device, dtype=given.dtype, threads=given.threads)
-        forward = Forward(encoder.model.vision_model, given.device.startswith("cuda"))
+        forward = Forward(encoder.model, given.device.startswith("cuda"))
 
         def pipeline(number: int, workers: int) -> tuple[float, float, Timing]:
             timing, started = Timing(), time.perf_counter()

@@ -32,7 +32,7 @@ def test_encoding() -> None:
         command, env={**os.environ, "CIR_DATA_HOME": ""}, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert "100 pictures of shapes, model (clip, 24 dimensions, float32" in done.stdout
+    assert "100 pictures of shapes, tiny (clip, 24 dimensions, float32" in done.stdout
     parts = re.findall(r"^(\w+) +(-?\d+\.\d+) s +-?\d+\.\d %$", done.stdout, re.MULTILINE)
     assert [name for name, _ in parts] == ["forward", "encoder", "waiting", "writing", "around"]
     (wall,) = re.findall(r"^all +(\d+\.\d+) s +[\d,]+ images/s$", done.stdout, re.MULTILINE)
