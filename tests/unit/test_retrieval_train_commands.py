@@ -1,0 +1,160 @@
+"""The commands that train heads: what they write, print and refuse, and whether training helps on shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch", reason="needs the extra `retrieval`")
+pytest.importorskip("transformers", reason="needs the extra `retrieval`")
+
+import torch
+import typer
+from head_worlds import few_pictures
+from retrieval_models import save_clip
+from typer.testing import CliRunner, Result
+
+import cir_datasets
+import submissions
+from cir_metrics.errors import CallError
+from submissions.errors import CheckpointError, EncoderError
+from submissions.methods import make_rank_file
+from submissions.retrieval import train_concat, train_magiclens, train_pic2word
+from submissions.retrieval.encoders import load_encoder
+from submissions.retrieval.heads.checkpoints import load_head
+from submissions.retrieval.heads.loop import Plan
+from submissions.retrieval.pictures import ShapesPictures
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_clip(tmp_path_factory.mktemp("models") / "clip")
+
+
+def call(main: Callable[..., None], *options: object) -> Result:
+    app = typer.Typer(pretty_exceptions_enable=False)
+    app.command()(main)
+    return CliRunner().invoke(app, [str(option) for option in options])
+
+
+def test_pic2word_trains_on_a_folder_of_pictures(tmp_path: Path, clip: Path) -> None:
+    folder = tmp_path / "pictures" / "inside"
+    folder.mkdir(parents=True)
+    shown = few_pictures(6)
+    for place, name in enumerate(shown.ids):
+        shown.open(place).save(folder / f"{name}.png")
+    options = ["--images", folder.parent, "--encoder", clip, "--out", tmp_path / "head", "--hidden-size", 8]
+    numbers = ["--steps", 4, "--batch-size", 3, "--seed", 2, "--device", "cpu"]
+    done = call(train_pic2word.main, *options, *numbers)
+    assert done.exit_code == 0
+    assert done.stdout == f"{tmp_path / 'head'}\n"
+    assert done.stderr.startswith("4 steps: loss ")
+    read = load_head(tmp_path / "head", "pic2word", encoder=load_encoder(clip).identity)
+    assert (read.training["pictures"], read.training["seed"], read.training["steps"]) == ("pictures", 2, 4)
+    again = call(train_pic2word.main, *options, *numbers)
+    assert again.stderr.startswith(f"{tmp_path / 'head'}: this training is done already.")
+    other = call(train_pic2word.main, *options, "--steps", 5)
+    assert isinstance(other.exception, CheckpointError)
+    assert "steps 4, not 5" in str(other.exception)
+
+
+@pytest.mark.parametrize(
+    ("main", "options", "error", "words"),
+    [
+        (train_pic2word.main, [], CallError, "nothing to train on. Fix: add --images FOLDER or --benchmark"),
+        (train_pic2word.main, ["-b", "shapes/val", "--dropout", 1], CallError, "dropout=1.0; it is from 0"),
+        (train_concat.main, ["-b", "shapes/val", "--loss", "triplet"], CallError, "no loss 'triplet'"),
+        (train_concat.main, ["-b", "shapes/val", "--learning-rate", 0], CallError, "learning_rate=0.0"),
+        (
+            train_magiclens.main,
+            ["-b", "shapes/val", "--heads", 5],
+            CallError,
+            "heads divide the encoder's 24",
+        ),
+    ],
+)
+def test_calls_that_train_nothing_are_refused(
+    tmp_path: Path, clip: Path, main: Callable[..., None], options: list[object], error: type, words: str
+) -> None:
+    told = call(main, "--encoder", clip, "--out", tmp_path, *options)
+    assert isinstance(told.exception, error)
+    assert words in str(told.exception)
+
+
+def test_magiclens_stands_on_a_clip(tmp_path: Path, clip: Path) -> None:
+    from retrieval_models import save_siglip
+
+    siglip = save_siglip(tmp_path / "siglip")
+    told = call(
+        train_magiclens.main, "-b", "shapes/val", "--encoder", siglip, "--out", tmp_path, "--heads", 4
+    )
+    assert isinstance(told.exception, EncoderError)
+    assert "MagicLens stands on a CLIP, and siglip is of the family siglip" in str(told.exception)
+
+
+@pytest.mark.filterwarnings("ignore::submissions.errors.TruncationWarning")  # the tiny CLIP reads 16 tokens
+@pytest.mark.parametrize("name", ["concat", "magiclens"])
+def test_triplets_of_a_benchmark_are_trained_on(tmp_path: Path, clip: Path, name: str) -> None:
+    main = {"concat": train_concat.main, "magiclens": train_magiclens.main}[name]
+    out = tmp_path / "head"
+    more = ["--layers", 1, "--heads", 2] if name == "magiclens" else ["--loss", "batch_softmax"]
+    numbers = ["--steps", 3, "--batch-size", 8, "--device", "cpu"]
+    done = call(main, "--benchmark", "shapes/val", "--encoder", clip, "--out", out, *numbers, *more)
+    assert done.exit_code == 0, done.exception
+    assert done.stdout == f"{out}\n"
+    again = call(main, "--benchmark", "shapes/val", "--encoder", clip, "--out", out, *numbers, *more)
+    assert "is done already" in again.stderr
+    if name == "magiclens":
+        trained = load_encoder(out)
+        assert trained.identity.family == "magiclens"
+        before, after = load_encoder(clip), trained
+        images = [few_pictures().open(0)]
+        assert before.encode_images(images).tolist() != after.encode_images(images).tolist()
+    else:
+        training = load_head(out, "concat", encoder=load_encoder(clip).identity).training
+        assert (training["benchmark"], training["loss"]) == ("shapes/val", "batch_softmax")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["concat", "pic2word", "magiclens"])
+def test_a_short_training_on_shapes_helps(tmp_path: Path, name: str) -> None:
+    """With the shipped encoder: better than either half of the query alone, and than no training."""
+    encoder = load_encoder("shapes", device="cpu")
+    short, none = Plan(200, 128, 1e-3), Plan(1, 128, 1e-12)
+    for folder, plan in (("trained", short), ("untrained", none)):
+        _train(name, encoder, tmp_path / folder, plan)
+    made = {
+        "image": make_rank_file("shapes/val", "image_only", encoder="shapes", workers=0),
+        "text": make_rank_file("shapes/val", "text_only", encoder="shapes", workers=0),
+        **{
+            folder: make_rank_file("shapes/val", name, checkpoint=tmp_path / folder, workers=0)
+            for folder in ("trained", "untrained")
+        },
+    }
+    found = {each: submissions.score(file, "shapes/val").metrics["recall@10"] for each, file in made.items()}
+    assert found["trained"] > max(found["image"], found["text"], found["untrained"]) + 0.05, found
+
+
+def _train(name: str, encoder: Any, out: Path, plan: Plan) -> None:
+    from submissions.retrieval.heads.concat_training import train_concat
+    from submissions.retrieval.heads.magiclens_training import train_magiclens
+    from submissions.retrieval.heads.pic2word_training import train_pic2word
+
+    if name == "concat":
+        train_concat(encoder, "shapes/train", out, plan=plan)
+    elif name == "magiclens":
+        train_magiclens(encoder, "shapes/train", out, plan=plan, layers=2)
+    else:
+        ids = tuple(cir_datasets.load("shapes/train").gallery or ())
+        train_pic2word(encoder, ShapesPictures("shapes/train", ids[::8]), out, plan=plan)
