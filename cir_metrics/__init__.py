@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cir_metrics.catalogue import METRICS, parse_metric
     from cir_metrics.evaluation import Results, evaluate_multi_turn, evaluate_single_turn
     from cir_metrics.gallery import Found, Gallery
-    from cir_metrics.inputs import references
+    from cir_metrics.ground_truth import references
     from cir_metrics.kernels import UNLISTED
     from cir_metrics.ranking import best_target_ranks, target_ranks, top_k
     from cir_metrics.signature import Signature, differences
@@ -61,7 +61,7 @@ _HOMES = {
     "evaluate_multi_turn": "evaluation",
     "evaluate_single_turn": "evaluation",
     "parse_metric": "catalogue",
-    "references": "inputs",
+    "references": "ground_truth",
     "target_ranks": "ranking",
     "top_k": "ranking",
 }

@@ -121,7 +121,9 @@ def parse_metric(printed: str) -> tuple[str, int | None]:
         )
     k = int(match["k"])
     if k < 1:
-        raise InputError(f"{printed!r}: k={k}; a cutoff is 1 or more")
+        raise InputError(
+            f"{printed!r}: k={k}; a cutoff is 1 or more. Fix: ask for {entry.printed}@1 or more."
+        )
     return entry.name, k
 
 

@@ -16,16 +16,14 @@ from cir_metrics import kernels
 from cir_metrics.catalogue import METRICS, check_variant, parse_metric
 from cir_metrics.coded import CodedQueries, CodedSessions, Results, values_of_queries, values_of_sessions
 from cir_metrics.errors import InputError
-from cir_metrics.inputs import (
+from cir_metrics.ground_truth import (
     Reference,
-    check_ids,
     check_reference,
-    check_same_length,
     check_subset_ranking,
     check_turn_count,
-    check_turns,
     is_clean,
 )
+from cir_metrics.inputs import check_ids, check_same_length, check_turns
 
 __all__ = ["Results", "evaluate_multi_turn", "evaluate_single_turn", "parse_wanted"]
 

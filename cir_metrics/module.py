@@ -18,17 +18,8 @@ import evaluate
 from cir_metrics.catalogue import METRICS, MetricEntry, check_variant
 from cir_metrics.errors import InputError
 from cir_metrics.evaluation import Results, evaluate_multi_turn, evaluate_single_turn
-from cir_metrics.inputs import (
-    Reference,
-    check_cutoffs,
-    check_ids,
-    check_list,
-    check_reference,
-    check_same_length,
-    check_subset_ranking,
-    check_turn_count,
-    check_turns,
-)
+from cir_metrics.ground_truth import Reference, check_reference, check_subset_ranking, check_turn_count
+from cir_metrics.inputs import check_cutoffs, check_ids, check_list, check_same_length, check_turns
 
 # A module's script imports from here alone: evaluate reads its imports one line at a time. The classes here
 # stay abstract: evaluate takes the first concrete one that it finds in a script, imported ones included.

@@ -15,7 +15,7 @@ from cir_datasets.benchmark import Benchmark
 from cir_datasets.registry import spec
 from cir_metrics.coded import mark
 from cir_metrics.evaluation import evaluate_multi_turn, evaluate_single_turn
-from cir_metrics.inputs import references
+from cir_metrics.ground_truth import references
 from submissions.checks import check_content
 from submissions.columns import Columns
 from submissions.drafts import Draft

@@ -21,7 +21,7 @@ from cir_datasets.qrels import trec_qrels
 from cir_datasets.registry import spec
 from cir_metrics.errors import CallError
 from cir_metrics.evaluation import evaluate_single_turn
-from cir_metrics.inputs import references
+from cir_metrics.ground_truth import references
 from leaderboard.cli import build
 
 

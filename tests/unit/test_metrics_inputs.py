@@ -11,7 +11,8 @@ import pytest
 import cir_metrics
 from cir_metrics.errors import CirError, InputError, UnknownNameError
 from cir_metrics.evaluation import evaluate_multi_turn, evaluate_single_turn
-from cir_metrics.inputs import check_cutoffs, check_ids, check_reference, check_turns
+from cir_metrics.ground_truth import check_reference
+from cir_metrics.inputs import check_cutoffs, check_ids, check_list, check_turns
 
 QUERY = {
     "query_id": "12",
@@ -102,6 +103,27 @@ def test_references_refuses(row: Any, text: str) -> None:
             [["a"]],
             "predictions[3][0] is ['a']; an image id is a string. Fix: write \"['a']\" if that is the id.",
         ),
+        (
+            {"a", "b"},
+            (
+                "predictions[3] is a set, which has no order; a ranking is a list of image ids. "
+                "Fix: pass a list, in the order that is meant."
+            ),
+        ),
+        (
+            frozenset("a"),
+            (
+                "predictions[3] is a set, which has no order; a ranking is a list of image ids. "
+                "Fix: pass a list, in the order that is meant."
+            ),
+        ),
+        (
+            ["a", "b\ud800"],
+            (
+                "predictions[3][1] is 'b\\ud800', which holds half of a surrogate pair and is no Unicode "
+                "text. Fix: write the id as it was before it was decoded."
+            ),
+        ),
         (["a", ""], "predictions[3][1] is an empty string, which is no image id. Fix: name the image."),
         (
             ["a", "b", "c", "b"],
@@ -115,6 +137,41 @@ def test_references_refuses(row: Any, text: str) -> None:
 def test_rankings_that_are_refused(value: Any, text: str) -> None:
     with says(text):
         check_ids(value, "predictions[3]", what="ranking")
+
+
+def test_queries_in_a_set_are_refused_too() -> None:
+    with says(
+        "predictions is a set, which has no order; it must be a list, one entry a query. "
+        "Fix: pass a list, in the order that is meant."
+    ):
+        check_list({("a",)}, "predictions")
+    for rankings, references, name in (
+        ({("a",)}, [{"target": "a"}], "rankings"),
+        ([["a"]], frozenset([1]), "references"),
+    ):
+        with says(
+            f"{name} is a set, which has no order; it must be a list, one entry a query. "
+            "Fix: pass a list, in the order that is meant."
+        ):
+            evaluate_single_turn(["recall@1"], rankings, references)  # type: ignore[arg-type]
+
+
+def test_positives_have_no_order_so_that_a_set_will_do() -> None:
+    checked = check_reference({"positives": {"a"}, "negatives": set()}, "references[0]", ["positives"])
+    assert checked == {"positives": ["a"]}
+
+
+def test_half_of_a_surrogate_pair_is_no_id_in_a_reference() -> None:
+    bad = "\ud800"
+    for metric, reference, place in (
+        ("recall@1", {"target": bad}, "['target']"),
+        ("map@1", {"positives": [bad]}, "['positives'][0]"),
+    ):
+        with says(
+            f"references[0]{place} is '\\ud800', which holds half of a surrogate pair and is no Unicode "
+            "text. Fix: write the id as it was before it was decoded."
+        ):
+            evaluate_single_turn([metric], [["a"]], [reference])
 
 
 def test_arrays_and_tuples_are_rankings_too() -> None:
@@ -134,6 +191,20 @@ def test_arrays_and_tuples_are_rankings_too() -> None:
             (
                 "predictions[0] is one ranking; a session is a list of them. Fix: write a single turn "
                 "as [ranking]."
+            ),
+        ),
+        (
+            {("a",), ("b",)},
+            (
+                "predictions[0] is a set, which has no order; a session is a list of rankings, one a turn. "
+                "Fix: pass a list, in the order that is meant."
+            ),
+        ),
+        (
+            [["a"], {"b"}],
+            (
+                "predictions[0][1] is a set, which has no order; a ranking is a list of image ids. "
+                "Fix: pass a list, in the order that is meant."
             ),
         ),
         ([["a"], []], "predictions[0][1] is an empty ranking. Fix: name at least one image."),
@@ -305,11 +376,11 @@ def test_a_reference_is_projected_to_what_the_metric_needs() -> None:
 @pytest.mark.parametrize(
     ("ks", "text"),
     [
-        ((5, 0), "k=0; a cutoff is 1 or more"),
-        ([-1], "k=-1; a cutoff is 1 or more"),
-        ((2.0,), "k=2.0; a cutoff is a whole number, 1 or more"),
-        ((True,), "k=True; a cutoff is a whole number, 1 or more"),
-        (("5",), "k='5'; a cutoff is a whole number, 1 or more"),
+        ((5, 0), "k=0; a cutoff is 1 or more. Fix: pass k=10, say."),
+        ([-1], "k=-1; a cutoff is 1 or more. Fix: pass k=10, say."),
+        ((2.0,), "k=2.0; a cutoff is a whole number, 1 or more. Fix: pass k=10, say."),
+        ((True,), "k=True; a cutoff is a whole number, 1 or more. Fix: pass k=10, say."),
+        (("5",), "k='5'; a cutoff is a whole number, 1 or more. Fix: pass k=10, say."),
         (5, "ks=5; give a tuple or list of cutoffs. Fix: pass ks=(5, 10), or ks=(5,) for one."),
         (None, "ks=None; give a tuple or list of cutoffs. Fix: pass ks=(5, 10), or ks=(5,) for one."),
         ("5", "ks='5'; give a tuple or list of cutoffs. Fix: pass ks=(5, 10), or ks=(5,) for one."),

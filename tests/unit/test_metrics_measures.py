@@ -23,7 +23,7 @@ def says(text: str) -> Any:
 @pytest.mark.parametrize("measure", [measures.recall_at_k, measures.recall_subset, measures.map_subset])
 @pytest.mark.parametrize("k", [0, -1])
 def test_bad_cutoff_names_the_value(measure: Callable[..., float], k: int) -> None:
-    with says(f"k={k}; a cutoff is 1 or more"):
+    with says(f"k={k}; a cutoff is 1 or more. Fix: pass k=10, say."):
         measure(np.array([1]), k)
 
 
@@ -37,7 +37,7 @@ def test_every_measure_checks_its_cutoff(k: int) -> None:
         lambda: measures.hits_auc([[1]], [1], k),
     ]
     for call in calls:
-        with says(f"k={k}; a cutoff is 1 or more"):
+        with says(f"k={k}; a cutoff is 1 or more. Fix: pass k=10, say."):
             call()
 
 
@@ -208,14 +208,19 @@ def test_excluded_columns_that_are_refused(excluded: Any, text: str) -> None:
             ),
         ),
         (SCORES, ["a", None, "c"], 1, "gallery_ids[1] is None; an image id is a string. Fix: drop it."),
-        (SCORES, ["a", "b", "c"], "2", "k='2'; a cutoff is a whole number, 1 or more"),
+        (
+            SCORES,
+            ["a", "b", "c"],
+            "2",
+            "k='2'; a cutoff is a whole number, 1 or more. Fix: pass k=10, say.",
+        ),
         (
             [[1, 2], [1]],
             ["a", "b"],
             1,
             "scores is no rectangular array: its rows differ in length. Fix: pad the short ones.",
         ),
-        (SCORES, ["a", "b", "c"], 0, "k=0; a cutoff is 1 or more"),
+        (SCORES, ["a", "b", "c"], 0, "k=0; a cutoff is 1 or more. Fix: pass k=10, say."),
         (
             [[float("nan"), 0.0, 0.0]],
             ["a", "b", "c"],

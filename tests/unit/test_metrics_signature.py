@@ -152,8 +152,16 @@ def test_parse_metric(printed: str, parsed: tuple[str, int | None]) -> None:
     ("printed", "error", "text"),
     [
         ("recall", InputError, "'recall' names no cutoff. Fix: write 'recall@K', such as 'recall@1'."),
-        ("recall@0", InputError, "'recall@0': k=0; a cutoff is 1 or more"),
-        ("recall@-5", InputError, "'recall@-5': k=-5; a cutoff is 1 or more"),
+        (
+            "recall@0",
+            InputError,
+            "'recall@0': k=0; a cutoff is 1 or more. Fix: ask for recall@1 or more.",
+        ),
+        (
+            "recall@-5",
+            InputError,
+            "'recall@-5': k=-5; a cutoff is 1 or more. Fix: ask for recall@1 or more.",
+        ),
         (
             "mean_rank@5",
             InputError,
