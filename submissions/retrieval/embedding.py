@@ -19,7 +19,14 @@ from cir_datasets.errors import MissingImagesError
 from cir_datasets.progress import step_progress
 from cir_metrics.errors import CallError
 from submissions.retrieval.encoders import PreparingEncoder
-from submissions.retrieval.opening import Batch, Opened, Opener, batches_of, opened_batches
+from submissions.retrieval.opening import (
+    Batch,
+    Opened,
+    Opener,
+    batches_of,
+    killed_workers_told,
+    opened_batches,
+)
 from submissions.retrieval.store import SHARD_SIZE, EmbeddingFolder, Embeddings, EmbeddingStore, Shard
 
 if TYPE_CHECKING:
@@ -181,9 +188,10 @@ def encode_shard(
 
     Raises:
         MissingImagesError: a picture cannot be opened and may not be skipped.
+        EncoderError: a worker process was killed.
     """
     stream = opened_batches(_opener(encoder, pictures, missing), batches_of(shard, batch_size), workers)
-    with closing(stream) as opened_in_order:
+    with killed_workers_told(), closing(stream) as opened_in_order:
         skip = skip_missing or bool(missing)
         return np.concatenate([_encoded(encoder, opened, skip) for opened in opened_in_order])
 
@@ -242,6 +250,7 @@ class _Run:
         opener = _opener(self.encoder, self.pictures, self.missing)
         parts: list[Vectors] = []
         with ExitStack() as stack:
+            stack.enter_context(killed_workers_told())
             stack.callback(lambda: [claim.__exit__(None, None, None) for claim in claims.values()])
             stream = stack.enter_context(closing(opened_batches(opener, claimed(), self.workers)))
             since = time.perf_counter()

@@ -6,7 +6,6 @@ What comes out is in the order of what went in, whatever the number of processes
 from __future__ import annotations
 
 import importlib.util
-import os
 import shutil
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -27,7 +26,6 @@ _BLANK_SIDE = 32
 _AHEAD_PER_WORKER = 2
 _SHARED_MEMORY = "/dev/shm"
 _ROOMY_BYTES = 1 << 30
-_TOKENIZERS = "TOKENIZERS_PARALLELISM"
 
 
 class Batch(NamedTuple):
@@ -102,10 +100,7 @@ def opened_batches(opener: Opener, batches: Iterable[Batch], workers: int) -> Ge
         opener: opens one.
         batches: which; taken a few ahead of what was yielded, after the worker processes have started.
         workers: number of processes; 0 opens in this one, and so does an installation without torch, whose
-            data loader is used.
-
-    Raises:
-        EncoderError: a worker process was killed.
+            data loader is used. Hold `killed_workers_told` around what uses them.
     """
     if workers == 0 or importlib.util.find_spec("torch") is None:
         yield from (opener[batch] for batch in batches)
@@ -120,12 +115,20 @@ def opened_batches(opener: Opener, batches: Iterable[Batch], workers: int) -> Ge
         prefetch_factor=_AHEAD_PER_WORKER,
         collate_fn=None if _shared_memory_is_roomy() else _unchanged,
     )
-    with _no_word_on_forks():
-        opened = iter(loader)
+    yield from loader
+
+
+@contextmanager
+def killed_workers_told() -> Iterator[None]:
+    """Say in our words that a worker process was killed; torch raises that wherever this process then is.
+
+    Raises:
+        EncoderError: one was.
+    """
     try:
-        yield from opened
+        yield
     except RuntimeError as error:
-        if "DataLoader worker" not in str(error) or isinstance(error, NotImplementedError):
+        if "DataLoader worker" not in str(error):
             raise
         raise EncoderError(
             "a process that opens pictures was killed, perhaps for memory. Fix: lower --batch-size or "
@@ -146,16 +149,3 @@ def _shared_memory_is_roomy() -> bool:
         return shutil.disk_usage(_SHARED_MEMORY).free >= _ROOMY_BYTES
     except OSError:
         return False
-
-
-@contextmanager
-def _no_word_on_forks() -> Iterator[None]:
-    """Keep tokenizers, which workers do not use, from printing a warning in each of them."""
-    if _TOKENIZERS in os.environ:
-        yield
-        return
-    os.environ[_TOKENIZERS] = "true"
-    try:
-        yield
-    finally:
-        del os.environ[_TOKENIZERS]

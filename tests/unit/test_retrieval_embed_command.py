@@ -113,6 +113,29 @@ def test_missing_pictures_refuse_or_are_skipped(model: Path, images: Path, tmp_p
     assert (np.abs(np.linalg.norm(vectors[2:], axis=1) - 1) < 1e-5).all()
 
 
+@pytest.mark.slow
+def test_ray_finds_what_this_machine_has_made(model: Path) -> None:
+    pytest.importorskip("ray", reason="needs the extra `distributed`")
+    options = [
+        "--benchmark",
+        "shapes/val",
+        "--encoder",
+        model,
+        "--device",
+        "cpu",
+        "--shard-size",
+        30,
+        "--json",
+    ]
+    made = cir("embed", *options, "--engine", "ray", "--max-workers", 1)
+    assert made.exit_code == 0, made.output
+    vectors = np.load(json.loads(made.stdout)["file"])
+    assert vectors.shape == (IMAGES, 24)
+    again = cir("embed", *options)
+    assert "0 images encoded: all were in the store" in again.stderr
+    assert json.loads(again.stdout) == json.loads(made.stdout)
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "text"),
     [

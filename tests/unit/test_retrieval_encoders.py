@@ -25,14 +25,19 @@ pytest.importorskip("transformers", reason="needs the extra `retrieval`")
 import torch
 from hub_server import Hub, Repository
 from PIL import Image
-from retrieval_models import MAX_TOKENS, SIDE, as_open_clip, save_blip, save_clip, save_siglip
+from retrieval_models import MAX_TOKENS, SIDE, as_open_clip, save_blip, save_clip, save_siglip, save_siglip2
 
 import cir_datasets
 from submissions.retrieval.encoders import PreparingEncoder, Vectors, load_encoder
 
 TEXTS = ["a red circle", "a small blue star with a yellow square", "sand"]
-MAKERS: dict[str, Callable[[Path], Path]] = {"clip": save_clip, "siglip": save_siglip, "blip_itm": save_blip}
-DIMENSIONS = {"clip": 24, "siglip": 32, "blip_itm": 20}
+MAKERS: dict[str, Callable[[Path], Path]] = {
+    "clip": save_clip,
+    "siglip": save_siglip,
+    "siglip2": save_siglip2,
+    "blip_itm": save_blip,
+}
+DIMENSIONS = {"clip": 24, "siglip": 32, "siglip2": 32, "blip_itm": 20}
 
 
 @pytest.fixture(scope="module", autouse=True)
