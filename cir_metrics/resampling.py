@@ -12,6 +12,7 @@ differs within the error of sampling; the same order gives the same interval to 
 from __future__ import annotations
 
 import hashlib
+import numbers
 from collections.abc import Iterator
 
 import numpy as np
@@ -44,12 +45,14 @@ def generator(seed: int, key: str = "") -> np.random.PCG64:
         numpy's PCG64, seeded by `seed` and the first 8 bytes of the key's sha256.
 
     Raises:
-        InputError: seed < 0.
+        InputError: the seed is no whole number, or below 0.
 
     Example:
         >>> generator(1, "cirr/val").random_raw() == generator(1, "cirr/val").random_raw()
         True
     """
+    if not _is_whole(seed):
+        raise InputError(f"seed={seed!r}; a seed is a whole number from 0 on. Fix: pass another.")
     if seed < 0:
         raise InputError(f"seed={seed}; a seed is 0 or more. Fix: pass another.")
     named = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big")
@@ -174,8 +177,10 @@ def check_draws(draws: int) -> int:
     """The number of draws.
 
     Raises:
-        InputError: it is below 1.
+        InputError: it is no whole number, or below 1.
     """
+    if not _is_whole(draws):
+        raise InputError(f"draws={draws!r}; draws are counted, a whole number from 1 on. Fix: use {DRAWS}.")
     if draws < 1:
         raise InputError(f"draws={draws}; at least one is needed. Fix: use {DRAWS}.")
     return draws
@@ -185,10 +190,24 @@ def check_level(level: float) -> None:
     """Refuse a level that is no share.
 
     Raises:
-        InputError: it is not above 0 and below 1.
+        InputError: it is no number, or not above 0 and below 1.
     """
-    if not 0 < level < 1:
-        raise InputError(f"level={level}; a level is above 0 and below 1. Fix: use {LEVEL}.")
+    if not is_share(level):
+        raise InputError(f"level={level!r}; a level is above 0 and below 1. Fix: use {LEVEL}.")
+
+
+def is_share(value: object) -> bool:
+    """Whether a value is a number above 0 and below 1.
+
+    Example:
+        >>> is_share(0.95), is_share(1), is_share("x")
+        (True, False, False)
+    """
+    return isinstance(value, int | float | np.floating) and bool(0 < value < 1)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
 def _counts(n: int, draws: int, seed: int, key: str) -> Iterator[tuple[int, FloatArray]]:

@@ -30,12 +30,14 @@ class Further:
         k: cutoff, or None where it has none.
         variant: how it is computed.
         printed: printed name without variant.
+        turn: the one turn that was asked for, or None for all that there are.
     """
 
     module: str
     k: int | None
     variant: str
     printed: str
+    turn: int | None = None
 
     @property
     def suffix(self) -> str:
@@ -61,6 +63,27 @@ class FurtherValues:
     per_query: dict[str, FloatArray]
 
 
+def metric_names(names: object) -> tuple[str, ...]:
+    """Names of metrics that a caller handed in.
+
+    Raises:
+        CallError: they are no list of strings: a string would be read letter by letter.
+
+    Example:
+        >>> metric_names(["recall@20"])
+        ('recall@20',)
+    """
+    if isinstance(names, str):
+        raise CallError(f"metrics is the string {names!r}. Fix: pass a list, [{names!r}].")
+    if not isinstance(names, Iterable):
+        raise CallError(f"metrics is of type {type(names).__name__}. Fix: pass a list such as ['recall@20'].")
+    listed = tuple(names)
+    for name in listed:
+        if not isinstance(name, str):
+            raise CallError(f"metrics holds {name!r}. Fix: pass names such as 'recall@20'.")
+    return listed
+
+
 def parse_further(names: Iterable[str]) -> tuple[Further, ...]:
     """The metrics of names such as `recall@20` and `pnr_map@10:released_code`.
 
@@ -81,9 +104,19 @@ def parse_further(names: Iterable[str]) -> tuple[Further, ...]:
         except UnknownNameError:
             raise
         except InputError as error:
-            raise CallError(f"metric {name}: {error}") from error
-        found.append(Further(module, k, chosen, printed))
+            reason = str(error).removeprefix(repr(printed)).lstrip(": ")
+            raise CallError(f"metric {name!r}: {reason}") from error
+        found.append(_further(printed, module, k, chosen))
     return tuple(dict.fromkeys(found))
+
+
+def _further(printed: str, module: str, k: int | None, variant: str) -> Further:
+    """The metric under the name that scores are printed with: `recall@020` is `recall@20`."""
+    short = printed.partition("@")[0] + ("" if k is None else f"@{k}")
+    _, _, turn = printed.partition("@turn")
+    if not turn:
+        return Further(module, k, variant, short)
+    return Further(module, k, variant, f"{short}@turn{int(turn)}", int(turn))
 
 
 def check_further(
@@ -92,23 +125,37 @@ def check_further(
     """Those metrics that the board does not show anyway, after a look at whether the file can tell them.
 
     Raises:
-        CallError: a metric of sessions for queries or the reverse, a cutoff beyond the board's depth, or
-            rankings of subsets that the file does not hold.
+        CallError: a metric of sessions for queries or the reverse, a turn that no session has, a cutoff
+            beyond the board's depth, or rankings of subsets that the file does not hold.
     """
     shown = {*benchmark.spec.metrics}
-    further = tuple(each for each in wanted if each.name not in shown)
-    for each in further:
+    further = []
+    for each in wanted:
         protocol, has = ("multi_turn", "sessions") if benchmark.multi_turn else ("single_turn", "queries")
         if protocol not in METRICS[each.module].protocols:
             other = "queries" if benchmark.multi_turn else "sessions"
             raise CallError(
                 f"metric {each.name}: a metric of {other}, and {benchmark.id} has {has}. Fix: leave it out."
             )
+        if each.turn is not None:
+            _check_turn(each.name, each.turn, benchmark)
+        if each.printed.partition("@turn")[0] + each.suffix in shown:
+            continue
         if is_subset_metric(each.printed):
             _check_subset(each, rank_file)
         else:
             _check_depth(each, benchmark, rank_file)
-    return further
+        further.append(each)
+    return tuple(further)
+
+
+def _check_turn(name: str, turn: int, benchmark: Benchmark) -> None:
+    last = max(benchmark.column("num_turns"))
+    if not 1 <= turn <= last:
+        raise CallError(
+            f"metric {name}: the longest session of {benchmark.id} has {last} turns. "
+            f"Fix: ask for a turn from 1 to {last}."
+        )
 
 
 def _check_subset(each: Further, rank_file: RankFile) -> None:
@@ -157,6 +204,9 @@ def further_values(further: Sequence[Further], coded: CodedQueries | CodedSessio
             results = values_of_queries(wanted, coded, {each.module: each.variant})
         else:
             results = values_of_sessions(wanted, coded)
-        values |= {name + each.suffix: value for name, value in results.values.items()}
-        per_query |= {name + each.suffix: value for name, value in results.per_query.items()}
+        chosen = results.values if each.turn is None else [each.printed]
+        values |= {name + each.suffix: results.values[name] for name in chosen}
+        per_query |= {
+            name + each.suffix: results.per_query[name] for name in chosen if name in results.per_query
+        }
     return FurtherValues(values, per_query)

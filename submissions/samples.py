@@ -7,6 +7,7 @@ several metrics, as main metrics have it, is one more such number. Members are d
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,7 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cir_metrics.errors import CallError
-from cir_metrics.resampling import FloatArray, bootstrap_means
+from cir_metrics.resampling import FloatArray, bootstrap_means, check_draws
+from cir_metrics.significance import NEAR
 
 if TYPE_CHECKING:
     from submissions.evidence import Evidence
@@ -99,8 +101,11 @@ class Sample:
 
         Returns:
             Shape (draws, columns).
+
+        Raises:
+            InputError: draws or seed are out of range.
         """
-        total = np.zeros((draws, weights.shape[1]))
+        total = np.zeros((check_draws(draws), weights.shape[1]))
         for part, values, share in zip(self.parts, columns, weights, strict=True):
             total += share * bootstrap_means(values, draws=draws, seed=seed, key=part.benchmark.id)
         return total
@@ -125,8 +130,12 @@ def resampled_metrics(report: ScoreReport) -> list[str]:
 def is_better(metric: str, one: float, other: float) -> bool:
     """Whether one number of a metric is better than another: larger, but for ranks smaller.
 
+    Numbers that a rounding alone sets apart are equal.
+
     Example:
         >>> is_better("recall@5", 0.5, 0.25), is_better("mean_rank", 12.5, 4.0)
         (True, False)
     """
+    if math.isclose(one, other, rel_tol=NEAR):
+        return False
     return one < other if metric.startswith("mean_rank") else one > other

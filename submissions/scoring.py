@@ -15,8 +15,8 @@ from submissions.depth import board_depth, is_subset_metric
 from submissions.errors import RefusedError, WithheldError
 from submissions.evidence import Evidence
 from submissions.formats import CIRR_SERVER, server_format
-from submissions.further_metrics import Further, check_further, further_values, parse_further
-from submissions.known import Known
+from submissions.further_metrics import Further, check_further, further_values, metric_names, parse_further
+from submissions.known import Known, find_suite
 from submissions.reading import MAX_BYTES
 from submissions.score_report import ScoreReport, member_metric
 from submissions.validation import ValidationReport, validate_known
@@ -67,8 +67,9 @@ def score(
 
     Raises:
         RefusedError: validation found errors; its `report` holds them.
-        CallError: `file` or `benchmark` is of none of these types, or one of `metrics` cannot be computed:
-            the file holds no such rankings, or its cutoff lies beyond the depth that the board uses.
+        CallError: `file` or `benchmark` is of none of these types, `metrics` is no list of names, or one of
+            them cannot be computed: the file holds no such rankings, or its cutoff lies beyond the depth that
+            the board uses, its turn behind the longest session's last.
         WithheldError: the benchmark's ground truth is not public; the message names the way out.
         MissingFileError: no file has that name.
         UnknownNameError: `benchmark` is no benchmark and no suite, or one of `metrics` is no metric.
@@ -76,7 +77,7 @@ def score(
     """
     from submissions.rank_file import RankBundle
 
-    wanted = parse_further(metrics)
+    wanted = parse_further(metric_names(metrics))
     known = Known(benchmark)
     checked = validate_known(file, known, part=True, max_bytes=max_bytes, name=name)
     _refuse_withheld(checked, known)
@@ -92,9 +93,8 @@ def score(
 
 
 def _refuse_withheld(checked: ValidationReport, known: Known) -> None:
-    from submissions.rank_file import RankBundle
-
-    if checked.benchmark is None or isinstance(checked.rank_file, RankBundle) or known.suite is not None:
+    # A bundle that could not be read names its suite: its findings are told, and a suite is never withheld.
+    if checked.benchmark is None or find_suite(checked.benchmark) is not None:
         return
     spec = known.spec(checked.benchmark)
     if spec.config.ground_truth != "withheld":
@@ -195,7 +195,9 @@ def _score_run(
         results = values_of_queries(wanted, coding.coded, {})
     else:
         results = values_of_sessions(wanted, coding.coded)
-    extra = further_values(asked, coding.coded)
+    further = further_values(asked, coding.coded)
+    # A further metric may bring numbers that the board shows: with median_rank comes mean_rank.
+    extra = {name: value for name, value in further.values.items() if name not in results.values}
     gallery_size = None if benchmark.gallery is None else len(benchmark.gallery)
     skipped = (
         *benchmark.checks_skipped,
@@ -216,9 +218,9 @@ def _score_run(
             n=results.n,
             search=rank_file.method.search,
         )
-        for name in (*results.values, *extra.values)
+        for name in (*results.values, *extra)
     }
-    values = {**results.per_query, **extra.per_query}
+    values = {**results.per_query, **further.per_query}
     return ScoreReport(
         file=checked.file,
         method=rank_file.method.name,
@@ -234,7 +236,7 @@ def _score_run(
         missing_metrics=left_out,
         warnings=tuple(f for f in checked.warnings if f.benchmark in (None, benchmark.id)),
         per_query=_rows(benchmark.query_ids, values) if per_query else None,
-        extra=extra.values,
+        extra=extra,
         evidence=Evidence(
             benchmark=benchmark,
             values=values,

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from cir_metrics.catalogue import parse_metric
 from cir_metrics.errors import CallError, InputError, UnknownNameError, did_you_mean
-from cir_metrics.resampling import DRAWS, SEED, percentile_interval
-from cir_metrics.significance import holm, randomisation_test, rank_groups
+from cir_metrics.resampling import DRAWS, SEED, is_share, percentile_interval
+from cir_metrics.significance import holm, paired_differences, randomisation_test, rank_groups
 from submissions.comparison.keys import check_comparable, check_same_order
 from submissions.comparison.result import ALPHA, ComparedMethod, Comparison, Difference, Flips, Pair
+from submissions.further_metrics import metric_names
 from submissions.intervals import Interval
 from submissions.reading import MAX_BYTES
 from submissions.samples import NO_MEANS, Sample, is_better, resampled_metrics
@@ -63,7 +64,8 @@ def compare(
         The comparison; its numbers are fractions.
 
     Raises:
-        CallError: there are fewer than two files, or a report holds no values a query.
+        CallError: there are fewer than two files, `metrics` is empty or no list, one of them needs rankings
+            that a file does not hold, or a report holds no values a query.
         ComparisonError: the comparability keys of two files differ; the message says which part.
         UnknownNameError: a metric that the files were not scored by.
         RefusedError: validation found errors in a file.
@@ -81,13 +83,18 @@ def compare(
     """
     if isinstance(files, str | bytes | os.PathLike) or len(files) < 2:
         raise CallError("a comparison needs two rank files or more. Fix: name another one.")
-    if not 0 < alpha < 1:
-        raise InputError(f"alpha={alpha}; a level of significance is above 0 and below 1. Fix: use {ALPHA}.")
+    if not is_share(alpha):
+        raise InputError(
+            f"alpha={alpha!r}; a level of significance is above 0 and below 1. Fix: use {ALPHA}."
+        )
+    wanted = None if metrics is None else metric_names(metrics)
+    if wanted == ():
+        raise CallError("metrics names nothing. Fix: name a metric, or leave it out for the board's.")
     reports = [
-        each if isinstance(each, ScoreReport) else _score(each, benchmark, metrics or (), max_bytes)
+        each if isinstance(each, ScoreReport) else _score(each, benchmark, wanted or (), max_bytes)
         for each in files
     ]
-    return _Comparing(reports, metrics, draws, seed, alpha).done()
+    return _Comparing(reports, wanted, draws, seed, alpha).done()
 
 
 def _score(file: FileLike, benchmark: BenchmarkLike, metrics: Sequence[str], max_bytes: int) -> ScoreReport:
@@ -167,7 +174,7 @@ class _Comparing:
         columns = [
             np.stack(
                 [
-                    values[one][m][part] - values[other][m][part]
+                    paired_differences(values[one][m][part], values[other][m][part])
                     for one, other in self.pairs
                     for m in range(len(self.metrics))
                 ],
@@ -213,7 +220,10 @@ class _Comparing:
         for (one, other), found in by_pair.items():
             apart[one, other] = apart[other, one] = found[self.leading].significant
         descending = is_better(self.leading, 1, 0)
-        order = sorted(range(len(values)), key=lambda place: values[place][self.leading], reverse=descending)
+        # Rounded, so that numbers which a rounding alone sets apart stay in the order of the files.
+        order = sorted(
+            range(len(values)), key=lambda place: round(values[place][self.leading], 12), reverse=descending
+        )
         return rank_groups(order, apart)
 
     def _flips(self, pair: Places) -> tuple[Flips, ...]:
@@ -273,16 +283,36 @@ def _compared(reports: Sequence[ScoreReport], wanted: Sequence[str] | None) -> t
     if wanted is not None:
         for name in wanted:
             if name not in common:
-                raise UnknownNameError(
-                    f"no metric {name!r} to compare.{did_you_mean(name, common)} "
-                    f"There are {', '.join(common)}."
-                )
+                raise _not_compared(name, reports, listed, common)
         return list(dict.fromkeys(wanted)), []
     board = [name for name in common if name not in reports[0].extra]
     absent = [name for each in listed for name in each if name not in common]
     return board, [
         f"Not compared, because not all files were scored by it: {name}." for name in dict.fromkeys(absent)
     ]
+
+
+def _not_compared(
+    name: str, reports: Sequence[ScoreReport], listed: Sequence[Sequence[str]], common: Sequence[str]
+) -> CallError:
+    """The error for a metric that not all files have a value of."""
+    from cir_datasets.card import main_metric_terms
+
+    for report, own in zip(reports, listed, strict=True):
+        absent = [term for term in main_metric_terms(name) if member_metric(term) in report.missing_metrics]
+        if name not in own and absent:
+            return CallError(
+                f"metric {name}: {report.file} holds no rankings for {absent[0]}. "
+                "Fix: leave the metric out, or hand in a file with these rankings."
+            )
+        if name not in own and any(name in each for each in listed):
+            return CallError(
+                f"metric {name}: {report.file} was not scored by it. "
+                "Fix: score all files by the same further metrics."
+            )
+    return UnknownNameError(
+        f"no metric {name!r} to compare.{did_you_mean(name, common)} There are {', '.join(common)}."
+    )
 
 
 def _values(report: ScoreReport, metrics: Sequence[str]) -> dict[str, float]:

@@ -61,11 +61,10 @@ def _score(comparison: Comparison, method: ComparedMethod, metric: str) -> Cell:
     value = method.values[metric]
     letters = method.beats[metric]
     others = [other.values[metric] for other in comparison.methods]
-    best = min(others) < max(others) and not any(is_better(metric, other, value) for other in others)
+    unbeaten = not any(is_better(metric, other, value) for other in others)
+    best = unbeaten and any(is_better(metric, value, other) for other in others)
     mark = ("" if all(len(letter) == 1 for letter in letters) else ",").join(letters)
-    return Cell(
-        shown_value(metric, value).strip(), value, superscript=mark, bold=best and min(others) < max(others)
-    )
+    return Cell(shown_value(metric, value).strip(), value, superscript=mark, bold=best)
 
 
 def _signatures(comparison: Comparison) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,43 @@ from scipy import stats
 
 from cir_metrics import significance
 from cir_metrics.errors import InputError
-from cir_metrics.significance import holm, randomisation_test, rank_groups
+from cir_metrics.significance import holm, paired_differences, randomisation_test, rank_groups
+
+
+def precisions(ranks: tuple[int, ...]) -> list[Fraction]:
+    return [Fraction(found, rank) for found, rank in enumerate(ranks, start=1)]
+
+
+def test_values_that_rounding_alone_sets_apart_are_ties() -> None:
+    by_value: dict[Fraction, list[tuple[int, ...]]] = {}
+    for ranks in itertools.combinations(range(1, 51), 3):
+        by_value.setdefault(sum(precisions(ranks)), []).append(ranks)
+    pairs = [(all_of[0], other) for all_of in by_value.values() for other in all_of[1:]]
+    one, other = (
+        np.array([sum(float(each) for each in precisions(pair[side])) for pair in pairs]) for side in (0, 1)
+    )
+    assert np.count_nonzero(one != other) > 100
+    assert not paired_differences(one, other).any()
+    # The nearest two values that differ stay apart.
+    rising = sorted(by_value)
+    near = min(itertools.pairwise(rising), key=lambda pair: pair[1] - pair[0])
+    values = [[sum(float(each) for each in precisions(by_value[value][0]))] for value in near]
+    assert paired_differences(*values)[0] == pytest.approx(float(near[0] - near[1]), rel=1e-6)
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(0, 60), st.floats(-1e-11, 1e-11)).map(lambda each: (each[0], sum(each))),
+        min_size=1,
+    )
+)
+def test_paired_differences_are_their_slow_twin(pairs: list[tuple[float, float]]) -> None:
+    one, other = ([pair[side] for pair in pairs] for side in (0, 1))
+    found = paired_differences(one, other)
+    for (a, b), each in zip(pairs, found.tolist(), strict=True):
+        assert each == (0 if abs(a - b) <= 1e-12 * max(abs(a), abs(b)) else a - b)
+    assert np.array_equal(paired_differences(other, one), -found)
+    assert paired_differences(np.array([one]).T, np.array([other]).T).shape == (len(pairs), 1)
 
 
 def all_signs(differences: list[float]) -> float:
@@ -144,6 +181,16 @@ def test_groups_are_told_apart_from_their_leader() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (
+            lambda: paired_differences([1.0], [1.0, 2.0]),
+            r"first has shape \(1,\) and second \(2,\). Fix: pass",
+        ),
+        (lambda: paired_differences([1.0], [float("nan")]), r"second\[0, 0\] is nan"),
+        (
+            lambda: randomisation_test([1.0], draws=1.5),
+            r"draws=1.5; draws are counted, a whole number from 1",
+        ),
+        (lambda: randomisation_test([0.5] + [1.0] * 20, seed=1.5), r"seed=1.5; a seed is a whole number"),
         (lambda: randomisation_test([]), r"differences have shape \(0,\)"),
         (lambda: randomisation_test([float("inf")]), r"differences\[0, 0\] is inf"),
         (lambda: randomisation_test([1.0], draws=0), r"draws=0; at least one is needed"),

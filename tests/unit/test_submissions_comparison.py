@@ -51,6 +51,32 @@ def test_differences_and_intervals_are_paired() -> None:
     assert (found.interval.low, found.interval.high) == pytest.approx((float(low), float(high)), abs=1e-12)
 
 
+def test_equal_values_are_ties_whatever_their_roundings() -> None:
+    circo = worlds.circo(gallery=200, queries=30)
+    reports = []
+    # 1/28 + 2/42 + 3/48 = 1/30 + 2/40 + 3/48, and as floats the two differ in the last bit.
+    for name, places in (("one", (28, 42, 48)), ("other", (30, 40, 48))):
+        document = worlds.circo_document(circo)
+        document["method"] = {"name": name}
+        ranking = [worlds.coco(number) for number in range(10, 60)]
+        for image, place in enumerate(places, start=1):
+            ranking[place - 1] = worlds.coco(image)
+        document["rankings"] = dict.fromkeys(circo.query_ids, ranking)
+        reports.append(score(document, circo, f"{name}.json"))
+    one, other = (report.metrics["map@50"] for report in reports)
+    assert 0 < abs(one - other) < 1e-15
+    for files in (reports, reports[::-1]):
+        found = submissions.compare(files, draws=200)
+        each = found.pairs[0].differences["map@50"]
+        assert (each.wins, each.ties, each.losses) == (0, 30, 0)
+        assert (each.difference, each.test.p, each.significant) == (0, 1, False)
+        assert (each.interval.low, each.interval.high) == (0, 0)
+        by_map = submissions.compare(files, metrics=["map@50"], draws=200)
+        assert [method.group for method in by_map.methods] == [1, 1]
+        place = by_map.tables()[0].columns.index("map@50")
+        assert [row[place].bold for row in by_map.tables()[0].rows] == [False, False]
+
+
 def test_the_same_file_twice_differs_in_nothing(tmp_path: Path) -> None:
     report = REPORTS[0]
     found = submissions.compare([report, report], draws=50)
@@ -207,6 +233,35 @@ def test_further_metrics_are_scored_when_they_are_asked_for(tmp_path: Path) -> N
     assert found.tests == 2
 
 
+def test_a_metric_that_one_file_cannot_tell_is_named_with_the_file() -> None:
+    recall = {"version": "rc2", "metric": "recall", **FILES["ours.json"]["rankings"]}
+    part = score(recall, CIRR, "part.json")
+    found = submissions.compare([part, REPORTS[1]], draws=50)
+    assert "recall_subset@1" not in found.metrics
+    for metric in ("recall_subset@1", "mean(recall@5, recall_subset@1)"):
+        for files in ([part, REPORTS[1]], [REPORTS[1], part], [part, part]):
+            with pytest.raises(CallError) as caught:
+                submissions.compare(files, metrics=[metric])
+            assert str(caught.value) == (
+                f"metric {metric}: part.json holds no rankings for recall_subset@1. "
+                "Fix: leave the metric out, or hand in a file with these rankings."
+            )
+    content = [json.dumps(made).encode() for made in (recall, FILES["theirs.json"])]
+    with pytest.raises(CallError, match="holds no rankings for recall_subset@1"):
+        submissions.compare(content, CIRR, metrics=["recall_subset@1"])
+    further = score(FILES["ours.json"], CIRR, "further.json", metrics=["recall@20"])
+    with pytest.raises(CallError, match=r"metric recall@20: theirs\.json was not scored by it"):
+        submissions.compare([further, REPORTS[1]], metrics=["recall@20"])
+
+
+def test_a_single_turn_is_compared() -> None:
+    content = [json.dumps(worlds.circled_document(CIRCLED)).encode()] * 2
+    found = submissions.compare(content, CIRCLED, metrics=["hits@10@turn2", "hits@5@turn1"], draws=50)
+    assert found.metrics == ("hits@10@turn2", "hits@5@turn1")
+    with pytest.raises(CallError, match=r"metric hits@10@turn9: the longest session of circled/cirr_val"):
+        submissions.compare(content, CIRCLED, metrics=["hits@10@turn9"])
+
+
 @pytest.mark.parametrize("count", [1, 26, 27, 53])
 def test_letters_do_not_run_out(count: int) -> None:
     from submissions.comparison.comparing import _letter
@@ -305,6 +360,14 @@ def test_rows_in_another_order_are_refused() -> None:
             r"alpha=5; a level of significance is",
         ),
         (lambda: submissions.compare(REPORTS, draws=0), InputError, "draws=0; at least one is needed"),
+        (lambda: submissions.compare(REPORTS, alpha="x"), InputError, r"alpha='x'; a level of significance"),
+        (lambda: submissions.compare(REPORTS, draws=1.5), InputError, r"draws=1\.5; draws are counted"),
+        (lambda: submissions.compare(REPORTS, metrics=[]), CallError, r"metrics names nothing\. Fix: name a"),
+        (
+            lambda: submissions.compare(REPORTS, metrics="recall@5"),
+            CallError,
+            r"metrics is the string 'recall@5'\. Fix: pass a list, \['recall@5'\]\.",
+        ),
         (
             lambda: submissions.compare(REPORTS, metrics=["recal@5"]),
             UnknownNameError,

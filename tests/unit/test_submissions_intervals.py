@@ -140,5 +140,18 @@ def test_a_report_without_values_is_refused() -> None:
     bare = dataclasses.replace(cirr_report(), evidence=None)
     with pytest.raises(CallError, match=r"run\.json: the report holds no values a query\. Fix: take it from"):
         intervals(bare)
-    with pytest.raises(InputError, match=r"draws=0; at least one is needed"):
-        intervals(cirr_report(), draws=0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"draws": 0}, r"draws=0; at least one is needed"),
+        ({"draws": 1.5}, r"draws=1\.5; draws are counted, a whole number from 1 on\. Fix: use 10000\."),
+        ({"seed": 1.5}, r"seed=1\.5; a seed is a whole number from 0 on\. Fix: pass another\."),
+        ({"seed": -1}, r"seed=-1; a seed is 0 or more"),
+        ({"level": "x"}, r"level='x'; a level is above 0 and below 1\. Fix: use 0\.95\."),
+    ],
+)
+def test_numbers_out_of_range_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        intervals(cirr_report(), **options)

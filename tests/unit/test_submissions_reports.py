@@ -297,6 +297,39 @@ def test_further_metrics_have_values_signatures_and_groups() -> None:
     assert score.to_dict()["extra"] == dict(score.extra)
 
 
+def test_a_turn_that_is_asked_for_is_the_only_one() -> None:
+    benchmark = worlds.circled()
+    content = json.dumps(worlds.circled_document(benchmark)).encode()
+    asked = ["hits@8@turn2", "hits@08@turn02", "hits@10@turn1", "hits@10", "hits@10@turn3"]
+    score = submissions.score(content, benchmark, metrics=asked)
+    # Targets stand at ranks 8, 9 and 10 at every turn; the board shows Hits@10 anyway.
+    assert score.extra == {"hits@8@turn2": pytest.approx(1 / 3)}
+    assert list(full_report(score).floors["random"])[-1] == "hits@8@turn2"
+    every = submissions.score(content, benchmark, metrics=["hits@8", "hits@8@turn2"])
+    assert list(every.extra) == ["hits@8@turn1", "hits@8@turn2", "hits@8@turn3"]
+    for turn in (0, 4):
+        with pytest.raises(CallError) as caught:
+            submissions.score(content, benchmark, metrics=[f"hits@8@turn{turn}"])
+        assert str(caught.value) == (
+            f"metric hits@8@turn{turn}: the longest session of circled/cirr_val has 3 turns. "
+            "Fix: ask for a turn from 1 to 3."
+        )
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ("recall@20", r"metrics is the string 'recall@20'\. Fix: pass a list, \['recall@20'\]\."),
+        (20, r"metrics is of type int\. Fix: pass a list such as \['recall@20'\]\."),
+        ([20], r"metrics holds 20\. Fix: pass names such as 'recall@20'\."),
+    ],
+)
+def test_what_is_no_list_of_names_is_refused(asked: Any, message: str) -> None:
+    benchmark = worlds.cirr()
+    with pytest.raises(CallError, match=message):
+        submissions.score(json.dumps(worlds.cirr_document(benchmark)).encode(), benchmark, metrics=asked)
+
+
 def test_further_metrics_of_a_suite_are_averaged_as_its_own() -> None:
     members = [worlds.fashioniq("dress", queries=2), worlds.fashioniq("shirt"), worlds.fashioniq("toptee")]
     document = worlds.fashioniq_bundle(members)
@@ -338,9 +371,17 @@ TOO_DEEP_IN_THE_SUBSET = (
         ("hits@10", "metric hits@10: a metric of sessions, and cirr/val has queries. Fix: leave it out."),
         (
             "map@5:x",
-            "metric map@5:x: variant='x': map_at_k has no such variant. Fix: use one of 'equation'.",
+            "metric 'map@5:x': variant='x': map_at_k has no such variant. Fix: use one of 'equation'.",
         ),
-        ("recall@0", "metric recall@0: 'recall@0': k=0; a cutoff is 1 or more"),
+        (
+            "recall@0",
+            "metric 'recall@0': k=0; a cutoff is 1 or more. Fix: ask for recall@1 or more.",
+        ),
+        ("recall", "metric 'recall': names no cutoff. Fix: write 'recall@K', such as 'recall@1'."),
+        (
+            "map@5:",
+            "metric 'map@5:': variant='': map_at_k has no such variant. Fix: use one of 'equation'.",
+        ),
     ],
 )
 def test_a_metric_that_the_file_cannot_tell_is_refused(name: str, text: str) -> None:

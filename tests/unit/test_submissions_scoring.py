@@ -118,6 +118,24 @@ def test_an_invalid_file_is_refused_with_all_its_findings() -> None:
     assert caught.value.exit_code == 1
 
 
+@pytest.mark.parametrize("broken", ["type", "version", "member"])
+def test_a_broken_bundle_is_refused_with_its_findings(broken: str) -> None:
+    members = [worlds.fashioniq(each) for each in ("dress", "shirt", "toptee")]
+    bundle = worlds.fashioniq_bundle(members)
+    if broken == "type":
+        bundle["runs"][1]["rankings"] = {**bundle["runs"][1]["rankings"], "shirt_val_00000": [1]}
+    elif broken == "version":
+        bundle["runs"][0]["benchmark_version"] = 99
+    else:
+        bundle["runs"].append(bundle["runs"][0])
+    code = {"type": "bad-type", "version": "wrong-version", "member": "wrong-benchmark"}[broken]
+    with pytest.raises(RefusedError) as caught:
+        score(bundle, {member.id: member for member in members})
+    assert caught.value.report.benchmark == "fashioniq/val"
+    assert code in {finding.code for finding in caught.value.report.errors}
+    assert caught.value.exit_code == 1
+
+
 def test_missing_queries_are_refused_unless_they_are_allowed_and_then_are_misses() -> None:
     document = worlds.perfect_cirr(CIRR)
     for part in ("rankings", "subset_rankings"):
