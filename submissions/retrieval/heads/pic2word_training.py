@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 KIND = "pic2word"
 
-PLAN = Plan(steps=2000, batch_size=256, learning_rate=1e-3)
+PLAN = Plan(steps=1000, batch_size=256, learning_rate=1e-3)
 """What suits an encoder of the size of the shipped one; for a ViT-L/14 the paper takes a rate of 1e-4."""
 
 
