@@ -15,7 +15,7 @@ export GRADIO_ANALYTICS_ENABLED := False
 .PHONY: run test test-slow lint types docs clean help
 
 help:
-	@echo "make run        set up, prepare the embedded benchmark, score its baselines, serve http://$(HOST):$(PORT)"
+	@echo "make run        set up, prepare the embedded benchmark, score its baselines' rank files, serve http://$(HOST):$(PORT)"
 	@echo "make test       set up with everything, then lint, types and tests"
 	@echo "make test-slow  the tests that take long"
 	@echo "make docs       write the generated parts of the docs anew"
@@ -35,22 +35,14 @@ $(TEST_VENV)/.installed: setup.cfg pyproject.toml constraints.txt
 	@$(TEST_VENV)/bin/python -m pip install $(PIP_FLAGS) -c constraints.txt -e ".[leaderboard,retrieval,language,distributed,dev]"
 	@touch $@
 
-# State lies below .run: a second run reuses it and loses nothing.
-run $(STATE)/rank_files/.made: export CIR_CACHE_HOME := $(CURDIR)/$(STATE)/cache
+# State lies below .run: a second run reuses it and loses nothing. The baselines are the rank files of
+# submissions/entries, each with the command that made it; those of encoders would need torch.
+run: export CIR_CACHE_HOME := $(CURDIR)/$(STATE)/cache
 run: export CIR_LEADERBOARD_HOME := $(CURDIR)/$(STATE)/leaderboard
-run $(STATE)/rank_files/.made: export HF_HOME := $(CURDIR)/$(STATE)/huggingface
-
-# The baselines are ranked again only when what makes them has changed.
-$(STATE)/rank_files/.made: $(RUN_VENV)/.installed cir_datasets/cards/shapes.yaml \
-    $(wildcard cir_datasets/shapes/*.py cir_metrics/ranking.py submissions/methods/*)
+run: export HF_HOME := $(CURDIR)/$(STATE)/huggingface
+run: $(RUN_VENV)/.installed
 	@$(RUN_VENV)/bin/cir datasets prepare --no-hub-cache shapes/val shapes/multiturn_val
-	@for config in val multiturn_val; do \
-	  $(RUN_VENV)/bin/cir run --benchmark shapes/$$config --all-baselines --out $(STATE)/rank_files >/dev/null || exit $$?; \
-	done
-	@touch $@
-
-run: $(STATE)/rank_files/.made
-	@$(RUN_VENV)/bin/cir leaderboard add --baseline $(STATE)/rank_files/*.json >/dev/null
+	@$(RUN_VENV)/bin/cir leaderboard add --baseline submissions/entries/*.json.gz >/dev/null
 	@echo; $(RUN_VENV)/bin/cir leaderboard show shapes/val shapes/multiturn_val; echo
 	@if [ "$(SERVE)" = "0" ]; then exit 0; fi; exec $(RUN_VENV)/bin/cir leaderboard serve --host $(HOST) --port $(PORT)
 
