@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,9 +93,8 @@ class HuggingFaceEncoder:
         self.tokenizer, self.image_processor = loaded.tokenizer, loaded.image_processor
         self.model = loaded.model.to(self.device).eval().requires_grad_(False)
         self.max_tokens = int(config.get_text_config().max_position_embeddings)
-        self.prepare: Callable[[Sequence[Image]], Prepared] = Preparation(
-            self.image_processor, raw=self.family.name != "siglip2"
-        )
+        # Patches of SigLIP 2 are no images any more.
+        self.prepare = Preparation(self.image_processor, raw=self.family.name != "siglip2")
         self._torch = torch
         self.identity = Identity(
             model=label or files.name,
@@ -162,9 +161,9 @@ class HuggingFaceEncoder:
             return self._of_length_1(self.family.text(self.model, inputs))
 
     def _normalised(self, pixels: Any) -> Any:
-        """Bytes as the image processor would have rescaled and normalised them."""
+        """Pixels as the image processor would have rescaled and normalised them."""
         torch, processor = self._torch, self.image_processor
-        if pixels.dtype != torch.uint8:
+        if not self.prepare.raw:
             return pixels
         # In place: each new array of this size costs fresh memory pages, which may take longer than the sums.
         values = pixels.float()
@@ -306,16 +305,16 @@ def _preprocessing_hash(processor: Any, tokenizer: Any, max_tokens: int) -> str:
     settings = {
         name: value for name, value in processor.to_dict().items() if not name.startswith(("_", "processor"))
     }
-    settings["image_processor_type"] = type(processor).__name__
+    settings["image_processor_type"] = type(processor).__name__.removesuffix("Pil")
     whole = {"image": settings, "text": _tokenizer_settings(tokenizer), "max_tokens": max_tokens}
     return hashlib.sha256(json.dumps(whole, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def _tokenizer_settings(tokenizer: Any) -> dict[str, Any]:
-    settings = {"class": type(tokenizer).__name__, "side": tokenizer.padding_side, "pad": tokenizer.pad_token}
+    settings = {"side": tokenizer.padding_side, "pad": tokenizer.pad_token}
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
-        return {**settings, "words": tokenizer.get_vocab()}
+        return {**settings, "class": type(tokenizer).__name__, "words": tokenizer.get_vocab()}
     inside = json.loads(backend.to_str())
     # Set by whoever called it last.
     inside.pop("truncation", None)

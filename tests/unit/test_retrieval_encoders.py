@@ -113,6 +113,20 @@ def test_clip_is_what_transformers_computes(folders: dict[str, Path], images: li
     np.testing.assert_allclose(encoder.encode_texts(TEXTS), whole.text_embeds.numpy(), atol=1e-6)
 
 
+@pytest.mark.parametrize("family", ["siglip", "siglip2"])
+def test_siglip_images_are_what_transformers_computes(
+    family: str, folders: dict[str, Path], images: list[Image.Image]
+) -> None:
+    from transformers import AutoModel, Siglip2ImageProcessorPil, SiglipImageProcessorPil
+
+    processor = {"siglip": SiglipImageProcessorPil, "siglip2": Siglip2ImageProcessorPil}[family]
+    inputs = processor.from_pretrained(folders[family])(images=images, return_tensors="pt")
+    with torch.no_grad():
+        wanted = AutoModel.from_pretrained(folders[family]).get_image_features(**inputs).pooler_output
+    made = load_encoder(str(folders[family]), device="cpu").encode_images(images)
+    np.testing.assert_allclose(made, unit(wanted), atol=1e-6)
+
+
 def test_siglip_pads_texts_to_its_limit_and_attends_to_padding(folders: dict[str, Path]) -> None:
     from transformers import AutoTokenizer, SiglipModel
 
@@ -172,8 +186,10 @@ def test_open_clip_squashes_where_its_configuration_says_so(
     assert (made.prepare([wide])["pixel_values"][0] == np.asarray(square).transpose(2, 0, 1)).all()
     pixels = (np.asarray(square, dtype=np.float32) / 255 - 0.5) / 0.25
     plain: Any = load_encoder(str(folders["clip"]), device="cpu")
-    wanted = plain.encode_prepared({"pixel_values": pixels.transpose(2, 0, 1)[None]})
-    np.testing.assert_allclose(made.encode_images([wide]), wanted, atol=1e-6)
+    with torch.no_grad():
+        inputs = {"pixel_values": torch.as_tensor(pixels.transpose(2, 0, 1)[None])}
+        wanted = plain.family.image(plain.model, inputs)
+    np.testing.assert_allclose(made.encode_images([wide]), unit(wanted), atol=1e-6)
 
 
 @pytest.mark.parametrize(
