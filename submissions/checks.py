@@ -9,6 +9,7 @@ from submissions.columns import Columns
 from submissions.depth import MAX_DEPTH, SUBSET_DEPTH
 from submissions.drafts import Answers, Draft
 from submissions.findings import MAX_EXAMPLES, Findings, ordinal, shown
+from submissions.formats import TREC
 from submissions.image_ids import image_family, near_miss, well_formed
 from submissions.questions import Questions
 from submissions.screening import suspects
@@ -98,7 +99,11 @@ class _Checker:
     def _ranking(self, query: str, turn: int | None, ids: list[Any]) -> None:
         asked, depth = self.asked, self.asked.depth
         if not ids:
-            self._add("empty-ranking", "the ranking is empty.", query, turn=turn)
+            if turn is not None and self.draft.format == TREC:
+                # A run cannot say that a ranking is empty: a turn without a line is one that is left out.
+                self._add("missing-turn", "the TREC run has no line for this turn.", query, turn=turn)
+            else:
+                self._add("empty-ranking", "the ranking is empty.", query, turn=turn)
             return
         present = set(ids)
         if len(present) < len(ids):

@@ -117,7 +117,8 @@ def code_sessions(rank_file: RankFile, benchmark: Benchmark, depth: int) -> Codi
     ranks[here] = kernels.first_ranks(positive)
     list_lengths = np.zeros_like(ranks)
     list_lengths[here] = (codes >= 0).sum(axis=1)
-    gone = np.maximum(num_turns - given, 0)
+    # An empty ranking is refused but where it stands for a turn that a TREC run leaves out.
+    gone = (here & (list_lengths == 0)).sum(axis=1)
     return Coding(CodedSessions(ranks, list_lengths, num_turns), int(gone.sum()), int((gone == 0).sum()))
 
 

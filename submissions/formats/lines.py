@@ -80,9 +80,11 @@ def header_of(rank_file: RankFile) -> dict[str, Any]:
 def entries_of(rank_file: RankFile) -> list[dict[str, Any]]:
     """One entry a query: its ranking or its turns, and the ranking of its subset, where it has them."""
     subsets = rank_file.subset_rankings or {}
+    # An empty answer does not say what it is; the first that holds something says it of all.
+    answers = rank_file.rankings.values()
+    by_turn = next((not isinstance(answer[0], str) for answer in answers if answer), False)
     entries = []
     for query, answer in rank_file.rankings.items():
-        by_turn = bool(answer) and not isinstance(answer[0], str)
         entry = {QUERY: query, TURNS if by_turn else RANKING: answer}
         if query in subsets:
             entry[SUBSET] = subsets[query]

@@ -7,6 +7,7 @@ suite. A turn of a session is `SESSION#TURN`, turns from 1; the ranking of a que
 
 from __future__ import annotations
 
+import codecs
 import io
 import re
 from array import array
@@ -34,7 +35,9 @@ MAX_TURN = 100
 """A session has at most so many turns: a number far beyond would make as many empty rankings."""
 
 _TURN_NUMBER = re.compile(r"[1-9][0-9]{0,2}")
-_RANK = re.compile(rb"[0-9]{1,9}")
+_RANK_DIGITS = 9
+_RANK = re.compile(rb"[0-9]{1,%d}" % _RANK_DIGITS)
+_BELOW_ZERO = re.compile(rb"-[0-9]+")
 _SCORE = re.compile(rb"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?[iI]nf(?:inity)?")
 
 
@@ -51,6 +54,11 @@ def parse(content: bytes, context: Context) -> Draft | None:
     from submissions.formats.foreign import asked_benchmark
 
     findings = context.findings
+    if content.startswith(codecs.BOM_UTF8):
+        findings.add(
+            "malformed", "it starts with a byte order mark, which would be part of the first qid.", fix=_BOM
+        )
+        return None
     spec = asked_benchmark(context, format_title="a TREC run", datasets=None, example="cirr/val")
     if spec is None:
         return None
@@ -143,16 +151,14 @@ class _Lines:
             return
         qid, _, docid, rank, score, tag = words
         if not _RANK.fullmatch(rank):
-            self._refuse(number, f"the rank is {_said(rank)}; it must be a whole number.", "rank")
+            self._refuse(number, f"the rank is {_said(rank)}; {_why_no_rank(rank)}.", "rank", fix=_A_RANK)
             return
         if not _SCORE.fullmatch(score):
-            nan = score.lower().lstrip(b"+-") == b"nan"
-            what = (
-                "the score is NaN, which has no rank."
-                if nan
-                else f"the score is {_said(score)}; it must be a number."
-            )
-            self._refuse(number, what, "score")
+            if score.lower().lstrip(b"+-") == b"nan":
+                self._refuse(number, "the score is NaN, which has no rank.", "nan", fix=_NO_NAN)
+            else:
+                what = f"the score is {_said(score)}; it must be a number."
+                self._refuse(number, what, "score", fix=_A_SCORE)
             return
         if self.tag is None:
             self.tag = tag
@@ -264,7 +270,17 @@ class _Lines:
 
 
 _SIX = "write six columns a line: qid Q0 docid rank score tag"
+_BOM = "save it as UTF-8 without BOM"
+_A_RANK = "write the image's place in the ranking as the fourth column, a whole number from 1"
+_A_SCORE = "write a decimal number, such as 0.97 or 9.7e-1, as the fifth column"
+_NO_NAN = "give the image a number as its score, or leave its line out"
 _ONE_TAG = "write one method's name into the last column of every line"
+
+
+def _why_no_rank(rank: bytes) -> str:
+    if rank.isdigit():
+        return f"one of at most {_RANK_DIGITS} digits is read"
+    return "ranks start at 1" if _BELOW_ZERO.fullmatch(rank) else "it must be a whole number"
 
 
 def _said(word: bytes) -> str:

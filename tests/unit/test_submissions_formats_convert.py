@@ -37,6 +37,21 @@ def test_our_own_forms_lose_nothing(to: str) -> None:
     assert notes(document(backbone="ViT", notes="remark"), to) == []
 
 
+@pytest.mark.parametrize("to", ["native", "lines", "parquet"])
+@pytest.mark.parametrize(
+    "rankings",
+    [{"s0": [], "s1": [["im1"], []]}, {"s1": [[], ["im1"]], "s0": []}, {"s0": [], "s1": []}],
+    ids=["first", "last", "all"],
+)
+def test_a_session_without_turns_is_read_back(to: str, rankings: dict[str, Any]) -> None:
+    benchmark = worlds.circled()
+    content = json.dumps({**worlds.circled_document(benchmark), "rankings": rankings}).encode()
+    (made,) = submissions.convert([content], to, benchmark=benchmark)
+    found = submissions.read(made.content, benchmark=benchmark)
+    assert isinstance(found, RankFile)
+    assert dict(found.rankings) == rankings
+
+
 def test_what_a_trec_run_loses() -> None:
     assert notes(document(backbone="ViT", notes="remark"), "trec") == [
         "of the method a TREC run holds the name only: backbone, notes are left out.",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 import submissions_worlds as worlds
 
 import submissions
 from submissions import ConversionError, Method, RankFile
+from submissions.findings import Finding
 from submissions.formats import trec
 
 CIRR, CIRCLED, CIRCO = worlds.cirr(), worlds.circled(), worlds.circo()
@@ -19,9 +22,13 @@ def read(run: str, benchmark: str = "cirr/val") -> RankFile:
 
 
 def refused(run: bytes, benchmark: str = "cirr/val") -> list[tuple[str, str, int]]:
+    return [(found.code, found.message, found.count) for found in findings(run, benchmark)]
+
+
+def findings(run: bytes, benchmark: str = "cirr/val") -> tuple[Finding, ...]:
     with pytest.raises(submissions.RefusedError) as caught:
         submissions.read(run, benchmark=benchmark, name="run.trec")
-    return [(found.code, found.message, found.count) for found in caught.value.report.findings]
+    return caught.value.report.findings
 
 
 def warnings(run: str) -> list[tuple[str, int]]:
@@ -55,11 +62,20 @@ def test_turns_and_subsets() -> None:
     assert dict(read("q#subset Q0 7 1 1 t\n", "circo/val").rankings) == {"q#subset": ["000000000007"]}
 
 
-def test_a_turn_that_is_left_out_is_an_empty_ranking() -> None:
-    run = "".join(f"s0#{turn} Q0 im{n} {n} {-n} t\n" for turn in (2,) for n in range(10))
-    codes = {finding.code: finding for finding in submissions.validate(run.encode(), CIRCLED).findings}
-    assert set(codes) == {"empty-ranking", "missing-query"}
-    assert (codes["empty-ranking"].query, codes["empty-ranking"].turn) == ("s0", 1)
+@pytest.mark.parametrize("gone", [1, 2, 3])
+def test_a_turn_without_a_line_is_missing_whichever_it_is(gone: int) -> None:
+    document = worlds.circled_document(CIRCLED)
+    (made,) = submissions.convert([json.dumps(document).encode()], "trec", benchmark=CIRCLED)
+    lines = made.content.splitlines(keepends=True)
+    run = b"".join(line for line in lines if not line.startswith(f"s1#{gone} ".encode()))
+    (finding,) = submissions.validate(run, CIRCLED).findings
+    assert (finding.code, finding.query, finding.count) == ("missing-turn", "s1", 1)
+    score = submissions.score(run, CIRCLED, allow_missing=True)
+    assert (score.missing, score.answered) == (1, 2)
+    # Targets stand at ranks 8, 9 and 10 at every turn that is there.
+    found = [score.metrics[name] for name in ("hits@10@turn1", "hits@10@turn3", "final_recall@10")]
+    assert found == pytest.approx([2 / 3 if gone == 1 else 1, 1, 2 / 3 if gone == 3 else 1])
+    assert all("skipped:complete" in str(each) for each in score.signatures.values())
 
 
 BROKEN: list[tuple[bytes, str, str]] = [
@@ -75,9 +91,13 @@ BROKEN: list[tuple[bytes, str, str]] = [
     (b"q Q0 b 2 high t", "malformed", 'line 2: the score is "high"; it must be a number.'),
     (b"q Q0 b 2 1_0 t", "malformed", 'line 2: the score is "1_0"; it must be a number.'),
     (b"q Q0 b 2 0x1 t", "malformed", 'line 2: the score is "0x1"; it must be a number.'),
-    (b"q Q0 b -2 1 t", "malformed", 'line 2: the rank is "-2"; it must be a whole number.'),
+    (b"q Q0 b -2 1 t", "malformed", 'line 2: the rank is "-2"; ranks start at 1.'),
     (b"q Q0 b 1.0 1 t", "malformed", 'line 2: the rank is "1.0"; it must be a whole number.'),
-    (b"q Q0 b 9999999999 1 t", "malformed", 'line 2: the rank is "9999999999"; it must be a whole number.'),
+    (
+        b"q Q0 b 9999999999 1 t",
+        "malformed",
+        'line 2: the rank is "9999999999"; one of at most 9 digits is read.',
+    ),
     (
         b"q Q0 b 2 0.5 u",
         "bad-metadata",
@@ -90,6 +110,30 @@ BROKEN: list[tuple[bytes, str, str]] = [
 @pytest.mark.parametrize(("line", "code", "message"), BROKEN, ids=[message for *_, message in BROKEN])
 def test_a_broken_line_is_named(line: bytes, code: str, message: str) -> None:
     assert refused(b"q Q0 a 1 1 t\n" + line + b"\n") == [(code, message.replace("\\ufffd", "�"), 1)]
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    [
+        (b"q Q0 a", "write six columns a line: qid Q0 docid rank score tag"),
+        (
+            b"q Q0 a -1 1 t",
+            "write the image's place in the ranking as the fourth column, a whole number from 1",
+        ),
+        (b"q Q0 a 1 high t", "write a decimal number, such as 0.97 or 9.7e-1, as the fifth column"),
+        (b"q Q0 a 1 nan t", "give the image a number as its score, or leave its line out"),
+        (b"\xef\xbb\xbfq Q0 a 1 1 t", "save it as UTF-8 without BOM"),
+    ],
+)
+def test_the_fix_belongs_to_the_mistake(line: bytes, fix: str) -> None:
+    (finding,) = findings(line)
+    assert (finding.code, finding.fix) == ("malformed", fix)
+
+
+def test_a_byte_order_mark_is_named() -> None:
+    assert refused(b"\xef\xbb\xbfq Q0 a 1 1 t\n") == [
+        ("malformed", "it starts with a byte order mark, which would be part of the first qid.", 1)
+    ]
 
 
 def test_broken_lines_are_counted() -> None:
