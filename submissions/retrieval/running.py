@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from cir_datasets.caption_rules import caption_rule as check_caption_rule
+from cir_metrics.errors import MissingExtraError
 from submissions.depth import MAX_DEPTH, board_depth
 from submissions.errors import MethodError
 from submissions.methods.asking import Ask, asks_of, gallery_of
 from submissions.methods.composing import Composer, Context
 from submissions.methods.rankers import Ranker, rank_by_lists
-from submissions.methods.registry import kind_of_class, method_of
+from submissions.methods.registry import PIXELS, kind_of_class, method_of, methods_for
 from submissions.methods.scorers import Scorer, rank_by_scores
 from submissions.rank_file import Method, RankFile
 from submissions.retrieval.aggregation import Aggregation
@@ -137,11 +138,18 @@ def make_rank_file(
     check_caption_rule(rule)
     speaker = _language(name, ranker, language)
     chosen = _own_encoder(name, ranker, encoder) or chosen_encoder(name, benchmark, encoder)
+    pictures = pictures_of(benchmark, images=images)
     if isinstance(chosen, str):
         from submissions.retrieval.encoders import load_encoder
 
-        chosen = load_encoder(chosen, revision=revision, device=device, dtype=dtype)
-    pictures = pictures_of(benchmark, images=images)
+        try:
+            chosen = load_encoder(chosen, revision=revision, device=device, dtype=dtype)
+        except MissingExtraError as error:
+            if encoder is None and name in methods_for(benchmark):
+                raise MissingExtraError(
+                    f"{error}, or add --encoder {PIXELS}, which needs no torch"
+                ) from error
+            raise
     embedded = embed_gallery(
         chosen, pictures, store=store, batch_size=batch_size, workers=workers, skip_missing=skip_missing
     )

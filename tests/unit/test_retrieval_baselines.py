@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 from retrieval_worlds import PlainEncoder, small_shapes
 
 import submissions
+from cir_metrics.errors import MissingExtraError
+from submissions.methods import make_rank_file
 from submissions.retrieval import baselines as module
 from submissions.retrieval.baselines import Baseline, baselines, run_baselines
 from submissions.retrieval.store import EmbeddingStore
@@ -47,7 +50,8 @@ def test_shapes_have_those_of_the_shipped_encoder_too() -> None:
 
 
 def test_without_torch_those_without_weights_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    for name in ("torch", "transformers", "faiss", "safetensors"):
+        monkeypatch.setitem(sys.modules, name, None)
     found = baselines("shapes/val")
     assert [each.name for each in found.run] == WEIGHTLESS
     (why,) = found.left_out
@@ -57,6 +61,12 @@ def test_without_torch_those_without_weights_are_left(monkeypatch: pytest.Monkey
     )
     made = dict(run_baselines("shapes/val", found, k=10, device="cpu", search="exact"))
     assert [rank_file.method.backbone.split()[0] for rank_file in made.values()] == ["none"] * 4
+    with pytest.raises(
+        MissingExtraError, match=r"retrieval\]\", or add --encoder pixels, which needs no torch"
+    ):
+        make_rank_file("shapes/val", "image_only")
+    with pytest.raises(MissingExtraError, match=r'pip install "cir-benchmarks\[retrieval\]"$'):
+        make_rank_file("shapes/val", "cirevl", language="oracle")
 
 
 def test_elsewhere_an_encoder_is_named() -> None:
