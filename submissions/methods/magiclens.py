@@ -77,11 +77,13 @@ class MagicLens:
             for row, texts in enumerate(context.texts(asks))
             for text in texts or ([""] if shown[row] else [])
         ]
+        place = {text: number for number, text in enumerate(dict.fromkeys(text for _, text in pairs))}
+        features = text_features(context.encoder, list(place), context.batch_size)
         found = np.zeros(images.shape, dtype=np.float64)
         for start in range(0, len(pairs), context.batch_size):
             part = pairs[start : start + context.batch_size]
             rows = np.array([row for row, _ in part])
-            texts = text_features(context.encoder, [text for _, text in part], context.batch_size)
+            texts = features[[place[text] for _, text in part]]
             with torch.inference_mode():
                 fused = model.fusion(
                     torch.from_numpy(images[rows]).to(device, dtype),

@@ -87,6 +87,7 @@ class Pic2Word:
         found = np.zeros(images.shape, dtype=np.float64)
         found[~shown] = context.text_vectors([texts[row] for row in np.flatnonzero(~shown)])
         pairs = [(int(row), text) for row in np.flatnonzero(shown) for text in texts[row] or [""]]
+        words.warn_of_cuts([text for _, text in pairs])
         for start in range(0, len(pairs), context.batch_size):
             part = pairs[start : start + context.batch_size]
             rows = np.array([row for row, _ in part])

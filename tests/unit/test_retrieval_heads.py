@@ -215,9 +215,10 @@ def test_a_caption_that_is_too_long_is_cut_and_told(clip: Any) -> None:
     words = PseudoWords(clip)
     pseudo = torch.zeros(2, TOKEN)
     with pytest.warns(TruncationWarning, match="1 of 2 texts are longer than the 16 tokens that clip reads"):
-        found = words.encode(pseudo, ["sand", "red " * 30])
-    with pytest.warns(TruncationWarning):
-        again = words.encode(pseudo[:1], ["red " * 40])
+        words.warn_of_cuts(["sand", "red " * 30])
+    words.warn_of_cuts(["sand"])
+    found = words.encode(pseudo, ["sand", "red " * 30])
+    again = words.encode(pseudo[:1], ["red " * 40])
     torch.testing.assert_close(found[1:], again)
 
 
@@ -508,3 +509,16 @@ def test_a_magiclens_folder_says_what_it_is(lens_folder: Path) -> None:
     described = json.loads((lens_folder / "config.json").read_text())
     assert described["model_type"] == "magiclens"
     assert described["fusion_heads"] == 4
+
+
+@pytest.mark.parametrize("name", ["pic2word", "magiclens"])
+def test_captions_that_are_cut_are_told_once(
+    context: Context, lens_context: Context, mapping: Path, name: str
+) -> None:
+    method, where = (Pic2Word(mapping), context) if name == "pic2word" else (MagicLens("lens"), lens_context)
+    long = ["red " * 20 + word for word in ("sand", "sky", "red", "blue", "large")]  # of several batches
+    asks = [worlds.ask(ids(where)[0], text) for text in [*long, "sand"]]
+    with pytest.warns(TruncationWarning) as told:
+        made = method.compose(asks, where)
+    assert [str(each.message).split(" texts")[0] for each in told] == ["5 of 6"]
+    np.testing.assert_allclose(made[0], made[1], **NEAR)

@@ -166,7 +166,7 @@ def _loss(
 
 def _save(root: Path, encoder: Any, fusion: Fusion, training: dict[str, Any]) -> None:
     """Write the encoder with its fusion; config.json comes last, so that a folder with it is whole."""
-    from transformers.utils import logging
+    import transformers
 
     from submissions.retrieval.heads.magiclens import MagicLensConfig, MagicLensModel
 
@@ -187,6 +187,7 @@ def _save(root: Path, encoder: Any, fusion: Fusion, training: dict[str, Any]) ->
     )
     model = MagicLensModel(config)
     model.load_state_dict({**encoder.model.state_dict(), **_named("fusion", fusion.state_dict())})
+    logging: Any = transformers.utils.logging
     bar = logging.is_progress_bar_enabled()
     with tempfile.TemporaryDirectory(prefix=".writing-", dir=root) as name:
         written = Path(name)

@@ -87,18 +87,22 @@ class PseudoWords:
 
         Returns:
             Shape (n, dimensions), float32, rows of length 1.
-
-        Warns:
-            TruncationWarning: some were cut; the message counts them.
         """
-        rows = [self._ids(caption) for caption in captions]
-        longest = self._longest
-        warn_of_cuts(sum(len(row) > longest for row in rows), len(rows), longest, self._name)
+        rows, longest = [self._ids(caption) for caption in captions], self._longest
         whole = [[*row[: longest - 1], self._end] if len(row) > longest else row for row in rows]
         ids = torch.tensor(self._filled(whole), device=self.device)
         with self._in_place(words):
             pooled = self._model.text_model(input_ids=ids).pooler_output
         return nn.functional.normalize(self._model.text_projection(pooled).float(), dim=-1)
+
+    def warn_of_cuts(self, captions: Sequence[str]) -> None:
+        """Say how many captions are too long behind the pseudo word, and will be cut.
+
+        Warns:
+            TruncationWarning: some are; the message counts them.
+        """
+        cut = sum(len(self._ids(caption)) > self._longest for caption in captions)
+        warn_of_cuts(cut, len(captions), self._longest, self._name)
 
     def _tokens(self, text: str) -> list[int]:
         return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
