@@ -106,7 +106,8 @@ def load_encoder(
             model's name on the Hub.
         revision: commit, branch or tag on the Hub; None is its main branch.
         device: `auto` (a GPU where there is one), `cpu`, `cuda`, `cuda:1`, `mps`.
-        dtype: of the forward pass: `float32`, `float16` or `bfloat16`. Vectors are float32 in any case.
+        dtype: of the forward pass: `float32`, `float16`, `bfloat16`, or `auto` (float16 on a GPU of NVIDIA,
+            else float32). Vectors are float32 in any case.
         threads: processor threads of the model; None leaves PyTorch's choice.
 
     Raises:

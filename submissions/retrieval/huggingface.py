@@ -79,9 +79,12 @@ class HuggingFaceEncoder:
     ) -> None:
         """See the class."""
         torch, transformers = _libraries()
-        if dtype not in _DTYPES:
-            raise EncoderError(f"dtype {dtype!r} is not known. Fix: use one of {', '.join(_DTYPES)}.")
         self.device = _device(device)
+        if dtype == "auto":
+            dtype = "float16" if self.device.type == "cuda" else "float32"
+        if dtype not in _DTYPES:
+            known = ", ".join(("auto", *_DTYPES))
+            raise EncoderError(f"dtype {dtype!r} is not known. Fix: use one of {known}.")
         if threads is not None:
             torch.set_num_threads(threads)
         with told(name), _quiet(transformers):

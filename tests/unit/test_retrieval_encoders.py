@@ -308,6 +308,7 @@ def test_half_precision_stays_near_and_gives_float32(
     folders: dict[str, Path], images: list[Image.Image]
 ) -> None:
     full = load_encoder(str(folders["clip"]), device="cpu")
+    assert load_encoder(str(folders["clip"]), device="cpu", dtype="auto").identity == full.identity
     half = load_encoder(str(folders["clip"]), device="cpu", dtype="bfloat16")
     made = half.encode_images(images)
     assert made.dtype == np.float32
@@ -377,5 +378,5 @@ def test_a_folder_that_is_not_there(name: str) -> None:
 def test_devices_and_types_that_are_not_there(folders: dict[str, Path]) -> None:
     with pytest.raises(EncoderError, match=r"^device 'abacus' cannot be used: .* Fix: use auto or cpu"):
         load_encoder(str(folders["clip"]), device="abacus")
-    with pytest.raises(EncoderError, match=r"^dtype 'float8' is not known\. Fix: use one of float32"):
+    with pytest.raises(EncoderError, match=r"^dtype 'float8' is not known\. Fix: use one of auto, float32"):
         load_encoder(str(folders["clip"]), dtype="float8")

@@ -107,6 +107,28 @@ def test_a_killed_run_goes_on_without_encoding_finished_shards_again(
 
 
 @pytest.mark.slow
+def test_workers_of_a_killed_process_hold_no_claims(
+    store: EmbeddingStore, wanted: Vectors, tmp_path: Path
+) -> None:
+    """They notice within seconds that it is gone; until then nothing waits for them."""
+    pytest.importorskip("torch", reason="worker processes are those of its data loader")
+    folder, go = folder_of(store), tmp_path / "go"
+    go.touch()
+    process = started(store.root, tmp_path / "log", go, 2)
+    wait_for(4, folder, process)
+    process.kill()
+    process.wait()
+    finished = len(shard_files(folder))
+    claims = [folder.claim(shard) for shard in folder.shards_to_do()]
+    assert all(claim.__enter__() for claim in claims)
+    for claim in claims:
+        claim.__exit__(None, None, None)
+    again = ColourEncoder()
+    np.testing.assert_array_equal(embed(store, again).vectors, wanted)
+    assert sum(again.batches) == IMAGES - finished * SHARD_SIZE
+
+
+@pytest.mark.slow
 def test_kill_9_at_any_moment_never_leaves_a_corrupt_store(
     store: EmbeddingStore, wanted: Vectors, tmp_path: Path
 ) -> None:
