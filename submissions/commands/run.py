@@ -12,6 +12,7 @@ import typer
 from submissions.commands.words import as_text
 
 if TYPE_CHECKING:
+    from submissions.language import Language
     from submissions.rank_file import RankFile
 
 
@@ -75,7 +76,14 @@ def run_command(
         str | None,
         typer.Option(
             "--language",
-            help="Language backend: oracle (shapes), openai:MODEL, transformers:FOLDER_OR_NAME.",
+            help="Language backend: oracle (shapes), openai:MODEL, transformers:FOLDER_OR_NAME, SEES+WRITES; "
+            "options behind it, as in openai:MODEL,concurrency=8.",
+        ),
+    ] = None,
+    prompts: Annotated[
+        Path | None,
+        typer.Option(
+            "--prompts", help="Folder of prompts that replace ours for --language; default: CIR_PROMPTS."
         ),
     ] = None,
     checkpoint: Annotated[
@@ -147,11 +155,14 @@ def run_command(
     }
     if method is not None:
         own = {"aggregation": aggregation, "alpha": alpha, "checkpoint": checkpoint}
-        runs = _one(benchmark, method, {**options, **own, "encoder": encoder, "language": language})
+        speaker = None if language is None else _loaded(language, prompts)
+        runs = _one(benchmark, method, {**options, **own, "encoder": encoder, "language": speaker})
     else:
         for option, value in (("aggregation", aggregation), ("alpha", alpha), ("checkpoint", checkpoint)):
             if value is not None:
                 raise CallError(f"--{option} is for one --method. Fix: leave one of the two out.")
+        if prompts is not None:
+            options["prompts"] = prompts
         runs = _all(benchmark, encoder, language, options)
     label = benchmark.replace("/", "-")
     written = []
@@ -175,6 +186,23 @@ def _one(benchmark: str, method: str, options: dict[str, Any]) -> Iterator[tuple
         sys.path.insert(0, str(Path.cwd()))
     typer.echo(f"{method}: ranking {benchmark} ...", err=True)
     yield method.rpartition(":")[2], method, make_rank_file(benchmark, method, **options)
+    _tell_usage(options["language"])
+
+
+def _loaded(language: str, prompts: Path | None) -> Language:
+    from submissions.language import load_language
+
+    loaded: Language = load_language(language, **({} if prompts is None else {"prompts": prompts}))
+    return loaded
+
+
+def _tell_usage(language: Language | None) -> None:
+    """What was asked of a language backend, and what it cost."""
+    from submissions.language.usage import usage_text
+
+    words = "" if language is None else usage_text(language)
+    if words:
+        typer.echo(words, err=True)
 
 
 def _all(

@@ -148,7 +148,7 @@ def run_baselines(
         benchmark: an id or a benchmark.
         chosen: of `baselines`.
         options: further options of `make_rank_file`, such as `k`, `images` and `device`; those that concern
-            an encoder are not given to the methods without weights.
+            an encoder are not given to the methods without weights. `prompts` is the language backend's.
 
     Yields:
         Each baseline with its rank file.
@@ -169,7 +169,8 @@ def run_baselines(
     loading = {name: options.pop(name) for name in ("revision", "device", "dtype") if name in options}
     weightless = {name: value for name, value in options.items() if name == "k"}
     encoder_of = functools.cache(functools.partial(_encoder, **loading))
-    language_of = functools.cache(_language)
+    speaking = {name: options.pop(name) for name in ("prompts",) if name in options}
+    language_of = functools.cache(functools.partial(_language, **speaking))
     for each in chosen.run:
         given: dict[str, Any] = dict(each.options)
         if each.encoder in (None, PIXELS):
@@ -187,10 +188,11 @@ def _encoder(name: str, **loading: Any) -> Encoder:
     return load_encoder(name, **loading)
 
 
-def _language(name: str) -> Language:
+def _language(name: str, **speaking: Any) -> Language:
     from submissions.language import load_language
 
-    return load_language(name)
+    loaded: Language = load_language(name, **speaking)
+    return loaded
 
 
 @functools.cache
