@@ -91,11 +91,13 @@ def _connect(address: str | None) -> None:
             # Ray itself asks a machine that does not answer for minutes.
             socket.create_connection((host, int(port)), timeout=_ANSWER_SECONDS).close()
         ray.init(address=address or "local", **options)
-    except (OSError, RuntimeError, ValueError) as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+    except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+        # Ray puts tracebacks into its messages; what was wrong comes last.
+        reason = (str(error).strip() or type(error).__name__).splitlines()[-1]
         raise CallError(
             f"no Ray cluster can be had at {address or 'this machine'}: {reason} Fix: start one (docs/"
-            "distributed.md), with the same versions of Python and Ray everywhere, or leave the address out."
+            "distributed.md), with the same versions of Python and Ray and the same token everywhere, or leave "
+            "the address out."
         ) from error
 
 
