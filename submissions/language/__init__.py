@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from submissions.language.loading import load_language as load_language
     from submissions.retrieval.pictures import Pictures
 
+__all__ = ["Language", "LanguageIdentity", "Picture", "load_language", "pictures_by_id"]
+
 
 @dataclass(frozen=True)
 class Picture:
