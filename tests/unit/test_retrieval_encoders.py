@@ -255,12 +255,22 @@ def test_a_name_on_the_hub_is_loaded_at_its_commit(
     assert old.identity.preprocessing == new.identity.preprocessing == local.identity.preprocessing
 
 
-def test_open_clip_only_on_the_hub(
-    hub: Hub, folders: dict[str, Path], images: list[Image.Image], tmp_path: Path
+def test_open_clip_only_on_the_hub_and_later_from_the_cache(
+    hub: Hub,
+    folders: dict[str, Path],
+    images: list[Image.Image],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     commit = upload(hub, "some/open", as_open_clip(folders["clip"], tmp_path / "open"))
     made = load_encoder("some/open", device="cpu")
     assert (made.identity.model, made.identity.revision) == ("some/open", commit)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    before = len(hub.requests)
+    assert load_encoder("some/open", device="cpu").identity == made.identity
+    assert len(hub.requests) == before
+    with pytest.raises(EncoderError, match=r"^some/other: cannot be loaded: .*HF_HUB_OFFLINE is not set"):
+        load_encoder("some/other", device="cpu")
     local = load_encoder(str(folders["clip"]), device="cpu")
     assert made.encode_images(images).tobytes() == local.encode_images(images).tobytes()
 
