@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cir_metrics.resampling import DRAWS, LEVEL, SEED, FloatArray, bootstrap_medians, percentile_interval
+from submissions.report.derived import card_values
 from submissions.samples import NO_MEANS, Sample, resampled_metrics
 from submissions.score_report import shown_value
 
@@ -88,7 +89,8 @@ def intervals(
 
     Queries or sessions are drawn with replacement, never turns, and each number is computed anew. A suite's
     members are drawn apart from each other; its macro and micro means are taken within each draw, and so is
-    a main metric that is the mean of several. For hits_auc, L_max stays the whole benchmark's. `censored` is
+    a main metric that is the mean of several. The further metrics of the card and those that were asked for
+    have intervals, too. For hits_auc, L_max stays the whole benchmark's. `censored` is
     a count and has no interval.
 
     Args:
@@ -111,16 +113,19 @@ def intervals(
         'Intervals: 95 % percentile bootstrap over queries, 1,000 draws, seed 2026.'
     """
     sample = Sample.behind(report)
-    names = resampled_metrics(report)
-    by_metric = [sample.values(name) for name in names]
+    by_name = {name: sample.values(name) for name in resampled_metrics(report)}
+    numbers = {**report.metrics, **report.extra}
+    if not report.runs:
+        by_name |= {name: [values] for name, values in card_values(sample.parts[0], numbers)[0].items()}
+    names, by_metric = list(by_name), list(by_name.values())
     columns = [np.stack([values[part] for values in by_metric], 1) for part in range(len(sample.parts))]
     weights = np.stack([sample.weights(name) for name in names], 1)
     low, high = percentile_interval(sample.bootstrap(columns, weights, draws=draws, seed=seed), level)
     found = {name: Interval(*ends) for name, *ends in zip(names, low.tolist(), high.tolist(), strict=True)}
-    if "median_rank" in report.metrics:
+    if "median_rank" in numbers:
         ends = percentile_interval(_medians(sample, draws, seed), level)
         found["median_rank"] = Interval(float(ends[0]), float(ends[1]))
-    order = [*report.metrics, *names]
+    order = [*report.metrics, *report.extra, *names]
     return Intervals(
         values={name: found[name] for name in dict.fromkeys(order) if name in found},
         unit=sample.unit,

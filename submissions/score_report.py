@@ -144,14 +144,16 @@ def member_metric(metric: str) -> str:
 
 
 def shown_value(metric: str, value: float | None) -> str:
-    """A value as tables show it: per cent with two decimals, ranks with two, counts whole.
+    """A value as tables show it: per cent with two decimals, ranks with two, counts whole if they are.
 
     Example:
         >>> shown_value("recall@5", 0.4983), shown_value("censored", 12.0), shown_value("recall@5", None)
         (' 49.83', '    12', '     -')
+        >>> shown_value("censored", 12.75)
+        ' 12.75'
     """
     if value is None:
         return f"{'-':>6}"
-    if metric == "censored":
+    if metric == "censored" and value == int(value):
         return f"{int(value):>6}"
-    return f"{value if metric in ('mean_rank', 'median_rank') else 100 * value:>6.2f}"
+    return f"{value if metric in ('mean_rank', 'median_rank', 'censored') else 100 * value:>6.2f}"

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, cast
 from cir_metrics.catalogue import check_variant, metric, parse_metric
 from submissions.arrow_numbers import list_lengths
 from submissions.report.chance import Chance, chance
-from submissions.report.derived import query_values
+from submissions.report.derived import card_values
 from submissions.report.document import Report
-from submissions.report.floors import FLOOR_NAMES, random_floor, recorded_floors, suite_floor
+from submissions.report.floors import FLOOR_NAMES, random_floor, recorded_floors
 from submissions.report.grouping import Grouping, by_aspect
+from submissions.report.members import mean_groups, means
 from submissions.report.sessions import by_length, by_turn
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def build(score: ScoreReport, intervals: Intervals | None = None) -> Report:
         return _of_suite(score, intervals)
     evidence, benchmark = score.evidence, score.evidence.benchmark
     random = chance(benchmark)
-    further, absent = _card_values(evidence, score)
+    further, absent = card_values(evidence, {**score.metrics, **score.extra})
     extra = {name: float(values.mean()) for name, values in further.items()} | dict(score.extra)
     signatures = dict(score.signatures)
     for name in further:
@@ -54,11 +55,10 @@ def build(score: ScoreReport, intervals: Intervals | None = None) -> Report:
 
 def _of_suite(score: ScoreReport, intervals: Intervals | None) -> Report:
     members = tuple(build(run) for run in score.runs)
-    queries = {member.score.benchmark: member.score.n for member in members}
     floors = {}
     for name in FLOOR_NAMES:
-        own = {member.score.benchmark: member.floors.get(name, {}) for member in members}
-        values = suite_floor(score.benchmark, own, queries)
+        known = means(score.benchmark, members, [member.floors.get(name, {}) for member in members])
+        values = {metric: known[metric] for metric in (*score.metrics, *score.extra) if metric in known}
         if values:
             floors[name] = values
     return Report(
@@ -69,6 +69,7 @@ def _of_suite(score: ScoreReport, intervals: Intervals | None) -> Report:
         counts=_added([member.counts for member in members]),
         groupings={},
         members=members,
+        means=mean_groups(score.benchmark, members),
         intervals=intervals,
     )
 
@@ -76,17 +77,6 @@ def _of_suite(score: ScoreReport, intervals: Intervals | None) -> Report:
 def _added(counts: Sequence[Mapping[str, int | None]]) -> dict[str, int | None]:
     """The members' counts, added up; galleries overlap and have no sum."""
     return {name: sum(each.get(name) or 0 for each in counts) for name in counts[0] if name != "gallery"}
-
-
-def _card_values(evidence: Evidence, score: ScoreReport) -> tuple[dict[str, FloatArray], list[str]]:
-    """Values a query of the card's further metrics, and the names of those that the file does not tell."""
-    listed = (
-        {} if evidence.num_turns is not None else dict.fromkeys(evidence.benchmark.spec.card.report.metrics)
-    )
-    wanted = [name for name in listed if name not in score.metrics and name not in score.extra]
-    found = {name: query_values(evidence, name) for name in wanted}
-    known = {name: values for name, values in found.items() if values is not None}
-    return known, [name for name in wanted if name not in known]
 
 
 def _signature_like(other: Signature | SuiteSignature, printed: str) -> Signature:
@@ -144,6 +134,8 @@ def _groupings(
         }
     report = evidence.benchmark.spec.card.report
     known = {**evidence.values, **further}
+    if "mean_rank" in known:
+        known["median_rank"] = known["mean_rank"]
     wanted = dict.fromkeys([*report.by_aspect, *(score.extra if report.by_aspect else ())])
     values = {name: known[name] for name in wanted if name in known}
     return {"by_aspect": by_aspect(evidence, values, report.aspect_names, random)} if values else {}

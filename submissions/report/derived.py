@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from cir_metrics.catalogue import parse_metric
@@ -11,6 +12,22 @@ from submissions.depth import SUBSET_DEPTH, board_depth
 
 if TYPE_CHECKING:
     from submissions.evidence import Evidence
+
+
+def card_values(evidence: Evidence, shown: Collection[str]) -> tuple[dict[str, FloatArray], list[str]]:
+    """Values a query of the further metrics that a benchmark's card names.
+
+    Args:
+        evidence: the values a query.
+        shown: names of metrics that the score has anyway, which are left out.
+
+    Returns:
+        By name the values, shape (n,), and the names of those that the rank file does not tell.
+    """
+    listed = () if evidence.num_turns is not None else evidence.benchmark.spec.card.report.metrics
+    found = {name: query_values(evidence, name) for name in dict.fromkeys(listed) if name not in shown}
+    known = {name: values for name, values in found.items() if values is not None}
+    return known, [name for name in found if name not in known]
 
 
 def query_values(evidence: Evidence, metric: str) -> FloatArray | None:

@@ -14,7 +14,7 @@ from submissions.tables import Table, check_format, render
 if TYPE_CHECKING:
     from cir_metrics.signature import Signature
     from submissions.intervals import Intervals
-    from submissions.report.grouping import Grouping, Values
+    from submissions.report.grouping import Group, Grouping, Values
     from submissions.score_report import ScoreReport
     from submissions.suite_signature import SuiteSignature
 
@@ -31,6 +31,7 @@ class Report:
         counts: how many queries or sessions, images, positives there are; None where it is not known.
         groupings: by `by_aspect`, `by_turn`, `by_length` the numbers by group, where there are such groups.
         members: a suite's members.
+        means: a suite's macro and micro mean of everything that all members have.
         intervals: confidence intervals of the board's numbers, where they were asked for.
         notes: what a reader of the floors and of the further metrics must know.
     """
@@ -42,12 +43,18 @@ class Report:
     counts: Mapping[str, int | None]
     groupings: Mapping[str, Grouping]
     members: tuple[Report, ...] = ()
+    means: tuple[Group, ...] = ()
     intervals: Intervals | None = None
     notes: tuple[str, ...] = ()
 
     def values(self) -> dict[str, float]:
         """The board's values and the further ones by name."""
         return {**self.score.metrics, **self.extra}
+
+    @property
+    def unit(self) -> str:
+        """What is counted: `queries` or `sessions`."""
+        return "sessions" if "sessions" in self.counts else "queries"
 
     def tables(self) -> tuple[Table, ...]:
         """The tables: scores beside their floors, counts, then the groups; a suite's members side by side."""
@@ -79,6 +86,7 @@ class Report:
             document["intervals"] = self.intervals.to_dict()
         if self.members:
             document["runs"] = [member.to_dict() for member in self.members]
+            document["means"] = [group.to_dict("mean", self.unit) for group in self.means]
         return document
 
     def render(self, format: str = "table") -> str:

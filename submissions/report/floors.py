@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from cir_datasets.card import main_metric_terms
@@ -57,27 +57,3 @@ def main_value(expression: str, values: Values) -> float | None:
     terms = [values.get(term) for term in main_metric_terms(expression)]
     known = [value for value in terms if value is not None]
     return sum(known) / len(known) if len(known) == len(terms) else None
-
-
-def suite_floor(
-    suite_id: str, floors: Mapping[str, Values], queries: Mapping[str, int]
-) -> dict[str, float | None]:
-    """A suite's floor from its members', averaged as its scores are; empty where a member lacks one.
-
-    Args:
-        suite_id: id of the suite.
-        floors: by benchmark id the values by metric.
-        queries: by benchmark id the number of queries or sessions.
-    """
-    from cir_datasets.suites import suite
-
-    declared = suite(suite_id)
-    known: dict[str, dict[str, float]] = {}
-    for member in declared.benchmarks:
-        values = floors.get(member, {})
-        known[member] = {
-            metric: value for metric in declared.metrics if (value := values.get(metric)) is not None
-        }
-        if len(known[member]) < len(declared.metrics):
-            return {}
-    return dict(declared.mean(known, queries))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submissions.arrow_numbers import list_lengths, numbers
+from submissions.samples import NO_MEANS
 
 if TYPE_CHECKING:
     from cir_metrics.kernels import FloatArray
@@ -37,6 +38,16 @@ class Group:
     values: Values
     random: Values
 
+    def to_dict(self, head: str, counted: str) -> dict[str, Any]:
+        """The group as JSON values: its key under the name `head`, n under `counted`."""
+        return {
+            head: self.key,
+            "name": self.name,
+            counted: self.n,
+            **self.values,
+            "random": dict(self.random),
+        }
+
 
 @dataclass(frozen=True)
 class Grouping:
@@ -60,29 +71,21 @@ class Grouping:
 
     def to_dict(self) -> list[dict[str, Any]]:
         """The groups as JSON values, the means behind them."""
-        return [
-            {
-                self.head: group.key,
-                "name": group.name,
-                self.counted: group.n,
-                **group.values,
-                "random": dict(group.random),
-            }
-            for group in (*self.groups, *self.means)
-        ]
+        return [group.to_dict(self.head, self.counted) for group in (*self.groups, *self.means)]
 
 
 def by_aspect(
     evidence: Evidence, values: Mapping[str, FloatArray], names: Mapping[str, str], random: Chance | None
 ) -> Grouping:
-    """The mean of metrics over the queries of each aspect; a query with several aspects counts in each.
+    """Metrics over the queries of each aspect; a query with several aspects counts in each.
 
-    macro: (1/A) * sum_a mean_a over the A aspects that have queries. micro: the mean over all queries that
+    A metric is the mean of its values a query; median_rank is the median of the ranks, and censored a count.
+    macro: (1/A) * sum_a m_a over the A aspects that have queries. micro: the metric over all queries that
     have an aspect, each counted once.
 
     Args:
         evidence: the values a query.
-        values: by metric one value a query, shape (n,).
+        values: by metric one value a query, shape (n,): of median_rank the ranks, of censored 1 or 0.
         names: how the aspects are called, in the order of the rows; others follow under their own name.
         random: the random ranker, or None.
     """
@@ -92,14 +95,13 @@ def by_aspect(
     member = np.zeros((len(lengths), len(order)), dtype=np.float64)
     places = np.array([place[aspect] for aspect in seen], dtype=np.int64)
     member[np.repeat(np.arange(len(lengths)), lengths), places[codes]] = 1.0
-    counts = member.sum(axis=0).astype(np.int64)
     expected = {metric: each for metric in values if (each := _expected(random, metric)) is not None}
-    found, floors = _means(values, member, counts), _means(expected, member, counts)
+    found, floors = _by_group(values, member), _by_group(expected, member)
     groups = tuple(
         Group(
             aspect,
             names.get(aspect, aspect),
-            int(counts[number]),
+            int(member[:, number].sum()),
             {metric: each[number] for metric, each in found.items()},
             {metric: each[number] for metric, each in floors.items()},
         )
@@ -134,14 +136,22 @@ def _expected(random: Chance | None, metric: str) -> FloatArray | None:
     return None if random is None else random.values(name, variant or "equation")
 
 
-def _means(
-    values: Mapping[str, FloatArray], member: FloatArray, counts: NDArray[np.int64]
-) -> dict[str, list[float | None]]:
-    """By metric the mean in each group, None where a group holds no query."""
-    return {
-        metric: [float(total) / int(n) if n else None for total, n in zip(each @ member, counts, strict=True)]
-        for metric, each in values.items()
-    }
+def _by_group(values: Mapping[str, FloatArray], member: FloatArray) -> dict[str, list[float | None]]:
+    """By metric the number of each group, None where a group holds no query."""
+    counts = member.sum(axis=0).tolist()
+    found: dict[str, list[float | None]] = {}
+    for metric, each in values.items():
+        if metric in NO_MEANS:
+            found[metric] = [_no_mean(metric, each[own]) if own.any() else None for own in member.T > 0]
+        else:
+            totals = (each @ member).tolist()
+            found[metric] = [total / n if n else None for total, n in zip(totals, counts, strict=True)]
+    return found
+
+
+def _no_mean(metric: str, values: FloatArray) -> float:
+    """The median of ranks, or how many targets are not listed: a whole number, but if it is expected."""
+    return float(np.median(values)) if metric == "median_rank" else values.sum().item()
 
 
 def _macro(means: Mapping[str, list[float | None]]) -> dict[str, float | None]:
@@ -153,4 +163,9 @@ def _macro(means: Mapping[str, list[float | None]]) -> dict[str, float | None]:
 
 
 def _micro(values: Mapping[str, FloatArray], some: NDArray[np.bool_]) -> dict[str, float | None]:
-    return {metric: float(each[some].mean()) if some.any() else None for metric, each in values.items()}
+    if not some.any():
+        return dict.fromkeys(values)
+    return {
+        metric: _no_mean(metric, each[some]) if metric in NO_MEANS else float(each[some].mean())
+        for metric, each in values.items()
+    }

@@ -82,9 +82,7 @@ def _signature_notes(texts: Mapping[str, str]) -> list[str]:
 
 
 def _members(report: Report) -> Table:
-    """A suite's members side by side, then the means that the suite declares."""
-    from cir_datasets.suites import MICRO_SUFFIX
-
+    """A suite's members side by side, then their macro and micro means."""
     metrics = list(dict.fromkeys(name for member in report.members for name in member.values()))
     with_random = [
         name
@@ -96,18 +94,18 @@ def _members(report: Report) -> Table:
         floor = member.floors.get("random", {})
         cells = _pairs(metrics, with_random, member.values(), floor)
         rows.append((Cell(member.score.benchmark), _count(member.score.n), *cells))
-    for name, suffix in (("macro mean", ""), ("micro mean", MICRO_SUFFIX)):
-        values = {metric: report.values().get(metric + suffix) for metric in metrics}
-        floor = {metric: report.floors.get("random", {}).get(metric + suffix) for metric in metrics}
-        if any(value is not None for value in values.values()):
-            rows.append((Cell(name), _count(report.score.n), *_pairs(metrics, with_random, values, floor)))
-    head = "sessions" if "sessions" in report.counts else "queries"
-    notes = ["macro: every benchmark weighs the same; micro: every query does."]
+    for group in report.means:
+        cells = _pairs(metrics, with_random, group.values, group.random)
+        rows.append((Cell(group.name), _count(group.n), *cells))
+    one = "session" if report.unit == "sessions" else "query"
+    notes = [
+        f"macro: every benchmark weighs the same; micro: every {one} does (- where there is no such mean)."
+    ]
     notes += [f"{member.score.benchmark}: {note}" for member in report.members for note in member.notes]
     for member in report.members:
         texts = {name: str(signature) for name, signature in member.signatures.items()}
         notes += _signature_notes(texts)
-    columns = ("benchmark", head, *_heads(metrics, with_random))
+    columns = ("benchmark", report.unit, *_heads(metrics, with_random))
     return Table("By benchmark", columns, tuple(rows), tuple(notes))
 
 

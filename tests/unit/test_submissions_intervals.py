@@ -15,6 +15,7 @@ import submissions
 from cir_metrics.errors import CallError, InputError
 from cir_metrics.resampling import bootstrap_means, bootstrap_medians, percentile_interval
 from submissions.intervals import Interval, intervals
+from submissions.report import full_report
 from submissions.score_report import ScoreReport
 
 CIRR = worlds.cirr(queries=40)
@@ -31,8 +32,8 @@ def shuffled(document: dict[str, Any], seed: int) -> dict[str, Any]:
     return document
 
 
-def score(document: dict[str, Any], benchmark: Any) -> ScoreReport:
-    return submissions.score(json.dumps(document).encode(), benchmark, name="run.json")
+def score(document: dict[str, Any], benchmark: Any, **options: Any) -> ScoreReport:
+    return submissions.score(json.dumps(document).encode(), benchmark, name="run.json", **options)
 
 
 def cirr_report() -> ScoreReport:
@@ -63,7 +64,8 @@ def test_the_interval_is_that_of_the_values_a_query() -> None:
 def test_the_main_metric_is_averaged_within_each_draw() -> None:
     report = cirr_report()
     found = intervals(report, draws=500)
-    assert list(found.values) == [*report.metrics, "mean(recall@5, recall_subset@1)"]
+    further = CIRR.spec.card.report.metrics
+    assert list(found.values) == [*report.metrics, "mean(recall@5, recall_subset@1)", *further]
     assert report.evidence is not None
     one, other = (
         bootstrap_means(report.evidence.values[name], draws=500, key="cirr/val")
@@ -123,9 +125,24 @@ def test_the_median_rank_is_drawn_too_and_a_count_is_not() -> None:
     assert "censored" not in found.values
 
 
+def test_what_stands_beside_the_boards_metrics_has_an_interval_too() -> None:
+    report = score(shuffled(worlds.cirr_document(CIRR), 1), CIRR, metrics=["mean_rank", "recall@20"])
+    found = intervals(report, draws=200)
+    assert report.evidence is not None
+    ranks = report.evidence.values["mean_rank"]
+    low, high = percentile_interval(bootstrap_medians(ranks, draws=200, key="cirr/val"))
+    assert found.values["median_rank"] == Interval(float(low), float(high))
+    earned = np.where(ranks <= 5, 1 / ranks, 0)
+    low, high = percentile_interval(bootstrap_means(earned, draws=200, key="cirr/val"))
+    assert found.values["map@5"].low == pytest.approx(low, abs=1e-12)
+    assert found.values["map@5"].high == pytest.approx(high, abs=1e-12)
+    table = full_report(report, found).tables()[0]
+    assert [row[0].text for row in table.rows if row[2].text == "-"] == ["censored"]
+
+
 def test_what_is_recorded() -> None:
     document = intervals(cirr_report(), draws=20, seed=9).to_dict()
-    assert list(document["metrics"])[-1] == "mean(recall@5, recall_subset@1)"
+    assert list(document["metrics"])[-1] == "map_subset@3"
     assert {name: value for name, value in document.items() if name != "metrics"} == {
         "method": "percentile bootstrap",
         "resampled": "queries",

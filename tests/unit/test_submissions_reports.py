@@ -1,4 +1,4 @@
-"""Reports: groups against slow plain-Python twins, values by hand, floors, further metrics, errors."""
+"""Reports: groups against slow plain-Python twins, values by hand, members of suites, the whole."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ import submissions
 from cir_datasets.benchmark import Benchmark
 from cir_datasets.records import query_schema
 from cir_datasets.registry import card
-from cir_metrics.errors import CallError, UnknownNameError
 from cir_metrics.kernels import UNLISTED
 from submissions.evidence import Evidence
 from submissions.report import Report, full_report
@@ -94,6 +93,37 @@ def test_by_aspect_is_its_slow_twin(queries: list[tuple[set[str], float]]) -> No
     assert macro.n == micro.n == len(some)
 
 
+def test_ranks_and_counts_by_aspect_are_no_means_of_shares() -> None:
+    benchmark = report_worlds.circo()
+    report = report_of(report_worlds.circo_document(benchmark), benchmark, metrics=["mean_rank"])
+    found = rows(report, "by_aspect")
+    # Best ranks of the five queries: 1, 2, none (51), 1, 10; the fourth query has no aspect.
+    expected = {
+        "cardinality": (1.0, 1.0, 0),
+        "addition": ((1 + 2 + 51) / 3, 2.0, 1),
+        "negation": (51.0, 51.0, 1),
+        "viewpoint": ((51 + 10) / 2, 30.5, 1),
+        "compare_change": (None, None, None),
+        "macro": ((1 + 18 + 51 + 30.5) / 4, (1 + 2 + 51 + 30.5) / 4, 3 / 4),
+        "micro": ((1 + 2 + 51 + 10) / 4, (2 + 10) / 2, 1),
+    }
+    for key, values in expected.items():
+        row = found[key]
+        assert tuple(row[name] for name in ("mean_rank", "median_rank", "censored")) == pytest.approx(values)
+        assert key == "macro" or isinstance(row["censored"], int | None)
+    assert report.extra["censored"] == 1
+    # 80 images, 3 of them positives: a random order lists none of them in 50 with (30 29 28)/(80 79 78).
+    missed = 30 * 29 * 28 / (80 * 79 * 78)
+    assert found["addition"]["random"]["censored"] == pytest.approx(3 * missed)
+    assert "median_rank" not in found["addition"]["random"]
+    (table,) = (table for table in report.tables() if table.title == "By aspect")
+    place = table.columns.index("censored")
+    assert [row[place].text for row in table.rows if row[0].text in ("Addition", "macro mean")] == [
+        "1",
+        "0.75",
+    ]
+
+
 def test_zerosights_six_categories_have_map_and_pnr_map() -> None:
     categories = list(card("zerosight").report.aspect_names)
     images = [f"v/{number}.jpg" for number in range(80)]
@@ -117,12 +147,15 @@ def test_zerosights_six_categories_have_map_and_pnr_map() -> None:
     assert len(categories) == 6
 
 
-def test_fisds_six_aspects_stand_side_by_side_with_their_macro_mean() -> None:
-    members = {}
+def test_fisds_six_aspects_stand_side_by_side_with_their_means() -> None:
+    members: dict[str, Benchmark] = {}
     runs = []
     for number, aspect in enumerate(card("fisd").configs):
         images = [f"{aspect}/{n}.png" for n in range(12)]
-        own = [worlds.query(f"{aspect}_{n:03d}", images[9], images[n], aspects=[aspect]) for n in range(6)]
+        count = 3 if number == 5 else 6
+        own = [
+            worlds.query(f"{aspect}_{n:03d}", images[9], images[n], aspects=[aspect]) for n in range(count)
+        ]
         member = Benchmark.from_rows(cir_datasets.spec(f"fisd/{aspect}"), own, images)
         document = worlds.circo_document(member)
         for place, row in enumerate(own):  # `number` of the six targets first, the others second
@@ -135,10 +168,42 @@ def test_fisds_six_aspects_stand_side_by_side_with_their_macro_mean() -> None:
     report = report_of(bundle, members)
     (table,) = (table for table in report.tables() if table.title == "By benchmark")
     place = table.columns.index("recall@1")
-    assert [row[0].text for row in table.rows] == [*members, "macro mean"]
-    assert [row[place].value for row in table.rows] == pytest.approx([*(n / 6 for n in range(6)), 2.5 / 6])
+    assert [row[0].text for row in table.rows] == [*members, "macro mean", "micro mean"]
+    assert [row[1].value for row in table.rows] == [6, 6, 6, 6, 6, 3, 33, 33]
+    shares = [*(n / 6 for n in range(5)), 1]  # of the last one's three targets, all stand first
+    means = [sum(shares) / 6, (0 + 1 + 2 + 3 + 4 + 3) / 33]
+    assert [row[place].value for row in table.rows] == pytest.approx([*shares, *means])
+    # The suite's own number is Recall@1; the means of what all members have besides stand below them.
+    place = table.columns.index("recall@5")
+    assert [row[place].value for row in table.rows] == [1] * 8
+    assert table.notes[0] == (
+        "macro: every benchmark weighs the same; micro: every query does (- where there is no such mean)."
+    )
     assert report.floors["random"] == {"recall@1": pytest.approx(1 / 12)}
-    assert report.counts["queries"] == 36
+    assert report.counts["queries"] == 33
+    macro, micro = report.to_dict()["means"]
+    assert (macro["mean"], micro["mean"], micro["queries"]) == ("macro", "micro", 33)
+    assert (macro["recall@1"], micro["recall@1"]) == pytest.approx(means)
+    assert macro["random"]["recall@10"] == micro["random"]["recall@10"] == pytest.approx(10 / 12)
+
+
+def test_an_area_under_a_curve_has_no_micro_mean() -> None:
+    from cir_datasets.suites import suite
+
+    ids = suite("circled").benchmarks
+    members, runs = {}, []
+    for number, member_id in enumerate(ids):
+        own = [{**worlds.session("s0", 2 + number % 2, "im7"), "subset": member_id.partition("/")[2]}]
+        gallery = [f"im{image}" for image in range(30)]
+        members[member_id] = Benchmark.from_rows(cir_datasets.spec(member_id), own, gallery)
+        runs.append(worlds.circled_document(members[member_id]))
+    report = report_of({"format": "cir-rank-bundle", "suite": "circled", "runs": runs}, members)
+    macro, micro = report.means
+    assert (macro.values["final_recall@10"], micro.values["final_recall@10"]) == (1, 1)
+    assert (macro.values["hits_auc@10"], micro.values.get("hits_auc@10")) == (1, None)
+    # A turn that not all members have has no mean.
+    assert {name for name in macro.values if "turn" in name} == {"hits@10@turn1", "hits@10@turn2"}
+    assert "micro: every session does (- where there is no such mean)." in report.render("table")
 
 
 # -- sessions
@@ -230,188 +295,6 @@ def test_a_missing_turn_counts_as_the_longest_list_and_a_file_of_nothing_has_no_
         "median_rank": None,
         "censored": None,
     }
-
-
-# -- CIRR's Table 5, further metrics
-
-
-def test_table_5_of_the_invented_cirr_by_hand() -> None:
-    report = full_report(report_worlds.scored("cirr_like"))
-    ranks = [rank for rank, _ in report_worlds.CIRR_RANKS]
-    subset = [rank for _, rank in report_worlds.CIRR_RANKS]
-    for name, given_ranks in (("map", ranks), ("map_subset", subset)):
-        for k in (1, 5, 10, 50) if name == "map" else (1, 2, 3):
-            value = sum(1 / rank for rank in given_ranks if rank is not None and rank <= k) / 6
-            assert report.extra[f"{name}@{k}"] == pytest.approx(value, abs=1e-15)
-    assert list(report.extra) == list(card("cirr").report.metrics)
-    assert report.signatures["map@5"].key == report.signatures["recall@5"].key.replace(
-        "recall@5:1", "map@5:1"
-    )
-
-
-def test_what_the_report_derives_is_what_scoring_computes() -> None:
-    names_of = card("cirr").report.metrics
-    benchmark = worlds.cirr()
-    document = report_worlds.cirr_document(benchmark)
-    asked = submissions.score(json.dumps(document).encode(), benchmark, metrics=names_of)
-    derived = full_report(report_worlds.scored("cirr_like"))
-    assert asked.extra == pytest.approx(dict(derived.extra), abs=1e-15)
-    assert full_report(asked).extra == asked.extra
-
-
-def test_one_of_cirrs_two_files_has_its_own_half_of_table_5() -> None:
-    benchmark = worlds.cirr()
-    document = report_worlds.cirr_document(benchmark)
-    subset = {"version": "rc2", "metric": "recall_subset", **document["subset_rankings"]}
-    report = report_of(subset, benchmark)
-    assert list(report.extra) == ["map_subset@1", "map_subset@2", "map_subset@3"]
-    assert report.notes[-1] == (
-        "Not computed, because the file holds no rankings for it: map@1, map@5, map@10, map@50."
-    )
-
-
-def test_further_metrics_have_values_signatures_and_groups() -> None:
-    rank_file = submissions.make_rank_file("shapes/val", "image_text_sum", encoder="pixels")
-    asked = ("recall@20", "pnr_map@10:released_code", "pnr_map@10:equation", "recall@10", "mean_rank")
-    score = submissions.score(rank_file, metrics=asked, per_query=True)
-    assert list(score.extra) == [
-        "recall@20",
-        "pnr_map@10:released_code",
-        "mean_rank",
-        "median_rank",
-        "censored",
-    ]
-    assert list(score.metrics) == list(cir_datasets.spec("shapes/val").metrics)
-    assert "metric:1:released_code" in score.signature_text("pnr_map@10:released_code")
-    assert score.signature_key("pnr_map@10:released_code") != score.signature_key("pnr_map@10")
-    assert score.metrics["recall@10"] <= score.extra["recall@20"] <= score.metrics["recall@50"]
-    assert score.per_query is not None
-    mean = sum(row["recall@20"] for row in score.per_query) / 300
-    assert mean == pytest.approx(score.extra["recall@20"])
-    report = full_report(score)
-    assert rows(report, "by_aspect")["micro"]["pnr_map@10:released_code"] == pytest.approx(
-        score.extra["pnr_map@10:released_code"]
-    )
-    assert report.floors["random"]["recall@20"] == pytest.approx(20 / 3939)
-    assert json.loads(report.render("json"))["extra"] == dict(score.extra)
-    assert score.to_dict()["extra"] == dict(score.extra)
-
-
-def test_a_turn_that_is_asked_for_is_the_only_one() -> None:
-    benchmark = worlds.circled()
-    content = json.dumps(worlds.circled_document(benchmark)).encode()
-    asked = ["hits@8@turn2", "hits@08@turn02", "hits@10@turn1", "hits@10", "hits@10@turn3"]
-    score = submissions.score(content, benchmark, metrics=asked)
-    # Targets stand at ranks 8, 9 and 10 at every turn; the board shows Hits@10 anyway.
-    assert score.extra == {"hits@8@turn2": pytest.approx(1 / 3)}
-    assert list(full_report(score).floors["random"])[-1] == "hits@8@turn2"
-    every = submissions.score(content, benchmark, metrics=["hits@8", "hits@8@turn2"])
-    assert list(every.extra) == ["hits@8@turn1", "hits@8@turn2", "hits@8@turn3"]
-    for turn in (0, 4):
-        with pytest.raises(CallError) as caught:
-            submissions.score(content, benchmark, metrics=[f"hits@8@turn{turn}"])
-        assert str(caught.value) == (
-            f"metric hits@8@turn{turn}: the longest session of circled/cirr_val has 3 turns. "
-            "Fix: ask for a turn from 1 to 3."
-        )
-
-
-@pytest.mark.parametrize(
-    ("asked", "message"),
-    [
-        ("recall@20", r"metrics is the string 'recall@20'\. Fix: pass a list, \['recall@20'\]\."),
-        (20, r"metrics is of type int\. Fix: pass a list such as \['recall@20'\]\."),
-        ([20], r"metrics holds 20\. Fix: pass names such as 'recall@20'\."),
-    ],
-)
-def test_what_is_no_list_of_names_is_refused(asked: Any, message: str) -> None:
-    benchmark = worlds.cirr()
-    with pytest.raises(CallError, match=message):
-        submissions.score(json.dumps(worlds.cirr_document(benchmark)).encode(), benchmark, metrics=asked)
-
-
-def test_further_metrics_of_a_suite_are_averaged_as_its_own() -> None:
-    members = [worlds.fashioniq("dress", queries=2), worlds.fashioniq("shirt"), worlds.fashioniq("toptee")]
-    document = worlds.fashioniq_bundle(members)
-    gallery = list(members[0].gallery or ())
-    for query in members[0].query_ids:  # the two targets stand at ranks 12 and 13
-        document["runs"][0]["rankings"][query] = gallery[40:50] + gallery[:40]
-    by_id = {member.id: member for member in members}
-    score = submissions.score(json.dumps(document).encode(), by_id, metrics=["recall@12", "mean_rank"])
-    assert score.extra["recall@12"] == pytest.approx((1 / 2 + 1 + 1) / 3)
-    assert score.extra["recall@12@micro"] == pytest.approx(9 / 10)
-    assert "median_rank@micro" not in score.extra
-    assert score.signature_key("recall@12@micro").startswith("suite:fashioniq/val#1|mean:micro + ")
-    report = full_report(score)
-    (table,) = (table for table in report.tables() if table.title == "By benchmark")
-    assert [row[0].text for row in table.rows] == [*by_id, "macro mean", "micro mean"]
-    assert table.columns[:4] == ("benchmark", "queries", "recall@1", "recall@1 random")
-    place = table.columns.index("recall@10")
-    values = [row[place].value for row in table.rows]
-    assert values == pytest.approx([0.0, 1.0, 1.0, 2 / 3, 0.8])
-    assert report.floors["random"]["recall@10"] == pytest.approx(10 / 80)
-    assert json.loads(report.render("json"))["runs"][0]["counts"]["queries"] == 2
-
-
-TOO_DEEP = (
-    "metric recall@51: the board of cirr/val cuts every ranking to 50 images, so that nothing is known "
-    "beyond rank 50. Fix: ask for a cutoff of at most 50."
-)
-TOO_DEEP_IN_THE_SUBSET = (
-    "metric recall_subset@4: a subset's ranking need not hold more than 3 images, so that nothing is known "
-    "beyond rank 3. Fix: ask for a cutoff of at most 3."
-)
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("recall@51", TOO_DEEP),
-        ("recall_subset@4", TOO_DEEP_IN_THE_SUBSET),
-        ("hits@10", "metric hits@10: a metric of sessions, and cirr/val has queries. Fix: leave it out."),
-        (
-            "map@5:x",
-            "metric 'map@5:x': variant='x': map_at_k has no such variant. Fix: use one of 'equation'.",
-        ),
-        (
-            "recall@0",
-            "metric 'recall@0': k=0; a cutoff is 1 or more. Fix: ask for recall@1 or more.",
-        ),
-        ("recall", "metric 'recall': names no cutoff. Fix: write 'recall@K', such as 'recall@1'."),
-        (
-            "map@5:",
-            "metric 'map@5:': variant='': map_at_k has no such variant. Fix: use one of 'equation'.",
-        ),
-    ],
-)
-def test_a_metric_that_the_file_cannot_tell_is_refused(name: str, text: str) -> None:
-    with pytest.raises(CallError) as caught:
-        report_of(worlds.cirr_document(worlds.cirr()), worlds.cirr(), metrics=[name])
-    assert str(caught.value) == text
-    assert caught.value.exit_code == 2
-
-
-def test_other_metrics_that_a_file_cannot_tell() -> None:
-    with pytest.raises(CallError) as caught:
-        report_of(worlds.circled_document(worlds.circled()), worlds.circled(), metrics=["recall@5"])
-    assert str(caught.value) == (
-        "metric recall@5: a metric of queries, and circled/cirr_val has sessions. Fix: leave it out."
-    )
-    with pytest.raises(CallError) as caught:
-        report_of(worlds.circo_document(worlds.circo()), worlds.circo(), metrics=["recall_subset@1"])
-    assert str(caught.value) == (
-        "metric recall_subset@1: needs a ranking of each query's subset, which the file does not hold. "
-        "Fix: leave it out."
-    )
-    document = worlds.cirr_document(worlds.cirr())
-    subset = {"version": "rc2", "metric": "recall_subset", **document["subset_rankings"]}
-    with pytest.raises(CallError) as caught:
-        report_of(subset, worlds.cirr(), metrics=["recall@7"])
-    assert str(caught.value) == (
-        "metric recall@7: needs rankings of the gallery, which the file does not hold. Fix: leave it out."
-    )
-    with pytest.raises(UnknownNameError, match=r"no metric is printed as 'recal@5'"):
-        report_of(document, worlds.cirr(), metrics=["recal@5"])
 
 
 # -- the whole
