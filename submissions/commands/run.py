@@ -96,7 +96,7 @@ def run_command(
         str, typer.Option("--device", help="Where the encoder runs: auto, cpu, cuda, cuda:1, mps.")
     ] = "auto",
     dtype: Annotated[
-        str, typer.Option("--dtype", help="The encoder's numbers: float32, float16 or bfloat16.")
+        str, typer.Option("--dtype", help="The encoder's numbers: float32, float16, bfloat16 or auto.")
     ] = "float32",
     batch_size: Annotated[
         int, typer.Option("--batch-size", help="Images or texts that are encoded at once.")

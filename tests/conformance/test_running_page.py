@@ -1,0 +1,84 @@
+"""What docs/running.md says is so: its tables, its formulas' figures, and the method that it shows."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from retrieval_worlds import PlainEncoder, small_shapes
+
+import submissions
+from cir_datasets import caption_rule, caption_rule_names
+from submissions.methods import make_rank_file
+from submissions.methods.card import method_cards
+from submissions.retrieval.aggregation import AGGREGATIONS, aggregation, feedback_weights
+from submissions.retrieval.search import MEASURED, SEARCHES, Searcher
+from submissions.retrieval.store import EmbeddingStore
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "running.md"
+TEXT = PAGE.read_text(encoding="utf-8")
+CAPTIONS = ["is Shinier and Silver.", " has Longer sleeves, "]
+
+
+def table(heading: str) -> list[list[str]]:
+    """The cells of the first table below a heading."""
+    lines = TEXT.partition(f"## {heading}\n")[2].splitlines()
+    first = next(number for number, line in enumerate(lines) if line.startswith("|"))
+    rows = []
+    for line in lines[first + 2 :]:
+        if not line.startswith("|"):
+            break
+        rows.append([cell.strip() for cell in line.strip("|").split(" | ")])
+    return rows
+
+
+def test_all_methods_are_listed_with_what_they_need() -> None:
+    rows = {row[0].strip("` "): row[-1] for row in table("Methods")}
+    assert list(rows) == [card.name for card in method_cards()]
+    for card in method_cards():
+        needs = rows[card.name]
+        assert ("--encoder pixels" in needs) == ("none" in card.encoders and card.name != "random")
+        assert ("language backend" in needs) == ("language" in card.needs)
+        assert ("checkpoint" in needs) == ("checkpoint" in card.needs)
+
+
+def test_the_strings_of_caption_rules_are_shown_as_they_are() -> None:
+    for name in caption_rule_names():
+        assert f"`{name}`" in TEXT
+    assert all(f"`{caption}`" in TEXT for caption in CAPTIONS)
+    listed = re.findall(r"^\| `(\w+)` \| `(.+?)` \|$", TEXT, re.MULTILINE)
+    assert {name for name, _ in listed} >= {"strip_capitalize_and", "reversed", "trim_and", "comma", "space"}
+    for name, text in listed:
+        assert caption_rule(name).texts(CAPTIONS) == [text]
+
+
+def test_formulas_have_the_figures_of_the_code() -> None:
+    told = feedback_weights()
+    assert f"+ {told.selected} y+ - {told.rejected} mean(y-) + {told.words} f_l)" in TEXT
+    assert f"--alpha, default {aggregation('weighted').alpha}" in TEXT
+    assert told.shown == 10
+    assert "among the ten\nbest" in TEXT
+    block = TEXT.partition("## History aggregation")[2].partition("```text\n")[2].partition("```")[0]
+    assert [line.split()[0] for line in block.splitlines()] == list(AGGREGATIONS)
+
+
+def test_searches_and_their_settings() -> None:
+    assert [row[0].strip("` ") for row in table("Search")] == list(SEARCHES)
+    assert f"over up to {MEASURED:,} queries" in TEXT
+    vectors = np.eye(300, 16, dtype=np.float32)
+    note = Searcher(vectors, [str(n) for n in range(300)], "hnsw").search(vectors[:2], 3).note(3)
+    assert note.partition(", recall")[0] in TEXT
+
+
+def test_the_method_that_is_shown_runs(tmp_path: Path) -> None:
+    (source,) = re.findall(r"```python\n(# mine\.py.*?)```", TEXT, re.DOTALL)
+    made: dict[str, Any] = {}
+    exec(source, made)
+    benchmark = small_shapes("multiturn_val", rows=3)
+    rank_file = make_rank_file(
+        benchmark, made["MoreText"](), encoder=PlainEncoder(), store=EmbeddingStore(tmp_path), workers=0
+    )
+    assert rank_file.method.name == "More text (plain, weighted)"
+    assert submissions.validate(rank_file, benchmark).findings == ()
