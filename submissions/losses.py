@@ -28,10 +28,16 @@ def losses(rank_file: RankFile, to: str) -> tuple[str, ...]:
         >>> method = Method(name="CLIP sum", backbone="ViT-B/32")
         >>> for sentence in losses(RankFile("cirr/val", 1, method, {"1": ["a"]}), "trec"):
         ...     print(sentence)
+        the benchmark cirr/val, version 1, is left out: reading the file needs --benchmark.
         of the method a TREC run holds the name only: backbone is left out.
         the method's name is written as the tag "CLIP_sum".
     """
     said = []
+    if rank_file.format == NATIVE and (to == TREC or to in _NAMELESS):
+        said.append(
+            f"the benchmark {rank_file.benchmark}, version {rank_file.benchmark_version}, is left out: "
+            "reading the file needs --benchmark."
+        )
     if rank_file.format == TREC:
         said.append("the scores of the TREC run are left out: a rank file holds the order only.")
     if to == TREC:

@@ -104,7 +104,8 @@ def parse(document: Any, context: Context) -> Draft | None:
     """
     from submissions.formats import circo_server, cirr_server, fashioniq, native, zerosight
 
-    if fashioniq.is_starter_kit(document):
+    dataset = "" if context.expected is None else context.expected.partition("/")[0]
+    if fashioniq.is_starter_kit(document, asked=dataset in fashioniq.BENCHMARKS):
         return fashioniq.parse(document, context)
     if not isinstance(document, dict):
         context.findings.add(
@@ -115,28 +116,42 @@ def parse(document: Any, context: Context) -> Draft | None:
         return native.parse(document, context)
     if "version" in document and "metric" in document:
         return cirr_server.parse(document, context)
-    if context.expected is not None and _dataset(context.expected) in zerosight.BENCHMARKS:
+    if dataset in zerosight.BENCHMARKS:
         return zerosight.parse(document, context)
-    if _looks_like_circo(document):
+    if _is_numbered(document) and dataset:
         return circo_server.parse(document, context)
-    if "rankings" in document:
+    if _is_numbered(document):
+        context.findings.add("wrong-benchmark", _NAMELESS_LISTS, fix=_SAY_WHICH)
+    elif "rankings" in document:
         context.findings.add(
             "wrong-format", 'the key "format" is missing, so that the file does not say how it is to be read.'
         )
+    elif _holds_lists(document) and not dataset:
+        context.findings.add("wrong-benchmark", _NAMELESS_LISTS, fix=_SAY_WHICH)
     else:
         keys = ", ".join(shown(key) for key in list(document)[:3])
         holds = f"an object with the keys {keys}" if keys else "an empty object"
         context.findings.add(
             "wrong-format",
-            f"the file holds {holds}, which is neither a rank file nor a file of the CIRR or CIRCO server.",
+            f"the file holds {holds}, which is neither a rank file, nor a file of the CIRR or CIRCO "
+            "server, nor ZeroSight results.",
         )
     return None
 
 
-def _dataset(benchmark_id: str) -> str:
-    return benchmark_id.partition("/")[0]
+_NAMELESS_LISTS = (
+    "the file holds lists by query id and does not name its benchmark: files of the CIRCO server and "
+    "ZeroSight results look like that."
+)
+_SAY_WHICH = "say which it answers, for example  --benchmark circo/test  or  --benchmark zerosight/test"
 
 
-def _looks_like_circo(document: dict[str, Any]) -> bool:
+def _is_numbered(document: dict[str, Any]) -> bool:
     numbers = sum(key.isascii() and key.isdigit() for key in document)
     return numbers > 0 and 2 * numbers >= len(document)
+
+
+def _holds_lists(document: dict[str, Any]) -> bool:
+    """Whether nearly everything is a list, as in results that are nothing but rankings."""
+    lists = sum(isinstance(value, list) for value in document.values())
+    return lists > 0 and 2 * lists >= len(document)

@@ -28,19 +28,22 @@ _TITLE = "a FashionIQ starter kit file"
 _REFERENCE, _CAPTIONS, _TARGET, _RANKING = "candidate", "captions", "target", "ranking"
 
 
-def is_starter_kit(document: Any) -> bool:
-    """Whether a JSON value is a list of FashionIQ's caption items.
+def is_starter_kit(document: Any, *, asked: bool = False) -> bool:
+    """Whether a JSON value is a list of FashionIQ's caption items, or is meant to be.
+
+    Args:
+        document: the JSON value.
+        asked: whether a FashionIQ benchmark was named: no other of its formats is a list.
 
     Example:
-        >>> is_starter_kit([{"candidate": "B005X4PL1G", "captions": [], "ranking": []}])
+        >>> is_starter_kit([7, {"candidate": "B005X4PL1G", "captions": [], "ranking": []}])
         True
     """
-    return (
-        isinstance(document, list)
-        and bool(document)
-        and isinstance(document[0], dict)
-        and (_REFERENCE in document[0] or _RANKING in document[0])
-    )
+    return isinstance(document, list) and (asked or any(map(_is_item, document)))
+
+
+def _is_item(value: Any) -> bool:
+    return isinstance(value, dict) and (_REFERENCE in value or _RANKING in value)
 
 
 def parse(document: list[Any], context: Context) -> Draft | None:

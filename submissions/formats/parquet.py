@@ -17,7 +17,7 @@ from submissions.errors import SubmissionError
 from submissions.findings import MAX_EXAMPLES, Findings, json_type, shown
 from submissions.formats import PARQUET, RANK_FILE, Context, native
 from submissions.formats.lines import QUERY, RANKING, SUBSET, TURNS, entries_of, header_of
-from submissions.formats.parquet_pages import MARK, MAX_FOOTER, Chunk, row_groups
+from submissions.formats.parquet_pages import MARK, MAX_FOOTER, Chunk, EncodingError, row_groups
 from submissions.reading import parse_json
 
 if TYPE_CHECKING:
@@ -206,6 +206,9 @@ def _read(content: bytes, findings: Findings, max_bytes: int) -> pa.Table | None
         table = pa.concat_tables(tables) if tables else _normal(encoded.schema_arrow.empty_table())
         table.validate(full=True)
         return table.replace_schema_metadata(bare.metadata.metadata)
+    except EncodingError as error:
+        message = f"a page of the Parquet file is in {error}, which is not read."
+        findings.add("unreadable", message, fix=_ENCODINGS)
     except ThriftError as error:
         findings.add("unreadable", f"the Parquet file is damaged: {error}.", fix=_AGAIN)
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, IndexError, MemoryError) as error:
@@ -278,7 +281,8 @@ def _type(name: str) -> pa.DataType:
     return kind
 
 
-_AGAIN = "write it again, for example with  cir convert FILE --to parquet"
+_AGAIN = "write it again from what it was made of, for example  cir convert RUN.json --to parquet"
+_ENCODINGS = "let the writer choose dictionaries or PLAIN; with pyarrow write without column_encoding"
 
 
 def _is_schema(schema: pa.Schema, findings: Findings) -> bool:

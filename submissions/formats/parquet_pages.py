@@ -29,7 +29,12 @@ _BOUNDED = frozenset({_PLAIN, 2, 3, _DELTA_LENGTH, 8})
 """PLAIN, PLAIN_DICTIONARY, RLE, DELTA_LENGTH_BYTE_ARRAY, RLE_DICTIONARY: text costs the bytes that it has.
 
 (In DELTA_BYTE_ARRAY a few bytes repeat a text of a megabyte.)"""
+_UNREAD = {7: "DELTA_BYTE_ARRAY", 9: "BYTE_STREAM_SPLIT"}
 _CODECS = {0: None, 1: "snappy", 2: "gzip", 4: "brotli", 6: "zstd", 7: "lz4_raw"}
+
+
+class EncodingError(Exception):
+    """A page is of an encoding whose size cannot be bounded; its text is the encoding's name."""
 
 
 @dataclass
@@ -70,7 +75,8 @@ def row_groups(content: bytes) -> list[list[Chunk]]:
         content: the file's bytes.
 
     Raises:
-        ThriftError: footer or header is damaged, or a page is of an encoding whose size cannot be bounded.
+        ThriftError: footer or header is damaged.
+        EncodingError: a page is of an encoding whose size cannot be bounded.
     """
     length = int.from_bytes(content[-_TAIL:-4], "little")
     start = len(content) - _TAIL - length
@@ -104,7 +110,7 @@ def _weigh(content: bytes, column: Fields) -> Chunk:
         body = inner(header, _BODY[kind])
         encoding, held = number(body, _ENCODING[kind], I32), number(body, 1, I32)
         if encoding not in _BOUNDED:
-            raise ThriftError(f"a page has the encoding number {encoding}, which is not read")
+            raise EncodingError(_UNREAD.get(encoding, f"the encoding number {encoding}"))
         chunk.values += held
         if kind == _DICTIONARY:
             chunk.dictionary = (reader.place, packed, unpacked)

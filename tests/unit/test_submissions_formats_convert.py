@@ -54,11 +54,13 @@ def test_a_session_without_turns_is_read_back(to: str, rankings: dict[str, Any])
 
 def test_what_a_trec_run_loses() -> None:
     assert notes(document(backbone="ViT", notes="remark"), "trec") == [
+        "the benchmark cirr/val, version 1, is left out: reading the file needs --benchmark.",
         "of the method a TREC run holds the name only: backbone, notes are left out.",
         'the method\'s name is written as the tag "CLIP_sum".',
     ]
     empty = {**document(name="toy"), "rankings": {"100": [], "101": ["im1"]}}
     assert notes(empty, "trec") == [
+        "the benchmark cirr/val, version 1, is left out: reading the file needs --benchmark.",
         "1 ranking without images left out: a TREC run has no line for that.",
     ]
     assert notes(b"q Q0 a 1 0.5 toy\n", "native") == [
@@ -70,18 +72,21 @@ def test_what_the_servers_lose() -> None:
     longer = {**document(), "rankings": worlds.cirr_document(CIRR, 55)["rankings"]}
     longer["subset_rankings"]["100"].append("im4")
     assert notes(longer, "cirr-server") == [
+        "the benchmark cirr/val, version 1, is left out: reading the file needs --benchmark.",
         'the method "CLIP sum" is left out: cirr-server has no place for it.',
         "6 rankings cut to the first 50 images, which is all that cirr-server takes.",
         "1 ranking of a subset cut to the first 3 images.",
     ]
     circo = worlds.circo()
     assert notes(worlds.circo_document(circo), "circo-server", circo) == [
-        'the method "toy" is left out: circo-server has no place for it.'
+        "the benchmark circo/val, version 1, is left out: reading the file needs --benchmark.",
+        'the method "toy" is left out: circo-server has no place for it.',
     ]
     dress = FASHIONIQ[0]
     single = worlds.fashioniq_bundle([dress])["runs"][0]
     assert notes(single, "fashioniq", dress) == [
-        'the method "toy" is left out: fashioniq has no place for it.'
+        "the benchmark fashioniq/dress_val, version 1, is left out: reading the file needs --benchmark.",
+        'the method "toy" is left out: fashioniq has no place for it.',
     ]
     # What never had a method loses none.
     (served,) = submissions.convert([json.dumps(single).encode()], "fashioniq", benchmark=dress)

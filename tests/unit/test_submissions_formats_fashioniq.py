@@ -68,6 +68,8 @@ MISMATCHES: list[tuple[list[Any], str, int]] = [
     (change(0, target="D009"), 'item 1: "target" is "D009", which is not the query\'s target.', 1),
     (items()[::-1], 'item 1: "candidate" is "D003"; the query\'s is "D000".', 4),
     ([*items()[:3], 7], "item 4: it is a number; an item is an object.", 1),
+    (["D000", *items()[1:]], "item 1: it is a string; an item is an object.", 1),
+    ([7, 7, 7, 7], "item 1: it is a number; an item is an object.", 4),
     (items()[:3], "the file has 3 items; fashioniq/dress_val has 4 queries.", 1),
     (items() * 2, "the file has 8 items; fashioniq/dress_val has 4 queries.", 1),
 ]
@@ -100,8 +102,14 @@ def test_items_without_rankings() -> None:
 
 
 def test_lists_of_something_else_stay_what_they_were() -> None:
-    assert findings([]) == [("wrong-format", "the file holds a list; a rank file is an object.", 1)]
-    assert findings([{"a": 1}]) == [("wrong-format", "the file holds a list; a rank file is an object.", 1)]
+    cirr = worlds.cirr()
+    assert (
+        findings([], cirr)
+        == findings([{"a": 1}], cirr)
+        == [("wrong-format", "the file holds a list; a rank file is an object.", 1)]
+    )
+    # Where FashionIQ is asked for, a list is its items.
+    assert findings([]) == [("item-mismatch", "the file has 0 items; fashioniq/dress_val has 4 queries.", 1)]
 
 
 def test_other_datasets_have_no_such_items() -> None:

@@ -269,7 +269,18 @@ def test_a_damaged_file_is_unreadable() -> None:
 
 def test_text_that_a_few_bytes_repeat_is_not_decoded() -> None:
     content = written(GOOD, use_dictionary=False, column_encoding="DELTA_BYTE_ARRAY")
-    assert "a page has the encoding number 7, which is not read" in damaged(content)
+    with pytest.raises(submissions.RefusedError) as caught:
+        submissions.read(content)
+    (finding,) = caught.value.report.findings
+    assert (finding.code, finding.message) == (
+        "unreadable",
+        "a page of the Parquet file is in DELTA_BYTE_ARRAY, which is not read.",
+    )
+    # What the fix says is what helps.
+    assert finding.fix == (
+        "let the writer choose dictionaries or PLAIN; with pyarrow write without column_encoding"
+    )
+    assert submissions.read(written(GOOD, use_dictionary=False)) == submissions.read(written(GOOD))
 
 
 def test_what_it_unfolds_to_is_bounded_before_it_is_decoded() -> None:

@@ -44,8 +44,24 @@ def test_the_benchmark_tells_it_from_a_circo_file() -> None:
     assert isinstance(found, RankFile)
     assert (found.format, found.benchmark, found.method.name) == ("zerosight", "zerosight/test", "sc4cir")
     assert found.rankings["1"][0] == POOL[1]
-    with pytest.raises(RefusedError, match="a CIRCO server file does not name its benchmark"):
-        submissions.read(CONTENT)
+    for nameless in (CONTENT, json.dumps({f"q{query}": ids for query, ids in RESULTS.items()}).encode()):
+        with pytest.raises(RefusedError) as caught:
+            submissions.read(nameless)
+        (finding,) = caught.value.report.findings
+        assert (finding.code, finding.message) == (
+            "wrong-benchmark",
+            (
+                "the file holds lists by query id and does not name its benchmark: files of the CIRCO server "
+                "and ZeroSight results look like that."
+            ),
+        )
+        assert finding.fix == (
+            "say which it answers, for example  --benchmark circo/test  or  --benchmark zerosight/test"
+        )
+    with pytest.raises(RefusedError, match="nor a file of the CIRR or CIRCO server, nor ZeroSight results"):
+        submissions.read(b'{"a": 1}')
+    with pytest.raises(RefusedError, match="nor a file of the CIRR or CIRCO server, nor ZeroSight results"):
+        submissions.read(b'{"q": ["a"]}', benchmark="cirr/val")
     with pytest.raises(RefusedError, match=r"cannot answer shapes/val"):
         submissions.read(CONTENT, benchmark="shapes/val")
     numbers = {"0": [f"{number:012d}" for number in range(1, 51)]}
