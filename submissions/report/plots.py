@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from cir_metrics.errors import CallError, MissingExtraError
 from submissions.errors import SubmissionError
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -21,6 +22,8 @@ _COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7")
 """Told apart by people who see few colours (Okabe and Ito), and of different lightness in print."""
 
 _MARKERS, _HATCHES = "osD^", ("", "////", "....", "xxxx")
+"""Beside each colour; from the fifth metric on a colour comes with the next one of these."""
+
 _DPI = 150
 _TURN_INCHES = (5.2, 3.4)
 _SUFFIXES = (".png", ".svg")
@@ -72,8 +75,20 @@ def _drawn(report: Report) -> Figure:
         names, metrics, bars, floors = _bars(report)
         figure = _figure(6.2, 1.3 + len(names) * (0.16 + 0.17 * len(metrics)))
         _draw_bars(figure.add_subplot(), names, metrics, bars, floors)
-    figure.suptitle(title if len(title) <= 70 else f"{title[:69]}…", size=10, color=_INK)
+    drawn = figure.suptitle(title, size=10, color=_INK)
+    while _too_wide(drawn, figure):
+        title = title[:-1]
+        drawn.set_text(f"{title}…")
     return figure
+
+
+def _too_wide(drawn: Artist, figure: Figure) -> bool:
+    return bool(drawn.get_window_extent().width > 0.97 * figure.bbox.width)
+
+
+def _style(number: int) -> tuple[str, int]:
+    """Colour of a metric, and the place of its marker or hatch: no two of 16 metrics have both in common."""
+    return _COLOURS[number % 4], (number + number // 4) % 4
 
 
 def _figure(width: float, height: float) -> Figure:
@@ -94,7 +109,10 @@ def _figure(width: float, height: float) -> Figure:
 def _draw_turns(axes: Axes, report: Report, grouping: Grouping) -> None:
     groups = grouping.groups
     turns = [int(group.key) for group in groups]
-    for colour, marker, k in zip(_COLOURS * 9, _MARKERS * 9, _cutoffs(groups), strict=False):
+    cutoffs = _cutoffs(groups)
+    for number, k in enumerate(cutoffs):
+        colour, place = _style(number)
+        marker = _MARKERS[place]
         hits = _percent([group.values[f"hits@{k}"] for group in groups])
         axes.plot(turns, hits, color=colour, marker=marker, markersize=5, label=f"Hits@{k}")
         ends = _band(report, k, turns)
@@ -117,7 +135,12 @@ def _draw_turns(axes: Axes, report: Report, grouping: Grouping) -> None:
         if all(f"hits@{k}" in group.random for group in groups):
             floor = _percent([group.random[f"hits@{k}"] for group in groups])
             axes.plot(
-                turns, floor, color=_QUIET, linewidth=1.2, linestyle=(0, (1, 1.5)), label=f"random Hits@{k}"
+                turns,
+                floor,
+                color=_QUIET if len(cutoffs) == 1 else colour,
+                linewidth=1.2,
+                linestyle=(0, (1, 1.5)),
+                label=f"random Hits@{k}",
             )
     axes.set_xticks(turns, [f"{group.key}\n({group.n:,})" for group in groups])
     axes.set_xlabel("turn (sessions that have it)", size=8)
@@ -126,7 +149,7 @@ def _draw_turns(axes: Axes, report: Report, grouping: Grouping) -> None:
     _plain(axes)
     axes.grid(axis="y", color="#e4e7ea", linewidth=0.6)
     axes.set_axisbelow(True)
-    axes.figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
+    _legend(axes, 2)
 
 
 def _cutoffs(groups: Sequence[Group]) -> list[int]:
@@ -152,19 +175,26 @@ def _bars(report: Report) -> tuple[list[str], list[str], Lines, Lines]:
             (member.score.benchmark, member.score.metrics, member.floors.get("random", {}))
             for member in report.members
         ]
-        metrics = [name for name in report.score.metrics if name in lines[0][1]]
+        metrics = [name for name in _shares(report.score.metrics) if name in lines[0][1]]
     elif "by_aspect" in report.groupings:
         groups = report.groupings["by_aspect"].groups
         lines = [(f"{group.name} ({group.n:,})", group.values, group.random) for group in groups]
-        metrics = list(groups[0].values)
+        metrics = _shares(groups[0].values)
     else:
         random = report.floors.get("random", {})
-        shares = [name for name in report.values() if not name.endswith("_rank") and name != "censored"]
-        lines = [(name, {"score": report.values()[name]}, {"score": random.get(name)}) for name in shares]
+        lines = [
+            (name, {"score": report.values()[name]}, {"score": random.get(name)})
+            for name in _shares(report.values())
+        ]
         metrics = ["score"]
     names = [name for name, _, _ in lines]
     bars = [[values.get(metric) for _, values, _ in lines] for metric in metrics]
     return names, metrics, bars, [[floor.get(metric) for _, _, floor in lines] for metric in metrics]
+
+
+def _shares(names: Iterable[str]) -> list[str]:
+    """The metrics that a bar in per cent can show: no ranks and no counts."""
+    return [name for name in names if not name.endswith("_rank") and name != "censored"]
 
 
 def _draw_bars(axes: Axes, names: Sequence[str], metrics: Sequence[str], bars: Lines, floors: Lines) -> None:
@@ -178,8 +208,8 @@ def _draw_bars(axes: Axes, names: Sequence[str], metrics: Sequence[str], bars: L
             places,
             shown,
             height=0.86 * height,
-            color=_COLOURS[number % len(_COLOURS)],
-            hatch=_HATCHES[number % len(_HATCHES)],
+            color=_style(number)[0],
+            hatch=_HATCHES[_style(number)[1]],
             edgecolor="white",
             linewidth=0,
             label=metric,
@@ -207,7 +237,7 @@ def _draw_bars(axes: Axes, names: Sequence[str], metrics: Sequence[str], bars: L
     axes.set_yticks(range(len(names)), names)
     axes.invert_yaxis()
     axes.set_ylim(len(names) - 0.45, -0.55)
-    axes.set_xlim(0, min(1.12 * largest, 112) or 1)
+    axes.set_xlim(0, 1.12 * largest or 1)
     axes.set_xlabel("%", size=8)
     _plain(axes)
     axes.tick_params(axis="y", length=0)
@@ -215,16 +245,28 @@ def _draw_bars(axes: Axes, names: Sequence[str], metrics: Sequence[str], bars: L
         axes.plot(
             [], [], linestyle="", marker="|", markersize=9, markeredgewidth=1.6, color=_INK, label="random"
         )
+    _legend(axes, 5)
+
+
+def _legend(axes: Axes, most: int) -> None:
+    """The legend below the axes, the random ranker last, in as many columns as the picture can hold."""
     handles, labels = axes.get_legend_handles_labels()
     order = sorted(range(len(labels)), key=lambda place: labels[place] == "random")
-    axes.figure.legend(
-        [handles[place] for place in order],
-        [labels[place] for place in order],
-        loc="outside lower center",
-        ncols=min(5, len(labels)),
-        frameon=False,
-        fontsize=8,
-    )
+    figure = cast("Figure", axes.figure)
+    for columns in range(min(most, len(labels)), 0, -1):
+        legend = figure.legend(
+            [handles[place] for place in order],
+            [labels[place] for place in order],
+            loc="outside lower center",
+            ncols=columns,
+            frameon=False,
+            fontsize=8,
+        )
+        if columns == 1 or not _too_wide(legend, figure):
+            break
+        legend.remove()
+    lines = -(-len(labels) // columns)
+    figure.set_figheight(figure.get_figheight() + 0.17 * (lines - 1))
 
 
 def _percent(values: Sequence[float | None]) -> list[float]:

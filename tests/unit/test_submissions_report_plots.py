@@ -12,10 +12,13 @@ import report_worlds
 import submissions_worlds as worlds
 
 import submissions
+from cir_datasets.benchmark import Benchmark
+from cir_datasets.registry import card, spec
 from cir_metrics.errors import CallError, MissingExtraError
 from submissions.errors import SubmissionError
 from submissions.intervals import intervals
 from submissions.report import Report, full_report
+from submissions.report.plots import _drawn, _style
 
 pytest.importorskip("matplotlib")
 
@@ -56,6 +59,57 @@ def test_aspects_are_bars_and_one_without_queries_says_so(tmp_path: Path) -> Non
     for label in ("Addition (3)", "Viewpoint (2)", "Compare and change (0)", "map@10", "random", "66.7"):
         assert label in found
     assert found.count("no query") == 5
+
+
+def zerosight(metrics: list[str], name: str = "toy") -> Report:
+    """A report by category; the board names four metrics by category."""
+    images = [f"v/{number}.jpg" for number in range(60)]
+    rows = []
+    for number, category in enumerate(card("zerosight").report.aspect_names):
+        more = {"positive_image_ids": images[:2], "negative_image_ids": images[2:4], "aspects": [category]}
+        rows.append({**worlds.query(str(number), images[55], images[0], **more), "target_image_id": None})
+    benchmark = Benchmark.from_rows(spec("zerosight/all"), rows, images)
+    document = worlds.circo_document(benchmark)
+    document["rankings"] = dict.fromkeys(benchmark.query_ids, images[2:4] + images[:2] + images[4:50])
+    document["method"] = {"name": name}
+    return full_report(submissions.score(json.dumps(document).encode(), benchmark, metrics=metrics))
+
+
+def test_ranks_and_counts_are_no_bars(tmp_path: Path) -> None:
+    benchmark = report_worlds.circo()
+    content = json.dumps(report_worlds.circo_document(benchmark)).encode()
+    found = labels(full_report(submissions.score(content, benchmark, metrics=["mean_rank"])), tmp_path)
+    assert "map@10" in found
+    assert not {"mean_rank", "median_rank", "censored"} & set(found)
+
+
+def test_five_metrics_by_aspect_look_different_and_their_legend_fits() -> None:
+    from matplotlib.colors import to_hex
+
+    figure = _drawn(zerosight(["pnr_map@10:released_code"], "A wide name, wider than the figure is. " * 2))
+    groups = figure.axes[0].containers
+    looks = {(to_hex(group[0].get_facecolor()), group[0].get_hatch()) for group in groups}
+    assert len(groups) == len(looks) == 5
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()][-2:] == ["pnr_map@10:released_code", "random"]
+    figure.canvas.draw()
+    for drawn in (legend, figure.texts[0]):
+        box = drawn.get_window_extent()
+        assert figure.bbox.x0 <= box.x0 < box.x1 <= figure.bbox.x1
+        assert figure.bbox.y0 <= box.y0 < box.y1 <= figure.bbox.y1
+    assert figure.texts[0].get_text().endswith("…")
+
+
+def test_sixteen_metrics_look_different() -> None:
+    assert len({_style(number) for number in range(16)}) == 16
+
+
+def test_several_cutoffs_by_turn_have_lines_of_their_own() -> None:
+    rank_file = submissions.make_rank_file("shapes/multiturn_val", "random")
+    figure = _drawn(full_report(submissions.score(rank_file, metrics=["hits@5", "hits@1"])))
+    lines = figure.axes[0].get_lines()
+    looks = {(line.get_color(), line.get_marker(), line.get_linestyle(), line.get_mfc()) for line in lines}
+    assert len(lines) == len(looks) == 9
 
 
 def test_without_turns_and_aspects_the_metrics_are_bars(tmp_path: Path) -> None:
