@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from retrieval_models import save_clip
+from typer.testing import CliRunner
 
 import cir_datasets
 from cir_datasets.errors import MissingImagesError
@@ -280,6 +281,44 @@ def test_pictures_that_nobody_can_open_get_zeros_where_that_is_asked_for(
         MissingImagesError, match=r"2 of 90 images are missing or cannot be read:\n  image_003"
     ):
         embed_gallery_on_ray(Means, pictures, store=store, cluster=where, **SHARDS)
+
+
+def test_a_shard_that_another_process_is_at_is_waited_for(machines: Machines, tmp_path: Path) -> None:
+    pictures = Invented(tmp_path / "log")
+    store = EmbeddingStore(tmp_path / "ray")
+    folder = store.folder(Means().identity, pictures, shard_size=SHARDS["shard_size"])
+    claimed, opened = threading.Event(), set[int]()
+
+    def hold_and_give_up() -> None:
+        with folder.claim(folder.shards()[4]):
+            claimed.set()
+            while len(folder.shards_to_do()) > 1:
+                time.sleep(0.05)
+            opened.update(pictures.opened())
+
+    other = threading.Thread(target=hold_and_give_up, daemon=True)
+    other.start()
+    claimed.wait()
+    where = Cluster(address=machines.address)
+    embed_gallery_on_ray(Means, pictures, store=store, cluster=where, **SHARDS)
+    other.join()
+    assert opened == set(range(90)) - set(range(40, 50))
+    assert pictures.opened() == set(range(90))
+    assert files(tmp_path / "ray") == local(tmp_path)
+
+
+def test_the_command(machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from leaderboard.cli import build
+
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path))
+    options = ["embed", "-b", "shapes/val", "-e", str(save_clip(tmp_path / "clip")), "--device", "cpu"]
+    where = ["--engine", "ray", "--address", machines.address, "--max-workers", "1", "--cpus-per-worker", "1"]
+    done = CliRunner().invoke(build(), [*options, *where])
+    assert done.exit_code == 0, done.output
+    assert np.load(done.stdout.strip(), mmap_mode="r").shape == (3940, 24)
+    again = CliRunner().invoke(build(), options)
+    assert again.stdout == done.stdout
+    assert "0 images encoded: all were in the store" in again.stderr
 
 
 def test_no_room_and_no_cluster(machines: Machines, tmp_path: Path) -> None:
