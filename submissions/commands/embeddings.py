@@ -44,7 +44,7 @@ def list_embeddings(
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row[:5], widths, strict=True)]
         typer.echo("  ".join([*cells, row[5]]).rstrip())
-    typer.echo(f"cir: {len(found):,} entries in {store.root}", err=True)
+    typer.echo(f"cir: {store.root}: {len(found):,} in all", err=True)
 
 
 def remove_embeddings(

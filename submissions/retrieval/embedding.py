@@ -116,11 +116,16 @@ def embed_gallery(
         raise CallError(
             f"batch_size={batch_size}, workers={workers}; a batch has 1 image or more, workers are 0 or more."
         )
-    folder = (store or EmbeddingStore()).folder(encoder.identity, pictures, shard_size=shard_size)
+    store = store or EmbeddingStore()
+    missing = None
+    if not store.holds(encoder.identity, pictures, shard_size=shard_size):
+        missing = check_pictures(pictures, skip_missing=skip_missing)  # a refusal leaves nothing behind
+    folder = store.folder(encoder.identity, pictures, shard_size=shard_size)
     with folder.writing():
         left = folder.shards_to_do()
         if left:
-            missing = check_pictures(pictures, skip_missing=skip_missing)
+            if missing is None:
+                missing = check_pictures(pictures, skip_missing=skip_missing)
             run = _Run(
                 folder, encoder, pictures, batch_size, workers, missing, skip_missing, timing or Timing()
             )

@@ -96,21 +96,9 @@ class EmbeddingStore:
             CallError: `shard_size` is below 1, or there are no images.
             StoreError: the folder cannot be made.
         """
-        if shard_size < 1:
-            raise CallError(f"shard_size={shard_size}; it is 1 or more.")
-        ids = list(pictures.ids)
-        if not ids:
-            raise CallError(f"{pictures.name}: no images. Fix: pass pictures with ids.")
-        about = {
-            "format": FORMAT,
-            "identity": identity.to_dict(),
-            "digest": pictures.digest,
-            "images": len(ids),
-            "shard_size": shard_size,
-        }
-        path = self.root / hashlib.sha256(as_json(about)).hexdigest()[:24]
+        path, about = self._place(identity, pictures, shard_size)
         try:
-            _ensure(path / "ids.json", as_json(ids))
+            _ensure(path / "ids.json", as_json(list(pictures.ids)))
             _ensure(path / "about.json", as_json({**about, "pictures": pictures.name}))
         except OSError as error:
             raise StoreError(
@@ -118,6 +106,10 @@ class EmbeddingStore:
                 "to a folder that can be written."
             ) from error
         return EmbeddingFolder(path)
+
+    def holds(self, identity: Identity, pictures: Pictures, *, shard_size: int = SHARD_SIZE) -> bool:
+        """Whether a gallery's vectors by an encoder are there, done or under way; as in `folder`."""
+        return self._place(identity, pictures, shard_size)[0].is_dir()
 
     def list(self) -> builtins.list[Stored]:
         """What the store holds, by key."""
@@ -149,6 +141,23 @@ class EmbeddingStore:
             path.rename(aside)
         shutil.rmtree(aside, ignore_errors=True)
         return freed
+
+    def _place(
+        self, identity: Identity, pictures: Pictures, shard_size: int
+    ) -> tuple[Path, dict[str, object]]:
+        """Folder of an entry, and what its key is a hash of."""
+        if shard_size < 1:
+            raise CallError(f"shard_size={shard_size}; it is 1 or more.")
+        if not len(pictures.ids):
+            raise CallError(f"{pictures.name}: no images. Fix: pass pictures with ids.")
+        about = {
+            "format": FORMAT,
+            "identity": identity.to_dict(),
+            "digest": pictures.digest,
+            "images": len(pictures.ids),
+            "shard_size": shard_size,
+        }
+        return self.root / hashlib.sha256(as_json(about)).hexdigest()[:24], about
 
 
 def _ensure(path: Path, content: bytes) -> None:

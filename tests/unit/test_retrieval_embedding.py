@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import signal
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,11 @@ from embedding_worlds import ColourEncoder, file_gallery, shapes_gallery
 from PIL import Image
 
 from cir_datasets.errors import MissingImagesError
-from cir_metrics.errors import CallError
+from cir_metrics.errors import CallError, MissingExtraError
 from submissions.errors import EncoderError
 from submissions.retrieval.embedding import Timing, embed_gallery, encode_shard
-from submissions.retrieval.encoders import PreparingEncoder
+from submissions.retrieval.encoders import PreparingEncoder, load_encoder
+from submissions.retrieval.extras import needs_ray, needs_torch
 from submissions.retrieval.pictures import FilePictures
 from submissions.retrieval.store import EmbeddingStore
 
@@ -79,6 +81,7 @@ def test_missing_pictures_are_listed_before_anything_is_encoded(
     assert lines[5].startswith("  Fix: get them from the publisher, or go on without them by skip_missing")
     assert len(lines) == 6
     assert encoder.batches == []
+    assert store.list() == []
 
 
 def test_at_most_twenty_missing_pictures_are_named(store: EmbeddingStore, tmp_path: Path) -> None:
@@ -165,6 +168,32 @@ def test_worker_processes_change_nothing(
         for shard in store.folder(encoder.identity, pictures, shard_size=10).shards()
     ]
     np.testing.assert_array_equal(made.vectors, np.concatenate(parts))
+
+
+def test_without_torch_pictures_are_opened_in_the_main_process(
+    store: EmbeddingStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    encoder = ColourEncoder()
+    made = embed_gallery(encoder, shapes_gallery(9), store=store, workers=2, batch_size=4)
+    assert made.vectors.shape == (9, 12)
+    assert encoder.batches == [4, 4, 1]
+
+
+@pytest.mark.parametrize("absent", ["torch", "transformers"])
+def test_what_an_encoder_needs_is_named(absent: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, absent, None)
+    wanted = rf'an encoder needs {absent}\. Fix: pip install "cir-benchmarks\[retrieval\]"'
+    with pytest.raises(MissingExtraError, match=wanted):
+        load_encoder(tmp_path)
+
+
+def test_what_other_engines_need_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, extra, ask in (("torch", "retrieval", needs_torch), ("ray", "distributed", needs_ray)):
+        monkeypatch.setitem(sys.modules, module, None)
+        with pytest.raises(MissingExtraError) as caught:
+            ask("this")
+        assert str(caught.value) == f'this needs {module}. Fix: pip install "cir-benchmarks[{extra}]"'
 
 
 def test_a_worker_that_is_killed_is_told_and_finished_shards_are_kept(store: EmbeddingStore) -> None:
