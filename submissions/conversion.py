@@ -96,7 +96,7 @@ def convert(
 
     Raises:
         UnknownNameError: no format has that name.
-        CallError: a format that is not compressed was to be.
+        CallError: `files` is no list; a format that is not compressed was to be.
         MissingFileError: no file has that name.
         RefusedError: a file is broken, or a server would refuse what it holds.
         ConversionError: the files do not belong together, or not to that format.
@@ -110,6 +110,8 @@ def convert(
         >>> converted.content
         b'12063 Q0 dev-0-0-img0 1 1 toy\\n'
     """
+    if not isinstance(files, Sequence) or isinstance(files, str | bytes):
+        raise CallError(f"files is of type {type(files).__name__}. Fix: pass a list, such as ['run.json'].")
     if to not in FORMATS:
         raise UnknownNameError(
             f"no format {to!r}.{did_you_mean(to, FORMATS)} There are {', '.join(FORMATS)}."

@@ -62,7 +62,7 @@ def fuse(
         (unknown where it is unknown for one and false for none), and `trained_on` is all of theirs.
 
     Raises:
-        CallError: fewer than two files; k or depth out of range.
+        CallError: no list of two files or more; k or depth is no whole number, or out of range.
         UnknownNameError: no way to fuse has that name.
         RefusedError: validation found errors in a file.
         FusionError: the files answer different benchmarks or queries, or the name is refused.
@@ -77,10 +77,16 @@ def fuse(
     """
     if method not in METHODS:
         raise UnknownNameError(f"no method {method!r}.{did_you_mean(method, METHODS)} There is {METHODS[0]}.")
-    if isinstance(files, str | bytes) or len(files) < 2:
+    if not isinstance(files, Sequence) or isinstance(files, str | bytes):
+        raise CallError(f"files is of type {type(files).__name__}. Fix: pass a list of rank files.")
+    if len(files) < 2:
         raise CallError("a fusion needs two rank files or more. Fix: name another one.")
+    if not _is_whole(k):
+        raise CallError(f"k={k!r}; it is a whole number, 0 or more. Fix: use {K}.")
     if k < 0:
         raise CallError(f"k={k}; it is 0 or more. Fix: use {K}.")
+    if depth is not None and not _is_whole(depth):
+        raise CallError(f"depth={depth!r}; it is a whole number of images. Fix: use 50, say.")
     known = Known(benchmark)
     read = [_read(file, known, max_bytes) for file in files]
     bundles = [each for _, each in read if isinstance(each, RankBundle)]
@@ -104,6 +110,10 @@ def fuse(
             for member in members[0]
         ),
     )
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _read(file: FileLike, known: Known, max_bytes: int) -> tuple[str, RankFile | RankBundle]:
@@ -179,7 +189,10 @@ def _depth(wanted: int | None, used: int, required: int) -> int:
     if wanted is None:
         return used
     if not required <= wanted <= MAX_DEPTH:
-        raise CallError(f"depth={wanted}; this board takes {required} to {MAX_DEPTH:,} images a ranking.")
+        raise CallError(
+            f"depth={wanted}; this board takes {required} to {MAX_DEPTH:,} images a ranking. "
+            f"Fix: choose one of these, or leave it out for {used}."
+        )
     return wanted
 
 

@@ -249,7 +249,8 @@ def write(file: RankFile | RankBundle, path: str | os.PathLike[str]) -> Path:
         SubmissionError: it holds what JSON cannot, or the system refuses to write there.
     """
     content = file.to_json()
-    return write_bytes(gzip.compress(content, mtime=0) if str(path).endswith(".gz") else content, path)
+    packed = str(path).lower().endswith(".gz")
+    return write_bytes(gzip.compress(content, mtime=0) if packed else content, path)
 
 
 def write_bytes(content: bytes, path: str | os.PathLike[str]) -> Path:

@@ -153,6 +153,14 @@ def test_what_is_not_compressed(to: str, why: str) -> None:
         submissions.convert([json.dumps(document()).encode()], to, benchmark=CIRR, compress=True)
 
 
+@pytest.mark.parametrize(("files", "kind"), [("run.json", "str"), (b"{}", "bytes"), (Path("x"), "PosixPath")])
+def test_what_is_no_list_of_files_is_named(files: Any, kind: str) -> None:
+    with pytest.raises(
+        CallError, match=rf"^files is of type {kind}\. Fix: pass a list, such as \['run\.json'\]\.$"
+    ):
+        submissions.convert(files, "trec")
+
+
 def cir(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     script = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from leaderboard.cli import main; main()"
     return subprocess.run(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from fractions import Fraction
 from pathlib import Path
@@ -233,6 +234,10 @@ def test_files_that_lack_rankings_are_refused() -> None:
     [
         ({"method": "rff"}, UnknownNameError, r"no method 'rff'\. Did you mean 'rrf'\? There is rrf\."),
         ({"k": -1}, CallError, r"k=-1; it is 0 or more\. Fix: use 60\."),
+        ({"k": 1.5}, CallError, r"^k=1\.5; it is a whole number, 0 or more\. Fix: use 60\.$"),
+        ({"k": "a"}, CallError, r"^k='a'; it is a whole number, 0 or more\. Fix: use 60\.$"),
+        ({"k": True}, CallError, r"^k=True; it is a whole number, 0 or more\. Fix: use 60\.$"),
+        ({"depth": 60.5}, CallError, r"^depth=60\.5; it is a whole number of images\. Fix: use 50, say\.$"),
         ({"depth": 5}, CallError, r"depth=5; this board takes 50 to 1,000 images a ranking\."),
         ({"name": "a\u202eb"}, FusionError, r"the name .* is refused: the character U\+202E is refused"),
     ],
@@ -255,6 +260,37 @@ def test_a_score_that_is_no_number_is_named() -> None:
         best_of({"a": 1.0, "b": float("nan")}, 1)
     with pytest.raises(InputError, match="k=0; a cutoff is 1 or more"):
         best_of({"a": 1.0}, 0)
+
+
+@pytest.mark.parametrize(
+    ("files", "kind"), [(5, "int"), ("ab", "str"), (b"ab", "bytes"), (Path("x"), "PosixPath")]
+)
+def test_what_is_no_list_of_files_is_named(files: Any, kind: str) -> None:
+    with pytest.raises(CallError, match=rf"^files is of type {kind}\. Fix: pass a list of rank files\.$"):
+        submissions.fuse(files)
+
+
+def test_the_name_says_what_is_written(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_bytes(submissions.make_rank_file("shapes/val", "random").to_json())
+
+    def fuse(out: str) -> Any:
+        named = [str(tmp_path / "run.json")] * 2
+        return CliRunner().invoke(build(), ["fuse", *named, "--name", "twice", "--out", str(tmp_path / out)])
+
+    assert fuse("fused.json").exit_code == 0
+    plain = (tmp_path / "fused.json").read_bytes()
+    for packed in ("fused.json.gz", "fused.JSON.GZ", "fused.gz"):
+        assert fuse(packed).exit_code == 0
+        content = (tmp_path / packed).read_bytes()
+        assert (content[:2], gzip.decompress(content)) == (b"\x1f\x8b", plain)
+    for other in ("fused.parquet", "fused.jsonl", "fused.trec.gz"):
+        refused = fuse(other)
+        assert isinstance(refused.exception, CallError)
+        assert str(refused.exception) == (
+            f"--out {tmp_path / other}: the native format is written, as .json or .json.gz. "
+            "Fix: name it so; cir convert then writes every other format."
+        )
+        assert not (tmp_path / other).exists()
 
 
 def test_the_command_writes_a_file_that_scores(tmp_path: Path) -> None:
