@@ -41,6 +41,9 @@ def cir(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_the_commands_are_the_expected_ones() -> None:
     assert {" ".join(path) for path, _ in COMMANDS} == {
+        "embed",
+        "embeddings list",
+        "embeddings rm",
         "datasets list",
         "datasets show",
         "datasets prepare",
