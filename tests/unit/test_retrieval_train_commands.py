@@ -25,7 +25,8 @@ from submissions.methods import make_rank_file
 from submissions.retrieval import train_concat, train_magiclens, train_pic2word
 from submissions.retrieval.encoders import load_encoder
 from submissions.retrieval.heads.checkpoints import load_head
-from submissions.retrieval.heads.loop import Plan
+from submissions.retrieval.heads.command_line import tell
+from submissions.retrieval.heads.loop import Plan, Trained
 from submissions.retrieval.pictures import ShapesPictures
 
 
@@ -124,6 +125,13 @@ def test_triplets_of_a_benchmark_are_trained_on(tmp_path: Path, clip: Path, name
     else:
         training = load_head(out, "concat", encoder=load_encoder(clip).identity).training
         assert (training["benchmark"], training["loss"]) == ("shapes/val", "batch_softmax")
+
+
+def test_a_training_that_went_on_says_where(capsys: pytest.CaptureFixture[str]) -> None:
+    tell(Trained(Path("head"), steps=2000, first_loss=2.0, last_loss=0.5, resumed_at=1200))
+    told = capsys.readouterr()
+    assert told.out == "head\n"
+    assert told.err == "went on at step 1,200 of 2,000.\n2,000 steps: loss 2.0000 -> 0.5000\n"
 
 
 @pytest.mark.slow

@@ -278,3 +278,27 @@ def test_a_training_that_was_killed_goes_on_to_the_same_weights(tmp_path: Path) 
     weights = [(folder / "model.safetensors").read_bytes() for folder in (out, tmp_path / "whole")]
     assert weights[0] == weights[1]
     assert sorted(path.name for path in out.iterdir()) == ["config.json", "model.safetensors"]
+
+
+@pytest.mark.slow
+def test_a_command_that_is_interrupted_keeps_its_state_and_says_so(tmp_path: Path) -> None:
+    shown, folder = few_pictures(6), tmp_path / "pictures"
+    folder.mkdir()
+    for place, name in enumerate(shown.ids):
+        shown.open(place).save(folder / f"{name}.png")
+    model = save_clip(tmp_path / "model")
+    out = tmp_path / "head"
+    command = [sys.executable, "-m", "submissions.retrieval.train_pic2word", "--images", str(folder)]
+    command += ["--encoder", str(model), "--out", str(out), "--threads", "1", "--hidden-size", "8"]
+    command += ["--batch-size", "2", "--steps", "1000000"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 300
+    while not (out / STATE).exists():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=60)
+    assert (process.returncode, stdout) == (130, "")
+    assert stderr == "interrupted; the same command goes on from here.\n"
+    assert torch.load(out / STATE, weights_only=True)["losses"]

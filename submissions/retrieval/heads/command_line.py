@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import sys
 import warnings
 from collections.abc import Callable
@@ -15,6 +16,9 @@ from cir_metrics.errors import CirError
 
 if TYPE_CHECKING:
     from submissions.retrieval.heads.loop import Plan, Trained
+
+_INTERRUPTED = 130
+"""What a shell tells of a program that Ctrl-C has ended."""
 
 EncoderOption = Annotated[
     str,
@@ -85,11 +89,17 @@ def tell(done: Trained) -> None:
 def run(command: Callable[..., None]) -> None:
     """Run one command as a program; an error of ours is a line on stderr and an exit code."""
     warnings.showwarning = lambda message, *_, **__: typer.echo(f"warning: {message}", err=True)
+
+    @functools.wraps(command)
+    def told(*args: Any, **options: Any) -> None:
+        try:
+            command(*args, **options)
+        except KeyboardInterrupt:
+            typer.echo("interrupted; the same command goes on from here.", err=True)
+            raise typer.Exit(_INTERRUPTED) from None
+
     try:
-        typer.run(command)
+        typer.run(told)
     except CirError as error:
         typer.echo(str(error), err=True)
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        typer.echo("interrupted; the same command goes on from here.", err=True)
-        sys.exit(130)
