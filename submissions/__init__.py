@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     )
     from submissions.findings import Finding
     from submissions.fusion import fuse
-    from submissions.methods import baselines, make_rank_file, method_names, run_baselines
+    from submissions.methods import baselines, make_bundle, make_rank_file, method_names, run_baselines
     from submissions.parsing import read
     from submissions.rank_file import FORMAT, Method, RankBundle, RankFile, write
     from submissions.report import full_report
@@ -51,6 +51,7 @@ _HOMES = {
     "convert": "conversion",
     "full_report": "report",
     "fuse": "fusion",
+    "make_bundle": "methods",
     "make_rank_file": "methods",
     "method_names": "methods",
     "read": "parsing",
@@ -81,6 +82,7 @@ __all__ = [
     "convert",
     "full_report",
     "fuse",
+    "make_bundle",
     "make_rank_file",
     "method_names",
     "read",

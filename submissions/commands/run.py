@@ -13,11 +13,13 @@ from submissions.commands.words import as_text
 
 if TYPE_CHECKING:
     from submissions.language import Language
-    from submissions.rank_file import RankFile
+    from submissions.rank_file import RankBundle, RankFile
 
 
 def run_command(
-    benchmark: Annotated[str, typer.Option("--benchmark", "-b", help="Id of the benchmark to rank.")],
+    benchmark: Annotated[
+        str, typer.Option("--benchmark", "-b", help="Id of the benchmark or suite to rank.")
+    ],
     method: Annotated[
         str | None,
         typer.Option(
@@ -121,7 +123,7 @@ def run_command(
         bool, typer.Option("--json", help="Print the files written as JSON: file, benchmark, method.")
     ] = False,
 ) -> None:
-    """Rank a benchmark by a method or by all baselines, and write rank files.
+    """Rank a benchmark by a method or by all baselines, and write rank files; of a suite a bundle.
 
     Embeddings are kept below CIR_CACHE_HOME and used again. The names of the files written are printed, one
     a line; cir score says where each stands.
@@ -178,14 +180,18 @@ def run_command(
         typer.echo(f"Where it stands: cir score {written[0]['file']}", err=True)
 
 
-def _one(benchmark: str, method: str, options: dict[str, Any]) -> Iterator[tuple[str, str, RankFile]]:
-    from submissions.methods import make_rank_file
+def _one(
+    benchmark: str, method: str, options: dict[str, Any]
+) -> Iterator[tuple[str, str, RankFile | RankBundle]]:
+    from cir_datasets.suites import suite_ids
+    from submissions.methods import make_bundle, make_rank_file
 
     if ":" in method:
         # As `python -m` does it, so that a module in this folder is found.
         sys.path.insert(0, str(Path.cwd()))
     typer.echo(f"{method}: ranking {benchmark} ...", err=True)
-    yield method.rpartition(":")[2], method, make_rank_file(benchmark, method, **options)
+    make = make_bundle if benchmark in suite_ids() else make_rank_file
+    yield method.rpartition(":")[2], method, make(benchmark, method, **options)
     _tell_usage(options["language"])
 
 
@@ -207,7 +213,7 @@ def _tell_usage(language: Language | None) -> None:
 
 def _all(
     benchmark: str, encoder: str | None, language: str | None, options: dict[str, Any]
-) -> Iterator[tuple[str, str, RankFile]]:
+) -> Iterator[tuple[str, str, RankFile | RankBundle]]:
     from submissions.retrieval.baselines import baselines, run_baselines
 
     chosen = baselines(benchmark, encoder=encoder, language=language)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from submissions.rank_file import Method as Method
     from submissions.retrieval.baselines import baselines as baselines
     from submissions.retrieval.baselines import run_baselines as run_baselines
+    from submissions.retrieval.running import make_bundle as make_bundle
     from submissions.retrieval.running import make_rank_file as make_rank_file
 
 _HOMES = {
@@ -42,6 +43,7 @@ _HOMES = {
     "run_baselines": "submissions.retrieval.baselines",
     "Scorer": "submissions.methods.scorers",
     "composer": "submissions.methods.registry",
+    "make_bundle": "submissions.retrieval.running",
     "make_rank_file": "submissions.retrieval.running",
     "method_names": "submissions.methods.registry",
     "methods_for": "submissions.methods.registry",

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from cir_datasets.progress import step_progress
+
 if TYPE_CHECKING:
     from cir_datasets.benchmark import Benchmark
     from submissions.language import Language
@@ -123,10 +125,12 @@ class Context:
             texts: the texts of each question, such as `texts` gives; of none the row is zeros.
         """
         each = list(dict.fromkeys(text for own in texts for text in own))
-        parts = [
-            self.encoder.encode_texts(each[start : start + self.batch_size])
-            for start in range(0, len(each), self.batch_size)
-        ]
+        parts = []
+        with step_progress(f"{self.benchmark.id}: encoding texts", len(each)) as advance:
+            for start in range(0, len(each), self.batch_size):
+                part = each[start : start + self.batch_size]
+                parts.append(self.encoder.encode_texts(part))
+                advance(len(part))
         vector = dict(zip(each, (row for part in parts for row in part), strict=True))
         found = np.zeros((len(texts), self.encoder.identity.dimensions), dtype=np.float32)
         for place, own in enumerate(texts):

@@ -15,7 +15,7 @@ from submissions.methods.composing import Composer, Context
 from submissions.methods.rankers import Ranker, rank_by_lists
 from submissions.methods.registry import PIXELS, kind_of_class, method_of, methods_for
 from submissions.methods.scorers import Scorer, rank_by_scores
-from submissions.rank_file import Method, RankFile
+from submissions.rank_file import Method, RankBundle, RankFile
 from submissions.retrieval.aggregation import Aggregation
 from submissions.retrieval.aggregation import aggregation as aggregation_of
 from submissions.retrieval.answers import Answers
@@ -157,6 +157,33 @@ def make_rank_file(
     how = how or aggregation_of(DEFAULT_AGGREGATION)
     made, answers = rank_by_embeddings(name, ranker, context, gallery, asks, how, depth, search)
     return _file(benchmark, made, answers)
+
+
+def make_bundle(suite: str, method: str | Composer | Scorer | Ranker, **options: Any) -> RankBundle:
+    """Rank every benchmark of a suite by a method; an encoder is loaded once.
+
+    Args:
+        suite: the suite's id, such as `fashioniq/val`.
+        method: as for `make_rank_file`.
+        options: as for `make_rank_file`.
+
+    Raises:
+        UnknownNameError: no suite has that id, and as for `make_rank_file`.
+        MethodError: as for `make_rank_file`.
+    """
+    from cir_datasets.suites import suite as suite_of
+
+    declared, encoder = suite_of(suite), options.get("encoder")
+    if (
+        isinstance(encoder, str)
+        and kind_of_class(_method(method, encoder, options.get("checkpoint"))) == "composer"
+    ):
+        from submissions.retrieval.encoders import load_encoder
+
+        loading = {name: options[name] for name in ("revision", "device", "dtype") if name in options}
+        options["encoder"] = load_encoder(encoder, **loading)
+    runs = tuple(make_rank_file(each, method, **options) for each in declared.benchmarks)
+    return RankBundle(suite, runs)
 
 
 def default_caption_rule(asks: Sequence[Ask]) -> str:
