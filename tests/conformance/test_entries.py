@@ -14,6 +14,7 @@ import submissions
 from leaderboard.cli import build
 from submissions.entries import BENCHMARKS, Entry, entries, folder
 from submissions.entries.make import file_name, make_entries
+from submissions.intervals import intervals
 from submissions.rank_file import RankFile
 from submissions.retrieval import encoders
 from submissions.retrieval.baselines import baselines
@@ -76,6 +77,27 @@ def test_they_were_made_by_the_encoder_that_is_shipped(read: dict[str, RankFile]
     assert len(said) > len(BENCHMARKS)
     stale = {file for file, backbone in said.items() if f"revision {revision[:12]})" not in backbone}
     assert stale == set(), "Fix: python -m submissions.entries.make"
+
+
+def test_words_and_picture_together_beat_either_alone(read: dict[str, RankFile]) -> None:
+    """On shapes/val at Recall@10, by bootstrap intervals that do not overlap."""
+    found = {
+        method: intervals(submissions.score(read[f"{method}-shapes.shapes-val.json.gz"]), draws=2000)
+        for method in ("image_text_sum", "image_only", "text_only", "cirevl")
+    }
+    ends = {method: each.values["recall@10"] for method, each in found.items()}
+    for alone in ("image_only", "text_only"):
+        assert ends["image_text_sum"].low > ends[alone].high
+        assert ends["cirevl"].low > ends[alone].high
+
+
+def test_sessions_are_found_more_often_with_every_turn(read: dict[str, RankFile]) -> None:
+    for entry in entries("shapes/multiturn_val"):
+        if entry.file.startswith("image_text_sum-shapes"):
+            metrics = submissions.score(read[entry.file]).metrics
+            hits = [metrics[f"hits@10@turn{turn}"] for turn in (1, 2, 3)]
+            assert hits == sorted(set(hits)), entry.file
+            assert hits[-1] > hits[0] + 0.2
 
 
 def test_they_are_small() -> None:
