@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
+from submissions.containers import limit_of_kind
 from submissions.errors import ConversionError, RefusedError
 from submissions.findings import shown
 from submissions.formats import (
@@ -88,7 +89,7 @@ def convert(
         benchmark: what the files answer; needed where their format does not say it.
         name: the method's name in what is written; default: the file's own, or else the first file's name.
         compress: whether to compress with gzip; only `native`, `lines` and `trec`.
-        max_bytes: bytes that are read of each file at most.
+        max_bytes: bytes that are read of each file at most; of a TREC run twice as many.
 
     Returns:
         The files made: one, or CIRR's `recall` and `recall_subset`, or one for each member of a bundle. A
@@ -99,7 +100,8 @@ def convert(
         CallError: `files` is no list; a format that is not compressed was to be.
         MissingFileError: no file has that name.
         RefusedError: a file is broken, or a server would refuse what it holds.
-        ConversionError: the files do not belong together, or not to that format.
+        ConversionError: the files do not belong together, or not to that format, or what would be written is
+            larger than what is read.
 
     Example:
         >>> recall = b'{"version": "rc2", "metric": "recall", "12063": ["dev-0-0-img0"]}'
@@ -124,6 +126,8 @@ def convert(
     label = "rank file" if not files or isinstance(files[0], bytes) else os.fspath(files[0])
     found = [read(file, benchmark=benchmark, max_bytes=max_bytes) for file in files]
     made = _convert(found, to, benchmark, name, label)
+    for each in made:
+        _check_size(each.content, to, max_bytes)
     if not compress:
         return made
     return [
@@ -131,6 +135,20 @@ def convert(
         dataclasses.replace(each, content=gzip.compress(each.content, mtime=0), ending=f"{each.ending}.gz")
         for each in made
     ]
+
+
+def _check_size(content: bytes, to: str, max_bytes: int) -> None:
+    """Refuse to write what would not be read again.
+
+    Raises:
+        ConversionError: it has too many bytes.
+    """
+    limit = limit_of_kind(to, max(max_bytes, MAX_BYTES))
+    if to != PARQUET and len(content) > limit:
+        raise ConversionError(
+            f"the {to} file would have {len(content):,} bytes, of which at most {limit:,} are read again. "
+            "Fix: choose --to parquet, or rank fewer images a query."
+        )
 
 
 def _convert(

@@ -17,11 +17,14 @@ from typing import Any
 
 import orjson
 
+from submissions.containers import byte_limit, too_large
 from submissions.errors import MissingFileError
 from submissions.findings import MAX_EXAMPLES, Findings, shown
 
 MAX_BYTES = 128 * 2**20
-"""Bytes that are read at most unless the caller says otherwise; a server passes a smaller number."""
+"""Bytes that are read at most unless the caller says otherwise; a server passes a smaller number.
+
+Of a TREC run twice as many are read (`containers.TREC_TIMES`)."""
 
 Source = str | os.PathLike[str] | bytes
 
@@ -43,13 +46,13 @@ def read_bytes(source: Source, findings: Findings, *, max_bytes: int = MAX_BYTES
     Args:
         source: a path, or the content itself.
         findings: collects `too-large` and `unreadable`.
-        max_bytes: bytes that are read at most.
+        max_bytes: bytes that are read at most; of a TREC run twice as many (`containers.TREC_TIMES`).
 
     Raises:
         MissingFileError: no file has that name.
     """
     if isinstance(source, bytes):
-        content = source
+        content, limit = source, byte_limit(source, max_bytes)
     else:
         path = Path(source)
         if not path.exists():
@@ -63,17 +66,18 @@ def read_bytes(source: Source, findings: Findings, *, max_bytes: int = MAX_BYTES
             return None
         try:
             with path.open("rb") as handle:
-                content = handle.read(max_bytes + 1)
+                limit = byte_limit(handle.peek(), max_bytes)
+                content = handle.read(limit + 1)
         except OSError as error:
             findings.add(
                 "unreadable", f"the system refuses to read it: {error.strerror}.", fix="check its permissions"
             )
             return None
-    if len(content) > max_bytes:
+    if len(content) > limit:
         size = len(content) if isinstance(source, bytes) else Path(source).stat().st_size
         # A device or a pipe has no size of its own.
-        has = f"{size:,}" if size > max_bytes else f"more than {max_bytes:,}"
-        findings.add("too-large", f"the file has {has} bytes; at most {max_bytes:,} are read.", depth=50)
+        has = f"{size:,}" if size > limit else f"more than {limit:,}"
+        too_large(content, f"the file has {has} bytes; at most {limit:,} are read.", findings)
         return None
     return content
 

@@ -93,6 +93,25 @@ def test_what_the_servers_lose() -> None:
     assert notes(served.content, "fashioniq", dress) == []
 
 
+@pytest.mark.parametrize(("to", "times"), [("native", 1), ("lines", 1), ("trec", 2)])
+def test_what_would_not_be_read_again_is_not_written(
+    to: str, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed = submissions.convert([json.dumps(document()).encode()], "parquet", benchmark=CIRR)[0].content
+    size = len(submissions.convert([packed], to, benchmark=CIRR)[0].content)
+    monkeypatch.setattr("submissions.conversion.MAX_BYTES", 0)
+    limit = (size + times - 1) // times
+    # Parquet of the same rankings unfolds to less, so that it is read where the text is not.
+    (made,) = submissions.convert([packed], to, benchmark=CIRR, max_bytes=limit)
+    assert isinstance(submissions.read(made.content, benchmark=CIRR, max_bytes=limit), RankFile)
+    with pytest.raises(ConversionError) as caught:
+        submissions.convert([packed], to, benchmark=CIRR, compress=True, max_bytes=limit - 1)
+    assert str(caught.value) == (
+        f"the {to} file would have {size:,} bytes, of which at most {times * (limit - 1):,} are read again. "
+        "Fix: choose --to parquet, or rank fewer images a query."
+    )
+
+
 def test_every_pair_of_formats_keeps_the_rankings() -> None:
     wanted = worlds.cirr_document(CIRR)
     kinds = ("native", "lines", "parquet", "trec", "cirr-server")

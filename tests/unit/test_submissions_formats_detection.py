@@ -122,6 +122,33 @@ def test_decompression_stops_at_the_limit() -> None:
     assert messages(gzip.compress(b" " * 10_001))[0][0] == "too-large"
 
 
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("as_file", [False, True])
+def test_a_trec_run_may_have_twice_the_bytes(packed: bool, as_file: bool, tmp_path: Path) -> None:
+    run = FILES["trec"]
+    content = gzip.compress(run) if packed else run
+    (tmp_path / "run").write_bytes(content)
+    file = tmp_path / "run" if as_file else content
+
+    def codes(max_bytes: int) -> list[str]:
+        found = submissions.validate(file, CIRR, max_bytes=max_bytes).findings
+        return [finding.code for finding in found]
+
+    enough = (len(run) + 1) // 2
+    assert "too-large" not in codes(enough)
+    assert codes(enough - 1) == ["too-large"]
+    (finding,) = submissions.validate(file, CIRR, max_bytes=enough - 1, name="run").findings
+    limit = 2 * (enough - 1)
+    assert finding.message == (
+        f"it holds more than {limit:,} bytes once decompressed; no more are read."
+        if packed
+        else f"the file has {len(run):,} bytes; at most {limit:,} are read."
+    )
+    assert finding.fix == (
+        "rank no more images than the board uses, 50 a query, or write the rank file as Parquet"
+    )
+
+
 def test_several_gzip_members_are_one_file() -> None:
     half = len(NATIVE) // 2
     content = gzip.compress(NATIVE[:half]) + gzip.compress(b"") + gzip.compress(NATIVE[half:])
