@@ -70,6 +70,10 @@ def test_every_module_refuses_what_is_malformed(name: str, load: Any) -> None:
     refuses([prediction, wrap(["b", None])], [reference] * 2, f"{at}[1] is None; an image id is a string")
     refuses([prediction, wrap(["b", 5])], [reference] * 2, f"{at}[1] is 5; an image id is a string")
     refuses([prediction, wrap([])], [reference] * 2, f"{at} is an empty ranking")
+    refuses([prediction, wrap({"b"})], [reference] * 2, f"{at} is a set, which has no order")
+    refuses({("b",)}, [reference], "predictions is a set, which has no order")
+    surrogate = f"{at}[0] is '\\ud800', which holds half of a surrogate pair"
+    refuses([prediction, wrap(["\ud800"])], [reference] * 2, surrogate)
     refuses([prediction, None], [reference] * 2, "predictions[1] is None")
     refuses([prediction], [reference] * 2, "1 predictions but 2 references")
     refuses([], [], "predictions and references are empty")
