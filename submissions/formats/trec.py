@@ -104,7 +104,13 @@ def dump(rank_file: RankFile) -> bytes:
             _write(lines, query, answer, tag)
     for query, ids in (rank_file.subset_rankings or {}).items():
         _write(lines, f"{query}{SUBSET}", ids, tag)
-    return "".join(lines).encode()
+    content = "".join(lines).encode()
+    if content.startswith(codecs.BOM_UTF8):
+        raise ConversionError(
+            f"query {shown(lines[0].split()[0])}: a TREC run cannot start with a byte order mark, which is no "
+            "part of an id there. Fix: choose another format with --to."
+        )
+    return content
 
 
 def tag_of(rank_file: RankFile) -> str:
@@ -114,10 +120,10 @@ def tag_of(rank_file: RankFile) -> str:
 
 def _write(lines: list[str], qid: str, ids: list[str], tag: str) -> None:
     for word in (qid, *ids):
-        if not word or len(word.split()) != 1 or word != word.strip():
+        if len(word.split()) != 1 or word != word.strip():
+            why = "holds a blank, which ends a column of a TREC run" if word else "is no column of a TREC run"
             raise ConversionError(
-                f"query {shown(qid)}: {shown(word)} holds a blank, which ends a column of a TREC run. "
-                "Fix: choose another format with --to."
+                f"query {shown(qid)}: {shown(word)} {why}. Fix: choose another format with --to."
             )
     depth = len(ids)
     lines += [f"{qid} Q0 {image} {place + 1} {depth - place} {tag}\n" for place, image in enumerate(ids)]
