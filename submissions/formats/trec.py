@@ -107,8 +107,8 @@ def dump(rank_file: RankFile) -> bytes:
     content = "".join(lines).encode()
     if content.startswith(codecs.BOM_UTF8):
         raise ConversionError(
-            f"query {shown(lines[0].split()[0])}: a TREC run cannot start with a byte order mark, which is no "
-            "part of an id there. Fix: choose another format with --to."
+            f"query {shown(lines[0].split()[0])}: a TREC run cannot start with a byte order mark, which is "
+            "no part of an id. Fix: choose another format with --to."
         )
     return content
 
