@@ -323,26 +323,37 @@ class Gallery:
         self, queries: Vectors, scores: Vectors, near: Floats, dropped: IntArray, k: int, places: IntArray
     ) -> list[list[str]]:
         ids = self._ids or []
-        listed: list[list[str]] = []
-        for query, row in enumerate(scores):
-            wanted = min(k, len(row) - int(dropped[query] >= 0))
-            if wanted == 0:
-                listed.append([])
-                continue
-            # k products are at least the k-th best one, hence k scores at least that less the bound: an image
-            # whose product lies twice the bound below is out.
-            last = np.partition(row, len(row) - wanted)[len(row) - wanted]
-            low, _ = _around(np.float64(last), 2 * near[query], row.dtype)
-            chosen = np.flatnonzero(row >= low)
-            values = self._score(queries, np.full(len(chosen), query), chosen)
-            order = np.lexsort((places[chosen], -values))[:wanted]
-            listed.append([ids[column] for column in chosen[order]])
-        return listed
+        lengths = np.minimum(k, scores.shape[1] - (dropped >= 0))
+        last = np.full(len(scores), np.inf)
+        for query in np.flatnonzero(lengths):
+            kth = scores.shape[1] - int(lengths[query])
+            last[query] = np.partition(scores[query], kth)[kth]
+        # k products are at least the k-th best one, hence k scores at least that less the bound: an image
+        # whose product lies twice the bound below is out.
+        low, _ = _around(last, 2 * near, scores.dtype)
+        found = [np.flatnonzero(row >= least) for row, least in zip(scores, low, strict=True)]
+        counts = np.array([len(columns) for columns in found])
+        rows, columns = np.repeat(np.arange(len(scores)), counts), np.concatenate(found)
+        values = scores[rows, columns].astype(np.float64)
+        # Products further apart than twice the bound are in the order of their scores; the others are scored.
+        order = np.lexsort((-values, rows))
+        close = (np.diff(rows[order]) == 0) & (-np.diff(values[order]) <= 2 * near[rows[order[1:]]])
+        near_tie = np.zeros(len(order), dtype=bool)
+        near_tie[1:] |= close
+        near_tie[:-1] |= close
+        unsure = order[near_tie]
+        values[unsure] = self._score(queries, rows[unsure], columns[unsure])
+        listed = columns[np.lexsort((places[columns], -values, rows))].tolist()
+        starts = np.cumsum(counts) - counts
+        return [
+            [ids[column] for column in listed[start : start + wanted]]
+            for start, wanted in zip(starts.tolist(), lengths.tolist(), strict=True)
+        ]
 
     def _score(self, queries: Vectors, rows: IntArray, columns: IntArray) -> Floats:
         """Scores of pairs by definition: each depends on its two vectors and on nothing else."""
         values = np.empty(len(rows), dtype=np.float64)
-        terms = np.empty((_PAIRS, self._vectors.shape[1]), dtype=np.float64)
+        terms = np.empty((min(_PAIRS, len(rows)), self._vectors.shape[1]), dtype=np.float64)
         for start in range(0, len(rows), _PAIRS):
             part = slice(start, start + _PAIRS)
             used = terms[: len(rows[part])]

@@ -148,3 +148,22 @@ def test_an_index_without_faiss_says_what_to_install(monkeypatch: pytest.MonkeyP
     with pytest.raises(MissingExtraError, match=re.escape('pip install "cir-benchmarks[retrieval]"')):
         Searcher(gallery, ids, "hnsw")
     assert len(Searcher(gallery, ids).search(queries, 3).rankings) == len(queries)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_neighbours_that_a_product_cannot_tell_are_ordered_by_the_definition(seed: int) -> None:
+    """Copies that differ in their last digits, beside images that lie far apart."""
+    random = np.random.default_rng(seed)
+    base = vectors(seed, 60, 48)
+    near = base[:20] * (1 + random.integers(-2, 3, (20, 1)) * 6e-8)
+    nearer = base[:20] + random.standard_normal((20, 48)) * 1e-8
+    gallery = np.concatenate([base, base[:20], near, nearer]).astype(np.float32)
+    ids = [f"im{number:03d}" for number in random.permutation(len(gallery))]
+    queries = np.concatenate([base[:3], vectors(seed + 100, 3, 48)])
+    left_out = random.integers(-1, len(gallery), len(queries))
+    for k in (1, 7, 40, 200):
+        found = Searcher(gallery, ids).search(queries, k, excluded=left_out).rankings
+        wanted = [
+            plain(gallery, ids, query, k, int(row)) for query, row in zip(queries, left_out, strict=True)
+        ]
+        assert found == wanted, k
