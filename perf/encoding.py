@@ -15,7 +15,8 @@ time is that of the whole call, starting its worker processes included, loading 
     around     the rest: looking for shards, starting and ending processes, joining shards
 
 Runs take turns with a plain loop that draws, prepares and encodes in one process. Printed are medians.
-Where workers share cores with the model, what they take from it is in `forward`;
+Workers and the model's threads are as many as there are cores, unless told otherwise: where they share cores,
+what workers take from the model is in `forward`, and threads that wait for each other make it far slower.
 `alone` is what the same forward passes take on pictures that are ready, while nothing else runs.
 """
 
@@ -24,6 +25,7 @@ from __future__ import annotations
 import argparse
 import cProfile
 import itertools
+import os
 import pstats
 import statistics
 import tempfile
@@ -133,13 +135,14 @@ def main() -> None:
     options.add_argument("--dtype", default="float32", help="of the forward pass")
     options.add_argument("--images", type=int, help="pictures; all of shapes/val where it is left out")
     options.add_argument("--batch-size", type=int, default=64, help="pictures that the model takes at once")
-    options.add_argument("--workers", type=int, default=2, help="processes that draw and prepare pictures")
+    options.add_argument("--workers", type=int, default=1, help="processes that draw and prepare pictures")
     options.add_argument(
-        "--threads", type=int, help="processor threads of the model; PyTorch's choice if left out"
+        "--threads", type=int, help="of the model; cores without workers if left out, 1 at least"
     )
     options.add_argument("--repeat", type=int, default=3, help="runs of each, by turns")
     options.add_argument("--profile", action="store_true", help="also show the functions that take longest")
     given = options.parse_args()
+    threads = given.threads or max(1, (os.cpu_count() or 1) - given.workers)
     benchmark = cir_datasets.load("shapes/val")
     gallery = list(
         itertools.islice(itertools.cycle(benchmark.gallery), given.images or len(benchmark.gallery))
@@ -148,7 +151,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as home:
         folder = Path(home)
         name = str(random_clip(given.model, folder / given.model)) if given.model in SIZES else given.model
-        encoder: Any = load_encoder(name, device=given.device, dtype=given.dtype, threads=given.threads)
+        encoder: Any = load_encoder(name, device=given.device, dtype=given.dtype, threads=threads)
         forward = Forward(encoder.model, given.device.startswith("cuda"))
 
         def pipeline(number: int, workers: int) -> tuple[float, float, Timing]:
@@ -192,7 +195,7 @@ def main() -> None:
     rows["around"] = wall - sum(rows.values())
     print(
         f"{len(gallery):,} pictures of shapes, {encoder.identity.text()}, {encoder.device}, batches of "
-        f"{given.batch_size}, {given.workers} workers, {given.repeat} runs"
+        f"{given.batch_size}, {threads} threads, {given.workers} workers, {given.repeat} runs"
     )
     for row, seconds in rows.items():
         print(f"{row:10} {seconds:9.3f} s {100 * seconds / wall:6.1f} %")
