@@ -24,6 +24,8 @@ _DETAILS = (
     ("caption_rule", "Caption rule"),
     ("text_fields", "Text fields"),
     ("aggregation", "Aggregation"),
+    ("search", "Search"),
+    ("skipped_images", "Skipped images"),
     ("notes", "Notes"),
 )
 

@@ -35,7 +35,12 @@ def describe(
 
     identity = context.encoder.identity
     told = method.method(context.encoder)
-    label = [encoder_label(identity), *([how.label] if context.benchmark.multi_turn else [])]
+    label = [encoder_label(identity)]
+    if context.language is not None:
+        models = context.language.identity.model.split("+")
+        label.append("+".join(PurePath(model).name for model in models))
+    if context.benchmark.multi_turn:
+        label.append(how.label)
     change: dict[str, Any] = {
         "name": _labelled(told.name, ", ".join(label)),
         "backbone": told.backbone or identity.text(),

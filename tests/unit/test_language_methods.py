@@ -74,7 +74,7 @@ def test_rankings_are_those_of_the_texts_vector(method: str) -> None:
 def test_the_rank_file_says_who_spoke() -> None:
     benchmark = small_shapes()
     made = make_rank_file(benchmark, "cirevl", encoder=PlainEncoder(), language="oracle", k=5, workers=0)
-    assert made.method.name == "CIReVL (plain)"
+    assert made.method.name == "CIReVL (plain, oracle)"
     assert made.method.paper == "https://arxiv.org/abs/2310.09291"
     assert "Language: oracle (scene graphs of shapes)." in made.method.notes
     assert made.method.text_fields == ["relative_caption"]
