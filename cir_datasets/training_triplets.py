@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from cir_datasets.caption_rules import CaptionRule, caption_rule_names
 from cir_datasets.caption_rules import caption_rule as rule_of
 from cir_datasets.errors import CaptionRuleError
-from cir_datasets.prepared import Prepared, ensure
+from cir_datasets.prepared import Prepared, checks_wanted, ensure
 from cir_metrics.errors import CallError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def triplets(
     *,
     caption_rule: str | None = None,
     data_dir: str | Path | None = None,
-    verification_mode: str = "all_checks",
+    verification_mode: str | None = None,
 ) -> Triplets:
     """Training triplets of a benchmark: reference, caption, target, query, one for each positive.
 
@@ -141,7 +141,8 @@ def triplets(
         caption_rule: how several captions become text, by name (see `caption_rule_names`); None is `single`,
             which suits benchmarks with one caption a query.
         data_dir: the publisher's folder or its parent; None looks below `CIR_DATA_HOME`, then downloads.
-        verification_mode: `all_checks`, or `no_checks` to skip the counts.
+        verification_mode: `all_checks`, or `no_checks` to skip the counts; None takes
+            `CIR_VERIFICATION_MODE`, else `all_checks`.
 
     Raises:
         CaptionRuleError: a query has several captions and no rule was given that says how they become text.
@@ -155,7 +156,7 @@ def triplets(
         ('reference_image_id', 'caption', 'target_image_id', 'query_id')
     """
     rule = rule_of(caption_rule or _ONE_CAPTION)
-    prepared = ensure(benchmark_id, data_dir=data_dir, verification_mode=verification_mode)
+    prepared = ensure(benchmark_id, data_dir=data_dir, verification_mode=checks_wanted(verification_mode))
     spec = prepared.spec
     if spec.config.ground_truth == "withheld":
         raise CallError(

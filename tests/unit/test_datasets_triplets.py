@@ -13,7 +13,7 @@ import datasets_publishers as made
 import pytest
 
 import cir_datasets
-from cir_datasets.errors import CaptionRuleError
+from cir_datasets.errors import CaptionRuleError, CountError
 from cir_metrics.errors import CallError, UnknownNameError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -114,6 +114,20 @@ def test_a_turn_with_several_captions_needs_a_rule(home: Path) -> None:
         ("B000000001", "Is long and is red", "B000000003", "dress_train_0000#1"),
         ("B000000002", "Is blue", "B000000003", "dress_train_0000#2"),
     ]
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_the_environment_says_which_checks_where_the_caller_does_not(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made.write_circo(home, "val")
+    monkeypatch.setenv("CIR_VERIFICATION_MODE", "no_checks")
+    assert len(cir_datasets.triplets("circo/val", data_dir=home)) == 3
+    with pytest.raises(CountError, match="circo/val"):
+        cir_datasets.triplets("circo/val", data_dir=home, verification_mode="all_checks")
+    monkeypatch.delenv("CIR_VERIFICATION_MODE")
+    with pytest.raises(CountError, match="circo/val"):
+        cir_datasets.triplets("circo/val", data_dir=home)
 
 
 @pytest.mark.usefixtures("own_cache")
