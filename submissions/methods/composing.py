@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cir_datasets.progress import step_progress
+from submissions.retrieval.encoded import checked_vectors
 
 if TYPE_CHECKING:
     from cir_datasets.benchmark import Benchmark
@@ -123,13 +124,18 @@ class Context:
 
         Args:
             texts: the texts of each question, such as `texts` gives; of none the row is zeros.
+
+        Raises:
+            EncoderError: the encoder gives no vectors of length 1, a row a text.
         """
         each = list(dict.fromkeys(text for own in texts for text in own))
         parts = []
         with step_progress(f"{self.benchmark.id}: encoding texts", len(each)) as advance:
             for start in range(0, len(each), self.batch_size):
                 part = each[start : start + self.batch_size]
-                parts.append(self.encoder.encode_texts(part))
+                parts.append(
+                    checked_vectors(self.encoder, self.encoder.encode_texts(part), len(part), "texts")
+                )
                 advance(len(part))
         vector = dict(zip(each, (row for part in parts for row in part), strict=True))
         found = np.zeros((len(texts), self.encoder.identity.dimensions), dtype=np.float32)
@@ -143,16 +149,16 @@ class Context:
         from submissions.retrieval.pictures import pictures_of
 
         pictures = pictures_of(self.benchmark, images=self.images, ids=ids)
-        parts = [
-            self.encoder.encode_images([pictures.open(place) for place in range(start, stop)])
-            for start in range(0, len(ids), self.batch_size)
-            for stop in [min(start + self.batch_size, len(ids))]
-        ]
+        parts = []
+        for start in range(0, len(ids), self.batch_size):
+            opened = [pictures.open(place) for place in range(start, min(start + self.batch_size, len(ids)))]
+            found = self.encoder.encode_images(opened)
+            parts.append(checked_vectors(self.encoder, found, len(opened), "images"))
         return np.concatenate(parts)
 
 
 def unit(vectors: NDArray[np.floating]) -> Vectors:
-    """Rows brought to length 1, as float32; a row of zeros stays one.
+    """Rows brought to length 1, as float32; a row of zeros stays one, and one that is not finite becomes NaN.
 
     Args:
         vectors: shape (n, dimensions).
@@ -163,5 +169,5 @@ def unit(vectors: NDArray[np.floating]) -> Vectors:
     """
     wide = np.asarray(vectors, dtype=np.float64)
     lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide))[:, None]
-    scaled: NDArray[np.float64] = np.divide(wide, lengths, out=np.zeros_like(wide), where=lengths > 0)
+    scaled: NDArray[np.float64] = np.divide(wide, lengths, out=np.zeros_like(wide), where=lengths != 0)
     return scaled.astype(np.float32)
