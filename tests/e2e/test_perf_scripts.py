@@ -43,8 +43,8 @@ def test_zerosight() -> None:
         "evaluate / orjson",
         "pytrec_eval / ours, mAP of parsed lists",
         "Parquet / JSON",
-        "peak memory of score / size of the JSON",
-        "peak memory of parquet / size of the JSON",
+        "peak memory of cir / size of the JSON",
+        "peak memory of cir_parquet / size of the JSON",
     }
 
 
