@@ -8,6 +8,7 @@ but caption. Decoding is greedy. Code of a model's repository is never run.
 from __future__ import annotations
 
 import hashlib
+import pickle
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +27,14 @@ _DTYPES = ("auto", "float32", "float16", "bfloat16")
 _CONTENT = (".safetensors", ".bin", ".json", ".jinja", ".txt", ".model")
 """Endings of the files that a model's answers depend on."""
 _BLOCK = 1 << 22
+_NO_CODE: dict[str, Any] = {"trust_remote_code": False}
+"""Left out, transformers asks the person at the keyboard whether to run what a repository brings."""
+
+_LOADING_ERRORS = (
+    *(OSError, ValueError, RuntimeError, KeyError, TypeError, AttributeError),
+    *(EOFError, pickle.UnpicklingError),
+)
+"""What is wrong with files of others comes as any of these."""
 
 
 class LocalLanguage(AskingLanguage):
@@ -74,12 +83,12 @@ class LocalLanguage(AskingLanguage):
         folder = _folder(str(model))
         source = str(model) if folder is None else str(folder)
         with _told(source), _quiet(transformers):
-            config = transformers.AutoConfig.from_pretrained(source, revision=revision)
+            config = transformers.AutoConfig.from_pretrained(source, revision=revision, **_NO_CODE)
             commit = getattr(config, "_commit_hash", None) or revision
             self._sees, loader = _kind(transformers, source, config)
-            weights = loader.from_pretrained(source, revision=commit, dtype=dtype)
+            weights = loader.from_pretrained(source, revision=commit, dtype=dtype, **_NO_CODE)
             maker = transformers.AutoProcessor if self._sees else transformers.AutoTokenizer
-            self._processor = maker.from_pretrained(source, revision=commit)
+            self._processor = maker.from_pretrained(source, revision=commit, **_NO_CODE)
         self._model = weights.to(self._device).eval().requires_grad_(False)
         self._tokenizer = getattr(self._processor, "tokenizer", self._processor)
         self._tokenizer.padding_side = "left"
@@ -285,8 +294,12 @@ def _told(source: str) -> Iterator[None]:
         raise MissingExtraError(
             f"{source}: transformers cannot load it: {needs} Fix: install what it names."
         ) from error
-    except (OSError, ValueError, RuntimeError, KeyError, TypeError, AttributeError) as error:
-        # What is wrong with files of others comes as any of these.
+    except _LOADING_ERRORS as error:
+        if "trust_remote_code" in str(error):
+            raise LanguageError(
+                f"{source}: it cannot be loaded without code of its own, which is never run. "
+                "Fix: use a model that transformers itself knows."
+            ) from error
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise LanguageError(
             f"{source}: cannot be loaded: {reason} Fix: check the name, and that the Hub can be reached "

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import pickle
+import shutil
 from pathlib import Path
 
 import language_models as models
@@ -173,3 +175,52 @@ def test_folders_that_hold_no_model_for_this(home: Path, tmp_path: Path) -> None
     (tmp_path / "config.json").write_text("{")
     with pytest.raises(LanguageError, match="cannot be loaded"):
         loaded(tmp_path, ".")
+
+
+@pytest.mark.parametrize(
+    ("model", "file", "told"),
+    [
+        ("writer", "config.json", {"model_type": "own", "auto_map": {"AutoConfig": "own.Own"}}),
+        (
+            "writer",
+            "tokenizer_config.json",
+            {"tokenizer_class": "Own", "auto_map": {"AutoTokenizer": ["own.Own", None]}},
+        ),
+        (
+            "both",
+            "processor_config.json",
+            {"processor_class": "Own", "auto_map": {"AutoProcessor": "own.Own"}},
+        ),
+    ],
+)
+def test_code_that_a_folder_brings_is_refused_and_nobody_is_asked(
+    home: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    model: str,
+    file: str,
+    told: dict[str, object],
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr("builtins.input", lambda question="": asked.append(question) or "y")
+    folder, ran = tmp_path / "own", tmp_path / "ran"
+    shutil.copytree(home / model, folder)
+    (folder / "own.py").write_text(f"open({str(ran)!r}, 'w')\nclass Own: pass\n")
+    (folder / file).write_text(json.dumps({**json.loads((folder / file).read_text()), **told}))
+    with pytest.raises(LanguageError) as caught:
+        loaded(tmp_path, "own", prompts=home / "prompts")
+    assert str(caught.value) == (
+        f"{folder}: it cannot be loaded without code of its own, which is never run. "
+        "Fix: use a model that transformers itself knows."
+    )
+    assert not ran.exists()
+    assert asked == []
+
+
+def test_weights_that_are_a_pickle_of_other_things_are_refused_in_a_line(home: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "pickled"
+    shutil.copytree(home / "writer", folder)
+    (folder / "model.safetensors").unlink()
+    (folder / "pytorch_model.bin").write_bytes(pickle.dumps({"a": Path("b")}, protocol=2))
+    with pytest.raises(LanguageError, match=rf"^{folder}: cannot be loaded: "):
+        loaded(tmp_path, "pickled", prompts=home / "prompts")
