@@ -108,7 +108,7 @@ def run_command(
         bool,
         typer.Option(
             "--skip-missing",
-            help="Give images that cannot be read a score of 0 instead of refusing; the signature says so.",
+            help="Rank images that cannot be read behind all others instead of refusing; the signature says so.",
         ),
     ] = False,
     out: Annotated[

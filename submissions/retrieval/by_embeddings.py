@@ -54,7 +54,7 @@ def rank_by_embeddings(
     """
     benchmark = context.benchmark
     work = _Work(name, method, context, gallery, asks, how)
-    searcher = Searcher(context.gallery.vectors, gallery.ids, search)
+    searcher = Searcher(context.gallery.vectors, gallery.ids, search, missing=context.gallery.missing)
     queries = work.queries(searcher)
     answers = Answers.of(benchmark)
     with step_progress(f"{name}: ranking {benchmark.id}", len(queries)) as advance:

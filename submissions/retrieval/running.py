@@ -80,8 +80,8 @@ def make_rank_file(
         dtype: type of the encoder's numbers: float32, float16, bfloat16.
         batch_size: images or texts that are encoded at once.
         workers: processes that read images.
-        skip_missing: keep images that are missing or unreadable as members of the gallery that score 0,
-            instead of refusing to start.
+        skip_missing: keep images that are missing or unreadable as members of the gallery, behind all that
+            were seen, instead of refusing to start.
         store: where embeddings are kept; default: below `CIR_CACHE_HOME`.
 
     Returns:

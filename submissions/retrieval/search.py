@@ -2,7 +2,11 @@
 
 `exact` is `cir_metrics.gallery`: blocked products and a definition of the score that knows ties. The others
 are indexes of FAISS. An index only chooses candidates; `cir_metrics.gallery` orders them like any other
-images, and how many of the exact answers they hold is measured and said in the rank file.
+images, and how many of the exact answers they hold is measured and said in the rank file. A query for which
+an index has too few candidates is searched exactly.
+
+Images that were skipped have no score. They stay in the gallery, behind all images that were seen, by id;
+among them ties count against the target, so that a skipped target's rank is the number of ranked images.
 """
 
 from __future__ import annotations
@@ -87,9 +91,10 @@ class Searcher:
     """A gallery of vectors, indexed once and searched many times.
 
     Args:
-        vectors: shape (images, dimensions), float32; a row of zeros (a skipped image) scores 0 everywhere.
+        vectors: shape (images, dimensions), float32.
         ids: image id of each row.
         how: one of `SEARCHES`.
+        missing: ids of the images that were skipped; their rows are not looked at.
 
     Raises:
         UnknownNameError: no search has that name.
@@ -102,15 +107,30 @@ class Searcher:
         [['b', 'c']]
     """
 
-    def __init__(self, vectors: Vectors, ids: Sequence[str], how: str = "exact") -> None:
+    def __init__(
+        self,
+        vectors: Vectors,
+        ids: Sequence[str],
+        how: str = "exact",
+        *,
+        missing: frozenset[str] = frozenset(),
+    ) -> None:
         """See the class."""
         check_search(how)
-        self._vectors, self._ids = vectors, ids
-        self._gallery = Gallery(vectors, ids)
+        self._ids = ids
+        self._missing = sorted(missing.intersection(ids))
+        seen = [row for row, image in enumerate(ids) if image not in missing]
+        # Row of each image among those that were seen, -1 for the skipped.
+        self._place = np.full(len(ids), -1, dtype=np.int64)
+        self._place[seen] = np.arange(len(seen))
+        # Where none is missing a memory map stays one.
+        self._vectors = vectors[seen] if self._missing else vectors
+        self._seen = [ids[row] for row in seen]
+        self._gallery = Gallery(self._vectors, self._seen) if seen else None
         self._index: Any = None
         self._how = how
-        if how != "exact":
-            self._index, self._how = _indexed(vectors, how)
+        if how != "exact" and seen:
+            self._index, self._how = _indexed(self._vectors, how)
 
     def search(
         self,
@@ -133,26 +153,26 @@ class Searcher:
         Returns:
             The rankings; the same vectors give the same rankings on the same machine.
         """
-        left_out = np.full(len(queries), -1, dtype=np.int64) if excluded is None else excluded
+        left_out = np.full(len(queries), -1, dtype=np.int64) if excluded is None else np.asarray(excluded)
         rankings: list[list[str]] = []
         ranks: list[NDArray[np.int64]] = []
         for start in range(0, len(queries), _STEP):
             part = slice(start, start + _STEP)
+            wanted = None if targets is None else targets[part]
             if self._index is None:
-                wanted = None if targets is None else targets[part]
-                found = self._gallery.search(queries[part], k, targets=wanted, excluded=left_out[part])
-                rankings += found.rankings or []
-                # There is one target a query, so that its rank is the best one.
-                ranks += [] if found.best_ranks is None else [found.best_ranks]
+                found, placed = self._exact(queries[part], k, left_out[part], wanted)
             else:
-                rankings += self._by_index(queries[part], k, left_out[part])
-                if targets is not None:
-                    ranks.append(self.target_ranks(queries[part], targets[part], left_out[part]))
+                found = self._by_index(queries[part], k, left_out[part])
+                placed = (
+                    None if wanted is None else self._exact(queries[part], None, left_out[part], wanted)[1]
+                )
+            rankings += found
+            ranks += [] if placed is None else [placed]
             advance(len(queries[part]))
         if self._index is None or not rankings:
             return Ranked(rankings, ranks=_joined(targets, ranks))
         sample = np.unique(np.linspace(0, len(queries) - 1, min(MEASURED, len(queries))).astype(np.int64))
-        exact = self._gallery.search(queries[sample], k, excluded=left_out[sample]).rankings or []
+        exact, _ = self._exact(queries[sample], k, left_out[sample])
         held = [
             len(set(rankings[query]) & set(wanted)) / len(wanted)
             for query, wanted in zip(sample, exact, strict=True)
@@ -176,7 +196,10 @@ class Searcher:
             ...     np.array([[0.1, 0.9]], dtype=np.float32), np.array([0]))
             array([2])
         """
-        return self._gallery.best_target_ranks(queries, targets, excluded=excluded)
+        left_out = np.full(len(queries), -1, dtype=np.int64) if excluded is None else np.asarray(excluded)
+        ranks = self._exact(queries, None, left_out, targets)[1]
+        # Targets were given, so there are ranks.
+        return np.empty(0, dtype=np.int64) if ranks is None else ranks
 
     def best_rows(
         self, queries: Vectors, k: int, excluded: NDArray[np.int64] | None = None
@@ -184,7 +207,8 @@ class Searcher:
         """The gallery rows of the k best images of each query by exact search, best first."""
         if not len(queries):
             return []
-        found = self._gallery.search(queries, k, excluded=excluded).rankings or []
+        left_out = np.full(len(queries), -1, dtype=np.int64) if excluded is None else np.asarray(excluded)
+        found, _ = self._exact(queries, k, left_out)
         return [np.array([self._row[image] for image in ranking], dtype=np.int64) for ranking in found]
 
     def order(self, query: Vectors, images: Sequence[str], k: int) -> list[str]:
@@ -195,27 +219,82 @@ class Searcher:
             images: ids of the gallery.
             k: images; all where there are fewer.
         """
-        if not images:
-            return []
-        rows = [self._row[image] for image in images]
-        return Gallery(self._vectors[rows], list(images)).top_k(query[None], k)[0]
+        places = [int(self._place[self._row[image]]) for image in images]
+        rows = [place for place in places if place >= 0]
+        skipped = sorted(image for image, place in zip(images, places, strict=True) if place < 0)
+        if not rows:
+            return skipped[:k]
+        few = Gallery(self._vectors[rows], [self._seen[row] for row in rows])
+        return [*few.top_k(query[None], k)[0], *skipped][:k]
 
     @functools.cached_property
     def _row(self) -> dict[str, int]:
         return {image: row for row, image in enumerate(self._ids)}
 
+    def _exact(
+        self,
+        queries: Vectors,
+        k: int | None,
+        excluded: NDArray[np.int64],
+        targets: NDArray[np.int64] | None = None,
+    ) -> tuple[list[list[str]], NDArray[np.int64] | None]:
+        """Rankings by exact search, and the ranks of the targets; the skipped images come last."""
+        if self._gallery is not None and not self._missing:
+            found = self._gallery.search(queries, k, targets=targets, excluded=excluded)
+            # There is one target a query, so that its rank is the best one.
+            return found.rankings or [], found.best_ranks
+        left_out = self._among_seen(excluded)
+        rankings: list[list[str]] = [[] for _ in queries]
+        if k is not None and self._gallery is not None:
+            rankings = self._gallery.top_k(queries, k, excluded=left_out)
+        ranks = None
+        if targets is not None:
+            ranks = len(self._ids) - (excluded >= 0).astype(np.int64)
+            seen = np.flatnonzero(self._place[targets] >= 0)
+            if seen.size and self._gallery is not None:
+                ranks[seen] = self._gallery.best_target_ranks(
+                    queries[seen], self._place[targets[seen]], excluded=left_out[seen]
+                )
+        return rankings if k is None else self._filled(rankings, k, excluded), ranks
+
+    def _filled(self, rankings: list[list[str]], k: int, excluded: NDArray[np.int64]) -> list[list[str]]:
+        """Rankings of images that were seen, with the skipped behind them up to k."""
+        if not self._missing:
+            return rankings
+        left_out = ["" if row < 0 else self._ids[row] for row in excluded]
+        return [
+            ranking
+            if len(ranking) >= k
+            else [*ranking, *(image for image in self._missing if image != without)][:k]
+            for ranking, without in zip(rankings, left_out, strict=True)
+        ]
+
+    def _among_seen(self, excluded: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The excluded rows as rows of the images that were seen, -1 for none."""
+        if not self._missing:
+            return excluded
+        found: NDArray[np.int64] = np.where(excluded >= 0, self._place[excluded], -1)
+        return found
+
     def _by_index(self, queries: Vectors, k: int, excluded: NDArray[np.int64]) -> list[list[str]]:
-        wanted = min(len(self._ids), 2 * k + _SPARE)
+        wanted = min(len(self._seen), 2 * k + _SPARE)
         _, rows = self._index.search(np.ascontiguousarray(queries), wanted)
         rankings: list[list[str]] = []
-        for query, found, left_out in zip(queries, rows, excluded, strict=True):
+        dropped = self._among_seen(excluded)
+        for query, found, left_out in zip(queries, rows, dropped, strict=True):
             candidates = np.unique(found[(found >= 0) & (found != left_out)])
             if not len(candidates):
                 rankings.append([])
                 continue
-            few = Gallery(self._vectors[candidates], [self._ids[row] for row in candidates])
+            few = Gallery(self._vectors[candidates], [self._seen[row] for row in candidates])
             rankings += few.top_k(query[None], k)
-        return rankings
+        lengths = np.minimum(k, len(self._seen) - (dropped >= 0))
+        short = np.flatnonzero([len(ranking) for ranking in rankings] < lengths)
+        filled = self._filled(rankings, k, excluded)
+        if short.size:
+            for place, ranking in zip(short, self._exact(queries[short], k, excluded[short])[0], strict=True):
+                filled[place] = ranking
+        return filled
 
 
 def _joined(targets: NDArray[np.int64] | None, ranks: list[NDArray[np.int64]]) -> NDArray[np.int64] | None:

@@ -91,6 +91,27 @@ class TestWhatItSays:
         assert json.loads(made.to_json())["method"]["skipped_images"] == 2
         assert submissions.read(made.to_json()).method.skipped_images == 2  # type: ignore[union-attr]
 
+    def test_a_skipped_target_is_last_whatever_the_others_score(self, run: Any, tmp_path: Path) -> None:
+        """Of an encoder whose cosines of texts and pictures are all below zero, as SigLIP's may be."""
+
+        class Below(PlainEncoder):
+            def encode_images(self, images: Sequence[Any]) -> Any:
+                return np.abs(super().encode_images(images))
+
+            def encode_texts(self, texts: Sequence[str]) -> Any:
+                return -np.abs(super().encode_texts(texts))
+
+        benchmark, folder = fashioniq_pictures(tmp_path)
+        whole = run(benchmark, "text_only", encoder=Below("whole"), images=folder, k=80)
+        row = benchmark.rows()[0]
+        target = row["target_image_id"]
+        (folder / f"{target}.png").unlink()
+        made = run(
+            benchmark, "text_only", encoder=Below("less"), images=folder, skip_missing=True, k=80
+        ).rankings[row["query_id"]]
+        assert made[-1] == target
+        assert made[:-1] == [image for image in whole.rankings[row["query_id"]] if image != target]
+
 
 def fashioniq_pictures(folder: Path, leave_out: Sequence[str] = ()) -> tuple[Benchmark, Path]:
     """An invented FashionIQ of 80 images and a folder with their files."""

@@ -85,11 +85,62 @@ def test_target_ranks_are_exact_whatever_finds_the_lists() -> None:
     assert by_index.ranks.tolist() == exact.ranks.tolist()
 
 
-def test_skipped_images_stay_in_the_gallery_with_a_score_of_nothing() -> None:
-    gallery = np.array([[1, 0], [0, 0], [-1, 0]], dtype=np.float32)
-    found = Searcher(gallery, ["a", "b", "c"])
-    assert found.search(np.array([[1, 0]], dtype=np.float32), 3).rankings == [["a", "b", "c"]]
-    assert found.target_ranks(np.array([[1, 0]], dtype=np.float32), np.array([1])).tolist() == [2]
+def test_skipped_images_come_after_all_that_were_seen() -> None:
+    """Also after those whose score is below zero: what was not seen must not be worth more than what was."""
+    gallery = np.array([[1, 0], [0, 0], [-1, 0], [0, 0]], dtype=np.float32)
+    query = np.array([[1, 0]], dtype=np.float32)
+    found = Searcher(gallery, ["a", "d", "c", "b"], missing=frozenset({"d", "b"}))
+    assert found.search(query, 4).rankings == [["a", "c", "b", "d"]]
+    assert found.search(query, 3).rankings == [["a", "c", "b"]]
+    ranks = [found.target_ranks(query, np.array([row])).tolist()[0] for row in range(4)]
+    assert ranks == [1, 4, 2, 4]
+    assert found.order(query[0], ["b", "c", "d"], 2) == ["c", "b"]
+    assert found.order(query[0], ["d", "b"], 2) == ["b", "d"]
+
+
+@pytest.mark.parametrize("how", ["exact", "flat", "hnsw"])
+def test_skipped_images_beside_a_loop(how: str) -> None:
+    gallery, ids, queries = world(images=120)
+    missing = frozenset(ids[row] for row in range(0, 120, 5))
+    excluded = np.array([place * 3 if place % 4 else -1 for place in range(len(queries))])
+    targets = (np.arange(len(queries)) * 3 + 1) % 120
+    found = Searcher(gallery, ids, how, missing=missing).search(
+        queries, 110, excluded=excluded, targets=targets
+    )
+    assert found.ranks is not None
+    for place, query in enumerate(queries):
+        whole = plain(gallery, ids, query, 120, int(excluded[place]))
+        wanted = [image for image in whole if image not in missing]
+        seen = len(wanted)
+        wanted += sorted(image for image in whole if image in missing)
+        assert found.rankings[place] == wanted[:110], place
+        target = ids[targets[place]]
+        if target in missing:
+            assert found.ranks[place] == len(wanted)
+        else:
+            score = {image: float(gallery[ids.index(image)].astype(np.float64) @ query) for image in whole}
+            at_least = sum(score[image] >= score[target] - 1e-12 for image in wanted[:seen])
+            assert found.ranks[place] == at_least
+
+
+def test_where_nothing_was_seen_all_targets_are_last() -> None:
+    found = Searcher(np.zeros((3, 2), dtype=np.float32), ["c", "b", "a"], "hnsw", missing=frozenset("abc"))
+    query = np.array([[1, 0]], dtype=np.float32)
+    answer = found.search(query, 3, targets=np.array([1]), excluded=np.array([0]))
+    assert answer.rankings == [["a", "b"]]
+    assert answer.ranks is not None
+    assert answer.ranks.tolist() == [2]
+
+
+@pytest.mark.parametrize(("how", "images", "k"), [("hnsw", 400, 399), ("ivfpq", 3000, 1000)])
+def test_an_index_that_has_too_few_candidates_is_filled_up(how: str, images: int, k: int) -> None:
+    gallery, ids, queries = world(images=images)
+    excluded = np.arange(len(queries))
+    found = Searcher(gallery, ids, how).search(queries, k, excluded=excluded)
+    assert [len(ranking) for ranking in found.rankings] == [k] * len(queries)
+    assert all(len(set(ranking)) == k for ranking in found.rankings)
+    assert found.recall is not None
+    assert found.recall > 0.5
 
 
 def test_a_query_that_says_nothing_ranks_by_id_and_wins_nothing() -> None:
