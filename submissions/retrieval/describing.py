@@ -31,7 +31,7 @@ def describe(
         how: how turns became one vector; said of sessions only.
         search: how the gallery was searched, or "" where that was exact.
     """
-    from submissions.retrieval.encoders import SHAPES_ENCODER
+    from submissions.retrieval.encoders import is_shapes_encoder
 
     identity = context.encoder.identity
     told = method.method(context.encoder)
@@ -53,7 +53,7 @@ def describe(
             change["text_fields"] = ["captions"]
     if context.benchmark.multi_turn:
         change["aggregation"] = how.text
-    if identity.model == SHAPES_ENCODER:
+    if is_shapes_encoder(identity):
         change["trained_on"] = list(dict.fromkeys([*told.trained_on, _SHAPES_DATA]))
         if context.benchmark.spec.card.name == "shapes":
             change["zero_shot"] = False
@@ -73,9 +73,9 @@ def encoder_label(identity: Identity) -> str:
         >>> encoder_label(Identity("openai/clip-vit-large-patch14", "32bd", "clip", "", "float32", 768))
         'clip-vit-large-patch14'
     """
-    from submissions.retrieval.encoders import SHAPES_ENCODER
+    from submissions.retrieval.encoders import is_shapes_encoder
 
-    return "shapes encoder" if identity.model == SHAPES_ENCODER else PurePath(identity.model).name
+    return "shapes encoder" if is_shapes_encoder(identity) else PurePath(identity.model).name
 
 
 def _labelled(name: str, label: str) -> str:

@@ -6,6 +6,7 @@ folder in Hugging Face format or of a name on the Hub (`huggingface`, `families`
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -25,6 +26,9 @@ Prepared: TypeAlias = dict[str, NDArray[Any]]
 
 SHAPES_ENCODER = "shapes"
 """Name of the encoder that comes with this package."""
+
+SHAPES_FOLDER = Path(__file__).with_name("shapes_encoder")
+"""Where it lies."""
 
 
 @dataclass(frozen=True)
@@ -111,12 +115,26 @@ def load_encoder(
         threads: processor threads of the model; None leaves PyTorch's choice.
 
     Raises:
-        EncoderError: no such folder or model, no weights in it, a family or device that is not known.
+        EncoderError: no such folder or model, no weights or tokenizer in it, a family or device that is not
+            known, or `threads` is below 1.
         MissingExtraError: torch or transformers is not installed.
     """
     from submissions.retrieval.huggingface import HuggingFaceEncoder
 
     if str(name) == SHAPES_ENCODER:
-        folder = Path(__file__).with_name("shapes_encoder")
-        return HuggingFaceEncoder(folder, label=SHAPES_ENCODER, device=device, dtype=dtype, threads=threads)
+        return HuggingFaceEncoder(
+            SHAPES_FOLDER, label=SHAPES_ENCODER, device=device, dtype=dtype, threads=threads
+        )
     return HuggingFaceEncoder(name, revision=revision, device=device, dtype=dtype, threads=threads)
+
+
+def is_shapes_encoder(identity: Identity) -> bool:
+    """Whether vectors are of the encoder that comes with this package; a folder may have its name too."""
+    return identity.model == SHAPES_ENCODER and identity.revision == _shapes_revision()
+
+
+@functools.cache
+def _shapes_revision() -> str:
+    from submissions.retrieval.model_files import folder_sha256
+
+    return folder_sha256(SHAPES_FOLDER)

@@ -2,7 +2,7 @@
 
 Vectors are the same, byte for byte, for the same batches, device, dtype and number of threads on one machine.
 Another batch size, or other texts beside a text, moves them by rounding: about 1e-6 in float32.
-Code of a model's repository is never run.
+Code of a model's repository is never run, nor offered to be run.
 """
 
 from __future__ import annotations
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 
 _DTYPES = ("float32", "float16", "bfloat16")
 _TEXTS_AT_ONCE = 256
+_NO_FOREIGN_CODE = {"trust_remote_code": False}
+"""Said at every load: unsaid, transformers asks at a terminal whether to run a repository's code."""
+_SMALLEST_SHARE = 0.5
+"""Of the words that a model knows, those that its tokenizer must know; without files it knows a handful."""
 
 
 @dataclass(frozen=True)
@@ -86,12 +90,15 @@ class HuggingFaceEncoder:
             known = ", ".join(("auto", *_DTYPES))
             raise EncoderError(f"dtype {dtype!r} is not known. Fix: use one of {known}.")
         if threads is not None:
+            if threads < 1:
+                raise EncoderError(f"threads={threads}. Fix: use 1 or more, or None for PyTorch's choice.")
             torch.set_num_threads(threads)
         with told(name), _quiet(transformers):
             files = model_files(name, revision)
             loaded = _loaded(files, getattr(torch, dtype))
         _check_complete(str(name), loaded.report)
         config = loaded.model.config
+        _check_tokenizer(str(name), loaded.tokenizer, config.get_text_config().vocab_size)
         self.family = loaded.family
         self.tokenizer, self.image_processor = loaded.tokenizer, loaded.image_processor
         self.model = loaded.model.to(self.device).eval().requires_grad_(False)
@@ -222,15 +229,16 @@ def _loaded(files: ModelFiles, dtype: Any) -> _Loaded:
         model, image_processor, report = load_open_clip(Path(source), dtype)
         return _Loaded(model, FAMILIES["clip"], _tokenizer(files), image_processor, report)
     register()
-    config = transformers.AutoConfig.from_pretrained(source, revision=files.revision)
+    where = {"revision": files.revision, **_NO_FOREIGN_CODE}
+    config = transformers.AutoConfig.from_pretrained(source, **where)
     family = _family(source, config)
     model, report = getattr(transformers, family.model_class).from_pretrained(
-        source, revision=files.revision, dtype=dtype, output_loading_info=True
+        source, **where, dtype=dtype, output_loading_info=True
     )
-    tokenizer = transformers.AutoTokenizer.from_pretrained(source, revision=files.revision)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(source, **where)
     # Pillow's way on every machine: torchvision, where it is installed, gives other pixels.
     processors: Any = transformers.AutoImageProcessor
-    image_processor = processors.from_pretrained(source, revision=files.revision, backend="pil")
+    image_processor = processors.from_pretrained(source, **where, backend="pil")
     return _Loaded(model, family, tokenizer, image_processor, report)
 
 
@@ -244,7 +252,7 @@ def _tokenizer(files: ModelFiles) -> Any:
             f"{files.name}: no tokenizer is in it ({' or '.join(names)}). Fix: put tokenizer.json and "
             "tokenizer_config.json of openai/clip-vit-base-patch32 into the folder: OpenCLIP has the same."
         )
-    return transformers.AutoTokenizer.from_pretrained(files.source)
+    return transformers.AutoTokenizer.from_pretrained(files.source, **_NO_FOREIGN_CODE)
 
 
 def _family(source: str, config: Any) -> Family:
@@ -300,6 +308,16 @@ def _check_complete(source: str, report: Mapping[str, Any]) -> None:
         raise EncoderError(
             f"{source}: {len(names):,} weights of the model are not in its files, {names[0]!r} for one. "
             "Fix: use a checkpoint of the whole dual encoder, not of one of its towers or of another task."
+        )
+
+
+def _check_tokenizer(source: str, tokenizer: Any, words: int) -> None:
+    """Refuse the tokenizer that transformers makes where a model has none: to it all texts are alike."""
+    if len(tokenizer) < _SMALLEST_SHARE * words:
+        raise EncoderError(
+            f"{source}: no tokenizer is in it, or one of another model: it knows {len(tokenizer):,} tokens, "
+            f"the model {words:,}. Fix: put the model's tokenizer files beside its weights (tokenizer.json "
+            "and tokenizer_config.json, as save_pretrained writes them)."
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -38,7 +39,7 @@ class ModelFiles:
     def fingerprint(self) -> str:
         """What identifies the weights: the commit, or a folder's sha256."""
         if self.folder is not None:
-            return _sha256(self.folder)
+            return folder_sha256(self.folder)
         return self.revision or "unknown"
 
 
@@ -80,7 +81,17 @@ def told(name: str | Path) -> Iterator[None]:
             f"{name}: transformers cannot load it: {next((line for line in needs if line), '')} "
             "Fix: install what it names (SigLIP's tokenizer needs: pip install sentencepiece)."
         ) from error
+    except pickle.UnpicklingError as error:
+        raise EncoderError(
+            f"{name}: its weights are a pickle that holds more than numbers, or is damaged; opening it could "
+            "run foreign code. Fix: get the model with safetensors, or convert it where you trust it."
+        ) from error
     except damaged as error:
+        if "trust_remote_code" in str(error):
+            raise EncoderError(
+                f"{name}: it works by code of its own repository only, which is never run here. Fix: use a "
+                "model that transformers itself knows, or write an encoder of your own (docs/retrieval.md)."
+            ) from error
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         fix = (
             "get it again, or save model, tokenizer and image processor with save_pretrained."
@@ -137,7 +148,7 @@ def _weight_files(folder: Path) -> list[Path]:
     return sorted(folder.glob(_WEIGHTS[0])) or sorted(folder.glob(_WEIGHTS[1]))
 
 
-def _sha256(folder: Path) -> str:
+def folder_sha256(folder: Path) -> str:
     """sha256 (hex) over the weight files and the model's configuration, by name."""
     config = next(folder / name for name in (CONFIG, openclip.CONFIG) if (folder / name).is_file())
     whole = hashlib.sha256(config.read_bytes())

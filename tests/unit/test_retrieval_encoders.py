@@ -28,7 +28,8 @@ from PIL import Image
 from retrieval_models import MAX_TOKENS, SIDE, as_open_clip, save_blip, save_clip, save_siglip, save_siglip2
 
 import cir_datasets
-from submissions.retrieval.encoders import PreparingEncoder, Vectors, load_encoder
+from submissions.retrieval.describing import encoder_label
+from submissions.retrieval.encoders import PreparingEncoder, Vectors, is_shapes_encoder, load_encoder
 
 TEXTS = ["a red circle", "a small blue star with a yellow square", "sand"]
 MAKERS: dict[str, Callable[[Path], Path]] = {
@@ -349,6 +350,12 @@ def damaged(folder: Path, out: Path, change: str) -> Path:
         (out / "config.json").unlink()
     elif change == "other type":
         (out / "config.json").write_text(json.dumps({"model_type": "bert"}))
+    elif change == "no tokenizer":
+        for path in out.glob("*token*"):
+            path.unlink()
+    elif change == "pickle":
+        (out / "model.safetensors").unlink()
+        torch.save({"weight": Path("a class, which only running code can make")}, out / "pytorch_model.bin")
     elif change == "lost weights":
         from safetensors.torch import load_file, save_file
 
@@ -368,6 +375,11 @@ def damaged(folder: Path, out: Path, change: str) -> Path:
             "other type",
             r"models of type 'bert' are no dual encoders that are known\. Fix: use one of",
         ),
+        (
+            "no tokenizer",
+            r"no tokenizer is in it, or one of another model: it knows 2 tokens, the model 38\.",
+        ),
+        ("pickle", r"its weights are a pickle that holds more than numbers.* Fix: get the model with safete"),
         ("lost weights", r"1 weights of the model are not in its files, 'visual_projection\.weight' for one"),
     ],
 )
@@ -377,6 +389,58 @@ def test_a_folder_that_cannot_be_used_says_why(
     folder = damaged(folders["clip"], tmp_path / "damaged", change)
     with pytest.raises(EncoderError, match=rf"^{folder}: {text}"):
         load_encoder(str(folder), device="cpu")
+
+
+def test_blip_without_a_tokenizer(folders: dict[str, Path], tmp_path: Path) -> None:
+    folder = damaged(folders["blip_itm"], tmp_path / "blip", "no tokenizer")
+    with pytest.raises(
+        EncoderError, match=rf"^{folder}: no tokenizer is in it.*5 tokens, the model 38\. Fix:"
+    ):
+        load_encoder(str(folder), device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("file", "changed", "refused"),
+    [
+        ("config.json", {"model_type": "own", "auto_map": {"AutoConfig": "own.Own"}}, True),
+        ("tokenizer_config.json", {"auto_map": {"AutoTokenizer": ["own.Own", "own.Own"]}}, False),
+        ("preprocessor_config.json", {"auto_map": {"AutoImageProcessor": "own.Own"}}, False),
+    ],
+)
+def test_code_of_a_repository_is_neither_run_nor_offered(
+    file: str,
+    changed: dict[str, Any],
+    refused: bool,
+    folders: dict[str, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Transformers' own class is used where there is one."""
+    folder = shutil.copytree(folders["clip"], tmp_path / "own")
+    mark = tmp_path / "it ran"
+    (folder / "own.py").write_text(f"open({str(mark)!r}, 'w')\n")
+    described = json.loads((folder / file).read_text())
+    (folder / file).write_text(json.dumps({**described, **changed}))
+    asked = []
+    monkeypatch.setattr("builtins.input", lambda question: asked.append(question) or "y")
+    if refused:
+        with pytest.raises(EncoderError, match=rf"^{folder}: it works by code of its own repository only, "):
+            load_encoder(str(folder), device="cpu")
+    else:
+        made = load_encoder(str(folder), device="cpu").encode_texts(TEXTS)
+        assert made.tobytes() == load_encoder(folders["clip"], device="cpu").encode_texts(TEXTS).tobytes()
+    assert not mark.exists()
+    assert not asked
+
+
+def test_a_folder_named_shapes_is_not_the_encoder_that_is_shipped(
+    folders: dict[str, Path], tmp_path: Path
+) -> None:
+    own = load_encoder(str(shutil.copytree(folders["clip"], tmp_path / "shapes")), device="cpu").identity
+    shipped = load_encoder("shapes", device="cpu").identity
+    assert own.model == shipped.model == "shapes"
+    assert (is_shapes_encoder(own), is_shapes_encoder(shipped)) == (False, True)
+    assert (encoder_label(own), encoder_label(shipped)) == ("shapes", "shapes encoder")
 
 
 @pytest.mark.parametrize("name", ["./absent", "/no/such/folder", "a/b/c"])
@@ -390,3 +454,5 @@ def test_devices_and_types_that_are_not_there(folders: dict[str, Path]) -> None:
         load_encoder(str(folders["clip"]), device="abacus")
     with pytest.raises(EncoderError, match=r"^dtype 'float8' is not known\. Fix: use one of auto, float32"):
         load_encoder(str(folders["clip"]), dtype="float8")
+    with pytest.raises(EncoderError, match=r"^threads=0\. Fix: use 1 or more"):
+        load_encoder(str(folders["clip"]), threads=0)
