@@ -143,7 +143,7 @@ class Method(BaseModel):
     search: Text = ""
     """How the gallery was searched, with its measured recall; empty where that was exact or is not told."""
     skipped_images: Annotated[StrictInt, Field(ge=1)] | None = None
-    """How many images of the gallery could not be read and rank behind all others; null where none."""
+    """How many images could not be read: those of the gallery rank behind all others; null where none."""
     notes: Notes = ""
     """Remarks, up to 2,000 characters; line breaks become blanks."""
 

@@ -108,7 +108,7 @@ def run_command(
         bool,
         typer.Option(
             "--skip-missing",
-            help="Rank images that cannot be read behind all others instead of refusing; the signature says so.",
+            help="Rank images that cannot be read last instead of refusing; the signature says so.",
         ),
     ] = False,
     out: Annotated[

@@ -7,8 +7,8 @@ Which turns count how much (`submissions.retrieval.aggregation`), how the galler
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
@@ -72,6 +72,8 @@ class Context:
         caption_rule: name of the rule that makes text of captions.
         images: folder of the images, as for `pictures_of`: references may lie outside the gallery.
         batch_size: texts, or images outside the gallery, that are encoded at once.
+        skip_missing: whether references outside the gallery may lack a picture; they are then nothing.
+        missing_outside: the references outside the gallery that were found to lack one.
     """
 
     encoder: Encoder
@@ -82,16 +84,32 @@ class Context:
     caption_rule: str
     images: str | Path | None = None
     batch_size: int = 64
+    skip_missing: bool = False
+    missing_outside: set[str] = field(default_factory=set)
 
     @functools.cached_property
     def _row(self) -> dict[str, int]:
         return {image: row for row, image in enumerate(self.gallery.ids)}
 
+    def pictures_outside(self, ids: Sequence[str]) -> Pictures:
+        """Pictures of images that the gallery lacks; those that cannot be read are found before one is used.
+
+        Raises:
+            MissingImagesError: some cannot be read and may not be skipped; the message lists them.
+        """
+        from submissions.retrieval.embedding import check_pictures
+        from submissions.retrieval.pictures import pictures_of
+
+        pictures = pictures_of(self.benchmark, images=self.images, ids=ids)
+        self.missing_outside |= check_pictures(pictures, skip_missing=self.skip_missing)
+        return pictures
+
     def image_vectors(self, ids: Sequence[str | None]) -> Vectors:
         """Vectors of reference images, shape (ids, dimensions); zeros for None and for skipped images.
 
         Raises:
-            MissingImagesError: an image outside the gallery has no picture.
+            MissingImagesError: images outside the gallery have no picture, and may not be skipped.
+            EncoderError: the encoder gives no vectors of length 1, a row an image.
         """
         found = np.zeros((len(ids), self.encoder.identity.dimensions), dtype=np.float32)
         outside: dict[str, list[int]] = {}
@@ -103,9 +121,8 @@ class Context:
             else:
                 outside.setdefault(image, []).append(place)
         if outside:
-            vectors = self._encoded_images(list(outside))
-            for places, vector in zip(outside.values(), vectors, strict=True):
-                found[places] = vector
+            for image, vector in self._encoded_images(list(outside)):
+                found[outside[image]] = vector
         return found
 
     def texts(self, asks: Iterable[Ask]) -> list[list[str]]:
@@ -117,7 +134,13 @@ class Context:
         from cir_datasets.caption_rules import caption_rule
 
         rule = caption_rule(self.caption_rule)
-        return [[text for text in rule.texts(ask.captions) if text.strip()] for ask in asks]
+        # A rule makes " and " of two empty captions, which nobody wrote.
+        return [
+            [text for text in rule.texts(ask.captions) if text.strip()]
+            if any(caption.strip() for caption in ask.captions)
+            else []
+            for ask in asks
+        ]
 
     def text_vectors(self, texts: Sequence[Sequence[str]]) -> Vectors:
         """Vectors of texts, shape (questions, dimensions): of several the mean, of length 1.
@@ -144,17 +167,15 @@ class Context:
                 found[place] = np.mean([vector[text] for text in own], axis=0)
         return unit(found)
 
-    def _encoded_images(self, ids: list[str]) -> Vectors:
-        """Vectors of images that are not in the gallery."""
-        from submissions.retrieval.pictures import pictures_of
-
-        pictures = pictures_of(self.benchmark, images=self.images, ids=ids)
-        parts = []
-        for start in range(0, len(ids), self.batch_size):
-            opened = [pictures.open(place) for place in range(start, min(start + self.batch_size, len(ids)))]
-            found = self.encoder.encode_images(opened)
-            parts.append(checked_vectors(self.encoder, found, len(opened), "images"))
-        return np.concatenate(parts)
+    def _encoded_images(self, ids: list[str]) -> Iterator[tuple[str, Vectors]]:
+        """Vectors of images that are not in the gallery, but for the skipped."""
+        pictures = self.pictures_outside(ids)
+        there = [place for place, image in enumerate(ids) if image not in self.missing_outside]
+        for start in range(0, len(there), self.batch_size):
+            part = there[start : start + self.batch_size]
+            found = self.encoder.encode_images([pictures.open(place) for place in part])
+            vectors = checked_vectors(self.encoder, found, len(part), "images")
+            yield from ((ids[place], vector) for place, vector in zip(part, vectors, strict=True))
 
 
 def unit(vectors: NDArray[np.floating]) -> Vectors:

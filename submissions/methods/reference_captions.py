@@ -37,6 +37,7 @@ def reference_captions(asks: Sequence[Ask], context: Context) -> list[str]:
 
     Raises:
         LanguageError: pictures have no caption; the error names them.
+        MissingImagesError: references outside the gallery have no picture, and may not be skipped.
     """
     wanted = [ask.reference for ask in asks if ask.reference and ask.reference not in context.gallery.missing]
     ids = list(dict.fromkeys(wanted))
@@ -44,11 +45,9 @@ def reference_captions(asks: Sequence[Ask], context: Context) -> list[str]:
     outside = [image for image in ids if image not in known]
     pictures = pictures_by_id(context.pictures, [image for image in ids if image in known])
     if outside:
-        from submissions.retrieval.pictures import pictures_of
-
-        pictures += pictures_by_id(
-            pictures_of(context.benchmark, images=context.images, ids=outside), outside
-        )
+        beside = context.pictures_outside(outside)
+        there = [image for image in outside if image not in context.missing_outside]
+        pictures += pictures_by_id(beside, there)
     captions = language_of(context).caption(pictures)
     said = {picture.id: caption for picture, caption in zip(pictures, captions, strict=True)}
     return [said.get(ask.reference or "", "").strip().rstrip(".") for ask in asks]

@@ -64,7 +64,7 @@ def rank_by_embeddings(
     if needs_subset(benchmark):
         for row, query in zip(rows, queries, strict=True):
             answers.add_subset(row, searcher.order(query, subset_members(row), SUBSET_DEPTH))
-    return describe(method, context, asks, how, found.note(k)), answers
+    return _with_skipped(describe(method, context, asks, how, found.note(k)), context), answers
 
 
 @dataclass(frozen=True)
@@ -108,6 +108,20 @@ class _Work:
                 f"Fix: compose() gives finite float32 of shape {wanted}, a row a question."
             )
         return unit(vectors)
+
+
+def _with_skipped(told: Method, context: Context) -> Method:
+    """A method block that counts the references outside the gallery that were skipped, too."""
+    missing = sorted(context.missing_outside)
+    if not missing:
+        return told
+    named = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
+    words = f"{len(missing):,} references outside the gallery were missing or unreadable: {named}."
+    change = {
+        "skipped_images": (told.skipped_images or 0) + len(missing),
+        "notes": f"{told.notes} {words}".strip(),
+    }
+    return type(told).model_validate(told.to_dict() | change)
 
 
 def _finite(vectors: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> str:

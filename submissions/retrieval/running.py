@@ -10,17 +10,18 @@ from cir_datasets.caption_rules import caption_rule as check_caption_rule
 from cir_metrics.errors import MissingExtraError
 from submissions.depth import MAX_DEPTH, board_depth
 from submissions.errors import MethodError
-from submissions.methods.asking import Ask, asks_of, gallery_of
+from submissions.methods.asking import Ask, Gallery, asks_of, gallery_of
+from submissions.methods.card import method_card
 from submissions.methods.composing import Composer, Context
 from submissions.methods.rankers import Ranker, rank_by_lists
-from submissions.methods.registry import PIXELS, kind_of_class, method_of, methods_for
+from submissions.methods.registry import PIXELS, composer_names, kind_of_class, method_of, methods_for
 from submissions.methods.scorers import Scorer, rank_by_scores
 from submissions.rank_file import Method, RankBundle, RankFile
 from submissions.retrieval.aggregation import Aggregation
 from submissions.retrieval.aggregation import aggregation as aggregation_of
 from submissions.retrieval.answers import Answers
 from submissions.retrieval.by_embeddings import rank_by_embeddings
-from submissions.retrieval.embedding import embed_gallery
+from submissions.retrieval.embedding import check_pictures, embed_gallery
 from submissions.retrieval.pictures import pictures_of
 from submissions.retrieval.search import check_search
 
@@ -150,10 +151,11 @@ def make_rank_file(
                     f"{error}, or add --encoder {PIXELS}, which needs no torch"
                 ) from error
             raise
+    _check_references(name, asks, gallery, benchmark, images, skip_missing)
     embedded = embed_gallery(
         chosen, pictures, store=store, batch_size=batch_size, workers=workers, skip_missing=skip_missing
     )
-    context = Context(chosen, embedded, pictures, speaker, benchmark, rule, images, batch_size)
+    context = Context(chosen, embedded, pictures, speaker, benchmark, rule, images, batch_size, skip_missing)
     how = how or aggregation_of(DEFAULT_AGGREGATION)
     made, answers = rank_by_embeddings(name, ranker, context, gallery, asks, how, depth, search)
     return _file(benchmark, made, answers)
@@ -270,6 +272,21 @@ def _by_scores(
     if benchmark.multi_turn:
         told = told.model_copy(update={"aggregation": how.text})
     return _file(benchmark, told, answers)
+
+
+def _check_references(
+    name: str,
+    asks: Sequence[Ask],
+    gallery: Gallery,
+    benchmark: Benchmark,
+    images: str | Path | None,
+    skip_missing: bool,
+) -> None:
+    """Find missing references outside the gallery before it is encoded; a user's own method may read none."""
+    outside = [ask.reference for ask in asks if ask.reference and ask.reference not in gallery.place]
+    if outside and name in composer_names() and "reference" in method_card(name).reads:
+        pictures = pictures_of(benchmark, images=images, ids=list(dict.fromkeys(outside)))
+        check_pictures(pictures, skip_missing=skip_missing)
 
 
 def _language(name: str, ranker: Any, language: str | Language | None) -> Language | None:

@@ -207,6 +207,48 @@ class TestQuestions:
         wanted = run(Benchmark.from_rows(inside.spec, [row], [*fewer, references[0]]), "image_only", k=5)
         assert made.rankings == wanted.rankings
 
+    @pytest.mark.parametrize("broken", [False, True])
+    def test_missing_references_outside_the_gallery(self, run: Any, tmp_path: Path, broken: bool) -> None:
+        """They are found before the gallery is encoded, and may be skipped like those in it."""
+        whole, folder = fashioniq_pictures(tmp_path)
+        rows = whole.rows()[:3]
+        references = [row["reference_image_id"] for row in rows]
+        gallery = [image for image in whole.gallery or () if image not in references]
+        benchmark = Benchmark.from_rows(whole.spec, rows, gallery)
+        for reference in references[:2]:
+            if broken:
+                (folder / f"{reference}.png").write_bytes(b"no picture")
+            else:
+                (folder / f"{reference}.png").unlink()
+        encoder = PlainEncoder()
+        with pytest.raises(MissingImagesError, match="2 of 3 images are missing or cannot be read") as caught:
+            run(benchmark, "image_text_sum", encoder=encoder, images=folder)
+        assert all(reference in str(caught.value) for reference in references[:2])
+        assert encoder.images == 0
+        made = run(benchmark, "image_text_sum", encoder=encoder, images=folder, skip_missing=True)
+        words = run(benchmark, "text_only", encoder=encoder, images=folder)
+        first, _, third = (row["query_id"] for row in rows)
+        assert made.rankings[first] == words.rankings[first]
+        assert made.rankings[third] != words.rankings[third]
+        assert words.method.skipped_images is None
+        assert made.method.skipped_images == 2
+        assert "2 references outside the gallery were missing or unreadable" in made.method.notes
+        own = run(benchmark, Backwards(), encoder=encoder, images=folder, skip_missing=True)
+        assert own.method.skipped_images == 2
+        with pytest.raises(MissingImagesError, match="2 of 3 images are missing or cannot be read"):
+            run(benchmark, Backwards(), encoder=encoder, images=folder)
+
+    @pytest.mark.parametrize("rule", ["strip_capitalize_and", "trim_and", "comma", "separate"])
+    def test_empty_captions_say_nothing(self, run: Any, tmp_path: Path, rule: str) -> None:
+        whole, folder = fashioniq_pictures(tmp_path)
+        row = {**whole.rows()[0], "relative_caption": None, "captions": ["", " "]}
+        benchmark = Benchmark.from_rows(whole.spec, [row], list(whole.gallery or ()))
+        encoder = PlainEncoder()
+        made = run(benchmark, "text_only", encoder=encoder, images=folder, caption_rule=rule, k=80)
+        assert encoder.texts == []
+        (ranking,) = made.rankings.values()
+        assert ranking == sorted(ranking)
+
     def test_references_are_removed_where_the_protocol_removes_them(self, run: Any) -> None:
         for search in ("exact", "hnsw"):
             benchmark = small_shapes()
