@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -11,6 +12,9 @@ if TYPE_CHECKING:
     from submissions.language.prompts import Template
 
 _SHOWN = 60
+_THOUGHTS = re.compile(r".*</think(?:ing)?>", re.DOTALL)
+"""Up to the last end: some templates put the opening tag into the prompt, so that no answer has it."""
+_OPEN_THOUGHT = re.compile(r"\s*<think(?:ing)?>")
 
 
 @dataclass(frozen=True)
@@ -74,18 +78,37 @@ class NoAnswerError(Exception):
 
 
 def usable(text: str | None) -> str:
-    """An answer without blanks and without one pair of quotation marks around it.
+    """An answer without a model's thoughts (`<think>...</think>`), blanks and one pair of quotation marks.
 
     Raises:
-        NoAnswerError: nothing is left.
+        NoAnswerError: nothing is left, or what is left is no text.
 
     Example:
-        >>> usable(' "A red star."\\n')
+        >>> usable('<think>Which colour?</think> "A red star."\\n')
         'A red star.'
     """
-    cleaned = (text or "").strip()
+    answer = _THOUGHTS.sub("", text or "", count=1)
+    if _OPEN_THOUGHT.match(answer):
+        raise NoAnswerError("the answer ends in the model's thoughts", fix="raise max_tokens")
+    cleaned = answer.strip()
     if len(cleaned) > 1 and cleaned[0] == cleaned[-1] == '"' and '"' not in cleaned[1:-1]:
         cleaned = cleaned[1:-1].strip()
     if not cleaned:
         raise NoAnswerError("the answer is empty")
+    if not is_text(cleaned):
+        raise NoAnswerError("the answer is no text: it holds half a character (a lone surrogate)")
     return cleaned
+
+
+def is_text(words: str) -> bool:
+    """Whether words can be written as UTF-8: half a character (a lone surrogate) cannot.
+
+    Example:
+        >>> is_text("a star"), is_text("\\ud800")
+        (True, False)
+    """
+    try:
+        words.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

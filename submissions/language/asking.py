@@ -15,7 +15,7 @@ from cir_datasets.progress import step_progress
 from cir_metrics.errors import CirError
 from submissions.errors import LanguageError
 from submissions.language import Picture
-from submissions.language.answers import Answer, NoAnswerError, Question
+from submissions.language.answers import Answer, NoAnswerError, Question, is_text
 from submissions.language.cache import AnswerCache, cache_key, picture_digest
 from submissions.language.prompts import Prompts
 from submissions.language.usage import Usage
@@ -144,6 +144,11 @@ class AskingLanguage:
 
     def _named(self, question: Question) -> tuple[str, dict[str, Any], Answer | None]:
         """Key of a question, what it is made of, and its answer on disk."""
+        if not is_text(question.prompt):
+            raise NoAnswerError(
+                "the words are no text: they hold half a character (a lone surrogate)",
+                fix="correct the words and run the same again",
+            )
         depends: dict[str, Any] = {
             **self._depends_on,
             "task": question.template.name,
@@ -160,7 +165,9 @@ class AskingLanguage:
         for (key, depends, question), reply in zip(chunk, replies, strict=True):
             if isinstance(reply, Answer):
                 if self.cache is not None:
-                    self.cache.put(key, reply, {**depends, "about": question.about})
+                    # A picture's name may be no text, where the file system's names are none.
+                    about = question.about.encode(errors="backslashreplace").decode()
+                    self.cache.put(key, reply, {**depends, "about": about})
                 self.usage.came(cached=False)
         return replies
 

@@ -109,6 +109,7 @@ class ServerLanguage(AskingLanguage):
             if value <= 0:
                 raise CallError(f"{name}={value}; it is above 0. Fix: leave it out for our choice.")
         self.url, key = _address(url, key)
+        self._key = key
         # Addresses of private servers are nobody's business: neither rank files nor the cache hold them.
         self._server = hashlib.sha256(self.url.encode()).hexdigest()
         _check_parameters(parameters or {})
@@ -202,7 +203,7 @@ class ServerLanguage(AskingLanguage):
                 f"no connection to {self.url}", fix="see whether the server is up, and run it again"
             ) from error
         except openai.APIStatusError as error:
-            raise _refused(error) from error
+            raise _refused(error, self._key) from error
         except (openai.OpenAIError, json.JSONDecodeError, ValueError) as error:
             raise _PassingError("the reply is not JSON of the chat API") from error
 
@@ -226,7 +227,7 @@ class ServerLanguage(AskingLanguage):
         try:
             return Answer(usable(content), prompt_tokens, completion_tokens)
         except NoAnswerError as error:
-            raise _PassingError(error.why) from error
+            raise _PassingError(error.why, fix=error.fix) from error
 
 
 class _PassingError(NoAnswerError):
@@ -241,7 +242,7 @@ class _CutOffError(_PassingError):
     """Had no room for its end."""
 
 
-def _refused(error: Any) -> NoAnswerError:
+def _refused(error: Any, key: str) -> NoAnswerError:
     """What an answer with a status of 4xx or 5xx means for this question and for the others."""
     status = int(error.status_code)
     if status in _HOPELESS:
@@ -262,10 +263,16 @@ def _refused(error: Any) -> NoAnswerError:
         return _PassingError(f"the server answered {status}", fix=_FIXES.get(status, ""), retry_after=pause)
     body = error.body
     said = str(body.get("message", "")) if isinstance(body, Mapping) else ""
-    said = " ".join(said.split())[:200]
+    if len(key) >= _SHORTEST_KEY:
+        said = said.replace(key, "[the key]")
+    said = " ".join(said.split())[:_MOST_SAID]
     return NoAnswerError(f"the server answered {status}" + (f": {said}" if said else ""), fix=_BAD_REQUEST)
 
 
+_MOST_SAID = 200
+"""Characters of a server's reason that are shown."""
+_SHORTEST_KEY = 8
+"""Shorter ones (none, EMPTY, x) are stand-ins, which may be part of any word that a server says."""
 _FIXES = {429: "ask more slowly (requests_per_minute=, concurrency=)"}
 _BAD_REQUEST = "change what the server refuses (parameters=, prompts)"
 
@@ -323,8 +330,14 @@ def _count(tokens: Any) -> int:
 def _address(url: str | None, key: str | None) -> tuple[str, str]:
     """Base address and key, of the arguments or of the environment."""
     given = url or os.environ.get("OPENAI_BASE_URL")
-    key = key or os.environ.get("OPENAI_API_KEY")
-    address = (given or URL).rstrip("/")
+    key = (key or os.environ.get("OPENAI_API_KEY") or "").strip()
+    if not all("!" <= character <= "~" for character in key):
+        # Not shown either.
+        raise CallError(
+            "the key of the language server holds a blank, a line break or a character outside ASCII, which "
+            "no key has. Fix: copy the key anew, and set OPENAI_API_KEY to it alone."
+        )
+    address = (given or URL).strip().rstrip("/")
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc or parts.query:
         # Not shown: it may hold a password, or a key as ?api_key=.
@@ -332,7 +345,7 @@ def _address(url: str | None, key: str | None) -> tuple[str, str]:
             "the address of the language server is none that can be used. Fix: set OPENAI_BASE_URL to one "
             "such as http://localhost:8000/v1, without user or query, and keep the key in OPENAI_API_KEY."
         )
-    if key is None and address == URL:
+    if not key and address == URL:
         raise CallError(
             "there is no key for OpenAI's server, and no other server is named. Fix: set OPENAI_API_KEY, or "
             "OPENAI_BASE_URL to the address of another server."

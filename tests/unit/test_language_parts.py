@@ -114,15 +114,35 @@ def test_words_are_put_in_as_they_are(caption: str, change: str) -> None:
         ('"a star"', "a star"),
         ('"a" or "b"', '"a" or "b"'),
         ('"', '"'),
+        ("<think>a star?</think>a star", "a star"),
+        ('<think>\na "moon"?\n</think>\n\n"a star"', "a star"),
+        ("<thinking>hm</thinking> a star", "a star"),
+        ("the prompt had the opening tag</think> a star", "a star"),
+        ("<think></think><think>again</think>a star", "a star"),
+        ("a star to think of", "a star to think of"),
+        ("a <think> star", "a <think> star"),
     ],
 )
-def test_blanks_and_quotation_marks_around_an_answer_go(said: str, text: str) -> None:
+def test_blanks_quotation_marks_and_thoughts_around_an_answer_go(said: str, text: str) -> None:
     assert usable(said) == text
 
 
-@pytest.mark.parametrize("said", [None, "", " \n", '""', '" "'])
+@pytest.mark.parametrize("said", [None, "", " \n", '""', '" "', "<think>a star</think>", "hm</think>\n"])
 def test_no_answer_is_no_answer(said: str | None) -> None:
     with pytest.raises(NoAnswerError, match="the answer is empty"):
+        usable(said)
+
+
+@pytest.mark.parametrize("said", ["<think>a star, or a", "<thinking>", "<think>a</think> <think>b"])
+def test_thoughts_without_an_end_are_no_answer(said: str) -> None:
+    with pytest.raises(NoAnswerError, match="the answer ends in the model's thoughts") as caught:
+        usable(said)
+    assert caught.value.fix == "raise max_tokens"
+
+
+@pytest.mark.parametrize("said", ["a \ud800 star", "\udcff"])
+def test_half_a_character_is_no_answer(said: str) -> None:
+    with pytest.raises(NoAnswerError, match="the answer is no text: it holds half a character"):
         usable(said)
 
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,8 @@ FAULTS = [
     Fault("empty"),
     Fault("null"),
     Fault("refusal"),
+    Fault("surrogate"),
+    Fault("thought"),
     Fault("not_json"),
     Fault("html"),
     Fault("no_choices"),
@@ -135,6 +138,8 @@ def test_whatever_passes_is_asked_again_and_each_question_is_answered_once() -> 
         (Fault("empty"), "the answer is empty"),
         (Fault("null"), "the answer is empty"),
         (Fault("refusal"), "the model refused to answer"),
+        (Fault("surrogate"), "the answer is no text: it holds half a character"),
+        (Fault("thought"), "the answer ends in the model's thoughts"),
         (Fault("not_json"), "the reply is not JSON of the chat API"),
         (Fault("html"), "the reply is not JSON of the chat API"),
         (Fault("no_choices"), "the reply is not JSON of the chat API"),
@@ -231,6 +236,80 @@ def test_a_request_that_the_server_cannot_take_is_not_repeated_and_says_why() ->
             judging(asking(server), ["text 0", "text 1"])
         assert caught.value.answers == (None, "TEXT 1")
         assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 422, 429, 500])
+def test_a_server_that_tells_the_key_again_does_not_bring_it_onto_the_screen(status: int) -> None:
+    with LanguageServer(lambda *_: Fault("echo", status)) as server:
+        with pytest.raises(LanguageError) as caught:
+            judging(asking(server, attempts=1, concurrency=1), ["a"])
+        assert server.requests[0].key == KEY
+    told = "".join(traceback.format_exception(caught.value)) + str(caught.value.failed)
+    assert str(status) in told
+    assert KEY[:10] not in told
+    assert ("Bearer [the key]" in told) == (status in (400, 422))
+
+
+def test_a_key_at_the_end_of_what_is_shown_is_not_shown_in_part() -> None:
+    """The server's reason is cut to 200 characters, which may be in the middle of the key."""
+    for length in (170, 180, 187, 190):
+        fault = Fault("echo", 400, code="x" * length)
+        with LanguageServer(lambda *_, fault=fault: fault) as server, pytest.raises(LanguageError) as caught:
+            judging(asking(server), ["a"])
+        assert KEY[:4] not in str(caught.value)
+
+
+@pytest.mark.parametrize("written", [f"{KEY}\n", f" {KEY}", f"{KEY}\r\n"])
+def test_blanks_around_a_key_go(
+    server: LanguageServer, monkeypatch: pytest.MonkeyPatch, written: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", written)
+    assert judging(asking(server), ["a"]) == ["A"]
+    assert judging(asking(server, key=written, cache=False), ["a"]) == ["A"]
+    assert {asked.key for asked in server.requests} == {KEY}
+
+
+@pytest.mark.parametrize(
+    "key", ["sk-ma\nde-up", "sk-made up", "sk-mäde-up", "sk-made-up\u2026", "sk\x00made"]
+)
+def test_a_key_that_no_request_can_carry_is_refused_at_once(
+    monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    with pytest.raises(CallError) as caught:
+        ServerLanguage("tiny", key=key)
+    assert str(caught.value) == (
+        "the key of the language server holds a blank, a line break or a character outside ASCII, which no "
+        "key has. Fix: copy the key anew, and set OPENAI_API_KEY to it alone."
+    )
+
+
+def test_a_blank_key_is_none(server: LanguageServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", " \n")
+    judging(asking(server), ["a"])
+    assert server.requests[0].key == "none"
+    with pytest.raises(CallError, match="there is no key for OpenAI's server"):
+        ServerLanguage("tiny")
+
+
+def test_thoughts_before_an_answer_are_not_part_of_it() -> None:
+    with LanguageServer(answer=lambda _: "<think>\nred? Or blue?\n</think>\n\nA red star.") as server:
+        assert asking(server).merge(["a star"], ["red"]) == ["A red star."]
+
+
+def test_words_that_are_no_text_are_named_before_they_are_sent(server: LanguageServer) -> None:
+    with pytest.raises(LanguageError, match="the words are no text: they hold half a character") as caught:
+        asking(server).merge(["a star", "a \ud800 star"], ["red", "red"])
+    assert caught.value.answers[0] is not None
+    assert caught.value.answers[1] is None
+    assert len(server.requests) == 1
+
+
+def test_a_picture_whose_name_is_no_text_is_captioned_and_kept(server: LanguageServer) -> None:
+    """Such as a file's name in Latin-1, which Python holds with half characters."""
+    picture = Picture(os.fsdecode(b"sch\xf6n.png"), lambda: shapes.picture("val-000005"))
+    first = asking(server).caption([picture])
+    assert asking(server).caption([picture]) == first
+    assert len(server.requests) == 1
 
 
 def test_no_server_is_told_in_a_line() -> None:
