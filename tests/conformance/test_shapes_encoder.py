@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shlex
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+import submissions
 import submissions.retrieval
-from submissions.intervals import Interval
+from submissions.entries import Entry, entries
+from submissions.intervals import Interval, intervals
+from submissions.rank_file import RankFile
 from submissions.retrieval.shapes_training.recipe import Order, read_recipe
 
 FOLDER = Path(submissions.retrieval.__file__).with_name("shapes_encoder")
 DOCS = Path(__file__).parents[2] / "docs" / "shapes_encoder.md"
+ORACLES = [entry for entry in entries() if "--language oracle" in entry.command]
 
 MOST_BYTES = 8_000_000
 MOST_CPU_SECONDS = 15 * 60 * 2
@@ -155,6 +160,34 @@ def test_the_page_shows_the_recipes_numbers(benchmark: str, metrics: tuple[str, 
     page = DOCS.read_text(encoding="utf-8")
     for name, found in recipe()["results"][benchmark].items():
         assert f"| `{name}` | " + " | ".join(shown(found[metric]) for metric in metrics) + " |" in page
+
+
+@pytest.mark.parametrize("entry", ORACLES, ids=lambda entry: entry.file)
+def test_the_page_shows_what_the_entries_with_the_oracle_score(entry: Entry) -> None:
+    rank_file = submissions.read(entry.path)
+    assert isinstance(rank_file, RankFile)
+    report = submissions.score(rank_file)
+    ends = intervals(report)
+    metrics = QUERY_METRICS if entry.benchmark == "shapes/val" else SESSION_METRICS
+    numbers = [
+        shown([report.metrics[name], ends.values[name].low, ends.values[name].high]) for name in metrics
+    ]
+    words = shlex.split(entry.command)
+    method = words[words.index("--method") + 1]
+    aggregation = [] if entry.benchmark == "shapes/val" else [f"`{rank_file.method.aggregation.split()[0]}`"]
+    row = " | ".join([f"| `{method}`", *aggregation, *numbers]) + " |\n"
+    assert row in DOCS.read_text(encoding="utf-8")
+    if method == "cirevl":
+        told = recipe()["results"][entry.benchmark]
+        rival = told["image_text_sum" if entry.benchmark == "shapes/val" else aggregation[0].strip("`")]
+        assert all(report.metrics[name] >= rival[name][0] for name in metrics)
+        main = report.main_metric
+        assert not apart(ends.values[main], interval(rival[main]))
+
+
+def test_the_page_has_a_row_for_each_entry_with_the_oracle_and_no_other() -> None:
+    assert len(ORACLES) == 6
+    assert len(re.findall(r"^\| `(?:captioning|cirevl)` \|", DOCS.read_text(encoding="utf-8"), re.M)) == 6
 
 
 def test_the_page_shows_the_recipe() -> None:
