@@ -158,10 +158,18 @@ def _truth(
             codes = _codes_of(images, columns)
         else:
             if of_gallery is None:
-                of_gallery = _codes_of(id_array(gallery), columns)
+                of_gallery = _codes_of_gallery(id_array(gallery), columns)
             codes, places = of_gallery, np.concatenate([numbers(part) for part in parts])
         found.append((_ends(counts), codes[places]))
     return found
+
+
+def _codes_of_gallery(gallery: pa.Array, columns: Columns) -> Codes:
+    places = columns.in_gallery(gallery)
+    codes = np.full(len(gallery), -1, dtype=np.int32)
+    named = np.flatnonzero(places >= 0)
+    codes[places[named]] = named
+    return codes
 
 
 def _codes_of(images: pa.Array, columns: Columns) -> Codes:

@@ -54,6 +54,7 @@ class Columns(Mapping[str, Any]):
         """See the class."""
         self.names, self.codes, self.offsets = list(names), codes, offsets
         self.images, self.turn_offsets = images, turn_offsets
+        self._looked_up: tuple[pa.Array, Codes] | None = None
 
     @classmethod
     def of_lists(cls, answers: Mapping[Any, Any], *, by_turn: bool) -> Columns:
@@ -157,6 +158,27 @@ class Columns(Mapping[str, Any]):
         found: Codes = self.codes[np.minimum(starts[:, None] + columns, last)]
         found[columns >= lengths[:, None]] = -1
         return found
+
+    def in_gallery(self, gallery: pa.Array) -> Codes:
+        """Where each of `images` stands in a gallery; the last gallery's answer is kept.
+
+        Args:
+            gallery: ids, distinct, an Arrow array of strings.
+
+        Returns:
+            Places in the gallery, -1 for an image that it has not, shape (n_images,).
+
+        Example:
+            >>> import pyarrow as pa
+            >>> Columns.of_lists({"q": ["b", "x"]}, by_turn=False).in_gallery(pa.array(["a", "b"])).tolist()
+            [1, -1]
+        """
+        import pyarrow.compute as pc
+
+        if self._looked_up is None or self._looked_up[0] is not gallery:
+            found = pc.index_in(self.images, value_set=gallery.cast(self.images.type))
+            self._looked_up = gallery, numbers(found, null=-1)
+        return self._looked_up[1]
 
     def respelled(self, images: Sequence[Any]) -> Columns:
         """The same rankings with other spellings of the image ids.

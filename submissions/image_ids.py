@@ -74,4 +74,5 @@ def _coco_id(value: Any) -> Any:
 
 
 def _without_png(ids: list[Any]) -> list[Any]:
-    return [value.removesuffix(".png") if type(value) is str else value for value in ids]
+    # An id that is the ending alone stays what it is: no other place would know what an empty one was.
+    return [(value.removesuffix(".png") or value) if type(value) is str else value for value in ids]

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cir_datasets.stored import id_array
-from submissions.arrow_numbers import numbers
 from submissions.columns import Columns
 from submissions.depth import MAX_DEPTH
 from submissions.image_ids import well_formed
@@ -83,12 +82,8 @@ def _blocks(columns: Columns) -> Iterator[NDArray[np.int64]]:
 
 def _with_strangers(columns: Columns, asked: Questions, family: str) -> NDArray[np.bool_]:
     """Rankings with an image from outside the gallery."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if asked.gallery_ids is not None:
-        known = numbers(pc.is_in(columns.images, value_set=id_array(asked.gallery_ids)).cast(pa.uint8()))
-        strange = known == 0
+        strange = columns.in_gallery(id_array(asked.gallery_ids)) < 0
     else:
         strange = np.array([not well_formed(family, image) for image in columns.image_ids], dtype=np.bool_)
     if not strange.any():
