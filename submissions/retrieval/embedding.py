@@ -18,6 +18,7 @@ import numpy as np
 from cir_datasets.errors import MissingImagesError
 from cir_datasets.progress import step_progress
 from cir_metrics.errors import CallError
+from submissions.retrieval.encoded import checked_vectors
 from submissions.retrieval.encoders import PreparingEncoder
 from submissions.retrieval.opening import (
     Batch,
@@ -27,9 +28,19 @@ from submissions.retrieval.opening import (
     killed_workers_told,
     opened_batches,
 )
-from submissions.retrieval.store import SHARD_SIZE, EmbeddingFolder, Embeddings, EmbeddingStore, Shard
+from submissions.retrieval.pictures import still_missing
+from submissions.retrieval.store import (
+    SHARD_SIZE,
+    EmbeddingFolder,
+    Embeddings,
+    EmbeddingStore,
+    Shard,
+    store_of,
+)
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from submissions.retrieval.encoders import Encoder, Vectors
     from submissions.retrieval.pictures import Pictures
 
@@ -81,7 +92,7 @@ def embed_gallery(
     encoder: Encoder,
     pictures: Pictures,
     *,
-    store: EmbeddingStore | None = None,
+    store: EmbeddingStore | str | Path | None = None,
     batch_size: int = 64,
     workers: int = 2,
     shard_size: int = SHARD_SIZE,
@@ -97,7 +108,7 @@ def embed_gallery(
     Args:
         encoder: of `load_encoder`, or your own.
         pictures: of `pictures_of`, or your own.
-        store: where vectors are kept; None is the store in the cache.
+        store: where vectors are kept, a store or its folder; None is the store in the cache.
         batch_size: images that the model takes at once.
         workers: processes that open and prepare pictures; 0 does it in this one.
         shard_size: images a shard; part of what is asked for, so another size encodes anew.
@@ -110,32 +121,51 @@ def embed_gallery(
         MissingImagesError: pictures are missing or unreadable; the message lists them.
         CallError: `batch_size`, `workers` or `shard_size` is out of range, or there are no pictures.
         StoreError: the store cannot be written.
-        EncoderError: a worker process was killed.
+        EncoderError: a worker process was killed, or the encoder gave what are no vectors.
     """
     if batch_size < 1 or workers < 0:
         raise CallError(
             f"batch_size={batch_size}, workers={workers}; a batch has 1 image or more, workers are 0 or more."
         )
-    store = store or EmbeddingStore()
+    place = store_of(store)
     missing = None
-    if not store.holds(encoder.identity, pictures, shard_size=shard_size):
+    if not place.holds(encoder.identity, pictures, shard_size=shard_size):
         missing = check_pictures(pictures, skip_missing=skip_missing)  # a refusal leaves nothing behind
-    folder = store.folder(encoder.identity, pictures, shard_size=shard_size)
-    with folder.writing():
-        left = folder.shards_to_do()
-        if left:
-            if missing is None:
-                missing = check_pictures(pictures, skip_missing=skip_missing)
-            run = _Run(
-                folder, encoder, pictures, batch_size, workers, missing, skip_missing, timing or Timing()
-            )
-            label = f"{pictures.name}: encoding images"
-            with step_progress(label, _images(left)) if progress else nullcontext(_silent) as advance:
-                run.finish(left, advance)
-        made = folder.embeddings()
+    folder = place.folder(encoder.identity, pictures, shard_size=shard_size)
+
+    def finished() -> Embeddings:
+        nonlocal missing
+        with folder.writing():
+            left = folder.shards_to_do()
+            if left:
+                if missing is None:
+                    missing = check_pictures(pictures, skip_missing=skip_missing)
+                run = _Run(
+                    folder, encoder, pictures, batch_size, workers, missing, skip_missing, timing or Timing()
+                )
+                label = f"{pictures.name}: encoding images"
+                with step_progress(label, _images(left)) if progress else nullcontext(_silent) as advance:
+                    run.finish(left, advance)
+            return folder.embeddings()
+
+    made = folder.whole() or finished()
+    if set_repaired_aside(folder, pictures, made):
+        made = finished()
     if made.missing and not skip_missing:
         raise missing_error(pictures, [image for image in made.ids if image in made.missing])
     return made
+
+
+def set_repaired_aside(folder: EmbeddingFolder, pictures: Pictures, made: Embeddings) -> bool:
+    """Have images encoded again that were missing and can be opened now; whether there are any.
+
+    Raises:
+        StoreError: there are, and the store cannot be written.
+    """
+    repaired = made.missing.difference(still_missing(pictures, made.missing)) if made.missing else ()
+    if repaired:
+        folder.set_aside(repaired)
+    return bool(repaired)
 
 
 def check_pictures(pictures: Pictures, *, skip_missing: bool) -> frozenset[str]:
@@ -291,6 +321,7 @@ def _encoded(encoder: Encoder, opened: Opened, skip_missing: bool) -> Vectors:
         vectors = encoder.encode_prepared(opened.images)
     else:
         vectors = encoder.encode_images(opened.images)
+    vectors = checked_vectors(encoder, vectors, opened.batch.stop - opened.batch.start, "images")
     if opened.problems:
         vectors = vectors.copy()
         vectors[[place - opened.batch.start for place in opened.problems]] = 0

@@ -7,6 +7,7 @@ folder in Hugging Face format or of a name on the Hub (`huggingface`, `families`
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,6 +18,8 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 Vectors: TypeAlias = NDArray[np.float32]
 """Shape (n, dimensions), float32, rows of length 1 (or of zeros: an image that is missing)."""
@@ -33,7 +36,7 @@ SHAPES_FOLDER = Path(__file__).with_name("shapes_encoder")
 
 @dataclass(frozen=True)
 class Identity:
-    """What vectors depend on; all of it is part of the embedding store's key.
+    """What vectors depend on; all of it (`key`) is part of the embedding store's key.
 
     Args:
         model: the name on the Hub, or a folder's name.
@@ -66,6 +69,19 @@ class Identity:
     def to_dict(self) -> dict[str, Any]:
         """As JSON."""
         return asdict(self)
+
+    def key(self) -> dict[str, Any]:
+        """What tells vectors apart, as JSON: of a folder's model its weights, whatever the folder is called.
+
+        Example:
+            >>> one = Identity("model", "3f" * 32, "clip", "9e" * 32, "float32", 512)
+            >>> one.key() == Identity("copy", "3f" * 32, "clip", "9e" * 32, "float32", 512).key()
+            True
+        """
+        whole = self.to_dict()
+        if _SHA256.fullmatch(self.revision) and _SHA256.fullmatch(self.preprocessing):
+            del whole["model"]
+        return whole
 
 
 @runtime_checkable

@@ -22,12 +22,26 @@ from cir_datasets.errors import MissingImagesError
 from cir_datasets.progress import step_progress
 from cir_metrics.errors import CallError, CirError, MissingExtraError
 from submissions.errors import EncoderError
-from submissions.retrieval.embedding import check_pictures, encode_shard, missing_error
+from submissions.retrieval.embedding import (
+    check_pictures,
+    encode_shard,
+    missing_error,
+    set_repaired_aside,
+)
 from submissions.retrieval.extras import needs_ray
 from submissions.retrieval.ray_cluster import Cluster, connected
-from submissions.retrieval.store import SHARD_SIZE, EmbeddingFolder, Embeddings, EmbeddingStore, Shard
+from submissions.retrieval.store import (
+    SHARD_SIZE,
+    EmbeddingFolder,
+    Embeddings,
+    EmbeddingStore,
+    Shard,
+    store_of,
+)
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from submissions.retrieval.encoders import Encoder, Identity, Vectors
     from submissions.retrieval.pictures import Pictures
 
@@ -148,7 +162,7 @@ def embed_gallery_on_ray(
     pictures: Pictures,
     *,
     cluster: Cluster | None = None,
-    store: EmbeddingStore | None = None,
+    store: EmbeddingStore | str | Path | None = None,
     batch_size: int = 64,
     readers: int = 0,
     shard_size: int = SHARD_SIZE,
@@ -187,18 +201,26 @@ def embed_gallery_on_ray(
             f"batch_size={batch_size}, readers={readers}; a batch has 1 image or more, readers are 0 or more."
         )
     identity = load().identity
-    folder = (store or EmbeddingStore()).folder(identity, pictures, shard_size=shard_size)
-    with folder.writing():
-        left = folder.shards_to_do()
-        if left:
-            missing = check_pictures(pictures, skip_missing=skip_missing)
-            where = cluster or Cluster()
-            task = Task(load, identity, pictures, missing, skip_missing, batch_size, readers, where.retries)
-            label = f"{pictures.name}: encoding images with Ray"
-            bar = step_progress(label, _images(left)) if progress else nullcontext(lambda _: None)
-            with bar as advance, connected(where) as room:
-                _finish(folder, task, room, left, advance)
-        made = folder.embeddings()
+    folder = store_of(store).folder(identity, pictures, shard_size=shard_size)
+
+    def finished() -> Embeddings:
+        with folder.writing():
+            left = folder.shards_to_do()
+            if left:
+                missing = check_pictures(pictures, skip_missing=skip_missing)
+                where = cluster or Cluster()
+                task = Task(
+                    load, identity, pictures, missing, skip_missing, batch_size, readers, where.retries
+                )
+                label = f"{pictures.name}: encoding images with Ray"
+                bar = step_progress(label, _images(left)) if progress else nullcontext(lambda _: None)
+                with bar as advance, connected(where) as room:
+                    _finish(folder, task, room, left, advance)
+            return folder.embeddings()
+
+    made = folder.whole() or finished()
+    if set_repaired_aside(folder, pictures, made):
+        made = finished()
     if made.missing and not skip_missing:
         raise missing_error(pictures, [image for image in made.ids if image in made.missing])
     return made

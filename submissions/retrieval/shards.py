@@ -13,9 +13,8 @@ import hashlib
 import json
 import os
 import re
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ import numpy as np
 
 from submissions.errors import StoreError
 from submissions.retrieval.encoders import Identity, Vectors
-from submissions.retrieval.locks import file_lock
+from submissions.retrieval.locks import file_lock, whole_file
 
 FORMAT = 1
 """Of the folder; part of the key, so that another format is another entry."""
@@ -180,6 +179,39 @@ class EmbeddingFolder:
             raise StoreError(f"{self.path}: changed while it was read. Fix: embed again.")
         return Embeddings(self.ids, self._mapped(), frozenset(complete["missing"]), self.identity)
 
+    def whole(self) -> Embeddings | None:
+        """The vectors where all are there, or None; nothing is written or locked: it may be read-only."""
+        complete = self._complete()
+        if complete is None or not all(self._good_parts(complete["shards"])):
+            return None
+        vectors = self._mapped()
+        if self._complete() != complete:  # joined anew meanwhile
+            return None
+        return Embeddings(self.ids, vectors, frozenset(complete["missing"]), self.identity)
+
+    def set_aside(self, images: Collection[str]) -> None:
+        """Count the shards that hold some images as not there, so that they are encoded again.
+
+        Raises:
+            StoreError: the folder cannot be written.
+        """
+        with file_lock(self.path / "claims" / "join"):
+            complete = self._complete()
+            if complete is None:
+                return
+            held = [any(image in images for image in self.ids[one.start : one.stop]) for one in self.shards()]
+            checksums = [
+                "" if again else sha256 for again, sha256 in zip(held, complete["shards"], strict=True)
+            ]
+            changed = as_json({**complete, "shards": checksums})
+            try:
+                write_whole(self.path / "complete.json", lambda file: file.write(changed))
+            except OSError as error:
+                raise StoreError(
+                    f"{self.path}: cannot be written: {error.strerror}. Fix: set CIR_CACHE_HOME to a folder "
+                    "that can be written."
+                ) from error
+
     def _check(self, shard: Shard, rows: Vectors) -> None:
         wanted = (shard.stop - shard.start, self.identity.dimensions)
         if rows.shape != wanted:
@@ -331,14 +363,8 @@ def write_whole(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
         write: writes to the open file.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            write(file)
-        _replace(Path(name), path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with whole_file(path) as file:
+        write(file)
 
 
 def _unlink_if_left(path: Path) -> None:
@@ -348,15 +374,3 @@ def _unlink_if_left(path: Path) -> None:
             path.unlink()
     except FileNotFoundError:
         pass
-
-
-def _replace(new: Path, path: Path) -> None:
-    """Bring a file to its place, and see that both content and name are on the disk."""
-    for place, flags in ((new, os.O_RDWR), (path.parent, os.O_RDONLY)):
-        if place is not new:
-            new.replace(path)
-        handle = os.open(place, flags)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import builtins
 import hashlib
+import json
 import os
 import re
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from cir_datasets.paths import cache_home
 from cir_metrics.errors import CallError, did_you_mean
@@ -35,6 +38,7 @@ __all__ = [
     "Embeddings",
     "Shard",
     "Stored",
+    "store_of",
 ]
 
 MISSING_CHECK = "images"
@@ -78,7 +82,7 @@ class EmbeddingStore:
         []
     """
 
-    def __init__(self, root: Path | None = None) -> None:
+    def __init__(self, root: str | Path | None = None) -> None:
         """See the class."""
         self.root = cache_home() / "embeddings" if root is None else Path(root).expanduser().absolute()
 
@@ -99,13 +103,17 @@ class EmbeddingStore:
         path, about = self._place(identity, pictures, shard_size)
         try:
             _ensure(path / "ids.json", as_json(list(pictures.ids)))
-            _ensure(path / "about.json", as_json({**about, "pictures": pictures.name}))
+            if not _is_described(path / "about.json", about):
+                told = {**about, "identity": identity.to_dict(), "pictures": pictures.name}
+                _ensure(path / "about.json", as_json(told))
         except OSError as error:
             raise StoreError(
                 f"{path}: the embedding store cannot be written: {error.strerror}. Fix: set CIR_CACHE_HOME "
                 "to a folder that can be written."
             ) from error
-        return EmbeddingFolder(path)
+        found = EmbeddingFolder(path)
+        found.identity = identity  # the entry may be by a model of the same weights and another name
+        return found
 
     def holds(self, identity: Identity, pictures: Pictures, *, shard_size: int = SHARD_SIZE) -> bool:
         """Whether a gallery's vectors by an encoder are there, done or under way; as in `folder`."""
@@ -142,9 +150,7 @@ class EmbeddingStore:
         shutil.rmtree(aside, ignore_errors=True)
         return freed
 
-    def _place(
-        self, identity: Identity, pictures: Pictures, shard_size: int
-    ) -> tuple[Path, dict[str, object]]:
+    def _place(self, identity: Identity, pictures: Pictures, shard_size: int) -> tuple[Path, dict[str, Any]]:
         """Folder of an entry, and what its key is a hash of."""
         if shard_size < 1:
             raise CallError(f"shard_size={shard_size}; it is 1 or more.")
@@ -152,12 +158,35 @@ class EmbeddingStore:
             raise CallError(f"{pictures.name}: no images. Fix: pass pictures with ids.")
         about = {
             "format": FORMAT,
-            "identity": identity.to_dict(),
+            "identity": identity.key(),
             "digest": pictures.digest,
             "images": len(pictures.ids),
             "shard_size": shard_size,
         }
         return self.root / hashlib.sha256(as_json(about)).hexdigest()[:24], about
+
+
+def store_of(where: EmbeddingStore | str | Path | None) -> EmbeddingStore:
+    """A store, of a folder's path or as it is; of None that in the cache.
+
+    Raises:
+        CallError: neither a store nor a path.
+    """
+    if isinstance(where, EmbeddingStore):
+        return where
+    if where is None or isinstance(where, str | Path):
+        return EmbeddingStore(where)
+    raise CallError(f"store={where!r}; it is an EmbeddingStore, the path of a folder, or None.")
+
+
+def _is_described(path: Path, about: Mapping[str, Any]) -> bool:
+    """Whether a description is whole and of this entry; names of model and gallery are those of the first."""
+    try:
+        found = json.loads(path.read_bytes())
+        found["identity"] = Identity(**found["identity"]).key()
+        return isinstance(found.pop("pictures"), str) and found == about
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 def _ensure(path: Path, content: bytes) -> None:

@@ -22,7 +22,7 @@ from submissions.retrieval.embedding import Timing, embed_gallery, encode_shard
 from submissions.retrieval.encoders import PreparingEncoder, load_encoder
 from submissions.retrieval.extras import needs_ray, needs_torch
 from submissions.retrieval.pictures import FilePictures
-from submissions.retrieval.store import EmbeddingStore
+from submissions.retrieval.store import Embeddings, EmbeddingStore
 
 
 def prepared(images: Sequence[Image.Image]) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def test_skipped_pictures_get_zeros_and_move_no_other_vector(
     workers: int, store: EmbeddingStore, tmp_path: Path
 ) -> None:
     whole = embed_gallery(ColourEncoder(), file_gallery(tmp_path / "whole"), store=store, workers=0)
-    pictures = file_gallery(tmp_path / "broken", broken=(*BROKEN, "garbled"))
+    pictures = file_gallery(tmp_path / "broken", broken=(*BROKEN, "garbled", "miswritten"))
     made = embed_gallery(
         ColourEncoder(),
         pictures,
@@ -110,26 +110,27 @@ def test_skipped_pictures_get_zeros_and_move_no_other_vector(
         workers=workers,
     )
     # What only decoding shows is found as well, later.
-    assert made.missing == {"image00", "image01", "image03", "image04", "image05"}
+    assert pictures.missing() == [f"image{number:02d}" for number in (0, 1, 3, 4, 5)]
+    assert made.missing == {*pictures.missing(), "image06"}
     assert made.vectors.shape == (30, 12)  # nobody leaves the gallery
     gone = [image in made.missing for image in made.ids]
     assert (made.vectors[gone] == 0).all()
     np.testing.assert_array_equal(made.vectors[np.logical_not(gone)], whole.vectors[np.logical_not(gone)])
-    with pytest.raises(MissingImagesError, match="invented/val: 5 of 30 images are missing"):
+    with pytest.raises(MissingImagesError, match="invented/val: 6 of 30 images are missing"):
         embed_gallery(ColourEncoder(), pictures, store=store, shard_size=7, workers=0)
 
 
 def test_a_picture_that_only_decoding_shows_damaged_stops_the_run(
     store: EmbeddingStore, tmp_path: Path
 ) -> None:
-    pictures = file_gallery(tmp_path / "images", broken=[""] * 8 + ["garbled"])
+    pictures = file_gallery(tmp_path / "images", broken=[""] * 8 + ["miswritten"])
     assert pictures.missing() == []
     encoder = ColourEncoder()
     with pytest.raises(
         MissingImagesError, match=r"image 'image08': .*image08\.png cannot be decoded: .* Fix:"
     ):
         embed_gallery(encoder, pictures, store=store, batch_size=5, shard_size=5, workers=0)
-    # Mended, it is another gallery: size or path differ, and nothing old is used.
+    # Mended, it is another gallery, and nothing old is used.
     other = file_gallery(tmp_path / "mended")
     assert not embed_gallery(encoder, other, store=store, batch_size=5, shard_size=5, workers=0).missing
 
@@ -142,6 +143,79 @@ def test_a_replaced_file_is_another_gallery(store: EmbeddingStore, tmp_path: Pat
     Image.new("RGB", (9, 9)).save(tmp_path / "images" / "image01.png")
     again = FilePictures(pictures.name, pictures.ids, pictures.paths, pictures.root)
     assert again.digest != before
+
+
+def test_a_file_that_changes_and_keeps_its_size_is_another_gallery(tmp_path: Path) -> None:
+    for number, colour in enumerate(("red", "blue")):
+        Image.new("RGB", (64, 64), colour).save(tmp_path / f"{number}.bmp")
+    first, second = tmp_path / "0.bmp", tmp_path / "1.bmp"
+    before = FilePictures("one", ("a",), (str(first),), str(tmp_path))
+    digest = before.digest
+    assert first.stat().st_size == second.stat().st_size > 12_288 - 1
+    first.write_bytes(second.read_bytes())
+    assert FilePictures(before.name, before.ids, before.paths, before.root).digest != digest
+    # Between the parts that are read nothing is noticed: the page on retrieval says so.
+    large = bytearray(100_000)
+    first.write_bytes(large)
+    digest = FilePictures(before.name, before.ids, before.paths, before.root).digest
+    large[20_000] = 1
+    first.write_bytes(large)
+    assert FilePictures(before.name, before.ids, before.paths, before.root).digest == digest
+
+
+def test_a_missing_picture_that_is_mended_is_encoded(store: EmbeddingStore, tmp_path: Path) -> None:
+    """Also where the gallery's digest cannot show it; of others nothing is encoded again."""
+    pictures = file_gallery(tmp_path / "images", broken=["", "garbled", "", "miswritten"])
+    good = file_gallery(tmp_path / "good")
+    digest = pictures.digest
+
+    class Same(FilePictures):
+        digest = property(lambda _: digest)
+
+    def again(encoder: ColourEncoder, *, skip_missing: bool) -> Embeddings:
+        shown = Same(pictures.name, pictures.ids, pictures.paths, pictures.root)
+        return embed_gallery(encoder, shown, store=store, workers=0, shard_size=2, skip_missing=skip_missing)
+
+    assert again(ColourEncoder(), skip_missing=True).missing == {"image01", "image03"}
+    unchanged = ColourEncoder()
+    assert again(unchanged, skip_missing=True).missing == {"image01", "image03"}
+    assert unchanged.batches == []
+    for number in (1, 3):
+        path = tmp_path / "images" / f"image{number:02d}.png"
+        path.write_bytes((tmp_path / "good" / path.name).read_bytes())
+        encoder = ColourEncoder()
+        made = again(encoder, skip_missing=number == 1)
+        assert made.missing == ({"image03"} if number == 1 else set())
+        assert encoder.batches == [2]
+    whole = embed_gallery(ColourEncoder(), good, store=EmbeddingStore(tmp_path / "other"), workers=0)
+    np.testing.assert_array_equal(made.vectors, whole.vectors)
+
+
+def test_an_encoder_that_gives_no_vectors_is_named(store: EmbeddingStore) -> None:
+    class Overflowing(ColourEncoder):
+        def encode_images(self, images: Sequence[Image.Image]) -> Any:
+            return super().encode_images(images) * np.nan
+
+    class Black(ColourEncoder):
+        def encode_images(self, images: Sequence[Image.Image]) -> Any:
+            return super().encode_images(images) * 0
+
+    with pytest.raises(
+        EncoderError, match=r"^the encoder colours \(float32\) gave values that are not finite"
+    ):
+        embed_gallery(Overflowing(), shapes_gallery(3), store=store, workers=0)
+    with pytest.raises(EncoderError, match="gave a vector of length 0 for one"):  # zeros are for the missing
+        embed_gallery(Black(), shapes_gallery(3), store=store, workers=0)
+
+
+def test_a_store_is_given_as_itself_or_by_its_folder(tmp_path: Path) -> None:
+    for where in (tmp_path / "store", str(tmp_path / "store"), EmbeddingStore(tmp_path / "store")):
+        embed_gallery(ColourEncoder(), shapes_gallery(3), store=where, workers=0)
+    assert len(EmbeddingStore(tmp_path / "store").list()) == 1
+    with pytest.raises(
+        CallError, match=r"^store=3; it is an EmbeddingStore, the path of a folder, or None\."
+    ):
+        embed_gallery(ColourEncoder(), shapes_gallery(3), store=3, workers=0)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("make", [ColourEncoder, PreparingColours])

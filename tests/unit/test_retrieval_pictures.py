@@ -106,6 +106,38 @@ def test_every_mode_comes_as_rgb(
     assert shown.missing() == []
 
 
+@pytest.mark.parametrize(("value", "grey"), [(0, 0), (255, 0), (30_000, 117), (65_535, 255)])
+@pytest.mark.parametrize("suffix", [".png", ".tif"])
+def test_of_grey_values_of_16_bits_the_upper_8_are_taken(
+    value: int, grey: int, suffix: str, tmp_path: Path
+) -> None:
+    path = tmp_path / f"one{suffix}"
+    Image.fromarray(np.full((8, 8), value, dtype=np.uint16)).save(path)
+    shown = FilePictures("one", ("a",), (str(path),), str(tmp_path))
+    assert shown.open(0).getpixel((3, 3)) == (grey, grey, grey)
+    assert shown.missing() == []
+
+
+def test_pictures_are_not_turned_as_exif_says(tmp_path: Path) -> None:
+    """The page on retrieval says so; the publishers' programs do the same."""
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    Image.new("RGB", (8, 4)).save(tmp_path / "one.jpg", exif=exif)
+    assert pictures_in(tmp_path).open(0).size == (8, 4)
+
+
+@pytest.mark.parametrize("at", [0.02, 0.5, 0.98])
+def test_a_png_that_is_damaged_anywhere_is_missing(at: float, tmp_path: Path) -> None:
+    noise = np.random.default_rng(1).integers(0, 255, (200, 200, 3), dtype=np.uint8)
+    path = tmp_path / "one.png"
+    Image.fromarray(noise).save(path)
+    whole = bytearray(path.read_bytes())
+    whole[int(len(whole) * at)] ^= 1
+    path.write_bytes(whole)
+    assert pictures_in(tmp_path).missing() == ["one.png"]
+    assert "bad header checksum in b'IDAT'" in pictures_in(tmp_path).why_missing("one.png")
+
+
 @pytest.mark.parametrize("suffix", [".jpg", ".png", ".webp", ".gif", ".bmp"])
 def test_a_file_that_is_cut_off_is_missing_in_every_format(suffix: str, tmp_path: Path) -> None:
     noise = np.random.default_rng(1).integers(0, 255, (40, 40, 3), dtype=np.uint8)

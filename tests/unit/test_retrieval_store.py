@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import embedding_worlds
@@ -24,16 +28,19 @@ from embedding_worlds import (
 from cir_metrics.errors import CallError
 from submissions.errors import StoreError
 from submissions.retrieval.embedding import embed_gallery, encode_shard
-from submissions.retrieval.encoders import Vectors
+from submissions.retrieval.encoders import Identity, Vectors
 from submissions.retrieval.locks import file_lock
 from submissions.retrieval.pictures import ShapesPictures
 from submissions.retrieval.shards import EmbeddingFolder, Embeddings, Shard
 from submissions.retrieval.store import EmbeddingStore
 
 
-def embed(store: EmbeddingStore, encoder: ColourEncoder) -> Embeddings:
+def embed(
+    store: EmbeddingStore, encoder: ColourEncoder, pictures: ShapesPictures | None = None
+) -> Embeddings:
+    pictures = pictures or shapes_gallery()
     return embed_gallery(
-        encoder, shapes_gallery(), store=store, batch_size=BATCH_SIZE, shard_size=SHARD_SIZE, workers=0
+        encoder, pictures, store=store, batch_size=BATCH_SIZE, shard_size=SHARD_SIZE, workers=0
     )
 
 
@@ -313,6 +320,75 @@ def test_an_entry_whose_description_is_damaged_is_listed_and_made_anew(
     np.testing.assert_array_equal(embed(store, again).vectors, wanted)
     assert again.batches == []
     assert json.loads(path.read_text())["pictures"] == "shapes/val"
+
+
+def test_a_folder_that_was_renamed_finds_its_vectors(store: EmbeddingStore) -> None:
+    """A folder's model is its weights; on the Hub, and of encoders of one's own, the name counts."""
+    pictures, sha256 = shapes_gallery(3), "3f" * 32
+
+    def entry(model: str, revision: str, preprocessing: str = sha256) -> EmbeddingFolder:
+        return store.folder(Identity(model, revision, "clip", preprocessing, "float32", 12), pictures)
+
+    first, copy = entry("model", sha256), entry("copy", sha256)
+    assert first.key == copy.key
+    assert (first.identity.model, copy.identity.model) == ("model", "copy")
+    assert [one.identity and one.identity.model for one in store.list()] == ["model"]
+    keys = {first.key, entry("a/b", "3f" * 20).key, entry("b/b", "3f" * 20).key, entry("own", sha256, "").key}
+    assert len(keys | {entry("other", sha256, "").key, entry("model", "4e" * 32).key}) == 6
+
+
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """A folder that other users can reach, which those of pytest are not."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+@contextmanager
+def another_user() -> Iterator[None]:
+    """Who may write nothing here. To root no rights count; anyone else takes away their own."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can become another user")
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+def test_what_is_complete_is_used_where_it_may_not_be_written(shared: Path, wanted: Vectors) -> None:
+    store, pictures = EmbeddingStore(shared / "store"), shapes_gallery()
+    embed(store, ColourEncoder())
+    before = sorted((path, path.stat().st_mtime_ns) for path in shared.rglob("*"))
+    with another_user():
+        again = ColourEncoder()
+        np.testing.assert_array_equal(embed(store, again, pictures).vectors, wanted)
+        assert again.batches == []
+        assert [one.done for one in store.list()] == [IMAGES]
+    assert sorted((path, path.stat().st_mtime_ns) for path in shared.rglob("*")) == before
+
+
+def test_what_is_under_way_is_refused_where_it_may_not_be_written(shared: Path, wanted: Vectors) -> None:
+    store, pictures = EmbeddingStore(shared / "store"), shapes_gallery()
+    folder = folder_of(store)
+    folder.write_shard(folder.shards()[0], wanted[:SHARD_SIZE])
+    text = r"cannot be written: Permission denied\. Fix: set CIR_CACHE_HOME to a folder that"
+    with another_user(), pytest.raises(StoreError, match=text):
+        embed(store, ColourEncoder(), pictures)
+    embed(store, ColourEncoder())
+    with another_user(), pytest.raises(StoreError, match=text):
+        store.remove(folder.key)
+
+
+def test_files_have_the_rights_that_the_umask_gives(store: EmbeddingStore) -> None:
+    before = os.umask(0o027)
+    try:
+        embed(store, ColourEncoder())
+    finally:
+        os.umask(before)
+    names = {path.name: path.stat().st_mode & 0o777 for path in folder_of(store).path.glob("*.*")}
+    assert names == dict.fromkeys(("about.json", "complete.json", "ids.json", "vectors.npy"), 0o640)
 
 
 def test_bad_sizes_and_places(store: EmbeddingStore, tmp_path: Path) -> None:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from submissions.errors import CheckpointError
+from submissions.retrieval.locks import whole_file
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -235,16 +234,8 @@ def filled(
 
 def replace_bytes(path: Path, data: bytes) -> None:
     """Write a file so that a reader finds the old one or the new one, never half of either."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with whole_file(path) as file:
+        file.write(data)
 
 
 def file_sha256(path: Path) -> str:
