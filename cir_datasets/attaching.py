@@ -73,7 +73,7 @@ def attach_images(
     allow_missing: bool = False,
     manifest: Iterable[Mapping[str, Any]] | None = None,
     data_dir: str | Path | None = None,
-    verification_mode: str = "all_checks",
+    verification_mode: str | None = None,
 ) -> Any:
     """Join the image ids of a dataset to local picture files, decoded only when they are read.
 
@@ -180,7 +180,7 @@ def _relative_paths(
     parts: list[_Part],
     known: Mapping[str, str | None] | None,
     data_dir: str | Path | None,
-    verification_mode: str,
+    verification_mode: str | None,
 ) -> Mapping[str, str | None]:
     """The publisher's relative path by image id, where the layout asks for it."""
     spec = parts[0].spec

@@ -94,7 +94,7 @@ def image_coverage(
     open_files: bool = False,
     workers: int | None = None,
     data_dir: str | Path | None = None,
-    verification_mode: str = "all_checks",
+    verification_mode: str | None = None,
 ) -> Coverage:
     """Which of a benchmark's pictures are in a user's folders.
 
@@ -140,7 +140,7 @@ def image_paths(
     *,
     allow_missing: bool = False,
     data_dir: str | Path | None = None,
-    verification_mode: str = "all_checks",
+    verification_mode: str | None = None,
 ) -> dict[str, Path]:
     """Where each picture of a benchmark's gallery lies.
 

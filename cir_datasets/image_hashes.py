@@ -106,7 +106,7 @@ def hash_images(
     workers: int | None = None,
     allow_missing: bool = False,
     data_dir: str | Path | None = None,
-    verification_mode: str = "all_checks",
+    verification_mode: str | None = None,
 ) -> HashReport:
     """Measure every picture of a gallery: sha256, size, width, height, sha256 of the decoded RGB pixels.
 

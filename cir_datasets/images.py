@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def image_manifest(
-    benchmark_id: str, *, data_dir: str | Path | None = None, verification_mode: str = "all_checks"
+    benchmark_id: str, *, data_dir: str | Path | None = None, verification_mode: str | None = None
 ) -> list[Row]:
     """The gallery of a benchmark, one row an image, in the publisher's order.
 

@@ -89,7 +89,7 @@ def prepare(
     benchmark_id: str,
     *,
     data_dir: str | Path | None = None,
-    verification_mode: str = "all_checks",
+    verification_mode: str | None = None,
     force: bool = False,
 ) -> Path:
     """Read, check and write a benchmark; the folder that holds it.
@@ -165,7 +165,7 @@ def ensure(
     benchmark: str | BenchmarkSpec,
     *,
     data_dir: str | Path | None = None,
-    verification_mode: str = "all_checks",
+    verification_mode: str | None = None,
     force: bool = False,
 ) -> Prepared:
     """The prepared benchmark, made if its key is not there yet (see `prepare`).
@@ -173,13 +173,14 @@ def ensure(
     Where no source file is at hand (it was prepared with a `data_dir`, say, and none is given now), what was
     prepared last is taken before anything is downloaded.
     """
-    if verification_mode not in _MODES:
-        raise CallError(f"verification_mode={verification_mode!r}; it is one of {', '.join(_MODES)}.")
+    mode = checks_wanted(verification_mode)
+    if mode not in _MODES:
+        raise CallError(f"verification_mode={mode!r}; it is one of {', '.join(_MODES)}.")
     spec = registry.spec(benchmark) if isinstance(benchmark, str) else benchmark
     if spec.overlay is not None:
-        base = ensure(spec.base, data_dir=data_dir, verification_mode=verification_mode, force=force)
+        base = ensure(spec.base, data_dir=data_dir, verification_mode=mode, force=force)
         return _overlaid(base, spec, spec.overlay, force=force)
-    skipped = ("counts",) if verification_mode == "no_checks" else ()
+    skipped = ("counts",) if mode == "no_checks" else ()
     if data_dir is None and not force and not sources.at_hand(spec):
         last = last_prepared(spec)
         if last is not None and _is_current(last, skipped) and not _sources_changed(last):

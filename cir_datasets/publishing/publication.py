@@ -88,7 +88,7 @@ def publish(
     to: str | Path,
     *,
     data_dir: str | Path | None = None,
-    verification_mode: str = "all_checks",
+    verification_mode: str | None = None,
     skip_missing: bool = False,
     push_to: str | None = None,
     may_copy: str | None = None,
@@ -262,7 +262,7 @@ def _names(prepared: Sequence[Prepared]) -> set[str]:
 def _prepare(
     wanted: Mapping[str, Sequence[str]],
     data_dir: str | Path | None,
-    verification_mode: str,
+    verification_mode: str | None,
     skip_missing: bool,
 ) -> tuple[dict[str, list[Prepared]], dict[str, dict[str, str]]]:
     found: dict[str, list[Prepared]] = {}
