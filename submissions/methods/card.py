@@ -15,6 +15,7 @@ from submissions.methods.registry import (
     composer_names,
     kind_of_class,
     method_names,
+    needs_of,
     scorer_names,
 )
 
@@ -72,8 +73,15 @@ def method_card(name: str) -> MethodCard:
     cls = class_of(name)
     summary = (inspect.getdoc(cls) or "").strip().split("\n")[0]
     encoders = _ENCODERS[kind_of_class(cls) or "composer"]
-    needs = tuple(sorted(getattr(cls, "needs", ())))
-    return MethodCard(name=name, title=cls.__name__, summary=summary, encoders=encoders, needs=needs)
+    needs = sorted(needs_of(cls))
+    told = {"name": name, "title": cls.__name__, "summary": summary, "encoders": encoders, "needs": needs}
+    try:
+        return MethodCard.model_validate(told)
+    except ValidationError as error:
+        raise MethodError(
+            f"the method {name}: needs holds {', '.join(map(repr, needs))}. "
+            'Fix: it may hold "language" and "checkpoint".'
+        ) from error
 
 
 def method_cards() -> list[MethodCard]:

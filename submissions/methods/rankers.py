@@ -9,6 +9,7 @@ from cir_datasets.progress import step_progress
 from submissions.depth import SUBSET_DEPTH, needs_subset
 from submissions.errors import MethodError
 from submissions.methods.asking import Ask, Gallery, asks_of, subset_members
+from submissions.methods.own import listed
 from submissions.retrieval.answers import Answers
 
 if TYPE_CHECKING:
@@ -32,14 +33,14 @@ class Ranker(Protocol):
         """
 
 
-def rank_by_lists(ranker: Ranker, gallery: Gallery, k: int, *, label: str) -> Answers:
+def rank_by_lists(name: str, ranker: Ranker, gallery: Gallery, k: int) -> Answers:
     """The rankings of a benchmark by a method that ranks by itself.
 
     Args:
+        name: what the method is called in messages.
         ranker: the method.
         gallery: the images to rank, and whose they are.
         k: images a ranking.
-        label: what the progress bar calls it.
 
     Raises:
         MethodError: the method gives too few lists, too short ones, an image twice or an unknown one.
@@ -47,30 +48,27 @@ def rank_by_lists(ranker: Ranker, gallery: Gallery, k: int, *, label: str) -> An
     benchmark = gallery.benchmark
     answers = Answers.of(benchmark)
     rows = benchmark.rows()
-    with step_progress(label, len(rows)) as advance:
+    with step_progress(f"{name}: ranking {benchmark.id}", len(rows)) as advance:
         for start in range(0, len(rows), _ROWS):
             block = rows[start : start + _ROWS]
             asks = [ask for row in block for ask in asks_of(row)]
-            answers.add(block, _ranked(ranker, asks, gallery, k))
+            answers.add(block, _ranked(name, ranker, asks, gallery, k))
             if needs_subset(benchmark):
                 for row in block:
                     few = Gallery(benchmark, subset_members(row))
-                    answers.add_subset(row, _ranked(ranker, asks_of(row), few, SUBSET_DEPTH)[0])
+                    answers.add_subset(row, _ranked(name, ranker, asks_of(row), few, SUBSET_DEPTH)[0])
             advance(len(block))
     return answers
 
 
-def _ranked(ranker: Ranker, asks: Sequence[Ask], gallery: Gallery, k: int) -> list[list[str]]:
+def _ranked(name: str, ranker: Ranker, asks: Sequence[Ask], gallery: Gallery, k: int) -> list[list[str]]:
     """What a method ranks, without removed references, checked: it may be a stranger's."""
     removes = gallery.benchmark.excludes_reference
-    lists = ranker.rank(asks, gallery, k + removes)
-    name = type(ranker).__name__
-    if len(lists) != len(asks):
-        raise MethodError(f"{name} gave {len(lists)} rankings for {len(asks)} questions. Fix: one for each.")
+    lists = listed(name, ranker, asks, gallery, k + removes)
     ranked = []
-    for ask, listed in zip(asks, lists, strict=True):
+    for ask, given in zip(asks, lists, strict=True):
         left_out = ask.reference if removes else None
-        kept = [image for image in listed if image != left_out]
+        kept = [image for image in given if image != left_out]
         unknown = next((image for image in kept if image not in gallery.place), None)
         if unknown is not None:
             raise MethodError(

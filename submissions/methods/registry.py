@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from cir_metrics.errors import UnknownNameError, did_you_mean
 from submissions.errors import MethodError
+from submissions.methods.own import made
 
 if TYPE_CHECKING:
     from cir_datasets.benchmark import Benchmark
@@ -100,7 +101,7 @@ def scorer(name: str) -> Scorer:
         >>> scorer("random").needs_pictures
         False
     """
-    found: Scorer = class_of(name, "scorer")()
+    found: Scorer = made(name, class_of(name, "scorer"))
     return found
 
 
@@ -121,14 +122,14 @@ def composer(name: str, *, checkpoint: str | None = None) -> Composer:
         'image_text_sum'
     """
     cls = class_of(name, "composer")
-    takes = "checkpoint" in getattr(cls, "needs", ())
+    takes = "checkpoint" in needs_of(cls)
     if takes and checkpoint is None:
         raise MethodError(
             f"the method {name} needs weights of its own. Fix: add --checkpoint PATH (checkpoint=)."
         )
     if checkpoint is not None and not takes:
         raise MethodError(f"the method {name} takes no checkpoint. Fix: leave --checkpoint out.")
-    found: Composer = cls(checkpoint=checkpoint) if takes else cls()
+    found: Composer = made(name, cls, checkpoint=checkpoint) if takes else made(name, cls)
     return found
 
 
@@ -139,7 +140,7 @@ def ranker(name: str) -> Ranker:
         UnknownNameError: no such method has that name; the message names the nearest.
         MethodError: the class that is named cannot be had, or has no `rank`.
     """
-    found: Ranker = class_of(name, "ranker")()
+    found: Ranker = made(name, class_of(name, "ranker"))
     return found
 
 
@@ -196,6 +197,16 @@ def kind_of_class(cls: Any) -> Kind | None:
     """
     does: tuple[tuple[str, Kind], ...] = (("compose", "composer"), ("scores", "scorer"), ("rank", "ranker"))
     return next((kind for word, kind in does if callable(getattr(cls, word, None))), None)
+
+
+def needs_of(method: Any) -> frozenset[str]:
+    """What a method, or its class, cannot do without: its `needs`, nothing where it has none.
+
+    Example:
+        >>> sorted(needs_of(class_of("cirevl")))
+        ['language']
+    """
+    return frozenset(getattr(method, "needs", None) or ())
 
 
 def class_of(name: str, kind: Kind | None = None) -> Any:
@@ -258,6 +269,11 @@ def _load(name: str, home: str) -> Any:
         raise MethodError(
             f"the method {name}: {home} cannot be imported ({error}). "
             "Fix: write module:Class of a module that Python finds, such as my_package.mine:Mine."
+        ) from error
+    except Exception as error:
+        raise MethodError(
+            f"the method {name}: {home} failed while it was imported: {type(error).__name__}: {error}. "
+            "Fix: correct it."
         ) from error
     if kind_of_class(cls) is None:
         raise MethodError(

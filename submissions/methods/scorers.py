@@ -12,6 +12,7 @@ from cir_datasets.progress import step_progress
 from cir_metrics.ranking import top_k
 from submissions.depth import SUBSET_DEPTH, needs_subset
 from submissions.methods.asking import Ask, Gallery, asks_of, excluded_columns, subset_members
+from submissions.methods.own import scored
 from submissions.retrieval.aggregation import Aggregation, aggregate_scores
 from submissions.retrieval.answers import Answers
 
@@ -38,29 +39,30 @@ class Scorer(Protocol):
         """A score for each question and image, higher is better, shape (questions, images of the gallery)."""
 
 
-def rank_by_scores(ranker: Scorer, gallery: Gallery, how: Aggregation, k: int, *, label: str) -> Answers:
+def rank_by_scores(name: str, ranker: Scorer, gallery: Gallery, how: Aggregation, k: int) -> Answers:
     """The rankings of a benchmark by a method without weights, as many questions at once as fit.
 
     Args:
+        name: what the method is called in messages.
         ranker: the method.
         gallery: the images to rank, and whose they are.
         how: how a session's turns become one ranking.
         k: images a ranking.
-        label: what the progress bar calls it.
 
     Raises:
-        MethodError: the pictures are not at hand, or the aggregation needs vectors.
+        MethodError: the pictures are not at hand, the aggregation needs vectors, or what the method gives is
+            no finite score a question and image.
     """
     benchmark = gallery.benchmark
     answers = Answers.of(benchmark)
     rows = benchmark.rows()
     step = max(1, _CELLS // (len(gallery.ids) * 6))
-    with step_progress(label, len(rows)) as advance:
+    with step_progress(f"{name}: ranking {benchmark.id}", len(rows)) as advance:
         for start in range(0, len(rows), step):
             block = rows[start : start + step]
             questions = [asks_of(row) for row in block]
             asks = [ask for own in questions for ask in own]
-            scores = ranker.scores(asks, gallery)
+            scores = scored(name, ranker, asks, gallery)
             if benchmark.multi_turn:
                 aggregate_scores(how, scores, [len(own) for own in questions])
             ranked = top_k(scores, gallery.ids, k, excluded=excluded_columns(asks, gallery))

@@ -122,8 +122,8 @@ def aggregation(name: str, *, alpha: float | None = None) -> Aggregation:
             raise MethodError(f"alpha={alpha}: {name} has no alpha. Fix: leave it out, or use weighted.")
         return Aggregation(name)
     alpha = float(_figures()["weighted"]["alpha"]) if alpha is None else alpha
-    if not 0 < alpha <= 1:
-        raise MethodError(f"alpha={alpha}; it is more than 0 and at most 1. Fix: choose it in that range.")
+    if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 < alpha <= 1:
+        raise MethodError(f"alpha={alpha!r}; it is more than 0 and at most 1. Fix: choose it in that range.")
     return Aggregation(name, alpha)
 
 

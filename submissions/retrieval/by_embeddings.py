@@ -10,9 +10,9 @@ import numpy as np
 
 from cir_datasets.progress import step_progress
 from submissions.depth import SUBSET_DEPTH, needs_subset
-from submissions.errors import MethodError
 from submissions.methods.asking import Ask, Gallery, excluded_columns, subset_members
 from submissions.methods.composing import Composer, Context, Vectors, unit
+from submissions.methods.own import composed
 from submissions.retrieval.aggregation import (
     Aggregation,
     aggregate,
@@ -98,16 +98,8 @@ class _Work:
         )
 
     def composed(self) -> Vectors:
-        """What the method composes, checked: it may be a stranger's."""
-        vectors = np.asarray(self.method.compose(self.asks, self.context))
-        wanted = (len(self.asks), self.context.encoder.identity.dimensions)
-        if vectors.shape != wanted or vectors.dtype != np.float32 or not np.isfinite(vectors).all():
-            raise MethodError(
-                f"the method {self.name} composed an array of shape {vectors.shape} and type {vectors.dtype}"
-                f"{_finite(vectors)}. "
-                f"Fix: compose() gives finite float32 of shape {wanted}, a row a question."
-            )
-        return unit(vectors)
+        """What the method composes, brought to length 1."""
+        return unit(composed(self.name, self.method, self.asks, self.context))
 
 
 def _with_skipped(told: Method, context: Context) -> Method:
@@ -122,8 +114,3 @@ def _with_skipped(told: Method, context: Context) -> Method:
         "notes": f"{told.notes} {words}".strip(),
     }
     return type(told).model_validate(told.to_dict() | change)
-
-
-def _finite(vectors: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> str:
-    is_float = np.issubdtype(vectors.dtype, np.floating)
-    return " with values that are not finite" if is_float and not np.isfinite(vectors).all() else ""

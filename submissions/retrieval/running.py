@@ -8,20 +8,40 @@ from typing import TYPE_CHECKING, Any, cast
 
 from cir_datasets.caption_rules import caption_rule as check_caption_rule
 from cir_metrics.errors import MissingExtraError
-from submissions.depth import MAX_DEPTH, board_depth
+from submissions.depth import board_depth
 from submissions.errors import MethodError
 from submissions.methods.asking import Ask, Gallery, asks_of, gallery_of
 from submissions.methods.card import method_card
 from submissions.methods.composing import Composer, Context
+from submissions.methods.own import told_method
 from submissions.methods.rankers import Ranker, rank_by_lists
-from submissions.methods.registry import PIXELS, composer_names, kind_of_class, method_of, methods_for
+from submissions.methods.registry import (
+    PIXELS,
+    composer_names,
+    kind_of_class,
+    method_of,
+    methods_for,
+    needs_of,
+)
 from submissions.methods.scorers import Scorer, rank_by_scores
 from submissions.rank_file import Method, RankBundle, RankFile
 from submissions.retrieval.aggregation import Aggregation
 from submissions.retrieval.aggregation import aggregation as aggregation_of
 from submissions.retrieval.answers import Answers
 from submissions.retrieval.by_embeddings import rank_by_embeddings
-from submissions.retrieval.embedding import check_pictures, embed_gallery
+from submissions.retrieval.embedding import check_pictures, embed_gallery, missing_error
+from submissions.retrieval.options import (
+    LOADING,
+    USUAL,
+    check_loading,
+    check_pixels,
+    check_unused,
+    checked_encoder,
+    checked_k,
+    checked_language,
+    checked_store,
+    not_usual,
+)
 from submissions.retrieval.pictures import pictures_of
 from submissions.retrieval.search import check_search
 
@@ -29,6 +49,7 @@ if TYPE_CHECKING:
     from cir_datasets.benchmark import Benchmark
     from submissions.language import Language
     from submissions.retrieval.encoders import Encoder
+    from submissions.retrieval.pictures import Pictures
     from submissions.retrieval.store import EmbeddingStore
 
 DEFAULT_AGGREGATION = "weighted"
@@ -39,7 +60,7 @@ def make_rank_file(
     benchmark: str | Benchmark,
     method: str | Composer | Scorer | Ranker,
     *,
-    encoder: str | Encoder | None = None,
+    encoder: str | Path | Encoder | None = None,
     images: str | Path | None = None,
     aggregation: str | None = None,
     alpha: float | None = None,
@@ -54,7 +75,7 @@ def make_rank_file(
     batch_size: int = 64,
     workers: int = 2,
     skip_missing: bool = False,
-    store: EmbeddingStore | None = None,
+    store: EmbeddingStore | str | Path | None = None,
 ) -> RankFile:
     """Rank a benchmark by a method.
 
@@ -83,7 +104,7 @@ def make_rank_file(
         workers: processes that read images.
         skip_missing: keep images that are missing or unreadable as members of the gallery, behind all that
             were seen, instead of refusing to start.
-        store: where embeddings are kept; default: below `CIR_CACHE_HOME`.
+        store: where embeddings are kept, a store or its folder; default: below `CIR_CACHE_HOME`.
 
     Returns:
         A valid rank file; the same call gives the same bytes on the same machine.
@@ -100,16 +121,27 @@ def make_rank_file(
         >>> made.method.name, len(made.rankings)
         ('Image + text, sum', 300)
     """
+    encoder, store = checked_encoder(encoder), checked_store(store)
+    options = {
+        "encoder": encoder,
+        "images": images,
+        "caption_rule": caption_rule,
+        "search": search,
+        "language": checked_language(language),
+        "checkpoint": checkpoint,
+        "revision": revision,
+        "device": device,
+        "dtype": dtype,
+        "batch_size": batch_size,
+        "workers": workers,
+        "skip_missing": skip_missing,
+    }
     check_search(search)
     if isinstance(benchmark, str):
         import cir_datasets
 
         benchmark = cir_datasets.load(benchmark)
-    depth = board_depth(benchmark).used if k is None else k
-    if not 1 <= depth <= MAX_DEPTH:
-        raise MethodError(
-            f"k={depth}; a ranking holds 1 to {MAX_DEPTH:,} images. Fix: choose k in that range."
-        )
+    depth = checked_k(board_depth(benchmark).used if k is None else k)
     how = None
     if aggregation is not None or alpha is not None:
         if not benchmark.multi_turn:
@@ -121,14 +153,8 @@ def make_rank_file(
     who = _method(method, encoder, checkpoint)
     kind = kind_of_class(who)
     if kind != "composer":
-        _check_unused(
-            name,
-            search=search != "exact",
-            caption_rule=caption_rule is not None,
-            language=language is not None,
-            checkpoint=checkpoint is not None,
-            aggregation=kind == "ranker" and how is not None,
-        )
+        unused = not_usual(options) + (["aggregation"] if kind == "ranker" and how is not None else [])
+        check_unused(name, unused)
         if kind == "ranker":
             return _by_lists(name, cast("Ranker", who), benchmark, depth)
         return _by_scores(name, cast("Scorer", who), benchmark, depth, how)
@@ -139,7 +165,10 @@ def make_rank_file(
     check_caption_rule(rule)
     speaker = _language(name, ranker, language)
     chosen = _own_encoder(name, ranker, encoder) or chosen_encoder(name, benchmark, encoder)
+    check_pixels(name, chosen)
+    check_loading(chosen, options)
     pictures = pictures_of(benchmark, images=images)
+    _check_any(pictures, skip_missing)
     if isinstance(chosen, str):
         from submissions.retrieval.encoders import load_encoder
 
@@ -151,10 +180,14 @@ def make_rank_file(
                     f"{error}, or add --encoder {PIXELS}, which needs no torch"
                 ) from error
             raise
+    if not told_method(name, ranker, chosen).text_fields and caption_rule is not None:
+        raise MethodError(f"{name} reads no captions, and has no use for --caption-rule. Fix: leave it out.")
     _check_references(name, asks, gallery, benchmark, images, skip_missing)
     embedded = embed_gallery(
         chosen, pictures, store=store, batch_size=batch_size, workers=workers, skip_missing=skip_missing
     )
+    if len(embedded.missing) == len(embedded.ids):
+        raise missing_error(pictures, embedded.ids)
     context = Context(chosen, embedded, pictures, speaker, benchmark, rule, images, batch_size, skip_missing)
     how = how or aggregation_of(DEFAULT_AGGREGATION)
     made, answers = rank_by_embeddings(name, ranker, context, gallery, asks, how, depth, search)
@@ -175,14 +208,16 @@ def make_bundle(suite: str, method: str | Composer | Scorer | Ranker, **options:
     """
     from cir_datasets.suites import suite as suite_of
 
-    declared, encoder = suite_of(suite), options.get("encoder")
+    declared, encoder = suite_of(suite), checked_encoder(options.get("encoder"))
     if (
         isinstance(encoder, str)
         and kind_of_class(_method(method, encoder, options.get("checkpoint"))) == "composer"
     ):
         from submissions.retrieval.encoders import load_encoder
 
-        loading = {name: options[name] for name in ("revision", "device", "dtype") if name in options}
+        check_pixels(method if isinstance(method, str) else type(method).__name__, encoder)
+        loading = {name: options.pop(name, USUAL[name]) for name in LOADING}
+        check_loading(encoder, loading)
         options["encoder"] = load_encoder(encoder, **loading)
     runs = tuple(make_rank_file(each, method, **options) for each in declared.benchmarks)
     return RankBundle(suite, runs)
@@ -226,6 +261,8 @@ def _method(
     encoder: str | Encoder | None,
     checkpoint: str | Path | None,
 ) -> Composer | Scorer | Ranker:
+    if isinstance(method, type):
+        raise MethodError(f"{method.__name__} is a class. Fix: pass a method made of it, or its name.")
     if not isinstance(method, str):
         if kind_of_class(method) is None:
             raise MethodError(
@@ -247,31 +284,27 @@ def _own_encoder(name: str, ranker: Composer, encoder: str | Encoder | None) -> 
     return own if encoder is None else None
 
 
-def _check_unused(name: str, **given: bool) -> None:
-    """Refuse options that a method without an encoder would ignore."""
-    unused = [option for option, is_given in given.items() if is_given]
-    if unused:
-        words = ", ".join(f"--{option.replace('_', '-')}" for option in unused)
-        raise MethodError(
-            f"{name} uses no encoder, and has no use for {words}. Fix: leave it out, or choose an --encoder."
-        )
-
-
 def _by_lists(name: str, ranker: Ranker, benchmark: Benchmark, depth: int) -> RankFile:
-    answers = rank_by_lists(ranker, gallery_of(benchmark), depth, label=f"{name}: ranking {benchmark.id}")
-    return _file(benchmark, ranker.method(), answers)
+    told = told_method(name, ranker)
+    return _file(benchmark, told, rank_by_lists(name, ranker, gallery_of(benchmark), depth))
 
 
 def _by_scores(
     name: str, ranker: Scorer, benchmark: Benchmark, depth: int, how: Aggregation | None
 ) -> RankFile:
-    how = how or aggregation_of(ranker.aggregation)
-    gallery = gallery_of(benchmark)
-    answers = rank_by_scores(ranker, gallery, how, depth, label=f"{name}: ranking {benchmark.id}")
-    told = ranker.method()
+    how = how or aggregation_of(getattr(ranker, "aggregation", "latest"))
+    told = told_method(name, ranker)
+    answers = rank_by_scores(name, ranker, gallery_of(benchmark), how, depth)
     if benchmark.multi_turn:
         told = told.model_copy(update={"aggregation": how.text})
     return _file(benchmark, told, answers)
+
+
+def _check_any(pictures: Pictures, skip_missing: bool) -> None:
+    """Refuse, before a model is loaded, a folder that holds none of the pictures."""
+    paths = getattr(pictures, "paths", None)
+    if skip_missing and paths is not None and not any(path is not None for path in paths):
+        raise missing_error(pictures, pictures.ids)
 
 
 def _check_references(
@@ -290,7 +323,7 @@ def _check_references(
 
 
 def _language(name: str, ranker: Any, language: str | Language | None) -> Language | None:
-    if "language" not in ranker.needs:
+    if "language" not in needs_of(ranker):
         if language is not None:
             raise MethodError(f"{name} asks no language backend. Fix: leave --language out.")
         return None

@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import submissions_worlds as worlds
+from retrieval_worlds import PlainEncoder, small_shapes
 
 import submissions
 from cir_metrics.errors import UnknownNameError
@@ -183,3 +185,173 @@ def test_a_ranker_sees_the_turns_of_a_session_in_order() -> None:
     made = make_rank_file(worlds.circled(), Lists(lists))
     assert asked == ["s0#1", "s0#2", "s1#1", "s1#2", "s1#3", "s2#1", "s2#2"]
     assert [len(turns) for turns in made.rankings.values()] == [2, 3, 2]
+
+
+class Scores:
+    """A scorer that gives what it is told, and has nothing that it could do without."""
+
+    def __init__(self, scores: Any) -> None:
+        self.give = scores
+
+    def method(self) -> Method:
+        return Method(name="Scores")
+
+    def scores(self, asks: Sequence[Ask], gallery: Gallery) -> Any:
+        return self.give(len(asks), len(gallery.ids))
+
+
+@pytest.mark.parametrize(
+    ("scores", "said"),
+    [
+        (
+            lambda asks, images: np.full((asks, images), np.nan),
+            "type float64 with values that are not finite",
+        ),
+        (lambda asks, images: np.full((asks, images), np.inf), "with values that are not finite as scores."),
+        (lambda asks, images: np.zeros((asks + 1, images)), "an array of shape (8, 30) and type float64 as"),
+        (lambda asks, images: np.zeros((asks - 1, images)), "an array of shape (6, 30) and type float64 as"),
+        (lambda asks, images: np.zeros((asks, images - 1)), "an array of shape (7, 29) and type float64 as"),
+        (lambda asks, images: np.zeros(images), "an array of shape (30,) and type float64 as scores."),
+        (
+            lambda asks, images: np.full((asks, images), "x"),
+            "an array of shape (7, 30) and type <U1 as scores.",
+        ),
+        (lambda asks, images: np.zeros((asks, images), complex), "and type complex128 as scores."),
+        (lambda asks, images: [[1.0], [1.0, 2.0]], "gave list, which is no array as scores."),
+        (lambda asks, images: None, "gave NoneType, which is no array as scores."),
+    ],
+)
+def test_what_a_scorer_gives_is_checked(scores: Any, said: str) -> None:
+    for aggregation in (None, "weighted"):
+        with pytest.raises(MethodError) as caught:
+            make_rank_file(worlds.circled(), Scores(scores), aggregation=aggregation)
+        assert str(caught.value).startswith("the method Scores gave ")
+        assert said in str(caught.value)
+        assert "Fix: scores() gives finite numbers of shape (7, 30), a row a question." in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["list", "int64", "float32", "bool", "uint8"])
+def test_any_numbers_are_scores(kind: str) -> None:
+    """As are those of a method that says no aggregation; what it gave is left as it was."""
+    given: list[Any] = []
+
+    def scores(asks: int, images: int) -> Any:
+        table = np.arange(asks * images).reshape(asks, images) % 7 > 3
+        given.append(table.astype(int).tolist() if kind == "list" else table.astype(kind))
+        return given[-1]
+
+    def as_double(asks: int, images: int) -> Any:
+        return np.asarray(scores(asks, images), dtype=np.float64)
+
+    for aggregation in (None, "average", "weighted"):
+        made = make_rank_file(worlds.circled(), Scores(scores), aggregation=aggregation)
+        assert np.array_equal(given[-1], np.arange(210).reshape(7, 30) % 7 > 3)
+        assert made == make_rank_file(worlds.circled(), Scores(as_double), aggregation=aggregation)
+    assert make_rank_file(worlds.circled(), Scores(scores)).method.aggregation == "latest"
+
+
+@pytest.mark.parametrize(
+    ("lists", "said"),
+    [
+        (
+            lambda asks, gallery, k: None,
+            "Lists gave NoneType as rankings. Fix: rank() gives a list a question.",
+        ),
+        (lambda asks, gallery, k: "abcdef", "Lists gave str as rankings."),
+        (lambda asks, gallery, k: [None for _ in asks], "Lists, question 100: no list of image ids. Fix: "),
+        (lambda asks, gallery, k: ["im9" for _ in asks], "Lists, question 100: no list of image ids."),
+        (lambda asks, gallery, k: [[1, 2] for _ in asks], "Lists, question 100: no list of image ids."),
+        (lambda asks, gallery, k: [[["im9"]] for _ in asks], "Lists, question 100: no list of image ids."),
+        (lambda asks, gallery, k: (1 / 0 for _ in asks), "the method Lists failed: ZeroDivisionError: "),
+    ],
+)
+def test_what_is_no_list_of_rankings(lists: Any, said: str) -> None:
+    with pytest.raises(MethodError) as caught:
+        make_rank_file(worlds.cirr(), Lists(lists))
+    assert said in str(caught.value)
+
+
+def test_anything_that_can_be_gone_through_is_a_list() -> None:
+    """Tuples, generators and arrays too; what is written is plain text."""
+    benchmark = worlds.cirr()
+    plain = make_rank_file(benchmark, Lists(lambda asks, gallery, k: [gallery.ids[:k] for _ in asks]))
+    for lists in (
+        lambda asks, gallery, k: (iter(gallery.ids[:k]) for _ in asks),
+        lambda asks, gallery, k: np.array([gallery.ids[:k] for _ in asks]),
+    ):
+        made = make_rank_file(benchmark, Lists(lists))
+        assert made.to_json() == plain.to_json()
+
+
+class Composes:
+    """A method on embeddings that gives what it is told, and does not say what it needs."""
+
+    def __init__(self, compose: Any, told: Any = None) -> None:
+        self.give, self.told = compose, told
+
+    def method(self, encoder: Any) -> Any:
+        return self.told or Method(name="Composes")
+
+    def compose(self, asks: Sequence[Ask], context: Any) -> Any:
+        return self.give(asks)
+
+
+def broken(*given: Any) -> Any:
+    raise KeyError("boom")
+
+
+@pytest.mark.parametrize(
+    ("method", "said"),
+    [
+        (Composes(broken), "the method Composes failed: KeyError: 'boom'. Fix: correct it; `cir --debug"),
+        (Composes(lambda asks: [[1], [1, 2]]), "the method Composes composed list, which is no array. Fix: "),
+        (Composes(lambda asks: None), "the method Composes composed NoneType, which is no array."),
+        (Composes(np.ones, {"name": "x"}), "the method Composes: method() gave dict. Fix: give submissions."),
+        (Scores(broken), "the method Scores failed: KeyError: 'boom'."),
+        (Lists(broken), "the method Lists failed: KeyError: 'boom'."),
+        (Scores, "Scores is a class. Fix: pass a method made of it, or its name."),
+    ],
+)
+def test_a_method_that_fails_says_whose_failure_it_is(
+    method: Any, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path))
+    on_embeddings = {"encoder": PlainEncoder(), "workers": 0} if isinstance(method, Composes) else {}
+    with pytest.raises(MethodError) as caught:
+        make_rank_file(small_shapes(), method, **on_embeddings)
+    assert said in str(caught.value)
+
+
+FAILING = """
+class NeedsMore:
+    more = None
+
+    def __init__(self, more):
+        pass
+
+    def rank(self, asks, gallery, k):
+        return []
+
+
+class Strange(NeedsMore):
+    needs = {"a horse"}
+"""
+
+
+def test_a_class_that_cannot_be_made_or_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "failing_methods.py").write_text(FAILING)
+    (tmp_path / "raising_methods.py").write_text("raise RuntimeError('no luck')\n")
+    (tmp_path / "misspelt_methods.py").write_text("class (:\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    for name, said in (
+        (
+            "failing_methods:NeedsMore",
+            r"the method failing_methods:NeedsMore failed: TypeError: .*'more'\. Fix",
+        ),
+        ("raising_methods:Mine", "raising_methods:Mine failed while it was imported: RuntimeError: no luck"),
+        ("misspelt_methods:Mine", "misspelt_methods:Mine failed while it was imported: SyntaxError"),
+    ):
+        with pytest.raises(MethodError, match=said):
+            make_rank_file(worlds.cirr(), name)
+    with pytest.raises(MethodError, match=r"needs holds 'a horse'\. Fix: it may hold"):
+        method_card("failing_methods:Strange")

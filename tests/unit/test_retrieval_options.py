@@ -1,0 +1,141 @@
+"""What a call of `make_rank_file` says: of the right type, and nothing of it ignored."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any
+
+import pytest
+import submissions_worlds as worlds
+from PIL import Image
+from retrieval_worlds import PlainEncoder, small_shapes
+
+from cir_datasets.errors import MissingImagesError, SourceError
+from submissions.errors import MethodError
+from submissions.methods import make_bundle, make_rank_file
+from submissions.rank_file import Method
+from submissions.retrieval.options import LOADING, USUAL
+from submissions.retrieval.store import EmbeddingStore
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Any:
+    return functools.partial(
+        make_rank_file, encoder=PlainEncoder(), store=EmbeddingStore(tmp_path / "store"), workers=0
+    )
+
+
+GIVEN: dict[str, Any] = {
+    "encoder": "nosuch/model",
+    "images": Path("/nonexistent"),
+    "caption_rule": "zzz",
+    "search": "hnsw",
+    "language": "oracle",
+    "checkpoint": "weights",
+    "revision": "zzz",
+    "device": "nope",
+    "dtype": "bogus",
+    "batch_size": 0,
+    "workers": -3,
+    "skip_missing": True,
+}
+
+
+def test_every_option_is_tried() -> None:
+    assert list(GIVEN) == list(USUAL)
+    assert all(GIVEN[name] != usual for name, usual in USUAL.items())
+    assert set(LOADING) < set(USUAL)
+
+
+@pytest.mark.parametrize(
+    ("method", "option"),
+    [*(("random", option) for option in GIVEN), *(("image_only", option) for option in list(GIVEN)[1:])],
+)
+def test_a_method_without_weights_refuses_what_it_would_ignore(method: str, option: str) -> None:
+    given = {"encoder": "pixels", option: GIVEN[option]}
+    with pytest.raises(MethodError) as caught:
+        make_rank_file("shapes/val", method, **given)
+    assert f"has no use for --{option.replace('_', '-')}. Fix: leave it out" in str(caught.value)
+
+
+def test_all_of_it_is_named_at_once() -> None:
+    with pytest.raises(MethodError, match=r"no use for --device, --workers\. Fix: leave it out\.$"):
+        make_rank_file("shapes/val", "random", device="nope", workers=-3)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"k": "5"}, "k='5'; a ranking holds 1 to 1,000 images. Fix: "),
+        ({"k": True}, "k=True; a ranking holds 1 to 1,000 images."),
+        ({"aggregation": "weighted", "alpha": "x"}, "alpha='x'; it is more than 0 and at most 1. Fix: "),
+        ({"store": 7}, "store= is of type int. Fix: pass a folder or an EmbeddingStore"),
+        ({"encoder": object()}, "encoder= is of type object, which has no identity, encode_images and"),
+        ({"language": object()}, "language= is of type object, which is no language backend. Fix: "),
+        ({"revision": "1"}, "the encoder plain is loaded already, and revision= would be ignored. Fix: "),
+        ({"device": "cpu", "dtype": "float16"}, "device=, dtype= would be ignored."),
+        ({"caption_rule": "first"}, "image_only reads no captions, and has no use for --caption-rule. Fix: "),
+        ({"encoder": "shapes", "revision": "1"}, "the encoder shapes comes with this package; only names"),
+    ],
+)
+def test_options_that_make_no_sense(run: Any, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(MethodError) as caught:
+        run(small_shapes("multiturn_val"), "image_only", **options)
+    assert said in str(caught.value)
+
+
+def test_a_folder_has_no_revision(run: Any, tmp_path: Path) -> None:
+    for folder in (tmp_path, str(tmp_path)):
+        with pytest.raises(MethodError, match=r"is a folder; only names on the Hub have revisions. Fix: "):
+            run(small_shapes(), "image_only", encoder=folder, revision="1")
+    with pytest.raises(MethodError, match=r"is a folder; only names on the Hub have revisions. Fix: "):
+        make_bundle("fashioniq/val", "image_only", encoder=str(tmp_path), revision="1")
+
+
+def test_a_store_by_its_folder(run: Any, tmp_path: Path) -> None:
+    made = run(small_shapes(), "image_only", store=str(tmp_path / "kept"))
+    assert made == run(small_shapes(), "image_only")
+    assert [each.images for each in EmbeddingStore(tmp_path / "kept").list()] == [60]
+
+
+class Mine:
+    """A method on embeddings."""
+
+    def method(self, encoder: Any) -> Method:
+        return Method(name="Mine")
+
+    def compose(self, asks: Any, context: Any) -> Any:
+        return context.image_vectors([ask.reference for ask in asks])
+
+
+def test_pixels_is_no_encoder_for_ones_own_method(run: Any) -> None:
+    with pytest.raises(MethodError) as caught:
+        run(small_shapes(), Mine(), encoder="pixels")
+    assert str(caught.value) == (
+        "Mine works on an encoder's vectors, and pixels has none; it is for random, image_only, text_only, "
+        "image_text_sum. Fix: choose another --encoder."
+    )
+
+
+def test_where_no_picture_is_there_nothing_is_ranked(run: Any, tmp_path: Path) -> None:
+    """Not even where missing ones may be skipped: the folder is the wrong one."""
+    benchmark, encoder = worlds.fashioniq("dress"), PlainEncoder()
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    with pytest.raises(MissingImagesError, match="80 of 80 images are missing or cannot be read"):
+        run(benchmark, "text_only", encoder=encoder, images=folder, skip_missing=True)
+    assert encoder.images == 0
+    for image in benchmark.gallery or ():
+        (folder / f"{image}.png").write_bytes(b"no picture")
+    with pytest.raises(MissingImagesError, match="80 of 80 images are missing or cannot be read"):
+        run(benchmark, "text_only", encoder=encoder, images=folder, skip_missing=True)
+    Image.new("RGB", (6, 6)).save(folder / f"{(benchmark.gallery or ())[0]}.png")
+    made = run(benchmark, "text_only", encoder=PlainEncoder("other"), images=folder, skip_missing=True)
+    assert made.method.skipped_images == 79
+
+
+def test_without_a_folder_of_images_the_option_is_named(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CIR_IMAGES", raising=False)
+    with pytest.raises(SourceError, match=r"where are its images\? Fix: name .*--images of cir run"):
+        run(worlds.fashioniq("dress"), "text_only")
