@@ -60,7 +60,7 @@ def embed_command(
         bool,
         typer.Option(
             "--skip-missing",
-            help="Give images that cannot be read a vector of zeros instead of refusing; they score 0.",
+            help="Go on without images that cannot be read instead of refusing: zeros, which rank last.",
         ),
     ] = False,
     engine: Annotated[
@@ -108,6 +108,7 @@ def embed_command(
     from cir_metrics.errors import UnknownNameError, did_you_mean
     from submissions.retrieval.embedding import Timing, embed_gallery
     from submissions.retrieval.encoders import load_encoder
+    from submissions.retrieval.options import check_pixels
     from submissions.retrieval.pictures import pictures_of
     from submissions.retrieval.running import chosen_encoder
     from submissions.retrieval.store import EmbeddingStore
@@ -120,6 +121,7 @@ def embed_command(
     cluster = _cluster(engine, address, max_workers, cpus_per_worker, gpus_per_worker)
     gallery = cir_datasets.load(benchmark)
     name = str(chosen_encoder("cir embed", gallery, encoder))
+    check_pixels("cir embed", name)
     pictures = pictures_of(gallery, images=images)
     store, readers = EmbeddingStore(), _READERS[engine] if workers is None else workers
     timing = Timing()

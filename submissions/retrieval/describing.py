@@ -89,6 +89,6 @@ def _skipped(missing: frozenset[str]) -> str:
     named = ", ".join(sorted(missing)[:3])
     more = ", ..." if len(missing) > 3 else ""
     return (
-        f"{len(missing):,} images were missing or unreadable and score 0 as members of the gallery: "
+        f"{len(missing):,} images were missing or unreadable and rank last as members of the gallery: "
         f"{named}{more}."
     )

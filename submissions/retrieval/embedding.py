@@ -49,8 +49,10 @@ LISTED = 20
 
 _WAIT_SECONDS = 0.2
 _FIX = (
-    "Fix: get them from the publisher, or go on without them by skip_missing (--skip-missing): they score 0."
+    "Fix: get them from the publisher, or go on without them by skip_missing (--skip-missing); "
+    "they then rank last."
 )
+_FIX_ALL = "Fix: see that the folder of the images (--images) holds them in the publisher's layout."
 
 
 @dataclass
@@ -112,8 +114,8 @@ def embed_gallery(
         batch_size: images that the model takes at once.
         workers: processes that open and prepare pictures; 0 does it in this one.
         shard_size: images a shard; part of what is asked for, so another size encodes anew.
-        skip_missing: give missing pictures a vector of zeros, which scores 0 against every query, instead of
-            refusing to start.
+        skip_missing: give missing pictures a vector of zeros instead of refusing to start. Where all are
+            missing it is refused nevertheless.
         progress: show a bar on a terminal, with rate and remaining time.
         timing: told where the time went.
 
@@ -130,7 +132,7 @@ def embed_gallery(
     place = store_of(store)
     missing = None
     if not place.holds(encoder.identity, pictures, shard_size=shard_size):
-        missing = check_pictures(pictures, skip_missing=skip_missing)  # a refusal leaves nothing behind
+        missing = check_gallery(pictures, skip_missing=skip_missing)  # a refusal leaves nothing behind
     folder = place.folder(encoder.identity, pictures, shard_size=shard_size)
 
     def finished() -> Embeddings:
@@ -139,7 +141,7 @@ def embed_gallery(
             left = folder.shards_to_do()
             if left:
                 if missing is None:
-                    missing = check_pictures(pictures, skip_missing=skip_missing)
+                    missing = check_gallery(pictures, skip_missing=skip_missing)
                 run = _Run(
                     folder, encoder, pictures, batch_size, workers, missing, skip_missing, timing or Timing()
                 )
@@ -180,6 +182,18 @@ def check_pictures(pictures: Pictures, *, skip_missing: bool) -> frozenset[str]:
     return frozenset(missing)
 
 
+def check_gallery(pictures: Pictures, *, skip_missing: bool) -> frozenset[str]:
+    """The missing ids of a whole gallery, as `check_pictures`, but not all of them may be.
+
+    Raises:
+        MissingImagesError: all are missing, or some are and `skip_missing` is false.
+    """
+    missing = check_pictures(pictures, skip_missing=skip_missing)
+    if missing and len(missing) == len(set(pictures.ids)):
+        raise missing_error(pictures, pictures.ids)
+    return missing
+
+
 def missing_error(pictures: Pictures, missing: Sequence[str]) -> MissingImagesError:
     """The error that lists missing pictures, the first of them by id.
 
@@ -194,7 +208,8 @@ def missing_error(pictures: Pictures, missing: Sequence[str]) -> MissingImagesEr
     ]
     if len(missing) > LISTED:
         lines.append(f"  ... and {len(missing) - LISTED:,} more")
-    return MissingImagesError("\n".join([*lines, f"  {_FIX}"]))
+    fix = _FIX_ALL if len(missing) == len(pictures.ids) else _FIX
+    return MissingImagesError("\n".join([*lines, f"  {fix}"]))
 
 
 def encode_shard(

@@ -23,7 +23,7 @@ from cir_datasets.progress import step_progress
 from cir_metrics.errors import CallError, CirError, MissingExtraError
 from submissions.errors import EncoderError
 from submissions.retrieval.embedding import (
-    check_pictures,
+    check_gallery,
     encode_shard,
     missing_error,
     set_repaired_aside,
@@ -207,7 +207,7 @@ def embed_gallery_on_ray(
         with folder.writing():
             left = folder.shards_to_do()
             if left:
-                missing = check_pictures(pictures, skip_missing=skip_missing)
+                missing = check_gallery(pictures, skip_missing=skip_missing)
                 where = cluster or Cluster()
                 task = Task(
                     load, identity, pictures, missing, skip_missing, batch_size, readers, where.retries

@@ -170,6 +170,12 @@ def test_without_an_encoder_a_real_benchmark_asks_for_one(monkeypatch: pytest.Mo
     assert str(done.exception).startswith("cir embed needs an encoder for cirr/val. Fix: add --encoder NAME")
 
 
+def test_pixels_are_no_encoder() -> None:
+    done = cir("embed", "--benchmark", "shapes/val", "--encoder", "pixels")
+    assert isinstance(done.exception, MethodError)
+    assert str(done.exception).startswith("cir embed works on an encoder's vectors, and pixels has none")
+
+
 def test_remove_asks_what_and_knows_its_keys() -> None:
     for arguments in ([], ["abc", "--all"]):
         done = cir("embeddings", "rm", *arguments)

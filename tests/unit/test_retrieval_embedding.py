@@ -84,6 +84,21 @@ def test_missing_pictures_are_listed_before_anything_is_encoded(
     assert store.list() == []
 
 
+@pytest.mark.parametrize("skip_missing", [False, True])
+def test_where_every_picture_is_missing_the_folder_is_doubted(
+    skip_missing: bool, store: EmbeddingStore, tmp_path: Path
+) -> None:
+    pictures = file_gallery(tmp_path / "images", 3, broken=["absent", "empty", "garbled"])
+    with pytest.raises(MissingImagesError) as caught:
+        embed_gallery(ColourEncoder(), pictures, store=store, workers=0, skip_missing=skip_missing)
+    lines = str(caught.value).splitlines()
+    assert lines[0] == "invented/val: 3 of 3 images are missing or cannot be read:"
+    assert lines[-1] == (
+        "  Fix: see that the folder of the images (--images) holds them in the publisher's layout."
+    )
+    assert store.list() == []
+
+
 def test_at_most_twenty_missing_pictures_are_named(store: EmbeddingStore, tmp_path: Path) -> None:
     pictures = file_gallery(tmp_path / "images", broken=["absent"] * 24)
     with pytest.raises(MissingImagesError) as caught:

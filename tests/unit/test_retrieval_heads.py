@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,19 @@ def concat(root: Path, clip: Any) -> Path:
         encoder=clip.identity,
         training={"benchmark": "cirr/train"},
     )
+
+
+def test_a_colleague_can_read_what_was_saved(tmp_path: Path, clip: Any) -> None:
+    sizes = {"vector_size": DIMENSIONS, "hidden_size": 7}
+    before = os.umask(0o022)
+    try:
+        saved = save_head(
+            tmp_path / "head", "concat", ConcatHead(**sizes), sizes=sizes, encoder=clip.identity, training={}
+        )
+    finally:
+        os.umask(before)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in saved.iterdir()}
+    assert modes == {"config.json": 0o644, "model.safetensors": 0o644}
 
 
 def perceptron(folder: Path, image: Any, text: Any) -> list[float]:
