@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from submissions.commands.outputs import check_file
 from submissions.commands.words import BENCHMARK_HELP, as_text
 
 
@@ -47,7 +48,7 @@ def fuse_command(
     from submissions.fusion import fuse
     from submissions.rank_file import RankBundle, write
 
-    _check_ending(out)
+    check_file(out)
     fused = fuse(files, benchmark, method=method, k=k, depth=depth, name=name)
     written = str(write(fused, out))
     if not as_json:
@@ -56,19 +57,3 @@ def fuse_command(
     first = fused.runs[0] if isinstance(fused, RankBundle) else fused
     answered = fused.suite if isinstance(fused, RankBundle) else fused.benchmark
     typer.echo(as_text({"file": written, "benchmark": answered, "method": first.method.name}))
-
-
-def _check_ending(out: Path) -> None:
-    """Refuse a name that says another format than the one that is written.
-
-    Raises:
-        CallError: it does.
-    """
-    from cir_metrics.errors import CallError
-
-    ending = Path(out.stem).suffix if out.suffix.lower() == ".gz" else out.suffix
-    if ending.lower() not in ("", ".json"):
-        raise CallError(
-            f"--out {out}: the native format is written, as .json or .json.gz. "
-            "Fix: name it so; cir convert then writes every other format."
-        )

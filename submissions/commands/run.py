@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from submissions.commands.outputs import check_file, check_folder
 from submissions.commands.words import as_text
 
 if TYPE_CHECKING:
@@ -143,6 +144,13 @@ def run_command(
         raise CallError(
             f"name one method or ask for all. Fix: add --method NAME ({known}) or --all-baselines."
         )
+    if all_baselines:
+        check_folder(out or Path())
+    elif out is None:
+        check_folder(Path())
+    else:
+        check_file(out)
+    _warn_of_short_rankings(benchmark, k)
     options: dict[str, Any] = {
         "k": k,
         "images": images,
@@ -156,6 +164,8 @@ def run_command(
         "search": search,
     }
     if method is not None:
+        if prompts is not None and language is None:
+            raise CallError("--prompts are those of a --language. Fix: add --language, or leave it out.")
         own = {"aggregation": aggregation, "alpha": alpha, "checkpoint": checkpoint}
         speaker = None if language is None else _loaded(language, prompts)
         runs = _one(benchmark, method, {**options, **own, "encoder": encoder, "language": speaker})
@@ -171,6 +181,7 @@ def run_command(
     for name, used, rank_file in runs:
         path = (out or Path()) / f"{name}.{label}.json" if all_baselines or out is None else out
         made = str(write(rank_file, path))
+        _tell_skipped(rank_file)
         written.append({"file": made, "benchmark": benchmark, "method": used})
         if not as_json:
             typer.echo(made)
@@ -191,8 +202,10 @@ def _one(
         sys.path.insert(0, str(Path.cwd()))
     typer.echo(f"{method}: ranking {benchmark} ...", err=True)
     make = make_bundle if benchmark in suite_ids() else make_rank_file
-    yield method.rpartition(":")[2], method, make(benchmark, method, **options)
-    _tell_usage(options["language"])
+    try:
+        yield method.rpartition(":")[2], method, make(benchmark, method, **options)
+    finally:
+        _tell_usage(options["language"])
 
 
 def _loaded(language: str, prompts: Path | None) -> Language:
@@ -219,7 +232,45 @@ def _all(
     chosen = baselines(benchmark, encoder=encoder, language=language)
     for sentence in chosen.left_out:
         typer.echo(sentence, err=True)
-    made = run_baselines(benchmark, chosen, **options)
-    for each in chosen.run:
-        typer.echo(f"{each.name}: ranking {benchmark} ...", err=True)
-        yield each.name, each.method, next(made)[1]
+    if language is not None and not any(each.language for each in chosen.run):
+        options["language"] = language
+    speakers: dict[str, Language] = {}
+    made = run_baselines(benchmark, chosen, speakers=speakers, **options)
+    try:
+        for each in chosen.run:
+            typer.echo(f"{each.name}: ranking {benchmark} ...", err=True)
+            yield each.name, each.method, next(made)[1]
+    finally:
+        for speaker in speakers.values():
+            _tell_usage(speaker)
+
+
+def _warn_of_short_rankings(benchmark: str, k: int | None) -> None:
+    """Say before the work that a file's rankings will be shorter than what the board's metrics use."""
+    from cir_datasets import load
+    from cir_datasets.suites import suite, suite_ids
+    from submissions.depth import board_depth
+
+    if k is None:
+        return
+    for name in suite(benchmark).benchmarks if benchmark in suite_ids() else (benchmark,):
+        wanted = board_depth(load(name)).required
+        if 1 <= k < wanted:
+            typer.echo(
+                f"--k {k}: the metrics of {name} use {wanted} images a ranking, and cir score refuses "
+                "shorter rankings. Leave --k out for as many as are used.",
+                err=True,
+            )
+
+
+def _tell_skipped(rank_file: RankFile | RankBundle) -> None:
+    """How many images could not be read, of each benchmark."""
+    from submissions.rank_file import RankBundle
+
+    for each in rank_file.runs if isinstance(rank_file, RankBundle) else (rank_file,):
+        if each.method.skipped_images:
+            typer.echo(
+                f"{each.benchmark}: {each.method.skipped_images:,} images were missing or unreadable and "
+                "were skipped: they rank behind all others.",
+                err=True,
+            )

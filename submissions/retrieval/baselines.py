@@ -10,9 +10,12 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from submissions.errors import MethodError
 from submissions.methods.card import method_card
 from submissions.methods.registry import PIXELS, methods_for, scorer
 from submissions.retrieval.encoders import SHAPES_ENCODER
+from submissions.retrieval.options import LOADING, USUAL, check_loading, not_usual, option_words
+from submissions.retrieval.search import check_search
 
 if TYPE_CHECKING:
     from cir_datasets.benchmark import Benchmark
@@ -80,10 +83,12 @@ class Baselines:
     Args:
         run: in the order of tables.
         left_out: a sentence for each reason why some are not among them.
+        fallback: whether an encoder's would be among them if what it needs was installed.
     """
 
     run: tuple[Baseline, ...]
     left_out: tuple[str, ...] = ()
+    fallback: bool = False
 
 
 def baselines(
@@ -108,7 +113,7 @@ def baselines(
 
     of = spec(benchmark) if isinstance(benchmark, str) else benchmark.spec
     embedded = of.card.source.publisher == "embedded"
-    chosen, left_out = encoder, []
+    chosen, left_out, missing = encoder, [], []
     if embedded and encoder is None:
         chosen = SHAPES_ENCODER
         missing = [name for name in ("torch", "transformers") if importlib.util.find_spec(name) is None]
@@ -125,7 +130,7 @@ def baselines(
         Baseline(name, PIXELS if scorer(name).needs_pictures else None) for name in methods_for(benchmark)
     ]
     if chosen in (None, PIXELS):
-        return Baselines(tuple(found), tuple(left_out))
+        return Baselines(tuple(found), tuple(left_out), bool(missing))
     silent = []
     for method, aggregations in _listed().items():
         asks = "language" in method_card(method).needs
@@ -140,21 +145,28 @@ def baselines(
 
 
 def run_baselines(
-    benchmark: str | Benchmark, chosen: Baselines, **options: Any
+    benchmark: str | Benchmark,
+    chosen: Baselines,
+    *,
+    speakers: dict[str, Language] | None = None,
+    **options: Any,
 ) -> Iterator[tuple[Baseline, RankFile]]:
     """Run baselines one after the other; encoder and language backend are loaded once.
 
     Args:
         benchmark: an id or a benchmark.
         chosen: of `baselines`.
+        speakers: filled with the language backends that are loaded, by name, for what they cost.
         options: further options of `make_rank_file`, such as `k`, `images` and `device`; those that concern
-            an encoder are not given to the methods without weights. `prompts` is the language backend's.
+            an encoder are not given to the methods without weights, and `caption_rule` not to those that read
+            no captions. `prompts` is the language backend's.
 
     Yields:
         Each baseline with its rank file.
 
     Raises:
         MethodError: as for `make_rank_file`.
+        UnknownNameError: as for `make_rank_file`; before anything is run.
 
     Example:
         >>> made = run_baselines("shapes/val", baselines("shapes/val", encoder="pixels"), k=10)
@@ -164,22 +176,47 @@ def run_baselines(
     import cir_datasets
     from submissions.retrieval.running import make_rank_file
 
+    _check_options(chosen, options)
     if isinstance(benchmark, str):
         benchmark = cir_datasets.load(benchmark)
-    loading = {name: options.pop(name) for name in ("revision", "device", "dtype") if name in options}
+    loading = {name: options.pop(name) for name in LOADING if name in options}
     weightless = {name: value for name, value in options.items() if name == "k"}
     encoder_of = functools.cache(functools.partial(_encoder, **loading))
     speaking = {name: options.pop(name) for name in ("prompts",) if name in options}
-    language_of = functools.cache(functools.partial(_language, **speaking))
+    loaded = {} if speakers is None else speakers
     for each in chosen.run:
         given: dict[str, Any] = dict(each.options)
         if each.encoder in (None, PIXELS):
             given |= weightless
         else:
             given |= options | {"encoder": encoder_of(each.encoder)}
+            if "captions" not in method_card(each.method).reads:
+                given.pop("caption_rule", None)
             if each.language is not None:
-                given["language"] = language_of(each.language)
+                if each.language not in loaded:
+                    loaded[each.language] = _language(each.language, **speaking)
+                given["language"] = loaded[each.language]
         yield each, make_rank_file(benchmark, each.method, **given)
+
+
+def _check_options(chosen: Baselines, options: dict[str, Any]) -> None:
+    """Refuse, before anything is run, names that nothing has, and options that all would ignore."""
+    from cir_datasets.caption_rules import caption_rule
+
+    encoders = {each.encoder for each in chosen.run} - {None, PIXELS}
+    if not encoders and not chosen.fallback:
+        unused = [*not_usual(options), *(["prompts"] if options.get("prompts") is not None else [])]
+        if unused:
+            raise MethodError(
+                f"no baseline that is run uses an encoder, and none has a use for {option_words(unused)}. "
+                "Fix: leave it out, or choose an --encoder."
+            )
+    loading = {name: options.get(name, USUAL[name]) for name in LOADING}
+    for encoder in sorted(each for each in encoders if each is not None):
+        check_loading(encoder, loading)
+    check_search(options.get("search", "exact"))
+    if options.get("caption_rule") is not None:
+        caption_rule(options["caption_rule"])
 
 
 def _encoder(name: str, **loading: Any) -> Encoder:

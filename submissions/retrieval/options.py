@@ -51,6 +51,16 @@ def not_usual(options: Mapping[str, object]) -> list[str]:
     ]
 
 
+def option_words(names: list[str]) -> str:
+    """Options as a call writes them.
+
+    Example:
+        >>> option_words(["batch_size", "device"])
+        '--batch-size, --device'
+    """
+    return ", ".join(f"--{name.replace('_', '-')}" for name in names)
+
+
 def check_unused(name: str, unused: list[str]) -> None:
     """Refuse options that a method without an encoder would ignore.
 
@@ -65,7 +75,7 @@ def check_unused(name: str, unused: list[str]) -> None:
         >>> check_unused("random", [])
     """
     if unused:
-        words = ", ".join(f"--{option.replace('_', '-')}" for option in unused)
+        words = option_words(unused)
         other = ", or choose an --encoder" if name in composer_names() and "encoder" not in unused else ""
         raise MethodError(f"{name} uses no encoder, and has no use for {words}. Fix: leave it out{other}.")
 

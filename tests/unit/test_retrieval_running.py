@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import submissions_worlds as worlds
 from PIL import Image
-from retrieval_worlds import DIMENSIONS, PlainEncoder, sessions, small_shapes
+from retrieval_worlds import DIMENSIONS, PlainEncoder, fashioniq_pictures, sessions, small_shapes
 
 import submissions
 from cir_datasets.benchmark import Benchmark
@@ -111,18 +111,6 @@ class TestWhatItSays:
         ).rankings[row["query_id"]]
         assert made[-1] == target
         assert made[:-1] == [image for image in whole.rankings[row["query_id"]] if image != target]
-
-
-def fashioniq_pictures(folder: Path, leave_out: Sequence[str] = ()) -> tuple[Benchmark, Path]:
-    """An invented FashionIQ of 80 images and a folder with their files."""
-    benchmark = worlds.fashioniq("dress")
-    folder.mkdir(exist_ok=True)
-    random = np.random.default_rng(3)
-    for image in benchmark.gallery or ():
-        if image not in leave_out:
-            pixels = random.integers(0, 256, (6, 6, 3)).astype(np.uint8)
-            Image.fromarray(pixels).save(folder / f"{image}.png")
-    return benchmark, folder
 
 
 class TestQuestions:

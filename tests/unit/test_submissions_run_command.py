@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from language_server import LanguageServer
+from retrieval_worlds import PlainEncoder, fashioniq_pictures, small_shapes
 from typer.testing import CliRunner
 
 import submissions
-from cir_metrics.errors import CirError, UnknownNameError
+from cir_metrics.errors import CallError, CirError, UnknownNameError
 from leaderboard.cli import build
 from submissions.errors import MethodError
 from submissions.methods import method_names
@@ -67,6 +69,33 @@ def test_a_compressed_rank_file_and_the_way_on(tmp_path: Path) -> None:
         (["--all-baselines", "--alpha", "0.5"], CirError, "--alpha is for one --method."),
         (["--all-baselines", "--aggregation", "latest"], CirError, "--aggregation is for one --method."),
         (["--method", "random", "--search", "hnsw"], MethodError, "has no use for --search"),
+        (
+            ["--method", "random", "--encoder", "nosuch/model", "--images", "/nonexist", "--dtype", "bogus"],
+            MethodError,
+            "random uses no encoder, and has no use for --encoder, --images, --dtype. Fix: leave it out.",
+        ),
+        (["--method", "cirevl", "--prompts", "folder"], CallError, "--prompts are those of a --language."),
+        (
+            ["--all-baselines", "--encoder", "pixels", "--language", "nope", "--prompts", "folder"],
+            MethodError,
+            "no baseline that is run uses an encoder, and none has a use for --language, --prompts. Fix: ",
+        ),
+        (["--all-baselines", "--encoder", "pixels", "--search", "zzz"], MethodError, "a use for --search."),
+        (
+            ["--all-baselines", "--encoder", "a/model", "--search", "zzz"],
+            UnknownNameError,
+            "no search 'zzz'.",
+        ),
+        (
+            ["--all-baselines", "--encoder", "a/model", "--caption-rule", "zzz"],
+            UnknownNameError,
+            "no caption rule 'zzz'.",
+        ),
+        (
+            ["--all-baselines", "--encoder", "shapes", "--revision", "zzz"],
+            MethodError,
+            "only names on the Hub have revisions. Fix: ",
+        ),
         (["--method", "random", "--aggregation", "lates"], UnknownNameError, "Did you mean 'latest'?"),
         (["--method", "not_there:Method"], MethodError, "not_there:Method cannot be imported"),
         (["--method", "random", "--k", "0"], MethodError, "k=0; a ranking holds 1 to 1,000 images"),
@@ -79,3 +108,83 @@ def test_wrong_calls(arguments: list[str], error: type[CirError], said: str) -> 
     assert isinstance(done.exception, error)
     assert said in str(done.exception)
     assert "Fix: " in str(done.exception) or "There are" in str(done.exception)
+
+
+@pytest.mark.parametrize("name", ["folder", "run.parquet", "run.jsonl", "run.trec.gz", "file/run.json"])
+@pytest.mark.parametrize("command", ["run", "fuse"])
+def test_where_to_write_is_looked_at_before_the_work(tmp_path: Path, name: str, command: str) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("")
+    before = sorted(tmp_path.rglob("*"))
+    ranked = ["run", "--benchmark", "nosuch/benchmark", "--method", "random"]
+    done = cir(*(ranked if command == "run" else ["fuse", "nosuch.json"]), "--out", str(tmp_path / name))
+    assert done.exit_code != 0
+    assert isinstance(done.exception, CallError)
+    wanted = {
+        "folder": f"--out {tmp_path / 'folder'} is a folder. Fix: name a file, such as ",
+        "file/run.json": f"--out: {tmp_path / 'file'} is a file, not a folder. Fix: ",
+    }.get(
+        name, f"--out {tmp_path / name}: the native format is written, as .json or .json.gz. Fix: name it so"
+    )
+    assert str(done.exception).startswith(wanted)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_all_baselines_want_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text("kept")
+    baselines = ["run", "-b", "shapes/val", "--all-baselines", "-e", "pixels"]
+    done = cir(*baselines, "--out", str(tmp_path / "run.json"))
+    assert isinstance(done.exception, CallError)
+    assert str(done.exception) == (
+        f"--out: {tmp_path / 'run.json'} is a file, not a folder. Fix: name a folder, or a file in one."
+    )
+    assert done.stderr == ""
+    assert (tmp_path / "run.json").read_text() == "kept"
+
+
+def test_rankings_that_will_be_too_short_are_told_before_the_work(tmp_path: Path) -> None:
+    done = cir(*SESSIONS, "--k", "3", "--out", str(tmp_path / "run.json"))
+    assert done.exit_code == 0, done.output
+    assert done.stderr.splitlines()[0] == (
+        "--k 3: the metrics of shapes/multiturn_val use 10 images a ranking, and cir score refuses shorter "
+        "rankings. Leave --k out for as many as are used."
+    )
+    assert cir("score", str(tmp_path / "run.json")).exit_code == 1
+    enough = cir(*SESSIONS, "--k", "10", "--out", str(tmp_path / "run.json"))
+    assert not [line for line in enough.stderr.splitlines() if "--k" in line]
+
+
+def test_skipped_images_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    benchmark, folder = fashioniq_pictures(tmp_path, leave_out=["D005", "D060"])
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("cir_datasets.load", lambda name: benchmark)
+    monkeypatch.setattr(
+        "submissions.retrieval.encoders.load_encoder", lambda name, **options: PlainEncoder(name)
+    )
+    given = ["--images", str(folder), "--workers", "0", "--out", str(tmp_path / "run.json")]
+    done = cir("run", "-b", benchmark.id, "-m", "text_only", "-e", "plain", "--skip-missing", *given)
+    assert done.exit_code == 0, done.output
+    assert done.stderr.splitlines()[1] == (
+        f"{benchmark.id}: 2 images were missing or unreadable and were skipped: they rank behind all others."
+    )
+
+
+def test_all_baselines_tell_what_the_language_backend_was_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    benchmark = small_shapes()
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("OPENAI_API_KEY", "made-up")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr("cir_datasets.load", lambda name: benchmark)
+    monkeypatch.setattr(
+        "submissions.retrieval.encoders.load_encoder", lambda name, **options: PlainEncoder(name)
+    )
+    command = ["run", "-b", "shapes/val", "--all-baselines", "-e", "plain", "--workers", "0"]
+    with LanguageServer(answer=lambda prompt: "a red star") as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        done = cir(*command, "--language", "oracle+openai:tiny", "--out", str(tmp_path))
+    assert done.exit_code == 0, done.output
+    told = [line for line in done.stderr.splitlines() if line.startswith("openai:tiny: ")]
+    assert len(told) == 1
+    assert told[0].startswith("openai:tiny: 6 answered (6 requests, ")

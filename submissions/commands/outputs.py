@@ -1,0 +1,52 @@
+"""`--out` of the commands that write rank files: looked at before the work, not after it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from cir_metrics.errors import CallError
+
+
+def check_ending(out: Path) -> None:
+    """Refuse a name that says another format than the one that is written.
+
+    Raises:
+        CallError: it does.
+
+    Example:
+        >>> check_ending(Path("fused.json.gz"))
+    """
+    ending = Path(out.stem).suffix if out.suffix.lower() == ".gz" else out.suffix
+    if ending.lower() not in ("", ".json"):
+        raise CallError(
+            f"--out {out}: the native format is written, as .json or .json.gz. "
+            "Fix: name it so; cir convert then writes every other format."
+        )
+
+
+def check_file(out: Path) -> None:
+    """Refuse a name under which no rank file can be written.
+
+    Raises:
+        CallError: it is a folder's, says another format, or lies where nothing can be written.
+    """
+    if out.is_dir():
+        raise CallError(f"--out {out} is a folder. Fix: name a file, such as {out / 'run.json'}.")
+    check_ending(out)
+    check_folder(out.parent)
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder in which no rank files can be written.
+
+    Raises:
+        CallError: it is a file, lies below one, or may not be written to.
+    """
+    there = folder.absolute()
+    while not there.exists():
+        there = there.parent
+    if not there.is_dir():
+        raise CallError(f"--out: {there} is a file, not a folder. Fix: name a folder, or a file in one.")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise CallError(f"--out: the folder {there} cannot be written to. Fix: name another one.")
