@@ -227,13 +227,12 @@ def _tell_usage(language: Language | None) -> None:
 def _all(
     benchmark: str, encoder: str | None, language: str | None, options: dict[str, Any]
 ) -> Iterator[tuple[str, str, RankFile | RankBundle]]:
-    from submissions.retrieval.baselines import baselines, run_baselines
+    from submissions.retrieval.baselines import baselines, check_used, run_baselines
 
     chosen = baselines(benchmark, encoder=encoder, language=language)
     for sentence in chosen.left_out:
         typer.echo(sentence, err=True)
-    if language is not None and not any(each.language for each in chosen.run):
-        options["language"] = language
+    check_used(chosen, {**options, "language": language})
     speakers: dict[str, Language] = {}
     made = run_baselines(benchmark, chosen, speakers=speakers, **options)
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -199,20 +199,37 @@ def run_baselines(
         yield each, make_rank_file(benchmark, each.method, **given)
 
 
+def check_used(chosen: Baselines, options: Mapping[str, object]) -> None:
+    """Refuse options that all baselines would ignore, as a person gives them.
+
+    Args:
+        chosen: of `baselines`.
+        options: as for `run_baselines`, and `language`.
+
+    Raises:
+        MethodError: no encoder is used, for another reason than that something is not installed.
+
+    Example:
+        >>> check_used(baselines("shapes/val", encoder="pixels"), {"k": 10})
+    """
+    unused = [*not_usual(options), *(["prompts"] if options.get("prompts") is not None else [])]
+    if unused and not chosen.fallback and not _encoders(chosen):
+        raise MethodError(
+            f"no baseline that is run uses an encoder, and none has a use for {option_words(unused)}. "
+            "Fix: leave it out, or choose an --encoder."
+        )
+
+
+def _encoders(chosen: Baselines) -> list[str]:
+    return sorted({each.encoder for each in chosen.run if each.encoder and each.encoder != PIXELS})
+
+
 def _check_options(chosen: Baselines, options: dict[str, Any]) -> None:
-    """Refuse, before anything is run, names that nothing has, and options that all would ignore."""
+    """Refuse, before anything is run, names that nothing has."""
     from cir_datasets.caption_rules import caption_rule
 
-    encoders = {each.encoder for each in chosen.run} - {None, PIXELS}
-    if not encoders and not chosen.fallback:
-        unused = [*not_usual(options), *(["prompts"] if options.get("prompts") is not None else [])]
-        if unused:
-            raise MethodError(
-                f"no baseline that is run uses an encoder, and none has a use for {option_words(unused)}. "
-                "Fix: leave it out, or choose an --encoder."
-            )
     loading = {name: options.get(name, USUAL[name]) for name in LOADING}
-    for encoder in sorted(each for each in encoders if each is not None):
+    for encoder in _encoders(chosen):
         check_loading(encoder, loading)
     check_search(options.get("search", "exact"))
     if options.get("caption_rule") is not None:
