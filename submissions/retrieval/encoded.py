@@ -50,6 +50,6 @@ def checked_vectors(encoder: Encoder, given: object, count: int, what: str) -> V
     if wrong.size:
         raise EncoderError(
             f"the encoder {identity.model} gave a vector of length {lengths[wrong[0]]:.3g} for one "
-            f"of {count} {what}, not of length 1. Fix: correct the encoder, bring vectors to length 1."
+            f"of {count} {what}, not of length 1. Fix: let the encoder bring its vectors to length 1."
         )
     return vectors.astype(np.float32, copy=False)

@@ -125,6 +125,22 @@ def checked_k(k: object) -> int:
     return k
 
 
+def check_counts(batch_size: object, workers: object) -> None:
+    """Refuse counts that are none.
+
+    Raises:
+        MethodError: `batch_size` is no whole number from 1, or `workers` none from 0.
+
+    Example:
+        >>> check_counts(64, 0)
+    """
+    for name, value, least in (("batch_size", batch_size, 1), ("workers", workers, 0)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise MethodError(
+                f"{name}={value!r}; it is a whole number, {least} or more. Fix: choose another one, or none."
+            )
+
+
 def checked_encoder(encoder: object) -> str | Encoder | None:
     """An encoder, or its name or folder as text.
 

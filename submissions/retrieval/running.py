@@ -33,6 +33,7 @@ from submissions.retrieval.embedding import check_pictures, embed_gallery, missi
 from submissions.retrieval.options import (
     LOADING,
     USUAL,
+    check_counts,
     check_loading,
     check_pixels,
     check_unused,
@@ -141,6 +142,11 @@ def make_rank_file(
         import cir_datasets
 
         benchmark = cir_datasets.load(benchmark)
+    elif not hasattr(benchmark, "spec"):
+        raise MethodError(
+            f"benchmark= is of type {type(benchmark).__name__}. "
+            "Fix: pass an id, or what cir_datasets.load gives."
+        )
     depth = checked_k(board_depth(benchmark).used if k is None else k)
     how = None
     if aggregation is not None or alpha is not None:
@@ -158,6 +164,7 @@ def make_rank_file(
         if kind == "ranker":
             return _by_lists(name, cast("Ranker", who), benchmark, depth)
         return _by_scores(name, cast("Scorer", who), benchmark, depth, how)
+    check_counts(batch_size, workers)
     ranker = cast("Composer", who)
     gallery = gallery_of(benchmark)
     asks = [ask for row in benchmark.rows() for ask in asks_of(row)]

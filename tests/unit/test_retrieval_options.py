@@ -70,6 +70,10 @@ def test_all_of_it_is_named_at_once() -> None:
         ({"k": "5"}, "k='5'; a ranking holds 1 to 1,000 images. Fix: "),
         ({"k": True}, "k=True; a ranking holds 1 to 1,000 images."),
         ({"aggregation": "weighted", "alpha": "x"}, "alpha='x'; it is more than 0 and at most 1. Fix: "),
+        ({"batch_size": "3"}, "batch_size='3'; it is a whole number, 1 or more. Fix: "),
+        ({"batch_size": 0}, "batch_size=0; it is a whole number, 1 or more."),
+        ({"workers": 1.5}, "workers=1.5; it is a whole number, 0 or more."),
+        ({"workers": -1}, "workers=-1; it is a whole number, 0 or more."),
         ({"store": 7}, "store= is of type int. Fix: pass a folder or an EmbeddingStore"),
         ({"encoder": object()}, "encoder= is of type object, which has no identity, encode_images and"),
         ({"language": object()}, "language= is of type object, which is no language backend. Fix: "),
@@ -83,6 +87,11 @@ def test_options_that_make_no_sense(run: Any, options: dict[str, Any], said: str
     with pytest.raises(MethodError) as caught:
         run(small_shapes("multiturn_val"), "image_only", **options)
     assert said in str(caught.value)
+
+
+def test_something_that_is_no_benchmark(run: Any) -> None:
+    with pytest.raises(MethodError, match=r"benchmark= is of type NoneType\. Fix: pass an id, or what"):
+        run(None, "image_only")
 
 
 def test_a_folder_has_no_revision(run: Any, tmp_path: Path) -> None:
