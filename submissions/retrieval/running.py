@@ -29,7 +29,7 @@ from submissions.retrieval.aggregation import Aggregation
 from submissions.retrieval.aggregation import aggregation as aggregation_of
 from submissions.retrieval.answers import Answers
 from submissions.retrieval.by_embeddings import rank_by_embeddings
-from submissions.retrieval.embedding import check_pictures, embed_gallery, missing_error
+from submissions.retrieval.embedding import check_pictures, embed_gallery
 from submissions.retrieval.options import (
     LOADING,
     USUAL,
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from cir_datasets.benchmark import Benchmark
     from submissions.language import Language
     from submissions.retrieval.encoders import Encoder
-    from submissions.retrieval.pictures import Pictures
     from submissions.retrieval.store import EmbeddingStore
 
 DEFAULT_AGGREGATION = "weighted"
@@ -175,7 +174,6 @@ def make_rank_file(
     check_pixels(name, chosen)
     check_loading(chosen, options)
     pictures = pictures_of(benchmark, images=images)
-    _check_any(pictures, skip_missing)
     if isinstance(chosen, str):
         from submissions.retrieval.encoders import load_encoder
 
@@ -193,8 +191,6 @@ def make_rank_file(
     embedded = embed_gallery(
         chosen, pictures, store=store, batch_size=batch_size, workers=workers, skip_missing=skip_missing
     )
-    if len(embedded.missing) == len(embedded.ids):
-        raise missing_error(pictures, embedded.ids)
     context = Context(chosen, embedded, pictures, speaker, benchmark, rule, images, batch_size, skip_missing)
     how = how or aggregation_of(DEFAULT_AGGREGATION)
     made, answers = rank_by_embeddings(name, ranker, context, gallery, asks, how, depth, search)
@@ -305,13 +301,6 @@ def _by_scores(
     if benchmark.multi_turn:
         told = told.model_copy(update={"aggregation": how.text})
     return _file(benchmark, told, answers)
-
-
-def _check_any(pictures: Pictures, skip_missing: bool) -> None:
-    """Refuse, before a model is loaded, a folder that holds none of the pictures."""
-    paths = getattr(pictures, "paths", None)
-    if skip_missing and paths is not None and not any(path is not None for path in paths):
-        raise missing_error(pictures, pictures.ids)
 
 
 def _check_references(
