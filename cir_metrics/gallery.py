@@ -35,6 +35,10 @@ BLOCK = 256
 
 _PAIRS = 64
 """Pairs that are scored by the definition at once: their terms fit in a core's cache."""
+_GROUP = 16
+"""Products whose best stands for all while the k best are bounded; two or more: one may be left out."""
+_ROOMY = 4
+"""Groups for each of the k best, at least."""
 _COMPARED = 2**20
 """Comparisons that are held at once, a byte each."""
 
@@ -324,12 +328,9 @@ class Gallery:
     ) -> list[list[str]]:
         ids = self._ids or []
         lengths = np.minimum(k, scores.shape[1] - (dropped >= 0))
-        last = np.full(len(scores), np.inf)
-        for query in np.flatnonzero(lengths):
-            kth = scores.shape[1] - int(lengths[query])
-            last[query] = np.partition(scores[query], kth)[kth]
-        # k products are at least the k-th best one, hence k scores at least that less the bound: an image
-        # whose product lies twice the bound below is out.
+        last = _reached(scores, lengths)
+        # k products are at least that, hence k scores at least that less the bound: an image whose product
+        # lies twice the bound below is out.
         low, _ = _around(last, 2 * near, scores.dtype)
         found = [np.flatnonzero(row >= least) for row, least in zip(scores, low, strict=True)]
         counts = np.array([len(columns) for columns in found])
@@ -397,6 +398,22 @@ def _around(values: Any, near: Any, kind: np.dtype[Any]) -> tuple[Any, Any]:
     """`values` less and plus `near` in another type, rounded outwards."""
     low = np.nextafter((values - near).astype(kind), kind.type(-np.inf))
     return low, np.nextafter((values + near).astype(kind), kind.type(np.inf))
+
+
+def _reached(scores: Vectors, lengths: IntArray) -> Floats:
+    """A number for each query that at least `length` of its products reach, infinity where length is 0."""
+    last = np.full(len(scores), np.inf)
+    k, width = int(lengths.max(initial=0)), scores.shape[1] // _GROUP
+    if 0 < k <= width // _ROOMY:
+        # The best of each group are products of different images, so that the k-th best of them will do: it
+        # lies little below the k-th best of all, and takes a fraction of the time to find.
+        best = scores[:, : width * _GROUP].reshape(len(scores), _GROUP, width).max(axis=1)
+        last[lengths > 0] = np.partition(best, width - k, axis=1)[lengths > 0, width - k]
+        return last
+    for query in np.flatnonzero(lengths):
+        kth = scores.shape[1] - int(lengths[query])
+        last[query] = np.partition(scores[query], kth)[kth]
+    return last
 
 
 def _check_block(block: object) -> int:

@@ -145,3 +145,20 @@ def test_numbers_below_the_smallest_normal_one_are_told_apart() -> None:
     # Their products underflow float32 to nothing.
     queries = np.array([[1e-30]], dtype=np.float32)
     assert Gallery(tiny).target_ranks(queries, np.array([[0, 1, 2]])).tolist() == [[1, 2, 3]]
+
+
+@pytest.mark.parametrize("k", [1, 5, 8])
+@pytest.mark.parametrize("levels", [2, 50])
+def test_the_best_of_a_large_gallery_are_those_of_a_plain_sort(k: int, levels: int) -> None:
+    """Wide enough for the bound by groups, which small galleries never take; few levels give many ties."""
+    rng = np.random.default_rng(k)
+    vectors = rng.integers(-levels, levels + 1, (16 * 4 * 8 + 7, 3)).astype(np.float32)
+    queries = rng.integers(-levels, levels + 1, (40, 3)).astype(np.float32)
+    ids = [f"{number:04d}" for number in rng.permutation(len(vectors))]
+    excluded = np.where(np.arange(40) % 3 == 0, -1, (queries @ vectors.T).argmax(axis=1))
+    found = Gallery(vectors, ids).search(queries, k, excluded=excluded)
+    for query, left_out, ranking in zip(queries, excluded, found.rankings, strict=True):
+        scores = {name: float(vector @ query) for name, vector in zip(ids, vectors, strict=True)}
+        if left_out >= 0:
+            del scores[ids[left_out]]
+        assert ranking == sorted(scores, key=lambda name: (-scores[name], name))[:k]
