@@ -5,9 +5,13 @@ What comes out is in the order of what went in, whatever the number of processes
 
 from __future__ import annotations
 
+import functools
 import importlib.util
+import os
 import shutil
 import sys
+import threading
+import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +27,8 @@ if TYPE_CHECKING:
     from submissions.retrieval.pictures import Pictures
 
 _BLANK_SIDE = 32
+_LOOKS_EVERY = 1.0
+"""Seconds between two looks of a worker whether its main process lives."""
 _AHEAD_PER_WORKER = 2
 _SHARED_MEMORY = "/dev/shm"
 _ROOMY_BYTES = 1 << 30
@@ -113,6 +119,7 @@ def opened_batches(opener: Opener, batches: Iterable[Batch], workers: int) -> Ge
         sampler=batches,
         num_workers=workers,
         prefetch_factor=_AHEAD_PER_WORKER,
+        worker_init_fn=functools.partial(_end_with, os.getpid()),
         collate_fn=None if _shared_memory_is_roomy() else _unchanged,
     )
     yield from loader
@@ -134,6 +141,17 @@ def killed_workers_told() -> Iterator[None]:
             "a process that opens pictures was killed, perhaps for memory. Fix: lower --batch-size or "
             "--workers (workers=0 opens pictures in the main process); finished shards are kept."
         ) from error
+
+
+def _end_with(parent: int, worker: int) -> None:
+    """End this worker soon after its main process is gone: torch's own would wait for a reader for ever."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_LOOKS_EVERY)
+        os._exit(1)
+
+    threading.Thread(target=watch, name=f"worker {worker} watches {parent}", daemon=True).start()
 
 
 def _unchanged(opened: Any) -> Any:

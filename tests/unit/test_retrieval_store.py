@@ -123,6 +123,9 @@ def test_workers_of_a_killed_process_hold_no_claims(
     go.touch()
     process = started(store.root, tmp_path / "log", go, 2)
     wait_for(4, folder, process)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    workers = [int(number) for number in children.read_text().split()] if children.exists() else []
+    assert len(workers) >= 2 or sys.platform != "linux"
     process.kill()
     process.wait()
     finished = len(shard_files(folder))
@@ -133,6 +136,10 @@ def test_workers_of_a_killed_process_hold_no_claims(
     again = ColourEncoder()
     np.testing.assert_array_equal(embed(store, again).vectors, wanted)
     assert sum(again.batches) == IMAGES - finished * SHARD_SIZE
+    deadline = time.monotonic() + 60
+    while any(Path(f"/proc/{worker}").exists() for worker in workers):
+        assert time.monotonic() < deadline, "workers outlive the process that started them"
+        time.sleep(0.2)
 
 
 @pytest.mark.slow
