@@ -90,7 +90,8 @@ def attach_images(
         allow_missing: keep every row and leave null what is missing, with a warning that says how many.
         manifest: rows with `image_id` and `relative_path`; None takes the publisher's own where it is needed.
         data_dir: the publisher's folder or its parent, for that manifest.
-        verification_mode: `all_checks`, or `no_checks` as the benchmark was loaded.
+        verification_mode: `all_checks`, or `no_checks` as the benchmark was loaded; None takes
+            `CIR_VERIFICATION_MODE`, else `all_checks`.
 
     Returns:
         A dataset of the same type with the same rows and the image columns added.

@@ -104,7 +104,8 @@ def image_coverage(
         open_files: decode every picture too; without it only missing and empty files are found.
         workers: how many files are read at once; None is the number of processors.
         data_dir: the publisher's folder or its parent.
-        verification_mode: `all_checks`, or `no_checks` to skip the counts.
+        verification_mode: `all_checks`, or `no_checks` to skip the counts; None takes
+            `CIR_VERIFICATION_MODE`, else `all_checks`.
 
     Raises:
         SourceError: a folder does not exist, or none was given and `CIR_IMAGES` is not set.
@@ -149,7 +150,8 @@ def image_paths(
         roots: folder or folders with the pictures, or their parent; None looks below `CIR_IMAGES`.
         allow_missing: leave out what is missing instead of refusing.
         data_dir: the publisher's folder or its parent.
-        verification_mode: `all_checks`, or `no_checks` to skip the counts.
+        verification_mode: `all_checks`, or `no_checks` to skip the counts; None takes
+            `CIR_VERIFICATION_MODE`, else `all_checks`.
 
     Returns:
         Absolute paths by image id, in the manifest's order. Where the gallery's list is not at hand these are

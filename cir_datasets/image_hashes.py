@@ -120,7 +120,8 @@ def hash_images(
         workers: how many files are read at once; None is the number of processors.
         allow_missing: leave null what is missing instead of refusing.
         data_dir: the publisher's folder or its parent.
-        verification_mode: `all_checks`, or `no_checks` to skip the counts.
+        verification_mode: `all_checks`, or `no_checks` to skip the counts; None takes
+            `CIR_VERIFICATION_MODE`, else `all_checks`.
 
     Raises:
         MissingImagesError: images are missing; nothing has been read then.

@@ -23,7 +23,8 @@ def image_manifest(
     Args:
         benchmark_id: such as `cirr/val`.
         data_dir: the publisher's folder or its parent; None looks below `CIR_DATA_HOME`, then downloads.
-        verification_mode: `all_checks`, or `no_checks` to skip the counts.
+        verification_mode: `all_checks`, or `no_checks` to skip the counts; None takes
+            `CIR_VERIFICATION_MODE`, else `all_checks`.
 
     Returns:
         Rows with `image_id`, `relative_path` (to the benchmark's folder below `CIR_IMAGES`) and what is

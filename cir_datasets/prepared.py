@@ -97,7 +97,8 @@ def prepare(
     Args:
         benchmark_id: such as `cirr/val`.
         data_dir: the publisher's folder or its parent; None looks below `CIR_DATA_HOME`, then downloads.
-        verification_mode: `all_checks`, or `no_checks` to skip the counts (scores then say so).
+        verification_mode: `all_checks`, or `no_checks` to skip the counts (scores then say so); None takes
+            `CIR_VERIFICATION_MODE`, else `all_checks`.
         force: prepare again, and ask the publisher again for files that the card does not pin.
 
     Raises:
@@ -145,7 +146,7 @@ def load(
     spec = registry.spec(benchmark_id)
     if overlay is not None:
         spec = _with_overlay(spec, overlay)
-    prepared = ensure(spec, data_dir=data_dir, verification_mode=checks_wanted(verification_mode))
+    prepared = ensure(spec, data_dir=data_dir, verification_mode=verification_mode)
     meta = prepared.meta
     images = prepared.images_file
     return Benchmark(

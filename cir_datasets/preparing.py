@@ -9,7 +9,7 @@ from typing import Any
 
 from cir_datasets import registry
 from cir_datasets.errors import DatasetError
-from cir_datasets.prepared import Prepared, ensure
+from cir_datasets.prepared import Prepared, checks_wanted, ensure
 from cir_datasets.progress import step_progress
 from cir_datasets.suites import suite, suite_ids
 
@@ -50,7 +50,7 @@ class Outcome:
 def prepare_all(
     names_or_ids: Sequence[str],
     data_dir: Path | None,
-    verification_mode: str,
+    verification_mode: str | None,
     *,
     force: bool,
     hub_cache: bool,
@@ -61,7 +61,7 @@ def prepare_all(
     Args:
         names_or_ids: benchmark ids, names (all configurations) or suites.
         data_dir: the publisher's folder or its parent, or None.
-        verification_mode: `all_checks` or `no_checks`.
+        verification_mode: `all_checks` or `no_checks`; None takes `CIR_VERIFICATION_MODE`, else `all_checks`.
         force: prepare again what is there already.
         hub_cache: fill the Hugging Face cache too.
         say: takes the failure of one among several, as it happens.
@@ -74,11 +74,12 @@ def prepare_all(
         DatasetError: the failure of the only benchmark, or how many of several failed.
     """
     wanted = list(dict.fromkeys(found for name in names_or_ids for found in ids_of(name)))
+    mode = checks_wanted(verification_mode)  # once: the Hugging Face cache is filled by the same
     failures: list[DatasetError] = []
     with step_progress("preparing", len(wanted)) as advance:
         for benchmark_id in wanted:
             try:
-                yield _prepare(benchmark_id, data_dir, verification_mode, force, hub_cache)
+                yield _prepare(benchmark_id, data_dir, mode, force, hub_cache)
             except DatasetError as error:
                 if len(wanted) == 1:
                     raise

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from cir_datasets.caption_rules import CaptionRule, caption_rule_names
 from cir_datasets.caption_rules import caption_rule as rule_of
 from cir_datasets.errors import CaptionRuleError
-from cir_datasets.prepared import Prepared, checks_wanted, ensure
+from cir_datasets.prepared import Prepared, ensure
 from cir_metrics.errors import CallError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def triplets(
         ('reference_image_id', 'caption', 'target_image_id', 'query_id')
     """
     rule = rule_of(caption_rule or _ONE_CAPTION)
-    prepared = ensure(benchmark_id, data_dir=data_dir, verification_mode=checks_wanted(verification_mode))
+    prepared = ensure(benchmark_id, data_dir=data_dir, verification_mode=verification_mode)
     spec = prepared.spec
     if spec.config.ground_truth == "withheld":
         raise CallError(

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from cir_datasets.commands.options import mode_of
+
 _Id = Annotated[str, typer.Argument(metavar="ID", help="A benchmark's id (cirr/val).")]
 _Roots = Annotated[
     list[Path] | None,
@@ -56,7 +58,7 @@ def cover_images(
         open_files=open_files,
         workers=workers,
         data_dir=data_dir,
-        verification_mode=_mode(no_checks),
+        verification_mode=mode_of(no_checks),
     )
     typer.echo(json.dumps(coverage.to_dict(), indent=2) if as_json else coverage.text())
     raise typer.Exit(0 if coverage.complete else 1)
@@ -96,13 +98,7 @@ def hash_benchmark_images(
         workers=workers,
         allow_missing=allow_missing,
         data_dir=data_dir,
-        verification_mode=_mode(no_checks),
+        verification_mode=mode_of(no_checks),
     )
     typer.echo(json.dumps(report.to_dict(), indent=2) if as_json else report.text())
     raise typer.Exit(0 if report.sound else 1)
-
-
-def _mode(no_checks: bool) -> str:
-    from cir_datasets.prepared import checks_wanted
-
-    return checks_wanted("no_checks" if no_checks else None)

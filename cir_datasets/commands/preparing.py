@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from cir_datasets.commands.options import Benchmarks, DataDir, mode_of
+
 
 def prepare_benchmarks(
-    benchmarks: Annotated[
-        list[str],
-        typer.Argument(metavar="ID...", help="Benchmark ids, names (all configurations) or suites."),
-    ],
-    data_dir: Annotated[
-        Path | None,
-        typer.Option(help="The publisher's folder or its parent; without it CIR_DATA_HOME, then a download."),
-    ] = None,
+    benchmarks: Benchmarks,
+    data_dir: DataDir = None,
     no_checks: Annotated[
         bool, typer.Option("--no-checks", help="Do not compare the counts with the card; scores will say so.")
     ] = False,
@@ -38,10 +33,9 @@ def prepare_benchmarks(
         cir datasets prepare shapes
         cir datasets prepare cirr/val --data-dir ~/data/cirr
     """
-    from cir_datasets.prepared import checks_wanted
     from cir_datasets.preparing import prepare_all
 
-    mode = checks_wanted("no_checks" if no_checks else None)
+    mode = mode_of(no_checks)
     done = []
     try:
         for outcome in prepare_all(

@@ -7,12 +7,11 @@ from typing import Annotated
 
 import typer
 
+from cir_datasets.commands.options import Benchmarks, DataDir, mode_of
+
 
 def publish_benchmarks(
-    benchmarks: Annotated[
-        list[str],
-        typer.Argument(metavar="ID...", help="Benchmark ids, names (all configurations) or suites."),
-    ],
+    benchmarks: Benchmarks,
     to: Annotated[
         Path, typer.Option(metavar="DIR", help="Folder to write to; each benchmark gets a folder in it.")
     ],
@@ -41,10 +40,7 @@ def publish_benchmarks(
             help="Remove configurations that are published there and are not named or not at hand now.",
         ),
     ] = False,
-    data_dir: Annotated[
-        Path | None,
-        typer.Option(help="The publisher's folder or its parent; without it CIR_DATA_HOME, then a download."),
-    ] = None,
+    data_dir: DataDir = None,
     no_checks: Annotated[
         bool, typer.Option("--no-checks", help="Do not compare the counts with the card; the card says so.")
     ] = False,
@@ -59,14 +55,13 @@ def publish_benchmarks(
         cir datasets publish shapes --to published
         cir datasets publish circo --to published --push me/circo --i-may-copy "CC BY-NC 4.0"
     """
-    from cir_datasets.prepared import checks_wanted
     from cir_datasets.publishing.publication import publish
 
     done = publish(
         benchmarks,
         to,
         data_dir=data_dir,
-        verification_mode=checks_wanted("no_checks" if no_checks else None),
+        verification_mode=mode_of(no_checks),
         skip_missing=skip_missing,
         push_to=push,
         may_copy=may_copy,

@@ -7,16 +7,12 @@ from typing import Annotated
 
 import typer
 
+from cir_datasets.commands.options import Benchmarks, DataDir, NoChecks, mode_of
+
 
 def show_statistics(
-    benchmarks: Annotated[
-        list[str],
-        typer.Argument(metavar="ID...", help="Benchmark ids, names (all configurations) or suites."),
-    ],
-    data_dir: Annotated[
-        Path | None,
-        typer.Option(help="The publisher's folder or its parent; without it CIR_DATA_HOME, then a download."),
-    ] = None,
+    benchmarks: Benchmarks,
+    data_dir: DataDir = None,
     top: Annotated[int, typer.Option(min=0, max=1000, help="Number of most frequent terms to show.")] = 20,
     plots: Annotated[
         Path | None,
@@ -26,13 +22,7 @@ def show_statistics(
         bool,
         typer.Option("--no-tags", help="Leave out parts of speech (half a minute a million words)."),
     ] = False,
-    no_checks: Annotated[
-        bool,
-        typer.Option(
-            "--no-checks",
-            help="Do not compare the counts with the card; so does CIR_VERIFICATION_MODE=no_checks.",
-        ),
-    ] = False,
+    no_checks: NoChecks = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON: one object a benchmark.")] = False,
 ) -> None:
     """Count rows, turns, galleries and captions: lengths, type-token ratio, parts of speech, frequent terms.
@@ -45,13 +35,13 @@ def show_statistics(
         cir datasets stats shapes/val
         cir datasets stats circled --plots plots
     """
-    from cir_datasets.prepared import checks_wanted, load
+    from cir_datasets.prepared import load
     from cir_datasets.preparing import ids_of
     from cir_datasets.progress import step_progress
     from cir_datasets.statistics.measuring import measure
 
     wanted = list(dict.fromkeys(found for name in benchmarks for found in ids_of(name)))
-    mode = checks_wanted("no_checks" if no_checks else None)
+    mode = mode_of(no_checks)
     parts = []
     with step_progress("counting", len(wanted)) as advance:
         for benchmark_id in wanted:

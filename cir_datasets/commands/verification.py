@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from cir_datasets.commands.options import Benchmarks, DataDir
+
 
 def verify_benchmarks(
-    benchmarks: Annotated[
-        list[str],
-        typer.Argument(metavar="ID...", help="Benchmark ids, names (all configurations) or suites."),
-    ],
-    data_dir: Annotated[
-        Path | None,
-        typer.Option(help="The publisher's folder or its parent; without it CIR_DATA_HOME, then a download."),
-    ] = None,
+    benchmarks: Benchmarks,
+    data_dir: DataDir = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON: one object a benchmark.")] = False,
 ) -> None:
     """Check hashes, counts, ids and galleries anew; tell known differences from the papers, and leaks.

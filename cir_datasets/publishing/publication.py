@@ -104,7 +104,8 @@ def publish(
         benchmarks: benchmark ids, names (all configurations) or suites.
         to: folder to write to; each benchmark gets a folder of its name in it.
         data_dir: the publisher's folder or its parent; None looks below `CIR_DATA_HOME`, then downloads.
-        verification_mode: `all_checks`, or `no_checks` to skip the counts (the card then says so).
+        verification_mode: `all_checks`, or `no_checks` to skip the counts (the card then says so); None takes
+            `CIR_VERIFICATION_MODE`, else `all_checks`.
         skip_missing: leave out what is not at hand instead of raising; `Publication.skipped` lists it.
         push_to: `ORG/NAME`, a dataset repository on the Hub, made where it is not there yet.
         may_copy: the licence's words, where the publisher does not allow every copy and you may push.

@@ -1,0 +1,47 @@
+"""What several `cir datasets` commands ask for in the same words, and how they write a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Benchmarks = Annotated[
+    list[str],
+    typer.Argument(metavar="ID...", help="Benchmark ids, names (all configurations) or suites."),
+]
+DataDir = Annotated[
+    Path | None,
+    typer.Option(help="The publisher's folder or its parent; without it CIR_DATA_HOME, then a download."),
+]
+NoChecks = Annotated[
+    bool,
+    typer.Option(
+        "--no-checks",
+        help="Do not compare the counts with the card; so does CIR_VERIFICATION_MODE=no_checks.",
+    ),
+]
+Out = Annotated[Path, typer.Option("--out", "-o", help="File to write.")]
+
+
+def mode_of(no_checks: bool) -> str | None:
+    """The `verification_mode` that the command names, or None where it names none."""
+    return "no_checks" if no_checks else None
+
+
+def write_out(out: Path, content: bytes) -> None:
+    """Write a file and print its name.
+
+    Raises:
+        DatasetError: the system refuses to write there.
+    """
+    from cir_datasets.errors import DatasetError
+
+    try:
+        out.write_bytes(content)
+    except OSError as error:
+        raise DatasetError(
+            f"{out}: cannot be written: {error.strerror}. Fix: choose another --out."
+        ) from error
+    typer.echo(str(out))
