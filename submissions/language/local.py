@@ -22,13 +22,11 @@ from submissions.language.asking import AskingLanguage, opened
 from submissions.language.cache import answer_cache
 from submissions.language.prompts import load_prompts
 from submissions.language.usage import Usage
+from submissions.pretrained import NO_FOREIGN_CODE, device_of, libraries, quiet, update_with
 
 _DTYPES = ("auto", "float32", "float16", "bfloat16")
 _CONTENT = (".safetensors", ".bin", ".json", ".jinja", ".txt", ".model")
 """Endings of the files that a model's answers depend on."""
-_BLOCK = 1 << 22
-_NO_CODE: dict[str, Any] = {"trust_remote_code": False}
-"""Left out, transformers asks the person at the keyboard whether to run what a repository brings."""
 
 _LOADING_ERRORS = (
     *(OSError, ValueError, RuntimeError, KeyError, TypeError, AttributeError),
@@ -78,17 +76,17 @@ class LocalLanguage(AskingLanguage):
         if dtype not in _DTYPES:
             raise CallError(f"dtype {dtype!r} is not known. Fix: use one of {', '.join(_DTYPES)}.")
         templates = load_prompts(prompts)
-        self._torch, transformers = _libraries()
-        self._device = _device(self._torch, device)
+        self._torch, transformers = libraries("a local model")
+        self._device = device_of(device, CallError)
         folder = _folder(str(model))
         source = str(model) if folder is None else str(folder)
-        with _told(source), _quiet(transformers):
-            config = transformers.AutoConfig.from_pretrained(source, revision=revision, **_NO_CODE)
+        with _told(source), quiet(transformers):
+            config = transformers.AutoConfig.from_pretrained(source, revision=revision, **NO_FOREIGN_CODE)
             commit = getattr(config, "_commit_hash", None) or revision
             self._sees, loader = _kind(transformers, source, config)
-            weights = loader.from_pretrained(source, revision=commit, dtype=dtype, **_NO_CODE)
+            weights = loader.from_pretrained(source, revision=commit, dtype=dtype, **NO_FOREIGN_CODE)
             maker = transformers.AutoProcessor if self._sees else transformers.AutoTokenizer
-            self._processor = maker.from_pretrained(source, revision=commit, **_NO_CODE)
+            self._processor = maker.from_pretrained(source, revision=commit, **NO_FOREIGN_CODE)
         self._model = weights.to(self._device).eval().requires_grad_(False)
         self._tokenizer = getattr(self._processor, "tokenizer", self._processor)
         self._tokenizer.padding_side = "left"
@@ -207,33 +205,6 @@ class LocalLanguage(AskingLanguage):
             return error
 
 
-def _libraries() -> tuple[Any, Any]:
-    try:
-        import torch
-        import transformers
-    except ImportError as error:
-        raise MissingExtraError(
-            f'a local model needs {error.name}. Fix: pip install "cir-benchmarks[retrieval]"'
-        ) from error
-    return torch, transformers
-
-
-def _device(torch: Any, device: str) -> Any:
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-        if device == "cpu" and torch.backends.mps.is_available():
-            device = "mps"
-    try:
-        found = torch.device(device)
-        torch.empty(1, device=found)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise CallError(
-            f"device {device!r} cannot be used: {reason} Fix: use auto or cpu, or a device of this machine."
-        ) from error
-    return found
-
-
 def _folder(model: str) -> Path | None:
     """The folder that is meant, or None where it is a name on the Hub."""
     path = Path(model).expanduser()
@@ -276,9 +247,7 @@ def _content_hash(folder: Path) -> str:
     for path in sorted(folder.iterdir()):
         if path.suffix in _CONTENT:
             whole.update(f"\0{path.name}\0{path.stat().st_size}\0".encode())
-            with path.open("rb") as file:
-                while block := file.read(_BLOCK):
-                    whole.update(block)
+            update_with(whole, path)
     return whole.hexdigest()
 
 
@@ -305,18 +274,3 @@ def _told(source: str) -> Iterator[None]:
             f"{source}: cannot be loaded: {reason} Fix: check the name, and that the Hub can be reached "
             "(HF_HUB_OFFLINE); of a folder, save model and processor with save_pretrained."
         ) from error
-
-
-@contextmanager
-def _quiet(transformers: Any) -> Iterator[None]:
-    """Keep transformers' own bars and notes off the screen while it loads."""
-    logging = transformers.utils.logging
-    level, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if bar:
-            logging.enable_progress_bar()

@@ -10,16 +10,15 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cir_metrics.errors import MissingExtraError
 from submissions.errors import EncoderError, TruncationWarning
+from submissions.pretrained import NO_FOREIGN_CODE, device_of, libraries, quiet
 from submissions.retrieval.encoders import Identity, Prepared, Vectors
 from submissions.retrieval.families import FAMILIES, Family
 from submissions.retrieval.model_files import ModelFiles, model_files, told
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 
 _DTYPES = ("float32", "float16", "bfloat16")
 _TEXTS_AT_ONCE = 256
-_NO_FOREIGN_CODE = {"trust_remote_code": False}
-"""Said at every load: unsaid, transformers asks at a terminal whether to run a repository's code."""
 _SMALLEST_SHARE = 0.5
 """Of the words that a model knows, those that its tokenizer must know; without files it knows a handful."""
 
@@ -82,8 +79,8 @@ class HuggingFaceEncoder:
         threads: int | None = None,
     ) -> None:
         """See the class."""
-        torch, transformers = _libraries()
-        self.device = _device(device)
+        torch, transformers = libraries("an encoder")
+        self.device = device_of(device, EncoderError)
         if dtype == "auto":
             dtype = "float16" if self.device.type == "cuda" else "float32"
         if dtype not in _DTYPES:
@@ -93,7 +90,7 @@ class HuggingFaceEncoder:
             if threads < 1:
                 raise EncoderError(f"threads={threads}. Fix: use 1 or more, or None for PyTorch's choice.")
             torch.set_num_threads(threads)
-        with told(name), _quiet(transformers):
+        with told(name), quiet(transformers):
             files = model_files(name, revision)
             loaded = _loaded(files, getattr(torch, dtype))
         _check_complete(str(name), loaded.report)
@@ -196,17 +193,6 @@ class HuggingFaceEncoder:
         return np.empty((0, self.identity.dimensions), dtype=np.float32)
 
 
-def _libraries() -> tuple[Any, Any]:
-    try:
-        import torch
-        import transformers
-    except ImportError as error:
-        raise MissingExtraError(
-            f'an encoder needs {error.name}. Fix: pip install "cir-benchmarks[retrieval]"'
-        ) from error
-    return torch, transformers
-
-
 @dataclass(frozen=True)
 class _Loaded:
     """A model and what goes with it."""
@@ -229,7 +215,7 @@ def _loaded(files: ModelFiles, dtype: Any) -> _Loaded:
         model, image_processor, report = load_open_clip(Path(source), dtype)
         return _Loaded(model, FAMILIES["clip"], _tokenizer(files), image_processor, report)
     register()
-    where = {"revision": files.revision, **_NO_FOREIGN_CODE}
+    where = {"revision": files.revision, **NO_FOREIGN_CODE}
     config = transformers.AutoConfig.from_pretrained(source, **where)
     family = _family(source, config)
     model, report = getattr(transformers, family.model_class).from_pretrained(
@@ -252,7 +238,7 @@ def _tokenizer(files: ModelFiles) -> Any:
             f"{files.name}: no tokenizer is in it ({' or '.join(names)}). Fix: put tokenizer.json and "
             "tokenizer_config.json of openai/clip-vit-base-patch32 into the folder: OpenCLIP has the same."
         )
-    return transformers.AutoTokenizer.from_pretrained(files.source, **_NO_FOREIGN_CODE)
+    return transformers.AutoTokenizer.from_pretrained(files.source, **NO_FOREIGN_CODE)
 
 
 def _family(source: str, config: Any) -> Family:
@@ -263,40 +249,6 @@ def _family(source: str, config: Any) -> Family:
             f"one of type {', '.join(FAMILIES)}, or write an encoder of your own (docs/retrieval.md)."
         )
     return family
-
-
-def _device(device: str) -> Any:
-    import torch
-
-    if device == "auto":
-        if torch.cuda.is_available():
-            device = "cuda"
-        else:
-            device = "mps" if torch.backends.mps.is_available() else "cpu"
-    try:
-        found = torch.device(device)
-        torch.empty(1, device=found)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise EncoderError(
-            f"device {device!r} cannot be used: {reason} Fix: use auto or cpu, or a device of this machine."
-        ) from error
-    return found
-
-
-@contextmanager
-def _quiet(transformers: Any) -> Iterator[None]:
-    """Keep transformers' own bars and notes off the screen while it loads."""
-    logging = transformers.utils.logging
-    level, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if bar:
-            logging.enable_progress_bar()
 
 
 def _check_complete(source: str, report: Mapping[str, Any]) -> None:

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from cir_metrics.errors import MissingExtraError
 from submissions.errors import EncoderError
+from submissions.pretrained import update_with
 from submissions.retrieval import openclip
 
 CONFIG = "config.json"
 _WEIGHTS = ("*.safetensors", "*.bin")
-_BLOCK = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,5 @@ def folder_sha256(folder: Path) -> str:
     whole = hashlib.sha256(config.read_bytes())
     for path in _weight_files(folder):
         whole.update(f"\0{path.name}\0".encode())
-        with path.open("rb") as file:
-            while block := file.read(_BLOCK):
-                whole.update(block)
+        update_with(whole, path)
     return whole.hexdigest()

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from cir_metrics.errors import CallError
 from submissions.errors import EncoderError
+from submissions.pretrained import quiet
 from submissions.retrieval.heads.checkpoints import CONFIG
 from submissions.retrieval.heads.loop import SAVE_SECONDS, Plan, Trained, finished, forget, train
 from submissions.retrieval.heads.triplets import Examples, load_triplets
@@ -187,14 +188,10 @@ def _save(root: Path, encoder: Any, fusion: Fusion, training: dict[str, Any]) ->
     )
     model = MagicLensModel(config)
     model.load_state_dict({**encoder.model.state_dict(), **_named("fusion", fusion.state_dict())})
-    logging: Any = transformers.utils.logging
-    bar = logging.is_progress_bar_enabled()
     with tempfile.TemporaryDirectory(prefix=".writing-", dir=root) as name:
         written = Path(name)
-        logging.disable_progress_bar()
-        model.save_pretrained(written)
-        if bar:
-            logging.enable_progress_bar()
+        with quiet(transformers):
+            model.save_pretrained(written)
         encoder.tokenizer.save_pretrained(written)
         encoder.image_processor.save_pretrained(written)
         for path in sorted(written.iterdir(), key=lambda path: path.name == CONFIG):

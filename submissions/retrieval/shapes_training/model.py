@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cir_datasets.shapes import SIDE
+from submissions.pretrained import quiet
 from submissions.retrieval.shapes_training.words import LONGEST, SPECIAL, make_tokenizer, vocabulary
 
 _VISION = {
@@ -72,15 +73,9 @@ def save(model: Any, folder: Path) -> None:
     """Write model, tokenizer and image processor so that transformers' `Auto` classes load them."""
     import transformers
 
-    logging: Any = transformers.utils.logging
     folder.mkdir(parents=True, exist_ok=True)
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
+    with quiet(transformers):
         model.save_pretrained(folder)
-    finally:
-        if shown:
-            logging.enable_progress_bar()
     make_tokenizer().save_pretrained(folder)
     make_image_processor().save_pretrained(folder)
     for path in folder.glob("*.safetensors"):
