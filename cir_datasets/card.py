@@ -48,16 +48,16 @@ class Licence(_Strict):
 class Source(_Strict):
     """Where the publisher's files come from.
 
-    `folder` is the name of the publisher's folder below `CIR_DATA_HOME`. `revision` is a commit (40 hex
-    digits where it is known in full), or null where none could be had yet: the source is then unpinned.
-    `files` is the JSON list of the publisher's files with size and sha256, null where unknown.
+    `folder` is the name of the publisher's folder below `CIR_DATA_HOME`. `revision` is a commit in full, or
+    null where none could be had yet: the source is then unpinned. `files` is the JSON list of the publisher's
+    files with size and sha256, null where unknown.
     """
 
     publisher: Literal["github", "hub", "embedded", "unpublished"]
     """`unpublished`: the publisher has not released the files yet; users bring their own folder."""
     repository: str
     folder: str
-    revision: Annotated[str, Field(pattern=r"^[0-9a-f]{7,40}$")] | None
+    revision: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")] | None
     files: str | None = None
     instructions: str
     """What a user does to get the files by hand."""

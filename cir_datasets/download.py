@@ -33,7 +33,6 @@ GITHUB_ENDPOINT = "https://raw.githubusercontent.com"
 ATTEMPTS = 3
 TIMEOUT_SECONDS = 30.0
 _FIRST_WAIT_SECONDS = 0.2
-_FULL_COMMIT = 40
 _ORIGIN_SUFFIX = ".origin.json"
 
 
@@ -77,7 +76,7 @@ def _fetch(target: Path, source: Source, file: str, pin: Pin | None) -> Path:
         if source.publisher == "hub":
             partial, origin = _from_hub(source, file, folder)
         else:
-            partial, origin = _from_github(source, file, pin, folder)
+            partial, origin = _from_github(source, file, folder)
         _check(partial, pin, origin["url"])
         _record_origin(target, origin)
         os.replace(partial, target)  # noqa: PTH105 - the one step that makes the file appear
@@ -169,19 +168,14 @@ def _check_json(path: Path, url: str) -> None:
         ) from error
 
 
-def _from_github(source: Source, file: str, pin: Pin | None, folder: Path) -> tuple[Path, dict[str, str]]:
+def _from_github(source: Source, file: str, folder: Path) -> tuple[Path, dict[str, str]]:
     endpoint = os.environ.get("CIR_GITHUB_ENDPOINT", GITHUB_ENDPOINT).rstrip("/")
     revision = source.revision or "HEAD"
-    root = f"{endpoint}/{source.repository}/"
-    urls = [f"{root}{revision}/{quote(file)}"]
-    if pin is not None and len(revision) < _FULL_COMMIT:
-        # An abbreviated commit may not resolve there; the hash makes the newest state as good.
-        urls.append(f"{root}HEAD/{quote(file)}")
+    url = f"{endpoint}/{source.repository}/{revision}/{quote(file)}"
     partial = folder / "file"
-    for url in urls:
-        if _get(url, partial, {}):
-            return partial, {"url": url, "revision": url.removeprefix(root).split("/")[0]}
-    raise SourceError(f"{urls[0]}: 404, the publisher has no such file at that revision")
+    if not _get(url, partial, {}):
+        raise SourceError(f"{url}: 404, the publisher has no such file at that revision")
+    return partial, {"url": url, "revision": revision}
 
 
 def _from_hub(source: Source, file: str, folder: Path) -> tuple[Path, dict[str, str]]:

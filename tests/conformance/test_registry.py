@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from importlib import import_module
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from cir_datasets import registry
 from cir_datasets.builders.base import BenchmarkBuilder
+from cir_datasets.card import Source
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = registry.names()
@@ -59,6 +61,16 @@ def test_every_source_file_is_listed_with_its_hash_or_as_unknown(name: str) -> N
         return
     listed = json.loads((ROOT / "cir_datasets" / "sources" / card.source.files).read_text(encoding="utf-8"))
     assert wanted <= set(listed)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_revision_is_a_whole_commit_or_none_is_known(name: str) -> None:
+    source = registry.card(name).source
+    if source.revision is not None:
+        assert re.fullmatch("[0-9a-f]{40}", source.revision)
+    for shortened in ("f71b16c", "main"):
+        with pytest.raises(ValueError, match="revision"):
+            Source.model_validate(source.model_dump() | {"revision": shortened})
 
 
 @pytest.mark.parametrize("benchmark_id", IDS)

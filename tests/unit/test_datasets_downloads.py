@@ -159,7 +159,7 @@ def test_a_server_that_stays_in_trouble_is_given_up(pinned: Any, tmp_path: Path)
     assert kept(tmp_path) == []
 
 
-def test_an_abbreviated_revision_falls_back_to_the_newest_state(
+def test_a_pinned_source_is_asked_at_its_full_revision_alone(
     pinned: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = made.write_fashioniq(tmp_path / "published", "dress", "val")
@@ -167,11 +167,15 @@ def test_an_abbreviated_revision_falls_back_to_the_newest_state(
     pins = {name: Pin(hashlib.sha256(body).hexdigest(), len(body)) for name, body in bodies.items()}
     monkeypatch.setattr(sources, "pins", lambda name: pins)
     pinned.files |= {f"/XiaoxiaoGuo/fashion-iq/HEAD/{name}": body for name, body in bodies.items()}
+    with pytest.raises(SourceError, match="404, the publisher has no such file at that revision"):
+        load("fashioniq/dress_val")
+    revision = "f71b16c3b09ef03b02c0fed160fa072fb3b8aa16"
+    pinned.files |= {f"/XiaoxiaoGuo/fashion-iq/{revision}/{name}": body for name, body in bodies.items()}
     benchmark = load("fashioniq/dress_val")
     assert benchmark.pinned
     last = last_prepared(benchmark.spec)
     assert last is not None
-    assert {entry["revision"] for entry in last.meta["sources"].values()} == {"HEAD"}
+    assert {entry["revision"] for entry in last.meta["sources"].values()} == {revision}
 
 
 def test_a_hub_file_is_downloaded_at_the_commit_that_the_hub_names(publisher: Any, tmp_path: Path) -> None:
