@@ -209,6 +209,26 @@ def test_a_circled_session_with_the_gallery_of_its_source(subset: str, tmp_path:
     assert {first, second, target} < set(benchmark.gallery)
 
 
+@pytest.mark.parametrize("suffix", [".png", ".jpg"])
+@pytest.mark.parametrize("subset", made.CIRCLED_SUBSETS)
+def test_circled_ids_lose_the_ending_of_an_image_file(subset: str, suffix: str, tmp_path: Path) -> None:
+    root = made.write_circled(tmp_path, subset)
+    made.write_source(tmp_path, subset)
+    plain = load(f"circled/{subset}", tmp_path)
+
+    def end_with_suffix(rows: Any) -> None:
+        for row in rows:
+            bare = [name.removesuffix(".jpg") for name in row["ground_truth_ids"]]
+            row["ground_truth_ids"] = [name + suffix for name in bare]
+            for turn in row["turns"]:
+                turn["reference_image_id"] = turn["reference_image_id"].removesuffix(".jpg") + suffix
+
+    made.edit(root / f"data/{subset}.json", end_with_suffix)
+    ended = load(f"circled/{subset}", tmp_path)
+    assert ended.rows() == plain.rows()
+    assert ended.data_hash == plain.data_hash
+
+
 def test_circled_without_its_source_has_no_gallery(tmp_path: Path) -> None:
     made.write_circled(tmp_path, "cirr_val")
     assert load("circled/cirr_val", tmp_path).gallery is None
