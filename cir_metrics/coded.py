@@ -148,6 +148,8 @@ def values_of_sessions(wanted: Wanted, coded: CodedSessions) -> Results:
                 results.add(f"hits@{k}@turn{turn}", hits)
         elif name == "final_recall" and k is not None:
             results.add(f"final_recall@{k}", kernels.within(kernels.final_ranks(ranks, num_turns), k))
+        elif name == "final_mrr" and k is not None:
+            results.add(f"final_mrr@{k}", kernels.reciprocal_within(kernels.final_ranks(ranks, num_turns), k))
         elif name == "hits_auc" and k is not None:
             results.add(f"hits_auc@{k}", kernels.area_under_hits(kernels.hits_by_turn(ranks, num_turns, k)))
         else:

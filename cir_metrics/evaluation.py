@@ -107,7 +107,8 @@ def evaluate_multi_turn(
     """Values of several metrics over sessions of rankings.
 
     Args:
-        metrics: printed names: `hits@K`, `final_recall@K`, `hits_auc@K`, `mean_rank` (at the last turn).
+        metrics: printed names: `hits@K`, `final_recall@K`, `final_mrr@K`, `hits_auc@K`, `mean_rank` (at
+            the last turn).
         rankings: one list a session of one ranking a turn (image ids, best first); an empty ranking is a
             miss.
         references: one dict (or dataset row) a session, aligned with `rankings`, with `positives`; where it
@@ -115,7 +116,8 @@ def evaluate_multi_turn(
 
     Returns:
         Values and per-session values under the names of DESIGN section 6: `hits@10@turn1` up to the longest
-        session, `final_recall@10`, `hits_auc@10`, `mean_rank` with `median_rank` and `censored`.
+        session, `final_recall@10`, `final_mrr@50`, `hits_auc@10`, `mean_rank` with `median_rank` and
+        `censored`.
 
     Raises:
         UnknownNameError: a metric that does not exist.

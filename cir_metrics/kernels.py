@@ -116,7 +116,7 @@ def within(ranks: IntArray, k: int) -> FloatArray:
 
 
 def reciprocal_within(ranks: IntArray, k: int) -> FloatArray:
-    """1 / rank where a rank is at most k, else 0.0 (AP@K of one query with one target).
+    """1 / rank where a rank is at most k, else 0.0 (reciprocal rank at K; AP@K of one query with one target).
 
     Example:
         >>> reciprocal_within(np.array([1, 4, 7, UNLISTED]), k=5)

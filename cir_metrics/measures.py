@@ -223,6 +223,31 @@ def final_recall(ranks: ArrayLike, num_turns: ArrayLike, k: int) -> float:
     return float(np.mean(kernels.within(kernels.final_ranks(table, turns), check_cutoff(k))))
 
 
+def final_mrr(ranks: ArrayLike, num_turns: ArrayLike, k: int) -> float:
+    """Mean over sessions of the reciprocal rank at k of a target at the session's own last turn.
+
+    Final MRR@k = (1/Q) * sum_q (1 / r_(L_q) if r_(L_q) <= k else 0)   (Yuan and Lam, SIGIR 2021, whose k is
+    the gallery's size). The cut at k takes less than 1/k from a session's value.
+
+    Args:
+        ranks: as for `hits_at_k`.
+        num_turns: as for `hits_at_k`.
+        k: cutoff, 1 or more.
+
+    Returns:
+        A fraction in [0, 1].
+
+    Raises:
+        InputError: as `hits_at_k`.
+
+    Example:
+        >>> final_mrr([[12, 3, 40], [50, 2, 99]], [3, 2], k=10)
+        0.25
+    """
+    table, turns = _check_sessions(ranks, num_turns)
+    return float(np.mean(kernels.reciprocal_within(kernels.final_ranks(table, turns), check_cutoff(k))))
+
+
 def hits_auc(ranks: ArrayLike, num_turns: ArrayLike, k: int) -> float:
     """Area under the curve of Hits@k over turns.
 

@@ -1,4 +1,4 @@
-"""Multi-turn FashionIQ (Yuan and Lam, SIGIR 2021): sessions of FashionIQ queries that lead to one target.
+"""Multi-turn FashionIQ (Yuan and Lam, SIGIR 2021): chains of FashionIQ queries, the last with the target.
 
 The publisher gives no session ids; ours are `{category}_{split}_{index:04d}` in file order. Everything is
 kept as published: turns with one caption or three, empty captions, and the one session of a single turn.

@@ -50,9 +50,10 @@ class Chance:
         """The expected value of a metric for each query or session.
 
         recall@K: min(K, G) / G for one target. recall_subset@K: min(K, s) / s with s other images in the
-        subset. map_subset@K: (1/s) * sum_{j<=K} 1/j. final_recall@K: 1 - S(K). hits@K@turnl:
-        1 - S(K)^min(l, L) with L turns. hits_auc@K: the trapezoid over those. mean_rank: the sum of S(r) over
-        r = 0..depth. censored: S(depth). map@K and pnr_map@K: see `average_precision`.
+        subset. map_subset@K: (1/s) * sum_{j<=K} 1/j. final_recall@K: 1 - S(K). final_mrr@K:
+        sum_{r<=K} (S(r-1) - S(r)) / r. hits@K@turnl: 1 - S(K)^min(l, L) with L turns. hits_auc@K: the
+        trapezoid over those. mean_rank: the sum of S(r) over r = 0..depth. censored: S(depth). map@K and
+        pnr_map@K: see `average_precision`.
 
         Args:
             metric: printed name.
@@ -154,6 +155,12 @@ class Chance:
     def _session_values(self, metric: str, name: str, k: int) -> FloatArray | None:
         if name == "final_recall":
             return self.found(k)
+        if name == "final_mrr":
+            behind = self._behind(k)
+            earned: FloatArray = ((behind[:, :-1] - behind[:, 1:]) / np.arange(1, behind.shape[1])).sum(
+                axis=1
+            )
+            return earned
         hits = self.hits(k)
         if name == "hits_auc":
             return area_under_hits(hits)

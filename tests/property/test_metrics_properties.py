@@ -144,6 +144,7 @@ def test_a_constant_scorer_wins_nothing(n_gallery: int) -> None:
     assert measures.recall_at_k(ranks, k) == measures.recall_subset(ranks, k) == 0.0
     assert measures.map_subset(ranks, k) == 0.0
     assert measures.final_recall(table, turns, k) == measures.hits_auc(table, turns, k) == 0.0
+    assert measures.final_mrr(table, turns, k) == 0.0
     assert measures.hits_at_k(table, turns, k).tolist() == [0.0] * 3
     assert measures.mean_rank(ranks) == measures.median_rank(ranks) == n_gallery
 
@@ -202,7 +203,7 @@ def test_moving_a_positive_up_at_a_turn_never_lowers_hits(row: Any, data: st.Dat
         return
     turns = list(row["prediction"])
     turns[turn] = swapped(turns[turn], place, positives)
-    for name in ("hits_at_k", "hits_auc", "final_recall"):
+    for name in ("hits_at_k", "hits_auc", "final_recall", "final_mrr"):
         before, after = evaluated(name, [row], KS), evaluated(name, [{**row, "prediction": turns}], KS)
         assert all(after[printed] >= before[printed] - 1e-12 for printed in before)
 
@@ -259,7 +260,26 @@ def test_final_recall_never_exceeds_hits_at_the_last_turn(rows: Any, k: int) -> 
     assert evaluated("final_recall", rows, (k,))[f"final_recall@{k}"] <= last + 1e-12
 
 
-@pytest.mark.parametrize("name", ["recall_at_k", "recall_subset", "map_subset", "final_recall", "hits_auc"])
+GROWING = ["recall_at_k", "recall_subset", "map_subset", "final_recall", "final_mrr", "hits_auc"]
+
+
+@given(rows=st.lists(sessions(), min_size=1, max_size=8), k=st.sampled_from(KS))
+def test_final_mrr_lies_between_recall_at_one_and_recall_at_k(rows: Any, k: int) -> None:
+    recalls = evaluated("final_recall", rows, (1, k))
+    value = evaluated("final_mrr", rows, (k,))[f"final_mrr@{k}"]
+    assert recalls["final_recall@1"] - 1e-12 <= value <= recalls[f"final_recall@{k}"] + 1e-12
+    # Whoever is found within K, and not first, counts one half at most and 1/K at least.
+    later = recalls[f"final_recall@{k}"] - recalls["final_recall@1"]
+    assert later / k - 1e-12 <= value - recalls["final_recall@1"] <= later / 2 + 1e-12
+
+
+@given(rows=st.lists(sessions(), min_size=1, max_size=8), k=st.sampled_from(KS))
+def test_the_cut_takes_less_than_one_kth_from_final_mrr(rows: Any, k: int) -> None:
+    values = evaluated("final_mrr", rows, (k, len(GALLERY)))
+    assert 0 <= values[f"final_mrr@{len(GALLERY)}"] - values[f"final_mrr@{k}"] < 1 / k
+
+
+@pytest.mark.parametrize("name", GROWING)
 @given(data=st.data())
 def test_a_larger_k_never_lowers_the_value(name: str, data: st.DataObject) -> None:
     values = list(evaluated(name, data.draw(rows_of(name)), KS).values())

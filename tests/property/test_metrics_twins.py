@@ -92,7 +92,7 @@ def test_plain_functions_of_sessions_read_nothing_behind_the_last_turn(table: li
         for row, ranks in zip(array, table, strict=True):
             row[: len(ranks)] = ranks
     for k in KS:
-        for measure in (measures.hits_at_k, measures.final_recall, measures.hits_auc):
+        for measure in (measures.hits_at_k, measures.final_recall, measures.final_mrr, measures.hits_auc):
             one, two = (np.asarray(measure(array, num_turns, k)) for array in padded)
             assert one.tolist() == two.tolist()
 

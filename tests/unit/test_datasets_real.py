@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -161,6 +162,32 @@ def test_multiturn_fashioniq_keeps_every_session_turn_and_caption() -> None:
     assert all((turn["relative_caption"] is None) == (len(turn["captions"]) != 1) for turn in turns)
     references = [[turn["reference_image_id"] for turn in row["turns"]] for row in rows]
     assert sum(len(set(each)) < len(each) for each in references) == 11
+
+
+def test_earlier_captions_of_multiturn_fashioniq_describe_the_next_image_of_the_chain() -> None:
+    # A FashionIQ query is known by its reference and one of its captions.
+    targets: dict[tuple[str, str], set[str]] = {}
+    for config in registry.card("fashioniq").configs:
+        if config.endswith(("_train", "_val")):
+            for row in cir_datasets.load(f"fashioniq/{config}").rows():
+                for caption in row["captions"]:
+                    key = row["reference_image_id"], caption.strip()
+                    targets.setdefault(key, set()).add(row["target_image_id"])
+    found: Counter[str] = Counter()
+    for row in (row for row in sessions() if row["subset"].endswith("_val")):
+        for turn, following in pairwise(row["turns"]):
+            own = {(turn["reference_image_id"], caption.strip()) for caption in turn["captions"]}
+            meant = set().union(*(targets.get(key, set()) for key in own))
+            found["turns"] += 1
+            found["known"] += bool(meant)
+            found["next"] += following["reference_image_id"] in meant
+            found["target"] += row["ground_truth_ids"][0] in meant
+    assert found == {"turns": 3_213, "known": 1_992, "next": 1_954, "target": 3}
+    (trap,) = [
+        each for each in registry.card("multiturn_fashioniq").traps if "next image of the chain" in each
+    ]
+    assert "3,213 earlier turns 1,992" in trap
+    assert "in 1,954 of them and the session's target in 3" in trap
 
 
 def test_a_third_of_multiturn_fashioniqs_val_targets_are_targets_in_train() -> None:

@@ -38,6 +38,9 @@ def test_the_boards_are_the_expected_ones() -> None:
         "fashioniq/toptee_val",
         "circo/val",
         "circled/cirr_val",
+        "multiturn_fashioniq/dress_val",
+        "multiturn_fashioniq/shirt_val",
+        "multiturn_fashioniq/toptee_val",
     }
 
 

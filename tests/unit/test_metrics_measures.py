@@ -34,6 +34,7 @@ def test_every_measure_checks_its_cutoff(k: int) -> None:
         lambda: measures.pnr_map(MASK, [[False, True]], [1], k),
         lambda: measures.hits_at_k([[1]], [1], k),
         lambda: measures.final_recall([[1]], [1], k),
+        lambda: measures.final_mrr([[1]], [1], k),
         lambda: measures.hits_auc([[1]], [1], k),
     ]
     for call in calls:
@@ -122,7 +123,7 @@ def test_pnr_map_refuses() -> None:
     ],
 )
 def test_sessions_that_are_refused(ranks: Any, num_turns: Any, text: str) -> None:
-    for measure in (measures.hits_at_k, measures.final_recall, measures.hits_auc):
+    for measure in (measures.hits_at_k, measures.final_recall, measures.final_mrr, measures.hits_auc):
         with says(text):
             measure(ranks, num_turns, 5)
 

@@ -22,6 +22,7 @@ GOOD: dict[str, tuple[Any, dict[str, Any]]] = {
     "pnr_map": (["a", "b"], {"positives": ["b"], "negatives": ["a"]}),
     "hits_at_k": ([["a", "b"], ["b", "a"]], {"positives": ["b"]}),
     "final_recall": ([["a", "b"], ["b", "a"]], {"positives": ["b"]}),
+    "final_mrr": ([["a", "b"], ["b", "a"]], {"positives": ["b"]}),
     "hits_auc": ([["a", "b"], ["b", "a"]], {"positives": ["b"]}),
     "mean_rank": (["a", "b"], {"positives": ["b"]}),
 }
@@ -56,7 +57,7 @@ def says(text: str) -> Any:
 @pytest.mark.parametrize("name", METRICS)
 def test_every_module_refuses_what_is_malformed(name: str, load: Any) -> None:
     prediction, reference = GOOD[name]
-    multi = name in ("hits_at_k", "final_recall", "hits_auc")
+    multi = METRICS[name].protocols == ("multi_turn",)
     module = load(name)
 
     def refuses(predictions: Any, references: Any, start: str) -> None:
@@ -156,7 +157,7 @@ def test_positions_count_from_the_first_that_was_added(load: Any) -> None:
 @pytest.mark.parametrize("name", METRICS)
 def test_rows_are_references(name: str, load: Any) -> None:
     prediction, _ = GOOD[name]
-    multi = name in ("hits_at_k", "final_recall", "hits_auc")
+    multi = METRICS[name].protocols == ("multi_turn",)
     row = SESSION if multi else QUERY
     module = load(name)
     values = module.compute(predictions=[prediction], references=[row])
@@ -172,7 +173,7 @@ def test_a_dataset_is_a_list_of_rows(load: Any) -> None:
 
 
 def test_a_session_needs_one_ranking_a_turn(load: Any) -> None:
-    for name in ("hits_at_k", "final_recall", "hits_auc", "mean_rank"):
+    for name in ("hits_at_k", "final_recall", "final_mrr", "hits_auc", "mean_rank"):
         with says("predictions[0] has 1 rankings, its session 2 turns. Fix: give one ranking a turn."):
             load(name).compute(predictions=[[["b"]]], references=[SESSION])
     with says("predictions[0] is one ranking, its reference a session. Fix: give one ranking a turn."):

@@ -138,6 +138,7 @@ def test_signatures_that_are_refused(change: dict[str, Any], text: str) -> None:
         ("hits@10", ("hits_at_k", 10)),
         ("hits@10@turn3", ("hits_at_k", 10)),
         ("final_recall@10", ("final_recall", 10)),
+        ("final_mrr@50", ("final_mrr", 50)),
         ("hits_auc@10", ("hits_auc", 10)),
         ("mean_rank", ("mean_rank", None)),
         ("median_rank", ("mean_rank", None)),

@@ -73,6 +73,15 @@ def test_reciprocal_ranks() -> None:
     assert 0 < listed.sum() < RUNS
 
 
+def test_final_mrr_is_the_reciprocal_rank_of_the_last_turn_cut_to_k() -> None:
+    rows = random_rows("final_mrr", RUNS, seed=8)
+    results = results_of("final_mrr", rows, KS)
+    for k in KS:
+        cut_rows = [{"prediction": row["prediction"][-1][:k], "reference": row["reference"]} for row in rows]
+        theirs = column(trec(cut_rows, relevant_ids(cut_rows, single=False), {"recip_rank"}), "recip_rank")
+        assert results.per_query[f"final_mrr@{k}"].tolist() == pytest.approx(theirs, abs=1e-12)
+
+
 def test_map_subset_is_the_reciprocal_rank_once_k_reaches_the_subset() -> None:
     rows = random_rows("map_subset", RUNS, seed=4)
     theirs = trec(rows, relevant_ids(rows, single=True), {"recip_rank", cut("map_cut")})

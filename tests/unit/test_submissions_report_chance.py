@@ -86,6 +86,8 @@ def test_recall_of_one_target_and_of_the_best_of_several(k: int) -> None:
     for n in (1, 2, 4):
         expected = mean(lambda order: Fraction(int("P" in order[:k])), n)
         assert value(ranker(n, turns=1), f"final_recall@{k}") == pytest.approx(expected, abs=1e-12)
+        expected = mean(lambda order: Fraction("P" in order[:k], order.index("P") + 1), n)
+        assert value(ranker(n, turns=1), f"final_mrr@{k}") == pytest.approx(expected, abs=1e-12)
 
 
 def test_ranks_of_all_orders() -> None:

@@ -12,6 +12,7 @@ import pytest
 import submissions_worlds as worlds
 
 import submissions
+from cir_datasets import registry
 from cir_datasets.benchmark import Benchmark
 from submissions import RefusedError, WithheldError
 
@@ -68,6 +69,34 @@ def test_sessions_are_scored_by_turn() -> None:
     assert report.metrics["hits@10@turn3"] == 1.0
     assert report.metrics["final_recall@10"] == pytest.approx(2 / 3)
     assert report.main == report.metrics["hits_auc@10"]
+
+
+def test_multiturn_fashioniq_is_scored_at_the_last_turn() -> None:
+    # The target, image 0, stands at ranks 1, 6, 9 and 51 at the last turns, and at rank 1 at the first.
+    rows = [worlds.session(f"s{number}", 2, "im0") for number in range(4)]
+    benchmark = Benchmark.from_rows(
+        registry.spec("multiturn_fashioniq/dress_val"), rows, [f"im{number}" for number in range(60)]
+    )
+    others = [f"im{number}" for number in range(1, 60)]
+    last = [[*others[: rank - 1], "im0", *others[rank - 1 :]][:50] for rank in (1, 6, 9, 51)]
+    document = {
+        "format": "cir-rank-file",
+        "format_version": 1,
+        "benchmark": benchmark.id,
+        "benchmark_version": benchmark.version,
+        "method": {"name": "made up"},
+        "rankings": {f"s{number}": [["im0", *others][:50], last[number]] for number in range(4)},
+    }
+    report = score(document, benchmark)
+    assert (report.main_metric, report.main) == ("final_recall@10", 0.75)
+    assert [report.metrics[f"final_recall@{k}"] for k in (5, 8, 10, 50)] == [0.25, 0.5, 0.75, 0.75]
+    assert report.metrics["final_mrr@50"] == pytest.approx((1 + 1 / 6 + 1 / 9 + 0) / 4, abs=1e-15)
+    # Beside it, and ours: the target was found at the first turn of all.
+    assert report.metrics["hits@10@turn2"] == report.metrics["hits_auc@10"] == 1.0
+    assert str(report.signatures["final_mrr@50"]).startswith("multiturn_fashioniq/dress_val#2 | ")
+    document["rankings"]["s0"][0].pop()
+    with pytest.raises(RefusedError, match="short-ranking"):
+        score(document, benchmark)
 
 
 def test_what_is_deeper_than_the_board_uses_gains_nothing() -> None:

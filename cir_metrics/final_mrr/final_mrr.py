@@ -1,0 +1,27 @@
+"""Final MRR@K: mean over sessions of the reciprocal rank of a target at their own last turn.
+
+An evaluate module: `evaluate.load("final_mrr")`. README.md beside this file is its metric card.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cir_metrics.module import MultiTurnMetric, Results, evaluate_multi_turn  # From: cir-benchmarks
+
+
+class FinalMrr(MultiTurnMetric):
+    """Final MRR@K: mean over sessions of the reciprocal rank of a target at their own last turn.
+
+    Example:
+        >>> metric = FinalMrr()
+        >>> predictions = [[["b", "a"], ["a", "b"]]]
+        >>> metric.compute(predictions=predictions, references=[{"positives": ["b"]}], ks=(1, 2))
+        {'final_mrr@1': 0.0, 'final_mrr@2': 0.5}
+    """
+
+    metric = "final_mrr"
+
+    def score(self, predictions: list[Any], references: list[dict[str, Any]], **options: Any) -> Results:
+        """Values at each cutoff of `ks`."""
+        return evaluate_multi_turn([f"final_mrr@{k}" for k in options["ks"]], predictions, references)
