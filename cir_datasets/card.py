@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from cir_datasets.picture_facts import BENCHMARK_FORMATS, PictureFormat
+
 MetricName = Annotated[str, Field(pattern=r"^[a-z_]+(@\d+)?$")]
 """A metric as it is printed: `recall@5`, `hits_auc@10`, `mean_rank`."""
 
@@ -197,6 +199,8 @@ class Card(_Strict):
     )
     """Where an image may lie below that folder; the first path that exists is taken. `{relative_path}` is the
     manifest's, and a path that needs it is passed over where the manifest has none."""
+    image_formats: Annotated[tuple[PictureFormat, ...], Field(min_length=1)] = BENCHMARK_FORMATS
+    """Formats that an image is opened with, whatever its name ends with."""
     folder_schema: str = ""
     """What the files hold, in Markdown, where the format is ours because the publisher has none yet."""
     example: Example | None = None

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.image_files import EXAMPLES, Located, Roots, image_card, locate, manifest_paths
 from cir_datasets.in_parallel import done_in_parallel
-from cir_datasets.picture_facts import read_picture
+from cir_datasets.picture_facts import PictureFormat, read_picture
 from cir_datasets.prepared import Prepared, ensure, read_table
 from cir_datasets.progress import step_progress
 
@@ -121,7 +122,9 @@ def image_coverage(
     located, listed_by = located_images(prepared, roots, data_dir)
     files = located.paths.items()
     checked = (
-        done_in_parallel(_problem, files, workers)
+        done_in_parallel(
+            functools.partial(_problem, formats=image_card(located.spec).image_formats), files, workers
+        )
         if open_files
         else ((image_id, _emptiness(path)) for image_id, path in files)
     )
@@ -194,9 +197,9 @@ def _named(prepared: Prepared) -> Iterator[str]:
             yield from (image_id for images in batch.column(name).to_pylist() for image_id in images)
 
 
-def _problem(path: str) -> str | None:
+def _problem(path: str, formats: Collection[PictureFormat]) -> str | None:
     try:
-        return read_picture(path).problem
+        return read_picture(path, formats).problem
     except OSError as error:
         return f"cannot be read: {error.strerror}"
 

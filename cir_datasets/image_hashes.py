@@ -7,9 +7,10 @@ the same pictures, and which pictures of a gallery are one and the same (CIRCLED
 
 from __future__ import annotations
 
+import functools
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +26,7 @@ from cir_datasets.image_files import EXAMPLES, Located, Roots, image_card, locat
 from cir_datasets.images import manifest_table
 from cir_datasets.in_parallel import done_in_parallel
 from cir_datasets.paths import cache_home
-from cir_datasets.picture_facts import PictureFacts, read_picture
+from cir_datasets.picture_facts import PictureFacts, PictureFormat, read_picture
 from cir_datasets.prepared import ensure
 from cir_datasets.progress import step_progress
 from cir_datasets.records import Row, image_schema
@@ -224,7 +225,8 @@ def _measured(located: Located, workers: int | None) -> tuple[dict[str, PictureF
                 facts[image_id] = known
         with step_progress(f"{spec.id}: hashing images", len(located.paths)) as advance:
             advance(len(facts))
-            for image_id, found in done_in_parallel(_read, todo.items(), workers):
+            read = functools.partial(_read, formats=image_card(spec).image_formats)
+            for image_id, found in done_in_parallel(read, todo.items(), workers):
                 journal.add(todo[image_id], found)
                 facts[image_id] = found
                 advance(1)
@@ -239,9 +241,9 @@ def _known(journal: HashJournal, path: str) -> PictureFacts | None:
     return journal.facts(path, status.st_size, status.st_mtime_ns)
 
 
-def _read(path: str) -> PictureFacts:
+def _read(path: str, formats: Collection[PictureFormat]) -> PictureFacts:
     try:
-        return read_picture(path)
+        return read_picture(path, formats)
     except OSError as error:
         raise _not_readable(path, error) from error
 

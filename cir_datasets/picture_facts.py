@@ -7,8 +7,22 @@ import io
 import os
 import struct
 import zlib
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Literal, get_args
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+PictureFormat = Literal["BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP"]
+"""The formats that a card may name. Others are never tried: of EPS, say, Pillow would start Ghostscript."""
+
+PICTURE_FORMATS: tuple[PictureFormat, ...] = get_args(PictureFormat)
+"""All of them, for pictures that are no benchmark's."""
+
+BENCHMARK_FORMATS: tuple[PictureFormat, ...] = ("JPEG", "PNG")
+"""Those of a benchmark whose card names none."""
 
 _DECODING_ERRORS = (
     OSError,
@@ -46,10 +60,49 @@ class PictureFacts:
     problem: str | None = None
 
 
-def read_picture(path: str | Path) -> PictureFacts:
+def open_picture(file: str | Path | BinaryIO, formats: Collection[PictureFormat] = PICTURE_FORMATS) -> Image:
+    """Open a picture in one of some formats, whatever its name ends with; nothing is decoded yet.
+
+    Args:
+        file: a path, or an open file that can be read from its start again.
+        formats: the formats that are tried.
+
+    Raises:
+        PIL.UnidentifiedImageError: it is a picture in none of them; the message says in which of the others,
+            where it is one of a card's.
+        OSError: it cannot be read.
+
+    Example:
+        >>> from PIL import Image
+        >>> made = io.BytesIO()
+        >>> Image.new("RGB", (1, 1)).save(made, "BMP")
+        >>> open_picture(made).format
+        'BMP'
+        >>> open_picture(made, ["JPEG", "PNG"])
+        Traceback (most recent call last):
+        PIL.UnidentifiedImageError: not a picture in JPEG or PNG, but in BMP
+    """
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        return Image.open(file, formats=sorted(formats))
+    except UnidentifiedImageError as error:
+        try:
+            with Image.open(file, formats=PICTURE_FORMATS) as other:
+                found = f", but in {other.format}"
+        except UnidentifiedImageError:
+            found = ""
+        raise UnidentifiedImageError(f"not a picture in {' or '.join(sorted(formats))}{found}") from error
+
+
+def read_picture(path: str | Path, formats: Collection[PictureFormat] = PICTURE_FORMATS) -> PictureFacts:
     """Read a picture file once, hash it, decode it and hash its pixels.
 
     Pixels are taken as Pillow decodes them, converted to RGB, before any rotation that the file asks for.
+
+    Args:
+        path: the file.
+        formats: the formats that it may have; in another one it cannot be decoded.
 
     Raises:
         OSError: the file cannot be read.
@@ -70,14 +123,12 @@ def read_picture(path: str | Path) -> PictureFacts:
     num_bytes, sha256 = len(content), hashlib.sha256(content).hexdigest()
     if not content:
         return PictureFacts(0, mtime_ns, sha256, None, None, None, "the file is empty")
-    from PIL import Image, UnidentifiedImageError
+    from PIL import Image
 
     try:
-        with Image.open(io.BytesIO(content)) as image:
+        with open_picture(io.BytesIO(content), formats) as image:
             width, height = image.size
             pixels = hashlib.sha256(image.convert("RGB").tobytes()).hexdigest()
-    except UnidentifiedImageError:
-        problem = "no picture format that is known"
     except Image.DecompressionBombError as error:
         problem = str(error)
     except _DECODING_ERRORS as error:

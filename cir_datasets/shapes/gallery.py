@@ -201,10 +201,12 @@ def _write(whole: Pixels, path: Path) -> bool:
 
 
 def _holds(path: Path, whole: Pixels) -> bool:
-    from PIL import Image, UnidentifiedImageError
+    from PIL import UnidentifiedImageError
+
+    from cir_datasets.picture_facts import open_picture
 
     try:
-        with Image.open(path) as image:
+        with open_picture(path, ["PNG"]) as image:
             return image.size == (SIDE, SIDE) and np.array_equal(np.asarray(image.convert("RGB")), whole)
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError):
         return False  # missing or damaged: to be written

@@ -9,11 +9,12 @@ import os
 import struct
 import zlib
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from cir_datasets.errors import MissingImagesError, SourceError
+from cir_datasets.picture_facts import PICTURE_FORMATS, PictureFormat, open_picture
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -64,12 +65,14 @@ class FilePictures:
         ids: image ids.
         paths: path of each, or None where there is no file.
         root: folder that paths are told relative to; where it lies does not change the digest.
+        formats: those that the files may have; in another one a picture cannot be read.
     """
 
     name: str
     ids: Sequence[str]
     paths: Sequence[str | None]
     root: str
+    formats: tuple[PictureFormat, ...] = PICTURE_FORMATS
 
     @functools.cached_property
     def digest(self) -> str:
@@ -100,7 +103,7 @@ class FilePictures:
         bad = {image for image, path in zip(self.ids, self.paths, strict=True) if path is None}
         jobs = ((image, path) for image, path in zip(self.ids, self.paths, strict=True) if path is not None)
         with step_progress(f"{self.name}: looking at pictures", len(self.ids) - len(bad)) as advance:
-            for image, problem in done_in_parallel(_problem, jobs, None):
+            for image, problem in done_in_parallel(self._problem, jobs, None):
                 if problem is not None:
                     bad.add(image)
                 advance(1)
@@ -111,7 +114,7 @@ class FilePictures:
         path = self.paths[list(self.ids).index(image)]
         if path is None:
             return f"no file below {self.root}"
-        return f"{path}: {_problem(path) or 'cannot be decoded'}"
+        return f"{path}: {self._problem(path) or 'cannot be decoded'}"
 
     def open(self, place: int) -> Image:
         """The picture at a place of `ids`, RGB, as Pillow decodes it; of grey values of 16 bits the upper 8.
@@ -119,18 +122,29 @@ class FilePictures:
         Raises:
             MissingImagesError: it is absent or cannot be read.
         """
-        from PIL import Image
-
         path = self.paths[place]
         if path is None:
             raise MissingImagesError(f"{self.name}: image {self.ids[place]!r} has no file. {_FIX}")
         try:
-            with Image.open(path) as image:
+            with open_picture(path, self.formats) as image:
                 return _as_rgb(image)
         except _unreadable() as error:
             raise MissingImagesError(
                 f"{self.name}: image {self.ids[place]!r}: {path} cannot be decoded: {error}. {_FIX}"
             ) from error
+
+    def _problem(self, path: str) -> str | None:
+        """Why a picture cannot be read, or None."""
+        try:
+            with open_picture(path, self.formats) as image:
+                end = _ENDS.get(image.format or "")
+                if end is None or end not in _tail(path):
+                    image.load()
+                elif image.format == "PNG":
+                    image.verify()
+        except _unreadable() as error:
+            return str(error) or type(error).__name__
+        return None
 
 
 @dataclass(frozen=True)
@@ -174,7 +188,7 @@ def still_missing(pictures: Pictures, images: Collection[str]) -> list[str]:
     """
     if isinstance(pictures, FilePictures):  # a few of a gallery's files are looked at, not all
         rows = [row for row in zip(pictures.ids, pictures.paths, strict=True) if row[0] in images]
-        few = FilePictures(pictures.name, [id_ for id_, _ in rows], [path for _, path in rows], pictures.root)
+        few = replace(pictures, ids=[id_ for id_, _ in rows], paths=[path for _, path in rows])
         absent = set(few.missing())
     else:
         absent = set(pictures.missing())
@@ -215,7 +229,7 @@ def pictures_of(
         >>> pictures_of(cir_datasets.load("shapes/val")).open(0).size
         (96, 96)
     """
-    from cir_datasets.image_files import locate
+    from cir_datasets.image_files import image_card, locate
 
     spec = benchmark.spec
     wanted = benchmark.gallery if ids is None else ids
@@ -233,6 +247,7 @@ def pictures_of(
         tuple(wanted),
         tuple(located.paths.get(image) for image in wanted),
         str(located.folders[0]),
+        image_card(spec).image_formats,
     )
 
 
@@ -315,22 +330,6 @@ def _as_rgb(image: Image) -> Image:
 
         return Module.fromarray((np.asarray(image) >> 8).astype(np.uint8)).convert("RGB")
     return image.convert("RGB")
-
-
-def _problem(path: str) -> str | None:
-    """Why a picture cannot be read, or None."""
-    from PIL import Image
-
-    try:
-        with Image.open(path) as image:
-            end = _ENDS.get(image.format or "")
-            if end is None or end not in _tail(path):
-                image.load()
-            elif image.format == "PNG":
-                image.verify()
-    except _unreadable() as error:
-        return str(error) or type(error).__name__
-    return None
 
 
 def _tail(path: str) -> bytes:

@@ -112,7 +112,7 @@ def test_damaged_pictures_keep_their_row_and_are_named(images: Path) -> None:
     report = hashed(images)
     assert dict(report.unreadable) == {
         IDS[1]: "the file is empty",
-        IDS[2]: "no picture format that is known",
+        IDS[2]: "not a picture in JPEG or PNG",
     }
     assert not report.sound
     assert "2 unreadable (get these files again):" in report.text()

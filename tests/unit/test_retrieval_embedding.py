@@ -75,7 +75,7 @@ def test_missing_pictures_are_listed_before_anything_is_encoded(
     assert lines[0] == "invented/val: 4 of 30 images are missing or cannot be read:"
     assert lines[1] == f"  image00: no file below {tmp_path / 'images'}"
     assert lines[2].startswith(
-        f"  image01: {tmp_path / 'images' / 'image01.png'}: cannot identify image file"
+        f"  image01: {tmp_path / 'images' / 'image01.png'}: not a picture in BMP or GIF or"
     )
     assert [line.split(":")[0].strip() for line in lines[1:5]] == pictures.missing()
     assert lines[5].startswith("  Fix: get them from the publisher, or go on without them by skip_missing")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from datasets_pictures import colour_of, write_nlvr2
+from datasets_pictures import colour_of, stand_in_for_ghostscript, write_eps, write_nlvr2
 from datasets_publishers import cirr_images, write_cirr
 from PIL import Image
 
@@ -154,3 +156,55 @@ def test_a_folder_without_pictures(tmp_path: Path) -> None:
         pictures_in(tmp_path)
     with pytest.raises(SourceError, match="absent: no such folder"):
         pictures_in(tmp_path / "absent")
+
+
+@pytest.fixture
+def ghostscript(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What a stand-in for Ghostscript leaves behind when Pillow starts it."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
+    monkeypatch.setattr("PIL.EpsImagePlugin.gs_binary", None)
+    return stand_in_for_ghostscript(folder)
+
+
+def test_a_picture_is_opened_in_the_formats_of_the_card_alone(
+    cirr: Benchmark, tmp_path: Path, ghostscript: Path
+) -> None:
+    folder = write_nlvr2(tmp_path / "nlvr2", "val", IDS)
+    for image, kind in ((IDS[0], "EPS"), (IDS[1], "GIF"), (IDS[2], "JPEG")):
+        Image.new("RGB", (6, 4)).save(folder / f"val/{image}.png", kind)
+    shown = pictures_of(cirr, images=folder)
+    assert isinstance(shown, FilePictures)
+    assert shown.missing() == [image for image in shown.ids if image in IDS[:2]]
+    assert shown.why_missing(IDS[0]).endswith(f"{IDS[0]}.png: not a picture in JPEG or PNG")
+    assert shown.why_missing(IDS[1]).endswith(f"{IDS[1]}.png: not a picture in JPEG or PNG, but in GIF")
+    with pytest.raises(MissingImagesError, match="cannot be decoded: not a picture in JPEG or PNG"):
+        shown.open(shown.ids.index(IDS[0]))
+    options: dict[str, Any] = {"verification_mode": "no_checks", "allow_missing": True}
+    report = cir_datasets.hash_images("cirr/val", folder, **options)
+    assert set(report.unreadable) == set(IDS[:2])
+    coverage = cir_datasets.image_coverage(
+        "cirr/val", folder, open_files=True, verification_mode="no_checks", workers=1
+    )
+    assert set(coverage.unusable) == set(IDS[:2])
+    assert not ghostscript.exists()
+
+
+def test_a_folder_of_ones_own_is_opened_without_other_programs_too(tmp_path: Path, ghostscript: Path) -> None:
+    write_eps(tmp_path / "own/one.png")
+    shown = pictures_in(tmp_path / "own")
+    assert shown.missing() == ["one.png"]
+    with pytest.raises(MissingImagesError, match="not a picture in BMP or GIF or JPEG or PNG or TIFF or"):
+        shown.open(0)
+    assert not ghostscript.exists()
+
+
+def test_a_card_names_only_formats_that_pillow_decodes_itself() -> None:
+    from cir_datasets.card import Card
+
+    described = spec("cirr/val").card.model_dump()
+    with pytest.raises(
+        ValueError, match=r"image_formats[\s\S]*'BMP', 'GIF', 'JPEG', 'PNG', 'TIFF' or 'WEBP'"
+    ):
+        Card.model_validate({**described, "image_formats": ["PNG", "EPS"]})
