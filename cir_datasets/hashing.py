@@ -16,14 +16,17 @@ import orjson
 def data_hash(rows: Iterable[Mapping[str, Any]]) -> str:
     """sha256 (hex) of what a ranking is judged by, whatever the order of the rows.
 
-    Canonical JSON (sorted keys, no blanks, UTF-8) of a list, sorted by id, of [query id, reference, captions,
-    positives, negatives, subset]; for a session [session id, [[reference, captions] per turn], ground truth].
+    Canonical JSON (no blanks, UTF-8) of a list, sorted by id, of [query id, reference, captions, target,
+    positives, negatives, subset, aspects]; for a session [session id, number of turns, [[reference, captions]
+    per turn], ground truth]. Aspects are in it since tables by aspect carry the same signature.
 
     Example:
-        >>> row = {"query_id": "1", "reference_image_id": "a", "captions": ["red"],
-        ...        "positive_image_ids": ["b"], "negative_image_ids": [], "subset_image_ids": []}
+        >>> row = {"query_id": "1", "reference_image_id": "a", "captions": ["red"], "target_image_id": "b",
+        ...        "positive_image_ids": ["b", "c"], "negative_image_ids": [], "subset_image_ids": []}
         >>> data_hash([row])[:8]
-        '20406935'
+        'a95aa44a'
+        >>> data_hash([row]) == data_hash([row | {"target_image_id": "c"}])
+        False
     """
     items = sorted(map(_item, rows), key=lambda item: item[0])
     return hashlib.sha256(orjson.dumps(items)).hexdigest()
@@ -101,9 +104,11 @@ def _query(row: Mapping[str, Any]) -> Sequence[Any]:
         row["query_id"],
         row["reference_image_id"],
         list(row["captions"]),
+        row.get("target_image_id"),
         list(row["positive_image_ids"]),
         list(row["negative_image_ids"]),
         list(row["subset_image_ids"]),
+        list(row.get("aspects") or []),
     ]
 
 
@@ -112,4 +117,4 @@ def _session(row: Mapping[str, Any]) -> Sequence[Any]:
         [turn["reference_image_id"], list(turn.get("captions") or []) or turn["relative_caption"]]
         for turn in row["turns"]
     ]
-    return [row["session_id"], turns, list(row["ground_truth_ids"])]
+    return [row["session_id"], row.get("num_turns", len(turns)), turns, list(row["ground_truth_ids"])]

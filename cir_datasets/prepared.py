@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from cir_datasets.builders.base import BenchmarkBuilder
     from cir_datasets.overlays import Overlay
 
-FORMAT = 2
+FORMAT = 3
 """+1 whenever the layout of a prepared folder changes; part of the key."""
 
 CHECKS_VARIABLE = "CIR_VERIFICATION_MODE"

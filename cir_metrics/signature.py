@@ -2,20 +2,30 @@
 
 The comparability key holds what can move a number; package version and number of queries stand beside it for
 the record. Two numbers are comparable when their keys agree.
+
+Signatures have a format, which is part of the key. Format 1 (until version 0.1.0) hashed the data without
+each query's single target, and called the ties of lists `last`; its signatures are read, and equal no others.
 """
 
 from __future__ import annotations
 
 import functools
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 from importlib import metadata
 from typing import Any, Literal
 
 from cir_metrics.catalogue import check_variant, metric, parse_metric
 from cir_metrics.errors import InputError
 
+FORMAT = 2
+"""+1 whenever a part of the key means something else than before."""
+
 _SHORT = 7
 """Characters of a hash in the printed form."""
+
+_REDEFINED = ("data", "ties")
+"""Parts that mean one thing in format 1 and another in format 2, so that they are not compared."""
 
 
 @functools.cache
@@ -44,18 +54,23 @@ class Signature:
         checks_skipped: names of checks that were not made, such as `counts`.
         n: number of queries or sessions.
         package_version: version of this package.
-        ties: the tie rule; `last` counts ties against the target.
+        ties: the tie rule. `last`: ranks were computed from scores, and equal scores count against the
+            target. `listed`: ranks are places in a list, and whoever wrote the list broke the ties.
         search: how the method searched the gallery, with its measured recall; empty where that was exact or
             is not told. For the record, no part of the key.
+        format: what the parts mean; 1 for what versions until 0.1.0 wrote.
 
     Raises:
-        InputError: gallery hash without size or size without hash, or an unknown `reference`.
+        InputError: gallery hash without size or size without hash, an unknown `reference` or `ties`, or a
+            format that this version does not know.
 
     Example:
-        >>> signature = Signature.of("recall@10", benchmark="circo/val", benchmark_version=1,
+        >>> signature = Signature.of("recall@10", benchmark="circo/val", benchmark_version=1, ties="listed",
         ...     data_hash="4f1c2ab99", gallery_hash="9be02d177", gallery_size=3817, reference="kept", n=9)
-        >>> str(signature).partition(" | v:")[0]
-        'circo/val#1 | data:4f1c2ab | gallery:3817:9be02d1 | ref:kept | ties:last | metric:1 | n:9'
+        >>> str(signature).partition(" | n:")[0]
+        'circo/val#1 | data:4f1c2ab | gallery:3817:9be02d1 | ref:kept | ties:listed | metric:1 | sig:2'
+        >>> Signature.from_dict(signature.to_dict()) == signature
+        True
     """
 
     benchmark: str
@@ -70,11 +85,19 @@ class Signature:
     checks_skipped: tuple[str, ...] = ()
     n: int
     package_version: str
-    ties: str = "last"
+    ties: Literal["last", "listed"] = "last"
     search: str = ""
+    format: int = FORMAT
 
     def __post_init__(self) -> None:
         """Refuse what cannot be compared."""
+        if self.format not in range(1, FORMAT + 1):
+            raise InputError(
+                f"a signature of format {self.format!r}; this version reads 1 to {FORMAT}. "
+                "Fix: read it with the version of cir-benchmarks that wrote it."
+            )
+        if self.ties not in ("last", "listed"):
+            raise InputError(f"ties={self.ties!r}. Fix: use 'last' or 'listed'.")
         if (self.gallery_hash is None) != (self.gallery_size is None):
             raise InputError(
                 "a signature has both gallery hash and size, or neither. Fix: pass both or None twice."
@@ -97,6 +120,7 @@ class Signature:
         n: int,
         variant: str | None = None,
         checks_skipped: tuple[str, ...] = (),
+        ties: Literal["last", "listed"] = "last",
         search: str = "",
     ) -> Signature:
         """The signature of a score named `printed`; metric version and package version are looked up.
@@ -119,8 +143,35 @@ class Signature:
             checks_skipped=checks_skipped,
             n=n,
             package_version=package_version(),
+            ties=ties,
             search=search,
         )
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Signature:
+        """The signature that `to_dict` wrote, of this format or of an earlier one.
+
+        Args:
+            stored: the dict; without a `format` it is of format 1. Other keys (`key`, `text`) are not read.
+
+        Raises:
+            InputError: a field is missing or wrong, or see the class.
+
+        Example:
+            >>> Signature.from_dict({"benchmark": "circo/val"})
+            Traceback (most recent call last):
+            ...
+            cir_metrics.errors.InputError: not a signature: 'benchmark_version' is missing. Fix: ...
+        """
+        known = {"format": 1, "checks_skipped": (), "search": "", "ties": "last", **stored}
+        absent = [each.name for each in fields(cls) if each.name not in known]
+        if absent:
+            raise InputError(
+                f"not a signature: {absent[0]!r} is missing. Fix: pass one that Signature.to_dict wrote."
+            )
+        parse_metric(known["metric"])
+        values = {each.name: known[each.name] for each in fields(cls)}
+        return cls(**values | {"checks_skipped": tuple(known["checks_skipped"])})
 
     @property
     def key(self) -> str:
@@ -141,17 +192,22 @@ class Signature:
             parts.append(f"skipped:{','.join(self.checks_skipped)}")
         if self.search:
             parts.append(f"search:{self.search}")
+        if self.format > 1:
+            parts.append(f"sig:{self.format}")
         return " | ".join([*parts, f"n:{self.n}", f"v:{self.package_version}"])
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields and the key, ready for JSON."""
-        fields = {**asdict(self), "checks_skipped": list(self.checks_skipped), "key": self.key}
+        """The fields and the key, ready for JSON; what format 1 did not write is left out of it."""
+        found = {**asdict(self), "checks_skipped": list(self.checks_skipped), "key": self.key}
         if not self.search:
-            del fields["search"]
-        return fields
+            del found["search"]
+        if self.format == 1:
+            del found["format"]
+        return found
 
     def _parts(self) -> dict[str, str]:
         return {
+            **({} if self.format == 1 else {"sig": str(self.format)}),
             "benchmark": f"{self.benchmark}#{self.benchmark_version}",
             "data": self.data_hash,
             "gallery": self._gallery(None),
@@ -177,6 +233,9 @@ class Signature:
 def differences(first: Signature, second: Signature) -> list[str]:
     """Which parts of two comparability keys differ, one line a part; empty when the numbers are comparable.
 
+    Of two formats that is said first, and parts that mean something else in the one than in the other are
+    left out.
+
     Args:
         first: one number's signature.
         second: the other's.
@@ -192,5 +251,10 @@ def differences(first: Signature, second: Signature) -> list[str]:
         >>> differences(one, two)
         ['benchmark: circo/val#1 against circo/val#2']
     """
-    left, right = first._parts(), second._parts()
-    return [f"{name}: {left[name]} against {right[name]}" for name in left if left[name] != right[name]]
+    left, right = ({"sig": "1"} | each._parts() for each in (first, second))
+    incomparable = () if first.format == second.format else _REDEFINED
+    return [
+        f"{name}: {left[name]} against {right[name]}"
+        for name in left
+        if left[name] != right[name] and name not in incomparable
+    ]

@@ -65,6 +65,7 @@ def current_keys(board: Board) -> tuple[str, ...] | None:
             gallery_size=last.meta["gallery"],
             reference=board.spec.config.reference,
             n=last.meta["rows"],
+            ties="listed",
         ).key
         for term in board.primary_terms
     )

@@ -216,6 +216,7 @@ def _score_run(
             reference=benchmark.spec.config.reference,
             checks_skipped=skipped,
             n=results.n,
+            ties="listed",
             search=rank_file.method.search,
         )
         for name in (*results.values, *extra)

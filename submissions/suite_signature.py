@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-if TYPE_CHECKING:
-    from cir_metrics.signature import Signature
+from cir_metrics.errors import InputError
+from cir_metrics.signature import Signature
 
 _SHORT = 7
 """Characters of a hash in the printed form, as in `Signature`."""
@@ -31,6 +32,22 @@ class SuiteSignature:
     average: Literal["macro", "micro"]
     members: tuple[Signature, ...]
 
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> SuiteSignature:
+        """The signature that `to_dict` wrote, of this format or of an earlier one.
+
+        Raises:
+            InputError: a field is missing, or a member is no signature.
+        """
+        try:
+            members = tuple(map(Signature.from_dict, stored["members"]))
+            suite, version = stored["suite"], stored["suite_version"]
+            return cls(suite, version, stored["metric"], stored["average"], members)
+        except KeyError as error:
+            raise InputError(
+                f"not a suite's signature: {error} is missing. Fix: pass one that to_dict wrote."
+            ) from error
+
     @property
     def key(self) -> str:
         """The comparability key: suite, average and the members' keys."""
@@ -52,6 +69,7 @@ class SuiteSignature:
             f"{self.suite}#{self.suite_version}",
             f"mean:{self.average}",
             f"members:{len(self.members)}:{self.members_hash[:_SHORT]}",
+            *([f"sig:{self.members[0].format}"] if self.members[0].format > 1 else []),
             f"n:{self.n}",
             f"v:{self.members[0].package_version}",
         ]

@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 
 _HASH = re.compile(r"\b([0-9a-f]{7})[0-9a-f]{57}\b")
 _FIXES = {
+    "sig": "score both with the same version of this package",
     "benchmark": "rank the same version of the same benchmark with both methods",
     "suite": "rank the same version of the same suite with both methods",
     "mean": "compare macro means with macro means",
     "data": "score both on the same data; `cir datasets prepare NAME` reads the publisher's files anew",
     "gallery": "score both with the same gallery list at hand",
     "ref": "keep or remove the reference image in both",
-    "ties": "score both with the same version of this package",
+    "ties": "score both from rank files, with `cir score`",
     "metric": "score both with the same variant of the metric and the same version of this package",
     "skipped": "score both with the same checks, and neither with --allow-missing",
 }

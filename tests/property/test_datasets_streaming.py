@@ -106,7 +106,8 @@ def test_hashing_row_by_row_is_hashing_all(ids: list[str], tmp_path_factory: pyt
             hasher.add(row)
         found = hasher.hexdigest()
     items = [
-        [r["query_id"], r["reference_image_id"], r["captions"], r["positive_image_ids"], [], []] for r in made
+        [r["query_id"], r["reference_image_id"], r["captions"], None, r["positive_image_ids"], [], [], []]
+        for r in made
     ]
     definition = hashlib.sha256(orjson.dumps(sorted(items, key=lambda item: item[0]))).hexdigest()
     assert found == data_hash(made) == definition

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import submissions
+from cir_metrics.signature import Signature
 from leaderboard import boards, data
 from leaderboard.standings import standings
 from leaderboard.submission import Event, Submission
@@ -108,3 +109,21 @@ def test_values_stay_unrounded_fractions() -> None:
     line = standings(boards.board("shapes/val"), [entry("a", 1 / 3, 0)])[0]
     assert line.metrics["recall@10"] == 1 / 3
     assert line.to_dict()["main"] == pytest.approx(1 / 3, abs=1e-12)
+
+
+def test_a_score_stored_in_format_1_is_shown_and_not_ranked_with_new_ones() -> None:
+    board = boards.board("shapes/val")
+    report = submissions.score(submissions.make_rank_file(board.benchmark, "random"))
+    stored = report.to_dict()["signatures"]["recall@10"]
+    written = {name: value for name, value in stored.items() if name not in ("format", "key", "text")}
+    before = Signature.from_dict(written)
+    old, new = entry("old", 0.9, 0), entry("new", 0.2, 1)
+    for one, signature in ((old, before), (new, report.signatures["recall@10"])):
+        own = {**signature.to_dict(), "text": str(signature)}
+        one.events[0].payload["report"]["signatures"] = dict.fromkeys(board.primary_terms, own)
+    lines = standings(board, [old, new], data.current_keys(board))
+    assert [(line.rank, line.name) for line in lines] == [(1, "new"), (None, "old")]
+    assert lines[1].signature == str(before)
+    assert "sig:" not in lines[1].signature
+    assert "sig:2" in lines[0].signature
+    assert before.data_hash == report.signatures["recall@10"].data_hash  # type: ignore[union-attr]

@@ -33,7 +33,7 @@ def signature(metric_name: str = "recall@10", **changes: Any) -> Signature:
 def test_printed_form() -> None:
     assert str(dataclasses.replace(signature(), package_version="0.3.0")) == (
         "fashioniq/dress_val#1 | data:4f1c2ab | gallery:3817:9be02d1 | ref:kept | ties:last | "
-        "metric:1 | n:2017 | v:0.3.0"
+        "metric:1 | sig:2 | n:2017 | v:0.3.0"
     )
 
 
@@ -48,7 +48,7 @@ def test_printed_form_with_everything_unusual() -> None:
     )
     assert str(unusual) == (
         "fashioniq/dress_val#1 | data:4f1c2ab | gallery:unknown | ref:removed | ties:last | "
-        f"metric:1:released_code | skipped:counts,gallery | n:2017 | v:{package_version()}"
+        f"metric:1:released_code | skipped:counts,gallery | sig:2 | n:2017 | v:{package_version()}"
     )
 
 
@@ -92,7 +92,7 @@ def test_variant_version_and_tie_rule_are_part_of_the_key() -> None:
     assert differences(one, two) == ["metric: pnr_map@5:1 against pnr_map@5:1:released_code"]
     newer = dataclasses.replace(one, metric_version=2)
     assert differences(one, newer) == ["metric: pnr_map@5:1 against pnr_map@5:2"]
-    assert differences(one, dataclasses.replace(one, ties="first")) == ["ties: last against first"]
+    assert differences(one, dataclasses.replace(one, ties="listed")) == ["ties: last against listed"]
     assert differences(one, dataclasses.replace(one, n=3, package_version="9")) == []
 
 
@@ -116,12 +116,79 @@ def test_to_dict_is_json_and_holds_the_key() -> None:
             "a signature has both gallery hash and size, or neither. Fix: pass both or None twice.",
         ),
         ({"reference": "dropped"}, "reference='dropped'. Fix: use 'kept' or 'removed'."),
+        ({"ties": "first"}, "ties='first'. Fix: use 'last' or 'listed'."),
         ({"variant": "code"}, "variant='code': recall_at_k has no such variant. Fix: use one of 'equation'."),
     ],
 )
 def test_signatures_that_are_refused(change: dict[str, Any], text: str) -> None:
     with pytest.raises(InputError, match=f"^{re.escape(text)}$"):
         signature(**change)
+
+
+# --- formats ---
+
+OLD = {
+    "benchmark": "fashioniq/dress_val",
+    "benchmark_version": 1,
+    "data_hash": DATA,
+    "gallery_hash": GALLERY,
+    "gallery_size": 3817,
+    "reference": "kept",
+    "metric": "recall@10",
+    "variant": "equation",
+    "metric_version": 1,
+    "checks_skipped": [],
+    "n": 2017,
+    "package_version": "0.1.0",
+    "ties": "last",
+    "key": f"benchmark:fashioniq/dress_val#1|data:{DATA}|gallery:3817:{GALLERY}|ref:kept|ties:last"
+    "|metric:recall@10:1|skipped:none",
+    "text": "fashioniq/dress_val#1 | data:4f1c2ab | gallery:3817:9be02d1 | ref:kept | ties:last | metric:1 "
+    "| n:2017 | v:0.1.0",
+}
+"""What version 0.1.0 stored."""
+
+
+def test_a_signature_of_format_1_is_read_as_it_was_written() -> None:
+    old = Signature.from_dict(OLD)
+    assert (old.format, old.key, str(old)) == (1, OLD["key"], OLD["text"])
+    assert {**old.to_dict(), "text": str(old)} == OLD
+
+
+def test_a_signature_of_format_1_equals_none_of_format_2_and_the_format_is_the_reason() -> None:
+    old = Signature.from_dict(OLD)
+    for ties in ("last", "listed"):
+        new = dataclasses.replace(signature(ties=ties), package_version="0.1.0")
+        assert new.data_hash == old.data_hash
+        assert new.key != old.key
+        assert new != old
+        assert differences(old, new) == ["sig: 1 against 2"]
+        assert differences(new, old) == ["sig: 2 against 1"]
+    assert differences(old, signature(reference="removed")) == [
+        "sig: 1 against 2",
+        "ref: kept against removed",
+    ]
+    assert differences(old, dataclasses.replace(old, data_hash="f" * 64)) == [
+        f"data: {DATA} against {'f' * 64}"
+    ]
+
+
+@pytest.mark.parametrize("changes", [{}, {"search": "hnsw, recall@50 0.9"}, {"checks_skipped": ("counts",)}])
+def test_a_written_signature_is_read_again(changes: dict[str, Any]) -> None:
+    one = signature(ties="listed", **changes)
+    assert Signature.from_dict(json.loads(json.dumps(one.to_dict()))) == one
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"format": 3}, "a signature of format 3; this version reads 1 to 2. Fix: read it with the version"),
+        ({"metric": "recal@10"}, "no metric is printed as 'recal@10'"),
+    ],
+)
+def test_stored_signatures_that_cannot_be_read(change: dict[str, Any], text: str) -> None:
+    with pytest.raises((InputError, UnknownNameError), match=re.escape(text)):
+        Signature.from_dict({**OLD, **change})
 
 
 # --- the catalogue ---

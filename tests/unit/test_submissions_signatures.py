@@ -9,6 +9,8 @@ import submissions_worlds as worlds
 
 import submissions
 from cir_datasets.benchmark import Benchmark
+from submissions.comparison.keys import key_differences
+from submissions.suite_signature import SuiteSignature
 
 CIRR = worlds.cirr()
 CIRCLED = worlds.circled()
@@ -35,6 +37,28 @@ def test_every_number_of_a_suite_has_a_signature_of_its_members() -> None:
             line.startswith(f"{metric} ") and str(signature) in line for line in report.text().splitlines()
         )
     assert str(report.signatures["recall@10"]).startswith("fashioniq/val#1 | mean:macro | members:3:")
+
+
+def test_a_suites_signature_is_read_again_and_one_of_format_1_differs_by_its_format() -> None:
+    one = score(worlds.fashioniq_bundle(MEMBERS), FASHIONIQ).signatures["recall@10"]
+    stored = json.loads(json.dumps(one.to_dict()))
+    assert SuiteSignature.from_dict(stored) == one
+    assert " | sig:2 | " in str(one)
+    for member in stored["members"]:
+        del member["format"]
+    old = SuiteSignature.from_dict(stored)
+    assert "sig:" not in str(old)
+    assert old.key != one.key
+    assert key_differences(old, one) == [f"sig ({member.id}): 1 against 2" for member in MEMBERS]
+
+
+def test_scores_of_lists_say_that_the_list_breaks_ties() -> None:
+    for document, benchmark in (
+        (worlds.cirr_document(CIRR), CIRR),
+        (worlds.circled_document(CIRCLED), CIRCLED),
+    ):
+        report = score(document, benchmark)
+        assert {each.ties for each in report.signatures.values()} == {"listed"}
 
 
 def test_the_two_means_of_a_suite_do_not_compare() -> None:
