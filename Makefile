@@ -15,7 +15,7 @@ export GRADIO_ANALYTICS_ENABLED := False
 .PHONY: run test test-slow lint types docs clean help
 
 help:
-	@echo "make run        set up, prepare the embedded benchmark, score its baselines' rank files, serve http://$(HOST):$(PORT)"
+	@echo "make run        set up, prepare the embedded benchmark, make and score its baselines, serve http://$(HOST):$(PORT)"
 	@echo "make test       set up with everything, then lint, types and tests"
 	@echo "make test-slow  the tests that take long"
 	@echo "make docs       write the generated parts of the docs anew"
@@ -35,14 +35,15 @@ $(TEST_VENV)/.installed: setup.cfg pyproject.toml constraints.txt
 	@$(TEST_VENV)/bin/python -m pip install $(PIP_FLAGS) -c constraints.txt -e ".[leaderboard,retrieval,language,distributed,dev]"
 	@touch $@
 
-# State lies below .run: a second run reuses it and loses nothing. The baselines are the rank files of
-# submissions/entries, each with the command that made it; those of encoders would need torch.
-run: export CIR_CACHE_HOME := $(CURDIR)/$(STATE)/cache
-run: export CIR_LEADERBOARD_HOME := $(CURDIR)/$(STATE)/leaderboard
-run: export HF_HOME := $(CURDIR)/$(STATE)/huggingface
+# State lies below .run: a second run reuses it and loses nothing. The baselines without weights are made here and
+# compared with the rank files of submissions/entries; those of the shapes encoder, which need torch, are these files.
+run: export CIR_CACHE_HOME := $(abspath $(STATE))/cache
+run: export CIR_LEADERBOARD_HOME := $(abspath $(STATE))/leaderboard
+run: export HF_HOME := $(abspath $(STATE))/huggingface
 run: $(RUN_VENV)/.installed
 	@$(RUN_VENV)/bin/cir datasets prepare --no-hub-cache shapes/val shapes/multiturn_val
-	@$(RUN_VENV)/bin/cir leaderboard add --baseline submissions/entries/*.json.gz >/dev/null
+	@$(RUN_VENV)/bin/cir entries --out $(STATE)/entries
+	@$(RUN_VENV)/bin/cir leaderboard add --baseline $(STATE)/entries/*.json.gz >/dev/null
 	@echo; $(RUN_VENV)/bin/cir leaderboard show shapes/val shapes/multiturn_val; echo
 	@if [ "$(SERVE)" = "0" ]; then exit 0; fi; exec $(RUN_VENV)/bin/cir leaderboard serve --host $(HOST) --port $(PORT)
 

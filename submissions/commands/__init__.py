@@ -8,6 +8,7 @@ from submissions.commands.compare import compare_command
 from submissions.commands.convert import convert_command
 from submissions.commands.embed import embed_command
 from submissions.commands.embeddings import register_embeddings
+from submissions.commands.entries import entries_command
 from submissions.commands.fuse import fuse_command
 from submissions.commands.methods import register_methods
 from submissions.commands.run import run_command
@@ -23,6 +24,7 @@ def register(app: typer.Typer) -> None:
     app.command("convert")(convert_command)
     app.command("fuse")(fuse_command)
     app.command("run")(run_command)
+    app.command("entries")(entries_command)
     app.command("embed")(embed_command)
     register_embeddings(app)
     register_methods(app)

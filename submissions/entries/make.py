@@ -2,7 +2,8 @@
 
 Everything runs on the CPU, from the pixels to the rank files, and nothing is taken from a store. The same
 machine gives the same bytes; another processor or another version of torch rounds the last digits of vectors
-otherwise, so that a few neighbours in the rankings of the encoder's baselines may swap.
+otherwise, so that a few neighbours in the rankings of the encoder's baselines may swap. Those without weights
+are the same bytes on every machine: `cir entries` makes them on a user's, and says whether they are.
 """
 
 from __future__ import annotations
@@ -13,10 +14,14 @@ import gzip
 import hashlib
 import sys
 import tempfile
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
-from submissions.entries import BENCHMARKS, LIST, Entry, folder
+from submissions.entries import BENCHMARKS, LIST, Entry, entries, folder
+from submissions.methods.registry import PIXELS
 from submissions.rank_file import RankFile, write_bytes
 from submissions.retrieval.baselines import Baseline, Baselines, baselines, run_baselines
 from submissions.retrieval.encoders import SHAPES_ENCODER
@@ -60,6 +65,67 @@ def make_entries(out: Path, only: Sequence[str] = ()) -> list[Entry]:
             runs = run_baselines(benchmark, Baselines(tuple(chosen)), device="cpu", store=store)
             made += [_write(baseline, rank_file, out) for baseline, rank_file in runs]
     return made
+
+
+@dataclass(frozen=True)
+class Placed:
+    """An entry in a folder of the user's.
+
+    Args:
+        entry: what is shipped.
+        path: where it lies now.
+        origin: `made` here, `kept` from an earlier call, or `copied` from the package, because it needs an
+            encoder.
+        same: whether its JSON is the shipped one, byte for byte.
+    """
+
+    entry: Entry
+    path: Path
+    origin: Literal["made", "kept", "copied"]
+    same: bool
+
+
+def place_entries(out: Path) -> Iterator[Placed]:
+    """Put all entries into a folder: made here where no weights are needed, else copied from the package.
+
+    A file that is there already, and is the shipped one, is kept: it is not made a second time.
+
+    Args:
+        out: folder for them; made where it is missing.
+
+    Yields:
+        Each entry once it is there, by benchmark, those that are made here first.
+
+    Raises:
+        SubmissionError: the system refuses to write there.
+    """
+    for benchmark in BENCHMARKS:
+        listed = {entry.file: entry for entry in entries(benchmark)}
+        here = [
+            each for each in baselines(benchmark, encoder=PIXELS).run if file_name(each, benchmark) in listed
+        ]
+        names = [file_name(each, benchmark) for each in here]
+        kept = {name for name in names if _sha256_inside(out / name) == listed[name].sha256}
+        wanted = tuple(each for each, name in zip(here, names, strict=True) if name not in kept)
+        runs = run_baselines(benchmark, Baselines(wanted))
+        for name in names:
+            entry = listed.pop(name)
+            if name in kept:
+                yield Placed(entry, out / name, "kept", same=True)
+                continue
+            made = _write(*next(runs), out)
+            yield Placed(entry, out / name, "made", same=made.sha256 == entry.sha256)
+        for name, entry in listed.items():
+            write_bytes(entry.path.read_bytes(), out / name)
+            yield Placed(entry, out / name, "copied", same=True)
+
+
+def _sha256_inside(path: Path) -> str | None:
+    """sha256 of what a gzip file holds; None where there is none that can be read."""
+    try:
+        return hashlib.sha256(gzip.decompress(path.read_bytes())).hexdigest()
+    except (OSError, EOFError, zlib.error):
+        return None
 
 
 def _write(baseline: Baseline, rank_file: RankFile, out: Path) -> Entry:
