@@ -118,10 +118,14 @@ class Config(_Strict):
 
 
 class Example(_Strict):
-    """Invented ids in the benchmark's manner, for the example of `cir datasets show --format`."""
+    """Ids of one configuration: what its queries and images are called."""
 
-    query_id: str
-    image_ids: Annotated[tuple[str, ...], Field(min_length=3)]
+    query: str
+    """Id of a query or session; of a session that has two turns."""
+    images: Annotated[tuple[str, ...], Field(min_length=3)]
+    """Ids of images of its gallery; where the query has a subset, of that."""
+    invented: bool = False
+    """Whether they only have the form, because the data could not be had yet; else the data holds them."""
 
 
 class ReportExtras(_Strict):
@@ -203,7 +207,10 @@ class Card(_Strict):
     """Formats that an image is opened with, whatever its name ends with."""
     folder_schema: str = ""
     """What the files hold, in Markdown, where the format is ours because the publisher has none yet."""
-    example: Example | None = None
+    ids: Annotated[str, Field(min_length=1)]
+    """What the id of a query or session is and what that of an image, each with an example in backticks."""
+    examples: dict[str, Example]
+    """By configuration; every configuration has one."""
     known_differences: tuple[Difference, ...] = ()
     """Differences that concern all configurations together."""
     traps: tuple[str, ...] = ()
@@ -221,6 +228,21 @@ class Card(_Strict):
             raise ValueError("status pending_publication and publisher unpublished go together")
         if unpublished and not (self.source.pages and self.folder_schema):
             raise ValueError("a benchmark that is pending publication needs source.pages and folder_schema")
+        return self
+
+    @model_validator(mode="after")
+    def _ids_have_examples(self) -> Card:
+        without = [name for name in self.configs if name not in self.examples]
+        if without:
+            raise ValueError(f"`examples` has no line for the configuration {without[0]!r}")
+        elsewhere = [name for name in self.examples if name not in self.configs]
+        if elsewhere:
+            raise ValueError(f"`examples` names {elsewhere[0]!r}, which is not a configuration")
+        quoted = set(re.findall(r"`([^`]+)`", self.ids))
+        if not any(
+            each.query in quoted and quoted.intersection(each.images) for each in self.examples.values()
+        ):
+            raise ValueError("`ids` must name the query and an image of one of `examples`, each in backticks")
         return self
 
     @model_validator(mode="after")

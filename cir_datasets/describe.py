@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets import registry, sources
 from cir_datasets.aligned import aligned
+from cir_datasets.builders import builder_class
 from cir_datasets.errors import OverlayError
 from cir_datasets.overlays import overlay_ids
-from cir_datasets.prepared import last_prepared
+from cir_datasets.prepared import last_prepared, read_table
 from cir_metrics.errors import UnknownNameError
 
 if TYPE_CHECKING:
     from cir_datasets.card import Card
+    from cir_datasets.records import Row
     from cir_datasets.registry import BenchmarkSpec
 
 LIST_COLUMNS = ("id", "queries", "gallery", "turns", "reference", "main_metric", "license", "status")
 
-_DEFAULT_EXAMPLE = ("query-1", ("image-1", "image-2", "image-3"))
+_SHOWN_IMAGES = 3
+"""Images in each list of an example."""
 _SHOWN_DIGITS = 12
 
 
@@ -60,6 +65,7 @@ def described(name_or_id: str) -> dict[str, Any]:
         "paper": card.paper.model_dump(),
         "license": card.license.model_dump(),
         "images": card.images,
+        "ids": card.ids,
         "traps": list(card.traps),
         "source": {
             "publisher": card.source.publisher,
@@ -97,32 +103,100 @@ def described_text(name_or_id: str) -> str:
 
 
 def example_rank_file(name_or_id: str) -> str:
-    """A small rank file for a benchmark, as JSON; its ids are invented.
+    """A small rank file for a benchmark, as JSON: a row of it, with images in an order that means nothing.
+
+    The row is the publisher's first where the data is here or was prepared before (nothing is downloaded);
+    else the card's example. `method.notes` says which of the two it is.
 
     Raises:
         UnknownNameError: there is no such name or id.
+        RecordError: the publisher's file is here and its first record breaks the format.
 
     Example:
-        >>> json.loads(example_rank_file("circo/val"))["rankings"]
-        {'0': ['000000000001', '000000000002', '000000000003']}
+        >>> json.loads(example_rank_file("shapes/val"))["rankings"]
+        {'shapes_val_00000': ['val-000000', 'val-000001', 'val-000002']}
     """
     spec = _specs(name_or_id)[0]
-    example = spec.card.example
-    query_id, image_ids = (example.query_id, example.image_ids) if example else _DEFAULT_EXAMPLE
-    ranking: Any = list(image_ids)
-    if spec.kind == "multi_turn":
-        ranking = [ranking, [*ranking[1:], ranking[0]]]
+    found = _row_here(spec) or _row_of_card(spec)
+    rankings = [found.images[turn:] + found.images[:turn] for turn in range(found.turns)]
     content: dict[str, Any] = {
         "format": "cir-rank-file",
         "format_version": 1,
         "benchmark": spec.id,
         "benchmark_version": spec.card.version,
-        "method": {"name": "my method", "zero_shot": True, "text_fields": ["relative_caption"]},
-        "rankings": {query_id: ranking},
+        "method": {
+            "name": "my method",
+            "zero_shot": True,
+            "text_fields": ["relative_caption"],
+            "notes": f"An example. {found.notes}",
+        },
+        "rankings": {found.query: rankings if spec.kind == "multi_turn" else rankings[0]},
     }
     if spec.config.subset is not None:
-        content["subset_rankings"] = {query_id: list(image_ids)}
+        content["subset_rankings"] = {found.query: found.subset}
     return json.dumps(content, indent=2)
+
+
+@dataclass(frozen=True)
+class _ExampleRow:
+    """What an example of a rank file shows of one row; the images are not its answer."""
+
+    query: str
+    images: list[str]
+    subset: list[str]
+    turns: int
+    notes: str
+
+
+def _row_of_card(spec: BenchmarkSpec) -> _ExampleRow:
+    example = spec.card.examples[spec.config_name]
+    images = list(example.images)
+    notes = "The ids are the benchmark's own; the order of the images means nothing."
+    if example.invented:
+        notes = "The ids are invented in the benchmark's form, because its data is not here."
+    return _ExampleRow(example.query, images, images, 2 if spec.kind == "multi_turn" else 1, notes)
+
+
+def _row_here(spec: BenchmarkSpec) -> _ExampleRow | None:
+    """The first row of the data that is here, or None where none is."""
+    rows, gallery = _data_here(spec)
+    id_name = "session_id" if spec.kind == "multi_turn" else "query_id"
+    kept = None if spec.overlay is None else spec.overlay.labels
+    row = next((row for row in rows if kept is None or row[id_name] in kept), None)
+    if row is None:
+        return None
+    references = list(_references(row))
+    removed = references if spec.config.reference == "removed" else []
+    images: list[str] = []
+    for image in gallery or (image for each in chain([row], rows) for image in _references(each)):
+        if image not in removed and image not in images:
+            images.append(image)
+        if len(images) == _SHOWN_IMAGES:
+            break
+    subset = [image for image in row.get("subset_image_ids", ()) if image not in references]
+    notes = "Query and images are the benchmark's own; the order of the images means nothing."
+    return _ExampleRow(row[id_name], images, subset[:_SHOWN_IMAGES], len(row.get("turns", [row])), notes)
+
+
+def _references(row: Row) -> Iterator[str]:
+    turns = row.get("turns", [row])
+    return (turn["reference_image_id"] for turn in turns if turn["reference_image_id"] is not None)
+
+
+def _data_here(spec: BenchmarkSpec) -> tuple[Iterator[Row], Iterator[str] | None]:
+    """Rows and gallery that can be had without a download, as far as they are read; nothing is prepared."""
+    files = sources.local_files(spec.base)
+    if files is not None:
+        builder = builder_class(spec.card.name)(spec.base, files)
+        images = builder.images()
+        return builder.rows(), None if images is None else (image["image_id"] for image in images)
+    last = last_prepared(spec.base)
+    if last is None:
+        return iter(()), None
+    rows = iter(read_table(last.rows_file).to_pylist())
+    if last.images_file is None:
+        return rows, None
+    return rows, iter(read_table(last.images_file, ["image_id"]).column(0).to_pylist())
 
 
 def _specs(name_or_id: str) -> list[BenchmarkSpec]:
@@ -175,6 +249,7 @@ def _protocol(spec: BenchmarkSpec) -> dict[str, Any]:
         "turns": config.turns,
         "metrics": list(spec.metrics),
         "main_metric": spec.main_metric,
+        "example": spec.card.examples[spec.config_name].model_dump(),
         "overlay": _overlay(spec),
         "files": _files(spec),
         "note": config.note,
@@ -211,6 +286,7 @@ def _facts(card: Card) -> list[list[str]]:
         ["publisher", where + at],
         ["by hand", source.instructions],
         ["images", card.images],
+        ["ids", card.ids],
         ["metrics", ", ".join((*card.metrics, *card.multi_turn_metrics))],
     ]
 
@@ -226,6 +302,7 @@ def _protocol_facts(protocol: dict[str, Any]) -> list[list[str]]:
         ["reference", f"{protocol['reference']} in the ranking".replace("removed in", "removed from")],
         ["truth", protocol["ground_truth"]],
         ["main", protocol["main_metric"]],
+        ["example", _example_ids(noun, protocol["example"])],
     ]
     if protocol["overlay"]:
         laid = protocol["overlay"]
@@ -237,6 +314,11 @@ def _protocol_facts(protocol: dict[str, Any]) -> list[list[str]]:
             ["turns", ", ".join(f"{count:,} of {turns}" for turns, count in protocol["turns"].items())]
         )
     return rows
+
+
+def _example_ids(noun: str, example: dict[str, Any]) -> str:
+    ids = f"{'session' if noun == 'sessions' else 'query'} {example['query']}, image {example['images'][0]}"
+    return f"{ids} (invented in that form)" if example["invented"] else ids
 
 
 def _file_line(file: dict[str, Any]) -> str:

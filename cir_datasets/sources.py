@@ -133,6 +133,40 @@ def at_hand(spec: BenchmarkSpec) -> bool:
     )
 
 
+def local_files(spec: BenchmarkSpec) -> dict[str, Path] | None:
+    """Paths of the publisher's files that are here without a download, whatever their content.
+
+    Args:
+        spec: the benchmark.
+
+    Returns:
+        By relative name, with the list of a gallery that is another benchmark's, where it is here; None where
+        a file of the rows, or of a gallery that is not optional, is missing.
+    """
+    card, config = spec.card, spec.config
+    listed = (*config.files, *config.gallery_files)
+    found = {name: path for name in listed if (path := _here(card, name)) is not None}
+    optional = config.gallery_files if config.gallery_optional else ()
+    if any(name not in found and name not in optional for name in listed):
+        return None
+    if config.gallery_from is not None:
+        from cir_datasets import registry
+
+        lender = registry.spec(config.gallery_from)
+        lent = {name: _here(lender.card, name) for name in lender.config.gallery_files}
+        found |= {name: path for name, path in lent.items() if path is not None}
+    return found
+
+
+def _here(card: Card, name: str) -> Path | None:
+    """Where a file lies below `CIR_DATA_HOME`, else among the downloads."""
+    home = data_home()
+    path = None if home is None else home / card.source.folder / name
+    if path is not None and _is_file(path):
+        return path
+    return download.kept_copy(card.name, card.source, name, pins(card.name).get(name))
+
+
 def sha256_of(path: Path) -> str:
     """sha256 (hex) of a file's content.
 

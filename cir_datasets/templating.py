@@ -73,10 +73,8 @@ def write_template(name: str, folder: str | Path, configs: Sequence[str] = ()) -
             for target, file in zip(targets[1:], names, strict=True):
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(origin / file, target)
-        targets[0].write_text(
-            f"An invented example of the folder that {name} is read from.\n\n{card.folder_schema}",
-            encoding="utf-8",
-        )
+        about = f"An invented example of the folder that {name} is read from."
+        targets[0].write_text(f"{about}\n\n{card.ids}\n\n{card.folder_schema}", encoding="utf-8")
     except OSError as error:
         raise DatasetError(
             f"{root}: cannot be written: {error.strerror}. Fix: choose a folder of yours."

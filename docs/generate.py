@@ -61,6 +61,7 @@ def benchmark_table() -> str:
             f"- Licence of the annotations: {card.license.annotations}",
             f"- Licence of the images: {card.license.images}",
             f"- Images: {card.images}",
+            f"- Ids: {card.ids}",
             f"- Status: {card.status.replace('_', ' ')}\n",
             "| benchmark | split | queries | gallery | turns | reference | ground truth | main metric |",
             "|---|---|---:|---:|---|---|---|---|",
@@ -71,11 +72,21 @@ def benchmark_table() -> str:
                 f"| `{spec.id}` | {config.split} | {_count(config.queries)} | {_count(config.gallery)} "
                 f"| {spec.turns} | {config.reference} | {config.ground_truth} | `{spec.main_metric}` |"
             )
+        lines += _examples(card)
         lines += _differences(card)
         if card.traps:
             lines += ["", "What users get wrong:\n", *[f"- {trap}" for trap in card.traps]]
         lines.append("")
     return "\n".join(lines)
+
+
+def _examples(card: Any) -> list[str]:
+    """An id of a query or session and one of an image, of every configuration."""
+    lines = ["", "Ids of a query or session, and of an image:\n"]
+    for name, example in card.examples.items():
+        note = " (invented in that form)" if example.invented else ""
+        lines.append(f"- `{card.name}/{name}`: `{example.query}`, `{example.images[0]}`{note}")
+    return lines
 
 
 def _differences(card: Any) -> list[str]:

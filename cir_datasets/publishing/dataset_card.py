@@ -53,6 +53,8 @@ def readme(
         _configurations(configs),
         "## Protocol",
         *_protocol(configs),
+        "## Ids",
+        *_ids(card, configs),
         "## Fields",
         *_fields(card, text, configs),
         "## Licence",
@@ -190,6 +192,17 @@ def _protocol(configs: Sequence[PublishedConfig]) -> Iterable[str]:
             "Where the list of the gallery is not here, its publisher's file was not at hand when this was "
             "written; queries and ground truth are complete."
         )
+
+
+def _ids(card: Card, configs: Sequence[PublishedConfig]) -> Iterable[str]:
+    yield card.ids
+    rows = []
+    for config in configs:
+        if not config.is_manifest:
+            example = card.examples[config.name]
+            cells = (f"`{config.name}`", f"`{example.query}`", f"`{example.images[0]}`")
+            rows.append((*cells, "invented in that form" if example.invented else ""))
+    yield _table(("configuration", "a query or session", "an image", "note"), (), rows)
 
 
 def _fields(card: Card, text: CardText, configs: Sequence[PublishedConfig]) -> Iterable[str]:

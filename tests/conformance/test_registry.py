@@ -6,12 +6,14 @@ import json
 import re
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from cir_datasets import registry
+import cir_datasets
+from cir_datasets import registry, sources
 from cir_datasets.builders.base import BenchmarkBuilder
-from cir_datasets.card import Source
+from cir_datasets.card import Card, Source
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = registry.names()
@@ -71,6 +73,51 @@ def test_a_revision_is_a_whole_commit_or_none_is_known(name: str) -> None:
     for shortened in ("f71b16c", "main"):
         with pytest.raises(ValueError, match="revision"):
             Source.model_validate(source.model_dump() | {"revision": shortened})
+
+
+@pytest.mark.parametrize("benchmark_id", IDS)
+def test_the_ids_of_the_examples_are_in_the_data(benchmark_id: str) -> None:
+    spec = registry.spec(benchmark_id)
+    example = spec.card.examples[spec.config_name]
+    templates, fixture = ROOT / "cir_datasets/templates", ROOT / "tests/fixtures/publishers"
+    options: dict[str, Any] = {}
+    for folder in (templates / spec.card.name, fixture / spec.card.name):
+        if folder.is_dir():
+            options = {"data_dir": folder, "verification_mode": "no_checks"}
+    if not options and example.invented:
+        pytest.skip(f"the data of {benchmark_id} could not be had yet")
+    if not options and sources.local_files(spec) is None:
+        pytest.skip(f"the data of {benchmark_id} is not here")
+    benchmark = cir_datasets.load(benchmark_id, **options)
+    assert example.query in benchmark.query_ids
+    rows = {row["session_id" if benchmark.multi_turn else "query_id"]: row for row in benchmark.rows()}
+    row = rows[example.query]
+    references = {turn["reference_image_id"] for row in rows.values() for turn in row.get("turns", [row])}
+    assert set(example.images) <= set(benchmark.gallery or references)
+    if not example.invented and spec.card.status != "embedded":
+        assert row.get("num_turns", 2) == 2  # an example of a rank file that is made of the card has two
+    if benchmark.excludes_reference:
+        assert row["reference_image_id"] not in example.images
+    if benchmark.spec.card.name == "cirr":
+        assert set(example.images) < set(row["subset_image_ids"])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_ids_are_said_in_a_sentence_with_an_example(name: str) -> None:
+    card = registry.card(name)
+    fields = card.model_dump()
+    assert re.match(r"A (query|session|query or session) id is .*; an image id is .*\.$", card.ids)
+    first = next(iter(card.configs))
+    for change, words in (
+        ({"ids": "They are strings."}, "must name the query and an image"),
+        ({"examples": {}}, f"no line for the configuration '{first}'"),
+        ({"examples": fields["examples"] | {"nowhere": fields["examples"][first]}}, "not a configuration"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            Card.model_validate(fields | change)
+    del fields["ids"]
+    with pytest.raises(ValueError, match="ids"):
+        Card.model_validate(fields)
 
 
 @pytest.mark.parametrize("benchmark_id", IDS)

@@ -112,9 +112,48 @@ def test_the_example_rank_file_has_the_form_of_its_benchmark(benchmark_id: str) 
     assert ("subset_rankings" in example) == (spec.config.subset is not None)
 
 
-def test_format_prints_the_example_alone(environment: dict[str, str]) -> None:
-    done = cir(environment, "show", "circo/val", "--format")
-    assert json.loads(done.stdout)["rankings"] == {"0": ["000000000001", "000000000002", "000000000003"]}
+def test_format_prints_a_row_of_the_data_that_is_here(environment: dict[str, str], tmp_path: Path) -> None:
+    done = cir(environment, "show", "cirr/val", "--format")
+    example = json.loads(done.stdout)
+    assert list(example["rankings"]) == [registry.card("cirr").examples["val"].query]
+    made.write_cirr(tmp_path / "home", "val")
+    example = json.loads(cir(environment, "show", "cirr/val", "--format").stdout)
+    images = made.cirr_images("val")
+    assert example["rankings"] == {"900": images[1:4]}  # without the reference, which is removed
+    assert example["subset_rankings"] == {"900": images[1:4]}
+    assert "benchmark's own" in example["method"]["notes"]
+
+
+def test_format_prints_a_row_of_what_was_prepared(environment: dict[str, str], tmp_path: Path) -> None:
+    invented = json.loads(cir(environment, "show", "fisd/change", "--format").stdout)
+    assert "invented" in invented["method"]["notes"]
+    folder = made.write_template(tmp_path / "given", "zerosight")
+    options = ["--data-dir", str(folder), "--no-checks", "--no-hub-cache"]
+    assert cir(environment, "prepare", "zerosight/test", *options).returncode == 0
+    example = json.loads(cir(environment, "show", "zerosight/test", "--format").stdout)
+    assert list(example["rankings"]) == [json.loads((folder / "test.json").read_text())[0]["id"]]
+    assert "benchmark's own" in example["method"]["notes"]
+
+
+def test_format_of_sessions_has_a_ranking_a_turn_and_needs_no_gallery(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    made.write_circled(tmp_path / "home", "circo_val")
+    example = json.loads(cir(environment, "show", "circled/circo_val", "--format").stdout)
+    (rankings,) = example["rankings"].values()
+    assert len(rankings) == 2
+    assert set(rankings[0]) == {"000000123456", "000000000009"}  # references; no list of the gallery is here
+
+
+def test_show_says_what_ids_are_with_an_example(environment: dict[str, str]) -> None:
+    text = cir(environment, "show", "cirr").stdout
+    card = registry.card("cirr")
+    assert f"ids        {card.ids}" in text
+    for example in card.examples.values():
+        assert f"example    query {example.query}, image {example.images[0]}" in text
+    shown = json.loads(cir(environment, "show", "cirr/test1", "--json").stdout)
+    assert shown["ids"] == card.ids
+    assert shown["benchmarks"][0]["example"] == card.model_dump(mode="json")["examples"]["test1"]
 
 
 def test_prepare_fills_both_caches_and_says_where(environment: dict[str, str], tmp_path: Path) -> None:

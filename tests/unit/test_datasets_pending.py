@@ -302,7 +302,9 @@ def test_the_template_command_writes_a_folder_that_loads(name: str, tmp_path: Pa
     done = CliRunner().invoke(build(), ["datasets", "template", name, str(tmp_path / "here")])
     assert done.exit_code == 0
     assert all(Path(line).is_file() for line in done.stdout.splitlines())
-    assert registry.card(name).folder_schema in (tmp_path / "here/README.txt").read_text()
+    about = (tmp_path / "here/README.txt").read_text()
+    assert registry.card(name).folder_schema in about
+    assert registry.card(name).ids in about
     for config in registry.card(name).configs:
         assert len(load(f"{name}/{config}", tmp_path / "here")) >= 3
 

@@ -208,6 +208,9 @@ def test_the_card_tells_licences_protocol_fields_traps_and_citation(
     published: dict[str, Publication],
 ) -> None:
     page = (published["circo"].folder / "README.md").read_text(encoding="utf-8")
+    ids = page.partition("## Ids")[2].partition("## Fields")[0]
+    assert registry.card("circo").ids in ids
+    assert "| `val` | `0` | `000000271520` |" in ids
     card = registry.card("circo")
     for words in (
         "- Annotations: CC BY-NC 4.0 (https://creativecommons.org/licenses/by-nc/4.0/)",

@@ -394,3 +394,14 @@ def test_unknown_queries_are_counted_but_not_all_examined() -> None:
     document = {**GOOD, "rankings": {**GOOD["rankings"], **{f"q{n}": [] for n in range(1000)}}}
     (finding,) = submissions.validate(json.dumps(document).encode(), CIRR).findings
     assert (finding.code, finding.count, len(finding.examples)) == ("unknown-query", 1000, 5)
+
+
+@pytest.mark.parametrize(("query", "image"), [("999", None), ("100", "elsewhere")])
+def test_an_unknown_id_names_the_command_that_says_what_ids_are(query: str, image: str | None) -> None:
+    from cir_datasets.describe import described_text
+
+    ranking = IMAGES if image is None else [image, *IMAGES[1:]]
+    report = submissions.validate(cirr(lambda d: put(d, f"rankings/{query}", ranking)), CIRR)
+    (finding,) = report.findings
+    assert f'`cir datasets show {CIRR.id}` says in its line "ids" what they are' in finding.fix
+    assert any(line.startswith("ids ") for line in described_text(CIRR.id).splitlines())
