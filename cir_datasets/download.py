@@ -3,28 +3,34 @@
 A file is written beside its place, checked against size and sha256, and moved there in one step, so that a
 download cut short leaves nothing behind. GitHub files come from the raw endpoint at a pinned revision
 (`CIR_GITHUB_ENDPOINT` names a mirror), Hub files through `huggingface_hub` (`HF_ENDPOINT`, `HF_HUB_OFFLINE`).
-Only connection errors and 5xx answers are tried again, a few times and briefly.
+Only connection errors and 5xx answers are tried again, a few times and briefly. A server that sends more than
+the card pins, or too slowly, is left as soon as that is known; what killed downloads have left is swept by
+the next one.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
-import shutil
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
-from urllib.parse import quote
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import quote, urljoin, urlsplit
 
+from cir_datasets.atomic import staging_folder, sweep
+from cir_datasets.deadline import Deadline
 from cir_datasets.errors import IntegrityError, SourceError
 from cir_datasets.paths import cache_home
 from cir_datasets.progress import byte_progress
+from cir_metrics.errors import CallError, without_secret_cause
 
 if TYPE_CHECKING:
+    import httpx
     from tenacity import Retrying
 
     from cir_datasets.card import Source
@@ -32,8 +38,26 @@ if TYPE_CHECKING:
 GITHUB_ENDPOINT = "https://raw.githubusercontent.com"
 ATTEMPTS = 3
 TIMEOUT_SECONDS = 30.0
+"""Longest wait for the next byte."""
+
+DEADLINE_VARIABLE = "CIR_DOWNLOAD_TIMEOUT"
+"""Environment variable: seconds that one file may take, all attempts together."""
+
+DEADLINE_SECONDS = 1800.0
+MOST_UNPINNED_BYTES = 2**28
+"""Largest file that is taken where the card pins no size."""
 _FIRST_WAIT_SECONDS = 0.2
 _ORIGIN_SUFFIX = ".origin.json"
+_PREFIX = ".partial-"
+_HUB_HOPS = 5
+_MISSING = ("EntryNotFound", "RepoNotFound", "RevisionNotFound")
+"""What the Hub calls a file that is not there."""
+
+_ENCODINGS = ("", "identity", "gzip", "deflate")
+"""How a body may be packed: unpacked, a piece of it grows by a factor of about 1,000 at most."""
+
+
+Outcome = TypeVar("Outcome")
 
 
 @dataclass(frozen=True)
@@ -42,6 +66,21 @@ class Pin:
 
     sha256: str
     num_bytes: int
+
+
+@dataclass(frozen=True)
+class _Limit:
+    """How long a file may be, and who says so."""
+
+    num_bytes: int
+    why: str
+
+    def error(self, url: str) -> IntegrityError:
+        return IntegrityError(
+            f"{url}: more than {self.num_bytes} bytes come, {self.why}: it is longer than it should be. The "
+            "download was stopped and nothing was kept. Fix: try again; if it stays so, the publisher's file "
+            "has changed."
+        )
 
 
 def fetch(name: str, source: Source, file: str, pin: Pin | None, *, refresh: bool = False) -> Path:
@@ -72,15 +111,30 @@ def fetch(name: str, source: Source, file: str, pin: Pin | None, *, refresh: boo
 
 
 def _fetch(target: Path, source: Source, file: str, pin: Pin | None) -> Path:
-    with _staging(target) as folder:
+    seconds = _deadline_seconds()
+    with _staging(target) as folder, Deadline(seconds) as deadline:
         if source.publisher == "hub":
-            partial, origin = _from_hub(source, file, folder)
+            partial, origin = _from_hub(source, file, pin, folder, deadline)
         else:
-            partial, origin = _from_github(source, file, folder)
+            partial, origin = _from_github(source, file, pin, folder, deadline)
         _check(partial, pin, origin["url"])
         _record_origin(target, origin)
         os.replace(partial, target)  # noqa: PTH105 - the one step that makes the file appear
     return target
+
+
+def _deadline_seconds() -> float:
+    written = os.environ.get(DEADLINE_VARIABLE) or str(DEADLINE_SECONDS)
+    try:
+        seconds = float(written)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds <= threading.TIMEOUT_MAX:
+        raise CallError(
+            f"{DEADLINE_VARIABLE}={written!r}: not a number of seconds above 0. Fix: leave it unset "
+            f"({DEADLINE_SECONDS:,.0f} seconds) or write, for example, 600."
+        )
+    return seconds
 
 
 def kept_copy(name: str, source: Source, file: str, pin: Pin | None) -> Path | None:
@@ -115,18 +169,16 @@ def _matches(path: Path, pin: Pin) -> bool:
 @contextmanager
 def _staging(target: Path) -> Iterator[Path]:
     """A folder on the same disk as `target`, gone afterwards whatever happens."""
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        folder = Path(tempfile.mkdtemp(prefix=".partial-", dir=target.parent))
-    except OSError as error:
-        raise SourceError(
-            f"{target.parent}: cannot be written: {error.strerror}. Fix: set CIR_CACHE_HOME "
-            "to a folder of yours."
-        ) from error
-    try:
+    with ExitStack() as stack:
+        try:
+            sweep(cache_home() / "sources", _PREFIX)
+            folder = stack.enter_context(staging_folder(target.parent, _PREFIX))
+        except OSError as error:
+            raise SourceError(
+                f"{target.parent}: cannot be written: {error.strerror}. Fix: set CIR_CACHE_HOME "
+                "to a folder of yours."
+            ) from error
         yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _record_origin(target: Path, origin: dict[str, str]) -> None:
@@ -168,29 +220,42 @@ def _check_json(path: Path, url: str) -> None:
         ) from error
 
 
-def _from_github(source: Source, file: str, folder: Path) -> tuple[Path, dict[str, str]]:
-    endpoint = os.environ.get("CIR_GITHUB_ENDPOINT", GITHUB_ENDPOINT).rstrip("/")
+def _from_github(
+    source: Source, file: str, pin: Pin | None, folder: Path, deadline: Deadline
+) -> tuple[Path, dict[str, str]]:
+    endpoint, auth = _endpoint("CIR_GITHUB_ENDPOINT", GITHUB_ENDPOINT)
     revision = source.revision or "HEAD"
     url = f"{endpoint}/{source.repository}/{revision}/{quote(file)}"
     partial = folder / "file"
-    if not _get(url, partial, {}):
+    with _client({}, auth, deadline) as client:
+        found = _tried(url, deadline, lambda: _get(client, url, partial, _limit(pin)))
+    if not found:
         raise SourceError(f"{url}: 404, the publisher has no such file at that revision")
     return partial, {"url": url, "revision": revision}
 
 
-def _from_hub(source: Source, file: str, folder: Path) -> tuple[Path, dict[str, str]]:
-    from huggingface_hub import hf_hub_url
+def _from_hub(
+    source: Source, file: str, pin: Pin | None, folder: Path, deadline: Deadline
+) -> tuple[Path, dict[str, str]]:
+    from huggingface_hub import constants, hf_hub_url
     from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
 
     # Read at each call: huggingface_hub reads it once, when it is imported.
-    endpoint = os.environ.get("HF_ENDPOINT") or None
+    endpoint, auth = _endpoint("HF_ENDPOINT", "https://huggingface.co")
     url = hf_hub_url(
         source.repository, file, repo_type="dataset", revision=source.revision, endpoint=endpoint
     )
-    commit, size = _hub_state(url)
-    url = hf_hub_url(source.repository, file, repo_type="dataset", revision=commit, endpoint=endpoint)
+    if constants.is_offline_mode():
+        raise SourceError(f"{url}: no network (OfflineModeIsEnabled: HF_HUB_OFFLINE is set)")
     partial = folder / "file"
-    if not _get(url, partial, build_hf_headers()):
+    with _client(build_hf_headers(), auth, deadline) as client:
+        commit, size = _tried(url, deadline, lambda: _hub_state(client, url))
+        url = hf_hub_url(source.repository, file, repo_type="dataset", revision=commit, endpoint=endpoint)
+        limit = _limit(pin)
+        if pin is None and size is not None and size < limit.num_bytes:
+            limit = _Limit(size, f"the Hub announced {size}")
+        found = _tried(url, deadline, lambda: _get(client, url, partial, limit))
+    if not found:
         raise SourceError(f"{url}: 404, the publisher has no such file")
     if size is not None and partial.stat().st_size != size:
         raise IntegrityError(
@@ -200,67 +265,157 @@ def _from_hub(source: Source, file: str, folder: Path) -> tuple[Path, dict[str, 
     return partial, {"url": url, "revision": commit}
 
 
-def _hub_state(url: str) -> tuple[str, int | None]:
-    """The commit that the Hub serves a file from, and its size.
+def _endpoint(variable: str, default: str) -> tuple[str, httpx.BasicAuth | None]:
+    """A server's address, and apart from it user and password: no error of any library then shows them."""
+    import httpx
 
-    `hf_hub_download` is not used because without a network it tries for 23 seconds, and because what it has
-    half fetched stays in its cache.
-    """
-    from huggingface_hub import errors, get_hf_file_metadata
-    from huggingface_hub.utils import httpx as hub_httpx  # type: ignore[attr-defined] # not always our httpx
+    given = (os.environ.get(variable) or default).rstrip("/")
+    try:
+        url = httpx.URL(given)
+    except httpx.InvalidURL:
+        url = httpx.URL("")
+    if url.scheme not in ("http", "https") or not url.host:
+        # Neither it nor the reason is shown: they may hold a password.
+        raise CallError(
+            f"{variable}: not an address. Fix: write http:// or https:// and the host; in a "
+            "password write %2F for /, %23 for # and %3F for ?."
+        ) from None
+    auth = httpx.BasicAuth(url.username, url.password) if url.userinfo else None
+    return str(url.copy_with(username="", password="")).rstrip("/") if auth else given, auth
+
+
+def _client(headers: Mapping[str, str], auth: httpx.BasicAuth | None, deadline: Deadline) -> httpx.Client:
+    """A client whose requests all end with the deadline."""
+    import httpx
 
     try:
-        metadata = _retrying()(get_hf_file_metadata, url, timeout=TIMEOUT_SECONDS)
-    except (errors.EntryNotFoundError, errors.RepositoryNotFoundError, errors.RevisionNotFoundError) as error:
-        raise SourceError(f"{url}: 404, the publisher has no such file ({type(error).__name__})") from error
-    except errors.HfHubHTTPError as error:
-        raise SourceError(f"{url}: the server answered {error.response.status_code}") from error
-    except (errors.OfflineModeIsEnabled, hub_httpx.HTTPError) as error:
-        raise SourceError(f"{url}: no network ({type(error).__name__}: {error})") from error
-    if not metadata.commit_hash:
+        return httpx.Client(
+            headers={**headers, "Accept-Encoding": "identity"},
+            auth=auth,
+            timeout=min(TIMEOUT_SECONDS, deadline.seconds),
+            limits=httpx.Limits(max_keepalive_connections=0),
+            event_hooks={"request": [deadline.watch]},
+        )
+    except (ValueError, ImportError, httpx.InvalidURL):
+        # Its reason is not shown: it may hold a part of a password.
+        raise CallError(
+            "the proxy that HTTP_PROXY, HTTPS_PROXY or ALL_PROXY names cannot be used. Fix: write "
+            "http://HOST:PORT, with %2F for /, %23 for # and %3F for ? in a password, or unset it."
+        ) from None
+
+
+def _limit(pin: Pin | None) -> _Limit:
+    if pin is not None:
+        return _Limit(pin.num_bytes, f"the card pins {pin.num_bytes}")
+    return _Limit(MOST_UNPINNED_BYTES, "more than any file of a card that pins no size")
+
+
+def _hub_state(client: httpx.Client, url: str) -> tuple[str, int | None]:
+    """The commit that the Hub serves a file from, and its size.
+
+    Not by `get_hf_file_metadata`, which knows no deadline; nor by `hf_hub_download`, which without a network
+    tries for 23 seconds, and keeps what it has half fetched in its cache.
+    """
+    import httpx
+
+    at = url
+    for _ in range(_HUB_HOPS):
+        response = client.head(at)
+        target = response.headers.get("Location", "")
+        # Only moved repositories: what lies elsewhere is announced by the Hub's own answer.
+        if not response.is_redirect or urlsplit(target).netloc:
+            break
+        at = urljoin(at, target)
+    if response.status_code == httpx.codes.NOT_FOUND or response.headers.get("X-Error-Code") in _MISSING:
+        raise SourceError(f"{url}: 404, the publisher has no such file")
+    _check_status(response)
+    commit = response.headers.get("X-Repo-Commit")
+    if not commit:
         raise SourceError(f"{url}: the server is no Hugging Face Hub, its answer names no commit")
-    return metadata.commit_hash, metadata.size
+    length = response.headers.get("X-Linked-Size") or (
+        "" if response.is_redirect else response.headers.get("Content-Length", "")
+    )
+    return commit, int(length) if length.isdecimal() else None
 
 
-def _get(url: str, partial: Path, headers: Mapping[str, str]) -> bool:
+def _tried(url: str, deadline: Deadline, work: Callable[[], Outcome]) -> Outcome:
+    """What comes of requests for `url`, tried a few times; what goes wrong in the suite's own errors."""
+    import httpx
+
+    try:
+        outcome: Outcome = _retrying(deadline)(work)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise _in_words(url, deadline, error) from without_secret_cause(error)
+    if deadline.passed:  # a body whose length nobody announced ends, cut off, like a whole one
+        raise _too_slow(url, deadline)
+    return outcome
+
+
+def _in_words(url: str, deadline: Deadline, error: Exception) -> SourceError:
+    import httpx
+
+    if deadline.passed:
+        return _too_slow(url, deadline)
+    if isinstance(error, httpx.RemoteProtocolError):
+        return IntegrityError(
+            f"{url}: the connection closed before the whole file had come ({error}). Nothing was kept. "
+            "Fix: try again."
+        )
+    if isinstance(error, httpx.HTTPStatusError):
+        return SourceError(f"{url}: the server answered {error.response.status_code}")
+    return SourceError(f"{url}: no network ({type(error).__name__}: {error})")
+
+
+def _too_slow(url: str, deadline: Deadline) -> SourceError:
+    return SourceError(
+        f"{url}: the whole file had not come after {deadline.seconds:,g} seconds. The download was stopped "
+        f"and nothing was kept. Fix: try again; on a slow line set {DEADLINE_VARIABLE} to more seconds."
+    )
+
+
+def _get(client: httpx.Client, url: str, partial: Path, limit: _Limit) -> bool:
     """Write the body of `url` to `partial`; False where the server has no such file."""
     import httpx
 
-    try:
-        return bool(_retrying()(_get_once, url, partial, headers))
-    except httpx.RemoteProtocolError as error:
-        raise IntegrityError(
-            f"{url}: the connection closed before the whole file had come ({error}). Nothing was kept. "
-            "Fix: try again."
-        ) from error
-    except httpx.HTTPStatusError as error:
-        raise SourceError(f"{url}: the server answered {error.response.status_code}") from error
-    except httpx.HTTPError as error:
-        raise SourceError(f"{url}: no network ({type(error).__name__}: {error})") from error
-
-
-def _get_once(url: str, partial: Path, headers: Mapping[str, str]) -> bool:
-    import httpx
-
-    plain = {**headers, "Accept-Encoding": "identity"}
-    with httpx.stream("GET", url, headers=plain, follow_redirects=True, timeout=TIMEOUT_SECONDS) as response:
+    with client.stream("GET", url, follow_redirects=True) as response:
         if response.status_code == httpx.codes.NOT_FOUND:
             return False
-        response.raise_for_status()
+        _check_status(response)
+        packing = response.headers.get("Content-Encoding", "").strip().lower()
+        if packing not in _ENCODINGS:
+            raise SourceError(
+                f"{url}: the server sends the file packed as {packing!r}, which was not asked for"
+            )
         length = response.headers.get("Content-Length", "")
-        total = int(length) if length.isdigit() else None
+        total = int(length) if length.isdecimal() else None
+        if total is not None and total > limit.num_bytes and packing in ("", "identity"):
+            raise limit.error(url)
+        come = 0
         with partial.open("wb") as out, byte_progress(url.rsplit("/", 1)[-1], total) as advance:
             for chunk in response.iter_bytes():
+                come += len(chunk)
+                if come > limit.num_bytes:
+                    raise limit.error(url)
                 out.write(chunk)
                 advance(len(chunk))
     return True
 
 
-def _retrying() -> Retrying:
+def _check_status(response: httpx.Response) -> None:
+    """Raise what the status says, without the address: where the server sent us to, it may hold a key."""
+    import httpx
+
+    if response.status_code >= httpx.codes.BAD_REQUEST:
+        raise httpx.HTTPStatusError(
+            f"answered {response.status_code}", request=response.request, response=response
+        )
+
+
+def _retrying(deadline: Deadline) -> Retrying:
     from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
     return Retrying(
-        retry=retry_if_exception(_is_passing),
+        retry=retry_if_exception(lambda error: not deadline.passed and _is_passing(error)),
         stop=stop_after_attempt(ATTEMPTS),
         wait=wait_exponential(_FIRST_WAIT_SECONDS),
         reraise=True,
@@ -270,9 +425,7 @@ def _retrying() -> Retrying:
 def _is_passing(error: BaseException) -> bool:
     """Whether an error may be gone the next time: a broken connection or a 5xx answer."""
     import httpx
-    from huggingface_hub.utils import httpx as hub_httpx  # type: ignore[attr-defined] # not always our httpx
 
-    response = getattr(error, "response", None)
-    if response is not None:
-        return bool(response.status_code >= httpx.codes.INTERNAL_SERVER_ERROR)
-    return isinstance(error, httpx.TransportError | hub_httpx.TransportError)
+    if isinstance(error, httpx.HTTPStatusError):
+        return error.response.status_code >= httpx.codes.INTERNAL_SERVER_ERROR
+    return isinstance(error, httpx.TransportError)

@@ -6,10 +6,8 @@ fit into less than 2 GiB (`perf/prepare.py` shows it).
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +15,11 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from cir_datasets.atomic import staging_folder, sweep
 from cir_datasets.checks import Tally, check_counts, checked_images, checked_rows
 from cir_datasets.errors import FIX, DatasetError, RecordError
 from cir_datasets.hashing import DataHasher, gallery_hash
+from cir_datasets.paths import cache_home
 from cir_datasets.places import write_places
 from cir_datasets.progress import step_progress
 from cir_datasets.records import Row, image_schema
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from cir_datasets.sources import SourceFile
 
 BATCH_ROWS = 4096
+_PREFIX = ".making-"
 
 
 def make_prepared(
@@ -81,24 +82,23 @@ def make_prepared(
 def new_folder(folder: Path) -> Iterator[Path]:
     """A folder to fill, beside the place of `folder`, and moved there in one step when all went well.
 
+    What preparations that were killed have left is swept first.
+
     Raises:
         DatasetError: the place cannot be written.
     """
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        staging = Path(tempfile.mkdtemp(prefix=".making-", dir=folder.parent))
-    except OSError as error:
-        raise DatasetError(
-            f"{folder.parent}: cannot be written: {error.strerror}. Fix: set CIR_CACHE_HOME "
-            "to a folder of yours."
-        ) from error
-    try:
-        made = staging / "made"
-        made.mkdir()
+    with ExitStack() as stack:
+        try:
+            sweep(cache_home() / "prepared", _PREFIX)
+            made = stack.enter_context(staging_folder(folder.parent, _PREFIX)) / "made"
+            made.mkdir()
+        except OSError as error:
+            raise DatasetError(
+                f"{folder.parent}: cannot be written: {error.strerror}. Fix: set CIR_CACHE_HOME "
+                "to a folder of yours."
+            ) from error
         yield made
         _move(made, folder)
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
 
 
 def write_meta(folder: Path, meta: Mapping[str, Any]) -> None:

@@ -2,21 +2,36 @@
 
 `CirError` is the root. Each room has one base below it, and bad input is also a `ValueError`, never a
 `KeyError` (whose text prints as a repr). `exit_code` is what the `cir` command returns: 1 when the input is
-wrong, 2 when the call is.
+wrong, 2 when the call is. No message holds a password: addresses lose theirs when an error is made.
 """
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 
 _LONGEST_WANTED = 80
 
+_BROKEN_PASSWORD = re.compile(r'(?<=://)[^\s/?#:@"<>]*:(?![0-9]*(?:[/?#\s"<>]|$))[^\s"<>]*@')
+"""User and password where a `/`, `?` or `#` of the password stands as it is: no port follows the colon."""
+
+_PASSWORD = re.compile(r'(?<=://)[^\s/?#"<>]*@')
+_SECRET = re.compile(
+    r"(?<=[?&;#])([\w.-]*(?:token|key|secret|passw|pwd|sig|auth|credential)[\w.-]*=)[^\s&;#\"'<>)]+",
+    re.IGNORECASE,
+)
+_MASK = "***"
+
 
 class CirError(Exception):
-    """Root of every error that this suite raises on purpose."""
+    """Root of every error that this suite raises on purpose; addresses in it lose their passwords."""
 
     exit_code = 1
+
+    def __init__(self, *args: object) -> None:
+        """Take what an exception takes, the message first."""
+        super().__init__(*(without_passwords(arg) if isinstance(arg, str) else arg for arg in args))
 
 
 class CallError(CirError, ValueError):
@@ -41,6 +56,41 @@ class MetricError(CirError):
 
 class InputError(MetricError, ValueError):
     """Predictions, references or arguments of a metric are malformed."""
+
+
+def without_passwords(text: str) -> str:
+    """A text whose addresses show neither user and password nor a token of the query.
+
+    Args:
+        text: any; of a database's address too (`postgresql://me:secret@host/db?password=secret`).
+
+    Example:
+        >>> without_passwords("https://me:secret@host.org/a/b?token=secret&page=2: no network")
+        'https://***@host.org/a/b?token=***&page=2: no network'
+    """
+    if "://" not in text:
+        return text
+    for pattern in (_BROKEN_PASSWORD, _PASSWORD):
+        text = pattern.sub(f"{_MASK}@", text)
+    return _SECRET.sub(rf"\1{_MASK}", text)
+
+
+def without_secret_cause(error: BaseException) -> BaseException | None:
+    """An error to raise another one from, or None where its own text, or that of a cause, shows a password.
+
+    Args:
+        error: of a library; tracebacks print it beside ours.
+
+    Example:
+        >>> without_secret_cause(ValueError("no answer from http://me:secret@host")) is None
+        True
+    """
+    seen: BaseException | None = error
+    while seen is not None:
+        if without_passwords(f"{seen} {seen!r}") != f"{seen} {seen!r}":
+            return None
+        seen = seen.__cause__ or seen.__context__
+    return error
 
 
 def did_you_mean(wanted: object, known: Iterable[str]) -> str:

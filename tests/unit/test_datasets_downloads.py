@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import os
 import subprocess
 import sys
+import time
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +22,7 @@ from cir_datasets import registry, sources
 from cir_datasets.download import Pin
 from cir_datasets.errors import IntegrityError, SourceError
 from cir_datasets.prepared import last_prepared
+from cir_metrics.errors import CallError
 
 REAL_HOME = os.environ.get("CIR_DATA_HOME", "")
 ROOT = Path(__file__).resolve().parents[2]
@@ -284,6 +288,184 @@ def test_a_server_that_is_no_hub_is_named(publisher: Any, monkeypatch: pytest.Mo
     monkeypatch.setattr(servers, "COMMIT", "")
     with pytest.raises(SourceError, match="the server is no Hugging Face Hub"):
         load("circled/cirr_val")
+
+
+@pytest.mark.parametrize("fault", ["endless", "huge", "packed"])
+@pytest.mark.parametrize("name", ["cirr/val", "circled/cirr_val"])
+def test_a_file_that_is_too_long_is_stopped_where_that_is_known(
+    fault: str, name: str, pinned: Any, tmp_path: Path
+) -> None:
+    pinned.faults[github(CAPTIONS)] = pinned.faults[HUB_FILE] = fault
+    with pytest.raises(IntegrityError, match=r"more than \d+ bytes come, the (card pins|Hub announced) \d+"):
+        load(name)
+    assert pinned.sent < 2**25, "of 64 MiB, no more than what sockets hold"
+    assert kept(tmp_path) == []
+    pinned.faults.clear()
+    assert len(load(name)) > 0
+
+
+@pytest.mark.parametrize("fault", ["trickle", "trickling head"])
+@pytest.mark.parametrize("name", ["cirr/val", "circled/cirr_val"])
+def test_a_file_that_trickles_in_is_given_up_at_the_deadline(
+    fault: str, name: str, pinned: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CIR_DOWNLOAD_TIMEOUT", "0.7")
+    pinned.faults[github(CAPTIONS)] = pinned.faults[HUB_FILE] = fault
+    with pytest.raises(
+        SourceError, match=r"had not come after 0\.7 seconds.*set CIR_DOWNLOAD_TIMEOUT to more"
+    ):
+        load(name)
+    assert kept(tmp_path) == []
+    assert sum(request.startswith("GET") for request in pinned.requests) == 1, "no second attempt"
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "soon", "nan", "inf"])
+def test_a_deadline_that_is_none_is_refused(
+    seconds: str, pinned: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CIR_DOWNLOAD_TIMEOUT", seconds)
+    with pytest.raises(CallError, match=f"CIR_DOWNLOAD_TIMEOUT='{seconds}': not a number of seconds above 0"):
+        load("cirr/val")
+    assert pinned.requests == []
+
+
+SECRETS = ("hunter2", "s3cret", "Basic ")
+
+
+def whole_story(error: BaseException) -> str:
+    return "".join(traceback.format_exception(error))
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("down", "answered 503"),
+        ("cut", "connection closed"),
+        ("huge", "bytes come"),
+        ("absent", "404"),
+        ("wrong", "sha256"),
+        ("gone", "no network"),
+    ],
+)
+@pytest.mark.parametrize("name", ["cirr/val", "circled/cirr_val"])
+def test_no_message_shows_the_password_of_an_address(
+    fault: str, words: str, name: str, pinned: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = pinned.url.replace("//", "//me:hunter2%2F@")
+    if fault == "gone":
+        url = "http://me:hunter2%2F@127.0.0.1:1"
+    monkeypatch.setenv("CIR_GITHUB_ENDPOINT", url)
+    monkeypatch.setenv("HF_ENDPOINT", url + "/")
+    for path in (github(CAPTIONS), HUB_FILE):
+        if fault == "absent":
+            del pinned.files[path]
+        elif fault == "wrong":
+            pinned.files[path] = pinned.files[path].replace(b"made up", b"<<<<<<<")
+            pinned.files[path] = pinned.files[path].replace(b"[", b"<", 1)
+        else:
+            pinned.faults[path] = fault
+    with pytest.raises(
+        SourceError, match=words if (fault, name[:5]) != ("wrong", "circl") else "not JSON"
+    ) as error:
+        load(name)
+    assert not [secret for secret in SECRETS if secret in whole_story(error.value)]
+    if fault != "gone":
+        expected = base64.b64encode(b"me:hunter2/").decode()
+        assert pinned.authorizations == {f"Basic {expected}"}
+    assert kept(tmp_path) == []
+
+
+def test_what_is_kept_beside_a_download_shows_no_password(
+    pinned: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CIR_GITHUB_ENDPOINT", pinned.url.replace("//", "//me:hunter2@"))
+    load("cirr/val")
+    for path in (tmp_path / "cache").rglob("*"):
+        assert not path.is_file() or b"hunter2" not in path.read_bytes()
+
+
+@pytest.mark.parametrize("variable", ["CIR_GITHUB_ENDPOINT", "HTTP_PROXY", "ALL_PROXY"])
+@pytest.mark.parametrize(
+    "address",
+    ["http://me:hunter2/x@host", "ftp://me:hunter2@host", "http://me:hunter2#@host"],
+)
+def test_an_address_that_is_none_is_not_shown(
+    variable: str, address: str, pinned: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, address)
+    with pytest.raises(CallError, match=variable) as error:
+        load("cirr/val")
+    assert "hunter2" not in whole_story(error.value)
+    assert pinned.requests == []
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from cir_datasets import atomic
+with atomic.staging_folder(Path(sys.argv[1]), sys.argv[2]) as folder:
+    (folder / "file").write_bytes(bytes(1000))
+    print(folder, flush=True)
+    sys.stdin.read()
+"""
+
+
+def left_by(parent: Path, prefix: str) -> subprocess.Popen[str]:
+    """A process in the middle of its work in a staging folder."""
+    command = [sys.executable, "-c", KILLED, str(parent), prefix]
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, **pipes)
+
+
+def test_what_killed_downloads_and_preparations_left_is_swept_and_nothing_of_live_ones(
+    pinned: Any, tmp_path: Path
+) -> None:
+    places = {
+        ".partial-": tmp_path / "cache/sources/cirr/other/captions",
+        ".making-": tmp_path / "cache/prepared/cirr/train/1",
+    }
+    dead, alive = [], []
+    workers = []
+    for prefix, parent in places.items():
+        for group in (dead, alive):
+            worker = left_by(parent, prefix)
+            workers.append(worker)
+            assert worker.stdout is not None
+            group.append(Path(worker.stdout.readline().strip()))
+            if group is dead:
+                worker.kill()
+                worker.wait()
+    # Of versions without locks: an old one is a leftover, a young one may be anybody's.
+    old, young = (places[".making-"] / f".making-{name}" for name in ("old", "young"))
+    for folder in (old, young):
+        (folder / "made").mkdir(parents=True)
+    os.utime(old, (1_700_000_000, 1_700_000_000))
+    try:
+        assert [path.is_dir() for path in (*dead, *alive)] == [True] * 4
+        load("cirr/val")
+        assert [path.is_dir() for path in dead] == [False, False]
+        assert [(path / "file").is_file() for path in alive] == [True, True]
+        assert (old.exists(), young.exists()) == (False, True)
+    finally:
+        for worker in workers:
+            worker.kill()
+            worker.communicate()
+
+
+def test_a_killed_download_leaves_nothing_after_the_next_one(pinned: Any, tmp_path: Path) -> None:
+    pinned.faults[HUB_FILE] = "trickle"
+    code = "import cir_datasets; cir_datasets.load('circled/cirr_val', verification_mode='no_checks')"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(ROOT)}
+    ) as killed:
+        while not [name for name in kept(tmp_path) if name.endswith("/file")]:
+            assert killed.poll() is None
+            time.sleep(0.02)
+        killed.kill()
+    assert [name for name in kept(tmp_path) if ".partial-" in name]
+    pinned.faults.clear()
+    assert len(load("circled/cirr_val")) == 2
+    assert not [name for name in kept(tmp_path) if ".partial-" in name or ".making-" in name]
 
 
 @pytest.mark.real_data
