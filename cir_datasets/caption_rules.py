@@ -14,6 +14,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from cir_datasets.errors import CaptionRuleError, CardError
+from cir_datasets.yaml_text import checked, parse_yaml, yaml_fault
 from cir_metrics.errors import UnknownNameError, did_you_mean
 
 
@@ -69,16 +70,17 @@ class CaptionRule(BaseModel):
 @functools.cache
 def _rules() -> dict[str, CaptionRule]:
     import yaml
-    from pydantic import ValidationError
 
-    text = (resources.files("cir_datasets") / "caption_rules.yaml").read_text(encoding="utf-8")
+    where = "caption_rules.yaml"
+    text = (resources.files("cir_datasets") / where).read_text(encoding="utf-8")
     try:
-        return {
-            name: CaptionRule.model_validate({"name": name, **fields})
-            for name, fields in yaml.safe_load(text).items()
-        }
-    except (ValidationError, yaml.YAMLError) as error:
-        raise CardError(f"caption_rules.yaml: {error}") from error
+        rules = parse_yaml(text)
+    except yaml.YAMLError as error:
+        raise CardError(f"{where}: {yaml_fault(error)}") from error
+    return {
+        name: checked(CaptionRule, {"name": name, **fields}, f"{where}: {name}", CardError)
+        for name, fields in rules.items()
+    }
 
 
 def caption_rule_names() -> tuple[str, ...]:

@@ -5,21 +5,52 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, RootModel, model_validator
 
 from cir_datasets.picture_facts import BENCHMARK_FORMATS, PictureFormat
+from cir_metrics.catalogue import METRICS, parse_metric
+from cir_metrics.errors import CirError
 
-MetricName = Annotated[str, Field(pattern=r"^[a-z_]+(@\d+)?$")]
+
+def _metric(name: str) -> str:
+    """A name that `parse_metric` knows."""
+    try:
+        parse_metric(name)
+    except CirError as error:
+        raise ValueError(str(error)) from error
+    return name
+
+
+def _metric_without_turn(name: str) -> str:
+    if "@turn" in name:
+        raise ValueError(f"{name!r} names a turn. Fix: write {name.partition('@turn')[0]!r}, for all turns.")
+    return _metric(name)
+
+
+def _commit(revision: str) -> str:
+    if not re.fullmatch(r"[0-9a-f]{40}", revision):
+        raise ValueError(
+            f"{revision!r} is not a whole commit. Fix: write its 40 hex digits, or null where none is known."
+        )
+    return revision
+
+
+MetricName = Annotated[str, AfterValidator(_metric_without_turn)]
 """A metric as it is printed: `recall@5`, `hits_auc@10`, `mean_rank`."""
 
-PrintedName = Annotated[str, Field(pattern=r"^[a-z_]+(@\d+)?(@turn\d+)?$")]
+PrintedName = Annotated[str, AfterValidator(_metric)]
 """The name that a value is reported under: a metric's, or `hits@10@turn2`."""
+
+Count = Annotated[int, Field(strict=True, ge=1)]
+"""How many there are of what cannot be none."""
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 _IMAGE_FIELD = r"\{(relative_path|image_id)\}"
 ImagePath = Annotated[str, Field(pattern=rf"^([^{{}}/][^{{}}]*)?{_IMAGE_FIELD}([^{{}}]|{_IMAGE_FIELD})*$")]
 """Where an image may lie below its folder: a path with `{relative_path}` or `{image_id}` in it."""
+
+ConfigName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 
 _MEAN = re.compile(r"^mean\(([^()]+)\)$")
 
@@ -34,7 +65,7 @@ class Paper(_Strict):
     title: str
     authors: str
     venue: str
-    year: int
+    year: Count
     url: str
 
 
@@ -59,7 +90,7 @@ class Source(_Strict):
     """`unpublished`: the publisher has not released the files yet; users bring their own folder."""
     repository: str
     folder: str
-    revision: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")] | None
+    revision: Annotated[str, AfterValidator(_commit)] | None
     files: str | None = None
     instructions: str
     """What a user does to get the files by hand."""
@@ -72,14 +103,25 @@ class Source(_Strict):
         return self.revision is not None or self.publisher == "embedded"
 
 
+class SourceFile(_Strict):
+    """Size and hash of a publisher's file."""
+
+    bytes: Annotated[int, Field(strict=True, ge=0)]
+    sha256: Sha256
+
+
+class SourceFiles(RootModel[dict[str, SourceFile | None]]):
+    """The publisher's files, `sources/<name>.json`: what each must be, or null where nothing is known yet."""
+
+
 class Difference(_Strict):
     """A figure that is published elsewhere and that the publisher's own files do not bear out."""
 
     what: str
     """`queries`, `gallery` or `average_turns` are counted again by `cir datasets verify`."""
-    published: int | float
+    published: Annotated[int | float, Field(ge=0)]
     """The other figure."""
-    ours: int | float
+    ours: Annotated[int | float, Field(ge=0)]
     why: str
     """Where the other figure stands, and what is known of the reason."""
     called: str = "published"
@@ -96,9 +138,9 @@ class Config(_Strict):
     """One configuration of a benchmark: one split, one gallery, one protocol."""
 
     split: Literal["train", "validation", "test"]
-    queries: int | None
+    queries: Count | None
     """Rows (queries or sessions); null where no count is published."""
-    gallery: int | None
+    gallery: Count | None
     gallery_from: str | None = None
     """Another benchmark's id whose gallery this one ranks (CIRCLED: the source split's)."""
     gallery_optional: bool = False
@@ -106,15 +148,30 @@ class Config(_Strict):
     reference: Literal["kept", "removed"]
     """Whether the reference image stays in the ranking."""
     ground_truth: Literal["public", "withheld"] = "public"
-    subset: int | None = None
+    subset: Annotated[int, Field(strict=True, ge=2)] | None = None
     """Size of the query's own subset, reference included (CIRR: 6)."""
-    turns: dict[int, int] | None = None
+    turns: dict[Count, Annotated[int, Field(strict=True, ge=0)]] | None = None
     """Sessions by number of turns, where the paper gives them."""
     files: tuple[str, ...] = ()
     """The publisher's files that hold the rows, relative to its folder."""
     gallery_files: tuple[str, ...] = ()
     known_differences: tuple[Difference, ...] = ()
     note: str = ""
+
+    @model_validator(mode="after")
+    def _counts_agree(self) -> Config:
+        if self.turns is not None and self.queries is not None and sum(self.turns.values()) != self.queries:
+            raise ValueError(
+                f"`turns` counts {sum(self.turns.values()):,} sessions, and `queries` {self.queries:,}"
+            )
+        own = {"queries": self.queries, "gallery": self.gallery}
+        for known in self.known_differences:
+            if known.what in own and known.ours != own[known.what]:
+                raise ValueError(
+                    f"a known difference says {known.ours:,} {known.what} here, but `{known.what}` is "
+                    f"{own[known.what]}"
+                )
+        return self
 
 
 class Example(_Strict):
@@ -173,7 +230,7 @@ class Card(_Strict):
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
     title: str
-    version: Annotated[int, Field(ge=1)]
+    version: Count
     """+1 whenever a published number can move."""
     kind: Literal["single_turn", "multi_turn", "mixed"]
     """`mixed` where some configurations hold queries and some sessions (shapes)."""
@@ -182,8 +239,8 @@ class Card(_Strict):
     paper: Paper
     license: Licence
     source: Source
-    configs: dict[str, Config]
-    metrics: tuple[MetricName, ...]
+    configs: Annotated[dict[ConfigName, Config], Field(min_length=1)]
+    metrics: Annotated[tuple[MetricName, ...], Field(min_length=1)]
     main_metric: str
     multi_turn_metrics: tuple[MetricName, ...] = ()
     """Metrics of the multi-turn configurations of a mixed benchmark."""
@@ -228,6 +285,33 @@ class Card(_Strict):
             raise ValueError("status pending_publication and publisher unpublished go together")
         if unpublished and not (self.source.pages and self.folder_schema):
             raise ValueError("a benchmark that is pending publication needs source.pages and folder_schema")
+        return self
+
+    @model_validator(mode="after")
+    def _configs_fit(self) -> Card:
+        for name, config in self.configs.items():
+            if name.endswith("_images"):
+                raise ValueError(f"the configuration {name!r} must not end in _images, as its gallery does")
+            if not config.files and self.source.publisher != "embedded":
+                raise ValueError(f"configs.{name} names no `files`")
+        return self
+
+    @model_validator(mode="after")
+    def _metrics_fit_the_kind(self) -> Card:
+        mixed = self.kind == "mixed"
+        if mixed != bool(self.multi_turn_metrics) or mixed != bool(self.multi_turn_main_metric):
+            raise ValueError(
+                "multi_turn_metrics and multi_turn_main_metric are for a card of kind mixed, which needs both"
+            )
+        first = "multi_turn" if self.kind == "multi_turn" else "single_turn"
+        for protocol, names in ((first, self.metrics), ("multi_turn", self.multi_turn_metrics)):
+            for name in names:
+                entry = METRICS[parse_metric(name)[0]]
+                if protocol not in entry.protocols:
+                    has = "sessions" if protocol == "multi_turn" else "queries"
+                    raise ValueError(f"metric {name!r} cannot be computed of {has}. Fix: leave it out")
+                if entry.reads_subset and not any(config.subset for config in self.configs.values()):
+                    raise ValueError(f"metric {name!r} needs a `subset`, which no configuration has")
         return self
 
     @model_validator(mode="after")

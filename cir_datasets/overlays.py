@@ -131,7 +131,9 @@ def read_overlay(path: str | Path, *, benchmark: str | None = None, name: str | 
     return Overlay(called, base, version, source, _labels(path, fields.get("queries")))
 
 
-def add_overlay(path: str | Path, *, benchmark: str | None = None, name: str | None = None) -> Overlay:
+def add_overlay(
+    path: str | Path, *, benchmark: str | None = None, name: str | None = None, replace: bool = False
+) -> Overlay:
     """Register an overlay: check its file and put it into the folder of overlays, as JSON.
 
     Where the benchmark's rows are at hand, its query ids are checked against them; else they are when it is
@@ -141,19 +143,27 @@ def add_overlay(path: str | Path, *, benchmark: str | None = None, name: str | N
         path: the file, see `read_overlay`.
         benchmark: what it is laid over, where the file does not say.
         name: its name, where the file does not say.
+        replace: whether it may take the place of a registered overlay of the same name.
 
     Raises:
-        OverlayError: the file is malformed, or names a query that the benchmark lacks.
+        OverlayError: the file is malformed, names a query that the benchmark lacks, or an overlay of that
+            name is registered and `replace` is False; what was registered stays as it was.
         UnknownNameError: no benchmark has that id.
     """
     from cir_datasets import registry, sources
     from cir_datasets.prepared import ensure, last_prepared, read_table
 
     overlay = read_overlay(path, benchmark=benchmark, name=name)
+    place = _place(overlay.benchmark, overlay.name)
+    if place.exists() and not replace:
+        _fail(
+            Path(path).expanduser(),
+            f"{overlay.id} is registered already ({place})",
+            "give it another name, or pass --replace (replace=True); the id then means this list",
+        )
     spec = registry.spec(overlay.benchmark)
     if sources.at_hand(spec) or last_prepared(spec) is not None:
         restrict(read_table(ensure(spec).rows_file), overlay)
-    place = _place(overlay.benchmark, overlay.name)
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         staging = place.with_suffix(f".{os.getpid()}")

@@ -11,7 +11,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Literal
 
 from cir_datasets.errors import CardError
-from cir_datasets.yaml_text import parse_yaml
+from cir_datasets.yaml_text import read_model
 from cir_metrics.errors import UnknownNameError, did_you_mean
 
 if TYPE_CHECKING:
@@ -100,20 +100,14 @@ def card(name: str) -> Card:
         UnknownNameError: no benchmark has that name.
         CardError: the card is malformed.
     """
-    import yaml
-    from pydantic import ValidationError
-
     from cir_datasets.card import Card
 
     if name not in names():
         raise UnknownNameError(_unknown(name, names()))
     text = (resources.files("cir_datasets") / "cards" / f"{name}.yaml").read_text(encoding="utf-8")
-    try:
-        found = Card.model_validate(parse_yaml(text))
-    except (ValidationError, yaml.YAMLError) as error:
-        raise CardError(f"cards/{name}.yaml: {error}") from error
+    found = read_model(Card, text, f"cards/{name}.yaml", CardError)
     if found.name != name:
-        raise CardError(f"cards/{name}.yaml: its name is {found.name!r}; name the file after the benchmark.")
+        raise CardError(f"cards/{name}.yaml: its name is {found.name!r}. Fix: name the file after it.")
     return found
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import json
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Literal
 from cir_datasets import download
 from cir_datasets.errors import CardError, IntegrityError, SourceError, UnpinnedDataWarning
 from cir_datasets.paths import data_home
+from cir_datasets.yaml_text import read_model
 
 if TYPE_CHECKING:
     from cir_datasets.card import Card
@@ -67,19 +67,20 @@ def pins(name: str) -> Mapping[str, download.Pin | None]:
         CardError: the list is malformed.
     """
     from cir_datasets import registry
+    from cir_datasets.card import SourceFiles
 
     listed = registry.card(name).source.files
     if listed is None:
         return {}
-    entry = resources.files("cir_datasets") / "sources" / listed
+    where, entry = f"sources/{listed}", resources.files("cir_datasets") / "sources" / listed
     try:
-        content = json.loads(entry.read_text(encoding="utf-8"))
-        return {
-            path: None if pin is None else download.Pin(str(pin["sha256"]), int(pin["bytes"]))
-            for path, pin in content.items()
-        }
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CardError(f"sources/{listed}: {error!r}") from error
+        text = entry.read_text(encoding="utf-8")
+    except OSError as error:
+        raise CardError(
+            f"{where}: cannot be read: {error.strerror}. Fix: write it, or correct source.files of the card."
+        ) from error
+    files = read_model(SourceFiles, text, where, CardError).root  # JSON is YAML, too
+    return {path: None if pin is None else download.Pin(pin.sha256, pin.bytes) for path, pin in files.items()}
 
 
 def resolve(

@@ -9,10 +9,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from cir_datasets.card import MetricName, main_metric_terms
+from cir_datasets.card import Count, MetricName, main_metric_terms
 from cir_datasets.errors import CardError
 from cir_datasets.registry import benchmark_ids
-from cir_datasets.yaml_text import parse_yaml
+from cir_datasets.yaml_text import read_model
 from cir_metrics.errors import UnknownNameError, did_you_mean
 
 MICRO_SUFFIX = "@micro"
@@ -31,7 +31,7 @@ class Suite(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: str
-    version: int
+    version: Count
     """+1 whenever a published number of the suite can move."""
     title: str
     summary: str
@@ -109,17 +109,16 @@ def _is_mean(metric: str) -> bool:
 
 @functools.cache
 def _suites() -> dict[str, Suite]:
-    import yaml
-    from pydantic import ValidationError
-
     found: dict[str, Suite] = {}
     folder = resources.files("cir_datasets") / "suites"
     for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if entry.name.endswith(".yaml"):
-            try:
-                suite = Suite.model_validate(parse_yaml(entry.read_text(encoding="utf-8")))
-            except (ValidationError, yaml.YAMLError) as error:
-                raise CardError(f"suites/{entry.name}: {error}") from error
+            text = entry.read_text(encoding="utf-8")
+            suite = read_model(Suite, text, f"suites/{entry.name}", CardError)
+            if suite.id in found:
+                raise CardError(
+                    f"suites/{entry.name}: there is another suite {suite.id!r}. Fix: name it anew."
+                )
             found[suite.id] = suite
     return found
 

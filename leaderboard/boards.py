@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from cir_datasets import registry
 from cir_datasets.card import main_metric_terms
+from cir_datasets.yaml_text import checked, parse_yaml, yaml_fault
 from cir_metrics.errors import UnknownNameError, did_you_mean
 from leaderboard.errors import BoardError
 
@@ -121,10 +122,7 @@ def parse(data: Any, where: str) -> Board:
     Raises:
         BoardError: a field is missing or malformed, or the benchmark or a metric does not exist.
     """
-    try:
-        found = Board.model_validate(data)
-    except ValidationError as error:
-        raise BoardError(f"{where}: {error}") from error
+    found = checked(Board, data, where, BoardError)
     try:
         known = found.spec.metrics
     except UnknownNameError as error:
@@ -155,9 +153,9 @@ def _all() -> dict[str, Board]:
             continue
         where = f"boards/{entry.name}"
         try:
-            data = yaml.safe_load(entry.read_text(encoding="utf-8"))
+            data = parse_yaml(entry.read_text(encoding="utf-8"))
         except yaml.YAMLError as error:
-            raise BoardError(f"{where}: {error}") from error
+            raise BoardError(f"{where}: {yaml_fault(error)}") from error
         one = parse(data, where)
         if one.id in found:
             raise BoardError(f"{where}: there is another board {one.id!r}. Fix: give it an id of its own.")

@@ -34,12 +34,17 @@ def add_overlay_file(
         str | None,
         typer.Option("--name", help="The overlay's name, where the file has none."),
     ] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Take the place of a registered overlay of the same name.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Register an overlay: the benchmark's id, a plus and its name are an id from then on.
 
     It is copied to the folder CIR_OVERLAYS (without that, to the cache); deleting it there unregisters it. A
-    JSON file reads {"overlay": "short", "benchmark": "cirr/val", "benchmark_version": 1, "source": "...",
+    name that is registered already is refused without --replace.
+
+    A JSON file reads {"overlay": "short", "benchmark": "cirr/val", "benchmark_version": 1, "source": "...",
     "queries": ["10001", ...]}; "queries" may also be an object of labels by query id.
 
     \b
@@ -49,7 +54,7 @@ def add_overlay_file(
     """
     from cir_datasets.overlays import add_overlay
 
-    overlay = add_overlay(file, benchmark=benchmark, name=name)
+    overlay = add_overlay(file, benchmark=benchmark, name=name, replace=replace)
     if as_json:
         import json
 

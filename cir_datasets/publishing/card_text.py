@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import functools
 from importlib import resources
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from cir_datasets.errors import CardError
+from cir_datasets.yaml_text import read_model
 
 _FENCE = "---\n"
 
@@ -85,8 +86,6 @@ def card_text(name: str) -> CardText:
         >>> card_text("cirr").license_id
         'mit'
     """
-    import yaml
-
     path = f"cards/{name}.md"
     try:
         text = (resources.files("cir_datasets") / "cards" / f"{name}.md").read_text(encoding="utf-8")
@@ -95,11 +94,8 @@ def card_text(name: str) -> CardText:
             f"{path}: no such file, so {name} cannot be published. Fix: write it, as cards/cirr.md is."
         ) from error
     head, body = _parts(path, text)
-    try:
-        fields: Any = yaml.safe_load(head)
-        return CardText.model_validate({**fields, "body": body.strip()})
-    except (ValidationError, yaml.YAMLError, TypeError) as error:
-        raise CardError(f"{path}: {error}") from error
+    # The fence is a line, too: messages count the lines of the file.
+    return read_model(CardText, f"\n{head}", path, CardError, body=body.strip())
 
 
 def _parts(path: str, text: str) -> tuple[str, str]:

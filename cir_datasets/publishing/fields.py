@@ -91,8 +91,8 @@ def _field(name: str, field: pa.Field, above: str, words: Mapping[str, str]) -> 
 
 @functools.cache
 def _shared() -> Mapping[str, Mapping[str, str]]:
-    import yaml
+    from cir_datasets.yaml_text import parse_yaml
 
     text = (resources.files("cir_datasets") / "publishing" / "fields.yaml").read_text(encoding="utf-8")
-    loaded: dict[str, Any] = yaml.safe_load(text)
+    loaded: dict[str, Any] = parse_yaml(text)
     return loaded

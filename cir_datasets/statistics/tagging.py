@@ -25,10 +25,10 @@ def classes() -> dict[str, str]:
         >>> classes()["NN1"], classes()["AJC"]
         ('noun', 'adjective')
     """
-    import yaml
+    from cir_datasets.yaml_text import parse_yaml
 
     text = (resources.files("cir_datasets.statistics") / "tagset.yaml").read_text(encoding="utf-8")
-    return {tag: name for name, tags in yaml.safe_load(text).items() for tag in tags}
+    return {tag: name for name, tags in parse_yaml(text).items() for tag in tags}
 
 
 def class_names() -> tuple[str, ...]:

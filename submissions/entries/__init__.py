@@ -50,9 +50,9 @@ def entries(benchmark: str | None = None) -> list[Entry]:
         >>> entries("shapes/val")[0].method
         'Random'
     """
-    import yaml
+    from cir_datasets.yaml_text import parse_yaml
 
-    listed = yaml.safe_load((folder() / LIST).read_text(encoding="utf-8"))
+    listed = parse_yaml((folder() / LIST).read_text(encoding="utf-8"))
     return [Entry(**each) for each in listed if benchmark in (None, each["benchmark"])]
 
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from cir_datasets.yaml_text import read_model
 from submissions.errors import MethodError
 from submissions.methods.registry import (
     brought_names,
@@ -103,10 +104,5 @@ def method_cards() -> list[MethodCard]:
 
 
 def _read(name: str) -> MethodCard:
-    import yaml
-
     text = (resources.files("submissions") / _FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
-    try:
-        return MethodCard.model_validate({"name": name, **yaml.safe_load(text)})
-    except (ValidationError, yaml.YAMLError) as error:
-        raise MethodError(f"{_FOLDER}/{name}.yaml: {error}") from error
+    return read_model(MethodCard, text, f"{_FOLDER}/{name}.yaml", MethodError, name=name)

@@ -252,7 +252,7 @@ def _language(name: str, **speaking: Any) -> Language:
 @functools.cache
 def _listed() -> dict[str, list[str | None]]:
     """The methods with an encoder, and the aggregations of each."""
-    import yaml
+    from cir_datasets.yaml_text import parse_yaml
 
     text = (resources.files("submissions") / "retrieval" / "baselines.yaml").read_text(encoding="utf-8")
-    return {row["method"]: row.get("aggregations", [None]) for row in yaml.safe_load(text)}
+    return {row["method"]: row.get("aggregations", [None]) for row in parse_yaml(text)}

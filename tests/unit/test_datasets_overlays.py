@@ -289,6 +289,20 @@ def test_add_puts_it_where_it_is_found(home: Path, monkeypatch: pytest.MonkeyPat
     assert "cirr/val+short" not in cir_datasets.benchmark_ids()
 
 
+def test_an_existing_name_is_replaced_only_on_demand(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CIR_DATA_HOME")
+    cir_datasets.add_overlay(write(home))
+    registered = home / "overlays/cirr/val/short.json"
+    before = registered.read_bytes()
+    other = write(home, queries=["901"])
+    with pytest.raises(OverlayError, match=r"short\.json: cirr/val\+short is registered already .*--replace"):
+        cir_datasets.add_overlay(other)
+    assert registered.read_bytes() == before
+    assert list(registered.parent.iterdir()) == [registered]
+    assert list(cir_datasets.add_overlay(other, replace=True).labels) == ["901"]
+    assert list(cir_datasets.spec("cirr/val+short").overlay.labels) == ["901"]  # type: ignore[union-attr]
+
+
 def test_add_checks_the_ids_where_it_can(home: Path) -> None:
     queries = [f"shapes_val_{number:04d}" for number in range(2)]
     known = cir_datasets.load("shapes/val").query_ids[:2]
@@ -370,6 +384,11 @@ def test_the_command_line_registers_lists_and_refuses(home: Path) -> None:
     added = cir("overlay", "add", str(write(home)))
     assert (added.returncode, added.stdout) == (0, "cirr/val+short: 2 queries\n")
     assert cir("list").stdout.splitlines()[-1].split()[:2] == ["cirr/val+short", "2"]
+    again = cir("overlay", "add", str(write(home, queries=["901"])))
+    assert (again.returncode, again.stdout) == (1, "")
+    assert "is registered already" in again.stderr
+    replaced = cir("overlay", "add", str(write(home, queries=["901"])), "--replace")
+    assert (replaced.returncode, replaced.stdout) == (0, "cirr/val+short: 1 queries\n")
     refused = cir("overlay", "add", str(write(home, queries=[])))
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "it lists no queries. Fix: list at least one query id." in refused.stderr

@@ -298,7 +298,7 @@ def test_files_of_prices_that_cannot_be_read(tmp_path: Path) -> None:
         price_of("tiny", tmp_path / "nowhere.yaml")
     bad = tmp_path / "bad.yaml"
     bad.write_text("a: [")
-    with pytest.raises(CallError, match="it is no YAML"):
+    with pytest.raises(CallError, match=r"bad\.yaml: line \d: .*Fix: correct it there"):
         price_of("tiny", bad)
     bad.write_text("- a")
     with pytest.raises(CallError, match="it is no mapping"):

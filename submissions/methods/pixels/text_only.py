@@ -58,10 +58,10 @@ class _Words:
 
 @functools.cache
 def _words() -> _Words:
-    import yaml
+    from cir_datasets.yaml_text import parse_yaml
 
     text = (resources.files("submissions") / "methods" / "pixels" / "words.yaml").read_text(encoding="utf-8")
-    read = yaml.safe_load(text)
+    read = parse_yaml(text)
     tones = [*read["colours"].values(), *read["backgrounds"].values()]
     return _Words(
         tuple(read["colours"]),
