@@ -10,7 +10,7 @@ import functools
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import pyarrow.parquet as pq
 
@@ -31,20 +31,39 @@ _SESSION_COLUMNS = ("session_id", "turns", "ground_truth_ids")
 _ONE_CAPTION = "single"
 
 
-class Triplet(NamedTuple):
-    """One training example.
+class _Three(NamedTuple):
+    reference_image_id: str | None
+    caption: str
+    target_image_id: str
+
+
+class Triplet(_Three):
+    """One training example: a tuple of three, with the query that it comes from as an attribute.
+
+    Two triplets are equal when the three are, whichever queries they come from.
 
     Args:
         reference_image_id: the image that the caption starts from; None in a turn without one.
         caption: what the caption rule makes of the captions; "" where there is none.
         target_image_id: one positive.
-        query_id: the query; for a turn of a session `<session_id>#<turn>`.
+        query_id: the query; for a turn of a session `<session_id>#<turn>`. Empty in a batch that torch's
+            default collate function makes of triplets.
+
+    Example:
+        >>> reference, caption, target = triplet = Triplet("a", "is red", "b", query_id="7")
+        >>> triplet.caption, triplet.query_id
+        ('is red', '7')
     """
 
-    reference_image_id: str | None
-    caption: str
-    target_image_id: str
-    query_id: str
+    query_id: str = ""
+
+    def __new__(
+        cls, reference_image_id: str | None, caption: str, target_image_id: str, *, query_id: str = ""
+    ) -> Self:
+        """Put the query beside the three."""
+        triplet = super().__new__(cls, reference_image_id, caption, target_image_id)
+        triplet.query_id = query_id
+        return triplet
 
 
 class Triplets:
@@ -131,7 +150,7 @@ def triplets(
     data_dir: str | Path | None = None,
     verification_mode: str | None = None,
 ) -> Triplets:
-    """Training triplets of a benchmark: reference, caption, target, query, one for each positive.
+    """Training triplets of a benchmark: reference, caption and target, one for each positive.
 
     A turn of a session gives one for each ground truth. A rule that makes several texts of a query's
     captions gives as many triplets a positive. Hard negatives are not used.
@@ -150,10 +169,10 @@ def triplets(
         UnknownNameError: there is no such benchmark or rule.
 
     Example:
-        >>> for triplet in triplets("shapes/val"):
+        >>> for reference, caption, target in triplets("shapes/val"):
         ...     break
-        >>> triplet._fields
-        ('reference_image_id', 'caption', 'target_image_id', 'query_id')
+        >>> next(iter(triplets("shapes/val"))).query_id
+        'shapes_val_00000'
     """
     rule = rule_of(caption_rule or _ONE_CAPTION)
     prepared = ensure(benchmark_id, data_dir=data_dir, verification_mode=verification_mode)
@@ -198,16 +217,15 @@ def _rows(file: Path, columns: tuple[str, ...]) -> Iterator[Row]:
 def _of_query(row: Row, rule: CaptionRule) -> Iterator[Triplet]:
     for caption in rule.texts(row["captions"]):
         for target in row["positive_image_ids"]:
-            yield Triplet(row["reference_image_id"], caption, target, row["query_id"])
+            yield Triplet(row["reference_image_id"], caption, target, query_id=row["query_id"])
 
 
 def _of_session(row: Row, rule: CaptionRule) -> Iterator[Triplet]:
     for turn in row["turns"]:
+        query_id = f"{row['session_id']}#{turn['turn']}"
         for caption in rule.texts(_captions(turn)):
             for target in row["ground_truth_ids"]:
-                yield Triplet(
-                    turn["reference_image_id"], caption, target, f"{row['session_id']}#{turn['turn']}"
-                )
+                yield Triplet(turn["reference_image_id"], caption, target, query_id=query_id)
 
 
 def _captions(turn: Row) -> list[str]:

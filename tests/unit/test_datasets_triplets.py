@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
+import pickle
 import subprocess
 import sys
 from collections import Counter
@@ -14,6 +16,7 @@ import pytest
 
 import cir_datasets
 from cir_datasets.errors import CaptionRuleError, CountError
+from cir_datasets.training_triplets import Triplet
 from cir_metrics.errors import CallError, UnknownNameError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,11 +46,24 @@ def made_up(home: Path, benchmark_id: str, caption_rule: str | None = None) -> c
 @pytest.mark.usefixtures("own_cache")
 def test_one_triplet_for_each_positive(home: Path) -> None:
     made.write_circo(home, "val")
-    assert [tuple(one) for one in made_up(home, "circo/val")] == [
-        ("000000123456", "is made up", "000000234567", "0"),
-        ("000000123456", "is made up", "000000000077", "0"),
-        ("000000000009", "has two of them", "000000000077", "1"),
+    found = list(made_up(home, "circo/val"))
+    assert [(reference, caption, target) for reference, caption, target in found] == [
+        ("000000123456", "is made up", "000000234567"),
+        ("000000123456", "is made up", "000000000077"),
+        ("000000000009", "has two of them", "000000000077"),
     ]
+    assert [one.query_id for one in found] == ["0", "0", "1"]
+
+
+def test_a_triplet_is_three_with_its_key_apart() -> None:
+    triplet = Triplet("a", "is red", "b", query_id="7")
+    assert (len(triplet), triplet._fields) == (3, ("reference_image_id", "caption", "target_image_id"))
+    assert (triplet.reference_image_id, triplet.caption, triplet.target_image_id) == triplet
+    assert triplet.query_id == "7"
+    for twin in (pickle.loads(pickle.dumps(triplet)), copy.copy(triplet)):
+        assert isinstance(twin, Triplet)
+        assert (twin, twin.query_id) == (triplet, "7")
+    assert triplet == Triplet("a", "is red", "b", query_id="8")
 
 
 @pytest.mark.usefixtures("own_cache")
@@ -56,9 +72,10 @@ def test_every_turn_of_a_session_aims_at_the_ground_truth(home: Path) -> None:
     first, second, target = made.circled_ids("cirr_val")
     found = list(made_up(home, "circled/cirr_val"))
     assert found[:2] == [
-        (first, "made up 0.1", target, "cirr_val_0000#1"),
-        (second, "made up 0.2", target, "cirr_val_0000#2"),
+        (first, "made up 0.1", target),
+        (second, "made up 0.2", target),
     ]
+    assert [one.query_id for one in found[:2]] == ["cirr_val_0000#1", "cirr_val_0000#2"]
     assert len(found) == 5
     assert found[0].reference_image_id == first
 
@@ -109,7 +126,7 @@ def test_a_turn_with_several_captions_needs_a_rule(home: Path) -> None:
     with pytest.raises(CaptionRuleError, match=r"dress_train_0000#1 has 2 captions"):
         made_up(home, "multiturn_fashioniq/dress_train")
     found = made_up(home, "multiturn_fashioniq/dress_train", "both_orders")
-    assert [tuple(one) for one in found] == [
+    assert [(*one, one.query_id) for one in found] == [
         ("B000000001", "Is red and is long", "B000000003", "dress_train_0000#1"),
         ("B000000001", "Is long and is red", "B000000003", "dress_train_0000#1"),
         ("B000000002", "Is blue", "B000000003", "dress_train_0000#2"),
@@ -146,7 +163,7 @@ def test_triplets_of_shapes_are_those_of_its_rows() -> None:
         for row in cir_datasets.load("shapes/val").rows()
         for positive in row["positive_image_ids"]
     ]
-    assert [tuple(one) for one in found] == expected
+    assert [(*one, one.query_id) for one in found] == expected
     assert len(found) == len(expected) > 300
     assert list(found) == list(found), "they can be read again"
 
@@ -170,8 +187,8 @@ def test_two_workers_of_torch_give_every_triplet_once(start: str) -> None:
     loader = data.DataLoader(
         found.to_torch(), batch_size=16, num_workers=2, multiprocessing_context=start, collate_fn=list
     )
-    epochs = [Counter(one for batch in loader for one in batch) for _ in range(2)]
-    assert epochs == [Counter(found)] * 2
+    epochs = [Counter((one, one.query_id) for batch in loader for one in batch) for _ in range(2)]
+    assert epochs == [Counter((one, one.query_id) for one in found)] * 2
     assert len(found.to_torch()) == len(found)
 
 
@@ -180,6 +197,8 @@ def test_torch_collates_them_by_field() -> None:
     found = cir_datasets.triplets("shapes/val")
     (batch, *_) = data.DataLoader(found.to_torch(), batch_size=3)
     assert list(batch.caption) == [one.caption for one, _ in zip(found, range(3), strict=False)]
+    references, captions, targets = batch
+    assert [len(references), len(captions), len(targets), batch.query_id] == [3, 3, 3, ""]
 
 
 def test_torch_is_not_imported_for_it() -> None:
@@ -191,4 +210,4 @@ def test_torch_is_not_imported_for_it() -> None:
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, env=os.environ, capture_output=True, text=True, check=True
     )
-    assert json.loads(done.stdout) == [4, False, False]
+    assert json.loads(done.stdout) == [3, False, False]
