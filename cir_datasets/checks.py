@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cir_datasets.errors import FIX, CountError, RecordError
+from cir_datasets.errors import FIX, WITHOUT_CHECKS, CountError, RecordError
 from cir_datasets.records import Row
 
 if TYPE_CHECKING:
@@ -121,8 +121,7 @@ def _compare(spec: BenchmarkSpec, what: str, found: int, expected: int | None, o
     if expected is not None and found != expected:
         raise CountError(
             f"{spec.id}: {origin}: {found:,} {what}, but the card says {expected:,}. Fix: get the "
-            "publisher's files again; to use other files knowingly pass verification_mode='no_checks' "
-            "(--no-checks, or CIR_VERIFICATION_MODE=no_checks), and scores will say so."
+            f"publisher's files again; to use other files knowingly, {WITHOUT_CHECKS}"
         )
 
 

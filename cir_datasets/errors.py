@@ -7,6 +7,12 @@ from cir_metrics.errors import CirError
 FIX = "Fix: get the publisher's file again, or correct that record."
 """How a message about a malformed record ends."""
 
+WITHOUT_CHECKS = (
+    "set CIR_VERIFICATION_MODE=no_checks (commands have --no-checks for it, cir_datasets.load and "
+    "load_dataset verification_mode='no_checks'), and scores will say so."
+)
+"""The way out of the checks, which works wherever a benchmark is loaded."""
+
 
 class DatasetError(CirError):
     """Base of the errors of `cir_datasets`."""

@@ -55,7 +55,8 @@ def manifest_file(prepared: Prepared) -> Path:
         raise SourceError(
             f"{spec.id}: the list of its gallery is not at hand "
             f"({', '.join(source.config.gallery_files)} of {publisher.repository}).\n"
-            f"  Fix: put it below CIR_DATA_HOME/{publisher.folder}, or pass data_dir.\n"
+            f"  Fix: put it below CIR_DATA_HOME/{publisher.folder}, or name the folder that holds it: "
+            f"`cir datasets prepare {spec.id} --data-dir FOLDER` (in Python data_dir=).\n"
             f"  By hand: {publisher.instructions}"
         )
     return prepared.images_file

@@ -25,7 +25,13 @@ import pyarrow.parquet as pq
 from cir_datasets import registry, sources
 from cir_datasets.benchmark import Benchmark
 from cir_datasets.builders import builder_class
-from cir_datasets.errors import DatasetError, UnpinnedDataWarning
+from cir_datasets.errors import (
+    WITHOUT_CHECKS,
+    DatasetError,
+    IntegrityError,
+    SourceError,
+    UnpinnedDataWarning,
+)
 from cir_datasets.hashing import data_hash
 from cir_datasets.making import make_prepared, new_folder, write_meta
 from cir_datasets.overlays import LABEL_FIELD, id_field, read_overlay, restrict
@@ -182,11 +188,21 @@ def ensure(
         base = ensure(spec.base, data_dir=data_dir, verification_mode=mode, force=force)
         return _overlaid(base, spec, spec.overlay, force=force)
     skipped = ("counts",) if mode == "no_checks" else ()
+    last = None
     if data_dir is None and not force and not sources.at_hand(spec):
         last = last_prepared(spec)
         if last is not None and _is_current(last, skipped) and not _sources_changed(last):
             return last
-    files = sources.resolve(spec, data_dir, refresh=force)
+    try:
+        files = sources.resolve(spec, data_dir, refresh=force)
+    except SourceError as error:
+        unchecked = last is not None and not skipped and _is_current(last, ("counts",))
+        if isinstance(error, IntegrityError) or not unchecked:
+            raise
+        raise SourceError(
+            f"{spec.id} was prepared here without its checks, which this call does not skip. Fix: to use "
+            f"what was prepared, {WITHOUT_CHECKS}\n  To check it: {error}"
+        ) from error
     builder = builder_class(spec.card.name)(spec, {name: file.path for name, file in files.items()})
     folder = _folder(spec, _key(builder, files, skipped))
     prepared = None if force else _intact(spec, folder)
@@ -251,7 +267,8 @@ def _sources_changed(prepared: Prepared) -> bool:
         if path.is_file() and sources.sha256_of(path) != entry["sha256"]:
             warnings.warn(
                 f"{path}: changed since {prepared.spec.id} was prepared from it, so that what was prepared "
-                "is not used. Fix: pass data_dir= (--data-dir) to prepare it anew.",
+                "is not used. Fix: prepare it anew: "
+                f"`cir datasets prepare {prepared.spec.id} --data-dir FOLDER` (in Python data_dir=).",
                 UnpinnedDataWarning,
                 stacklevel=3,
             )

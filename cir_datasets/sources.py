@@ -262,8 +262,9 @@ def _all_ways(spec: BenchmarkSpec, name: str, error: SourceError) -> str:
     return (
         f"{spec.id}: the publisher's file {name} is not at hand.\n"
         f"  data_dir: not given. CIR_DATA_HOME: {looked}. Download: {error}\n"
-        f"  Fix: pass data_dir= (--data-dir), the folder that holds {name}; or set CIR_DATA_HOME to the "
-        f"parent of {folder}/; or try again with a network.\n  By hand: {spec.card.source.instructions}"
+        f"  Fix: `cir datasets prepare {spec.id} --data-dir FOLDER` (in Python data_dir=), where FOLDER "
+        f"holds {name}; or set CIR_DATA_HOME to the parent of {folder}/; or try again with a network.\n"
+        f"  By hand: {spec.card.source.instructions}"
     )
 
 
@@ -274,8 +275,9 @@ def _pending(spec: BenchmarkSpec, name: str) -> str:
     return (
         f"{spec.id}: pending publication: the publishers of {card.short_title} have not released {name}.\n"
         f"  data_dir: not given. CIR_DATA_HOME: {looked}.{_pages(card)}\n"
-        f"  Fix: if you have the data, lay it out as `cir datasets show {card.name}` says and pass data_dir= "
-        f"(--data-dir), or set CIR_DATA_HOME to the parent of {folder}/.\n"
+        f"  Fix: if you have the data, lay it out as `cir datasets show {card.name}` says, then "
+        f"`cir datasets prepare {spec.id} --data-dir FOLDER` (in Python data_dir=), or set CIR_DATA_HOME "
+        f"to the parent of {folder}/.\n"
         f"  To try it without the data: `cir datasets template {card.name} DIR` writes a small example."
     )
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cir_datasets.commands.options import NoChecksAnywhere
 from cir_metrics.errors import CallError, CirError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ def add(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the outcome of every file as JSON, refused ones too.")
     ] = False,
+    no_checks: NoChecksAnywhere = False,
 ) -> None:
     """Put rank files onto the boards of a home, without a server; the same file twice is one entry.
 
@@ -147,6 +149,7 @@ def submit(
     submitter: Annotated[str, typer.Option(help="Who submits, shown with the entry.")] = "",
     timeout: Annotated[float, typer.Option(help="Seconds to wait for the outcome.", min=1.0)] = 600.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the submission as JSON.")] = False,
+    no_checks: NoChecksAnywhere = False,
 ) -> None:
     """Hand a rank file to a leaderboard and wait for its outcome; it is validated here first where possible.
 

@@ -2,10 +2,29 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+
+def _without_checks(context: typer.Context, wanted: bool) -> bool:
+    """Skip the checks in everything that the command does, as the environment variable would."""
+    from cir_datasets.prepared import CHECKS_VARIABLE
+
+    if wanted:
+        before = os.environ.get(CHECKS_VARIABLE)
+        os.environ[CHECKS_VARIABLE] = "no_checks"
+
+        def put_back() -> None:
+            os.environ.pop(CHECKS_VARIABLE)
+            if before is not None:
+                os.environ[CHECKS_VARIABLE] = before
+
+        context.call_on_close(put_back)
+    return wanted
+
 
 Benchmarks = Annotated[
     list[str],
@@ -22,6 +41,16 @@ NoChecks = Annotated[
         help="Do not compare the counts with the card; so does CIR_VERIFICATION_MODE=no_checks.",
     ),
 ]
+NoChecksAnywhere = Annotated[
+    bool,
+    typer.Option(
+        "--no-checks",
+        callback=_without_checks,
+        help="Take a benchmark whose counts are not the card's, which scores then say; so does "
+        "CIR_VERIFICATION_MODE=no_checks.",
+    ),
+]
+"""Of commands that load benchmarks by way of other rooms, which hand no mode on."""
 Out = Annotated[Path, typer.Option("--out", "-o", help="File to write.")]
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from cir_datasets.commands.options import NoChecksAnywhere
 from submissions.commands.words import BENCHMARK_HELP
 
 
@@ -39,6 +40,7 @@ def compare_command(
     alpha: Annotated[
         float, typer.Option("--alpha", help="Level of significance, a share; intervals hold 1 - alpha.")
     ] = 0.05,
+    no_checks: NoChecksAnywhere = False,
 ) -> None:
     """Compare methods on one benchmark: paired differences, intervals, tests and flipped queries.
 

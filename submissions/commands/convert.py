@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cir_datasets.commands.options import NoChecksAnywhere
 from submissions.commands.words import BENCHMARK_HELP, as_text
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def convert_command(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the files written as JSON: file, format, part, notes.")
     ] = False,
+    no_checks: NoChecksAnywhere = False,
 ) -> None:
     """Write a rank file in another format; the CIRR server's two files are joined and split.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cir_datasets.commands.options import NoChecksAnywhere
 from submissions.commands.words import as_text
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ def embed_command(
             "--json", help="Print JSON: key, file, benchmark, images, missing, dimensions, encoder."
         ),
     ] = False,
+    no_checks: NoChecksAnywhere = False,
 ) -> None:
     """Embed a benchmark's gallery into the store below CIR_CACHE_HOME, where cir run finds it.
 

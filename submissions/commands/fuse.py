@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from cir_datasets.commands.options import NoChecksAnywhere
 from submissions.commands.outputs import check_file
 from submissions.commands.words import BENCHMARK_HELP, as_text
 
@@ -36,6 +37,7 @@ def fuse_command(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the file written as JSON: file, benchmark, method.")
     ] = False,
+    no_checks: NoChecksAnywhere = False,
 ) -> None:
     """Fuse the rankings of several methods into one rank file.
 

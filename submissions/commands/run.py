@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cir_datasets.commands.options import NoChecksAnywhere
 from submissions.commands.outputs import check_file, check_folder
 from submissions.commands.words import as_text
 
@@ -123,6 +124,7 @@ def run_command(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the files written as JSON: file, benchmark, method.")
     ] = False,
+    no_checks: NoChecksAnywhere = False,
 ) -> None:
     """Rank a benchmark by a method or by all baselines, and write rank files; of a suite a bundle.
 

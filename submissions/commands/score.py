@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cir_datasets.commands.options import NoChecksAnywhere
 from submissions.commands.words import BENCHMARK_HELP, FILE_HELP, as_text
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def score_command(
             help="Count queries and turns without a ranking as misses; never submittable.",
         ),
     ] = False,
+    no_checks: NoChecksAnywhere = False,
 ) -> None:
     """Validate a rank file and print its scores beside their floors, with signatures, by aspect and by turn.
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from cir_datasets.commands.options import NoChecksAnywhere
 from submissions.commands.words import BENCHMARK_HELP, FILE_HELP, as_text
 
 
@@ -16,6 +17,7 @@ def validate_command(
         bool, typer.Option("--part", help="Accept one of the CIRR server's two files alone.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+    no_checks: NoChecksAnywhere = False,
 ) -> None:
     """Check a rank file and print everything that is wrong with it; no ground truth is needed.
 

@@ -144,7 +144,7 @@ def test_a_missing_file_is_a_404(pinned: Any, tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="404, the publisher has no such file at that revision") as error:
         load("cirr/val")
     assert not isinstance(error.value, IntegrityError)
-    assert "Fix: pass data_dir=" in str(error.value)
+    assert "--data-dir FOLDER` (in Python data_dir=)" in str(error.value)
     assert pinned.requests.count(f"GET {github(CAPTIONS)}") == 1
     assert kept(tmp_path) == []
 

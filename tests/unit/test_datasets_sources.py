@@ -90,7 +90,7 @@ def test_without_any_source_the_error_names_all_three_ways(
         "data_dir: not given",
         f"CIR_DATA_HOME: {tmp_path / 'fashion-iq'} has no such file",
         f"Download: {at}/captions/cap.dress.val.json: no network",
-        "Fix: pass data_dir=",
+        "Fix: `cir datasets prepare fashioniq/dress_val --data-dir FOLDER` (in Python data_dir=)",
         "By hand: git clone",
     ):
         assert words in text
