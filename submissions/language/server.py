@@ -13,11 +13,13 @@ import hashlib
 import io
 import json
 import os
+import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from cir_datasets.deadline import Deadline
 from cir_metrics.errors import CallError, MissingExtraError
 from submissions.language import LanguageIdentity, Picture
 from submissions.language.answers import Answer, NoAnswerError, Question, usable
@@ -65,7 +67,7 @@ class ServerLanguage(AskingLanguage):
         cache: folder of answers; None is `language` in the cache, False asks everything anew.
         concurrency: questions asked at once, 1 or more.
         requests_per_minute: most requests a minute, evenly spaced; None sets no limit.
-        timeout: seconds that a reply may take.
+        timeout: seconds that a whole reply may take, however steadily it comes.
         attempts: how often a question is asked at most, 1 or more.
         max_tokens: most tokens of an answer; one that is cut off is asked again with twice as many, up to
             eight times as many.
@@ -119,7 +121,9 @@ class ServerLanguage(AskingLanguage):
         self._attempts = attempts
         self._sleep = sleep or self._wait
         self._pace = Pace(requests_per_minute, clock=clock, sleep=self._sleep)
-        self._client = _client(self.url, key, timeout)
+        self._timeout = timeout
+        self._current = threading.local()
+        self._client = _client(self.url, key, timeout, self._watch)
         super().__init__(
             prompts=load_prompts(prompts),
             cache=answer_cache(cache),
@@ -185,27 +189,35 @@ class ServerLanguage(AskingLanguage):
         self._pace.wait()
         self.usage.sent()
         try:
-            reply = self._client.chat.completions.create(
-                model=self._model, messages=[{"role": "user", "content": content}], extra_body=parameters
-            )
+            with Deadline(self._timeout) as deadline:
+                self._current.deadline = deadline
+                reply = self._client.chat.completions.create(
+                    model=self._model, messages=[{"role": "user", "content": content}], extra_body=parameters
+                )
             return self._read(reply)
         except _CutOffError:
             for name in _LIMITS:
                 if name in parameters:
                     parameters[name] = min(2 * parameters[name], _MOST_ROOM * self._parameters[name])
             raise
-        except openai.APITimeoutError as error:
-            raise _PassingError(
-                "no reply in time", fix="allow more time (timeout=) or run it again"
-            ) from error
-        except openai.APIConnectionError as error:
-            raise _PassingError(
-                f"no connection to {self.url}", fix="see whether the server is up, and run it again"
-            ) from error
         except openai.APIStatusError as error:
             raise _refused(error, self._key) from error
         except (openai.OpenAIError, json.JSONDecodeError, ValueError) as error:
-            raise _PassingError("the reply is not JSON of the chat API") from error
+            raise self._passing(error, deadline) from error
+
+    def _watch(self, request: Any) -> None:
+        """Have a request that this thread sends end with its deadline."""
+        self._current.deadline.watch(request)
+
+    def _passing(self, error: Exception, deadline: Deadline) -> _PassingError:
+        import openai
+
+        if deadline.passed or isinstance(error, openai.APITimeoutError):
+            return _PassingError("no reply in time", fix="allow more time (timeout=) or run it again")
+        if isinstance(error, openai.APIConnectionError):
+            fix = "see whether the server is up, and run it again"
+            return _PassingError(f"no connection to {self.url}", fix=fix)
+        return _PassingError("the reply is not JSON of the chat API")
 
     def _read(self, reply: Any) -> Answer:
         """The answer in a reply; servers differ in what they leave out: nothing is taken for granted."""
@@ -353,12 +365,19 @@ def _address(url: str | None, key: str | None) -> tuple[str, str]:
     return address, key or _NO_KEY
 
 
-def _client(url: str, key: str, timeout: float) -> Any:
+def _client(url: str, key: str, timeout: float, watch: Callable[[Any], None]) -> Any:
     try:
         import openai
     except ImportError as error:
         raise MissingExtraError(
             'a language server needs openai. Fix: pip install "cir-benchmarks[language]"'
         ) from error
-    # Attempts are ours: the client's own would not show in the counts.
-    return openai.OpenAI(base_url=url, api_key=key, timeout=timeout, max_retries=0)
+    # Attempts are ours: the client's own would not show in the counts. A connection a request: see Deadline.
+    return openai.OpenAI(
+        base_url=url,
+        api_key=key,
+        timeout=timeout,
+        max_retries=0,
+        default_headers={"Connection": "close"},
+        http_client=openai.DefaultHttpxClient(event_hooks={"request": [watch]}),
+    )

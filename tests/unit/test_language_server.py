@@ -127,6 +127,21 @@ def test_whatever_passes_is_asked_again_and_each_question_is_answered_once() -> 
         assert len(server.requests) == 4 * len(texts)
 
 
+@pytest.mark.parametrize("kind", ["trickle", "trickling head"])
+def test_the_time_out_is_a_deadline_for_the_whole_reply(kind: str) -> None:
+    with LanguageServer(lambda prompt, times: Fault(kind, seconds=0.005) if times == 1 else None) as server:
+        language = asking(server, timeout=0.3)
+        assert judging(language, ["a star"]) == ["A STAR"]
+        assert len(server.requests) == 2
+        with pytest.raises(LanguageError) as caught:
+            judging(asking(server, attempts=1, timeout=0.3), ["a moon"])
+        assert caught.value.failed[0][1].startswith("no reply in time")
+        assert server.trickled_out == 0
+        # One that comes slowly, but in time, is an answer.
+        assert judging(asking(server, timeout=60), ["a sun"]) == ["at last"]
+        assert server.trickled_out == 1
+
+
 @pytest.mark.parametrize(
     ("fault", "why"),
     [
