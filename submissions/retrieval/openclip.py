@@ -30,11 +30,62 @@ WEIGHTS = (
 FILES = (CONFIG, *WEIGHTS[:2], "*token*.json", "vocab.json", "merges.txt")
 """What is taken of a repository on the Hub."""
 
-_OTHER_TOWERS = {
-    "vision_cfg": ("timm_model_name", "attentional_pool", "no_ln_pre", "pool_type", "input_patchnorm"),
-    "text_cfg": ("hf_model_name", "no_causal_mask", "embed_cls", "pool_type", "proj_type", "proj_bias"),
+_READ = {
+    "model_cfg": ("embed_dim", "vision_cfg", "text_cfg", "quick_gelu"),
+    "vision_cfg": ("image_size", "patch_size", "layers", "width", "head_width", "mlp_ratio"),
+    "text_cfg": ("context_length", "vocab_size", "width", "heads", "layers", "mlp_ratio"),
+    "preprocess_cfg": ("size", "mean", "std", "interpolation", "resize_mode"),
 }
-_AS_CLIP = {"pool_type": ("tok", "argmax"), "proj_type": ("linear",)}
+"""Keys that the conversion reads, or that say what the weights say."""
+
+_IDLE = {
+    "model_cfg": ("custom_text", "init_logit_scale", "init_logit_bias", "cast_dtype", "output_dict"),
+    "vision_cfg": (
+        *("patch_dropout", "attn_pooler_queries", "attn_pooler_heads", "timm_model_pretrained", "timm_pool"),
+        *("timm_proj", "timm_proj_bias", "timm_drop", "timm_drop_path"),
+    ),
+    "text_cfg": (
+        *("hf_tokenizer_name", "hf_model_pretrained", "hf_proj_type", "hf_pooler_type", "pad_id", "eos_id"),
+        "correct_cls_mask",
+    ),
+    "preprocess_cfg": ("fill_color",),
+}
+"""Keys that change no vector of what is converted: of training, of refused towers, of storing."""
+
+_AS_CLIP: dict[str, dict[str, tuple[Any, ...]]] = {
+    "model_cfg": {"nonscalar_logit_scale": (False,)},
+    "vision_cfg": {
+        "timm_model_name": (None, ""),
+        "attentional_pool": (False,),
+        "no_ln_pre": (False,),
+        "input_patchnorm": (False,),
+        "global_average_pool": (False,),
+        "ls_init_value": (None,),
+        "pool_type": ("tok",),
+        "pos_embed_type": ("learnable",),
+        "final_ln_after_pool": (False,),
+        "output_tokens": (False,),
+        "act_kwargs": (None, {}),
+        "norm_kwargs": (None, {}),
+    },
+    "text_cfg": {
+        "hf_model_name": (None, ""),
+        "no_causal_mask": (False,),
+        "embed_cls": (False,),
+        "ls_init_value": (None,),
+        "pool_type": ("argmax",),
+        "proj_type": ("linear",),
+        "proj_bias": (False,),
+        "final_ln_after_pool": (False,),
+        "output_tokens": (False,),
+        "tokenizer_kwargs": (None, {}),
+        "act_kwargs": (None, {}),
+        "norm_kwargs": (None, {}),
+    },
+    "preprocess_cfg": {"mode": ("RGB",)},
+}
+"""Keys that make another model, with the values that leave it CLIP. Whatever is listed nowhere is refused."""
+
 _RESAMPLING = {"bicubic": 3, "bilinear": 2}
 _OPENAI_MEAN = (0.48145466, 0.4578275, 0.40821073)
 _OPENAI_STD = (0.26862954, 0.26130258, 0.27577711)
@@ -84,6 +135,7 @@ def load_open_clip(folder: Path, dtype: Any) -> tuple[Any, Any, Mapping[str, Any
 
     whole = _described(folder)
     model_config = whole.get("model_cfg", whole)
+    _check_keys(whole, folder)
     weights = converted(_weights(folder), folder)
     config = _config(model_config, weights, folder)
     made: Any = CLIPModel.from_pretrained(
@@ -162,26 +214,44 @@ def _weights(folder: Path) -> dict[str, Any]:
     return dict(loaded.get("state_dict", loaded))
 
 
-def _config(described: Mapping[str, Any], weights: Mapping[str, Tensor], folder: Path) -> Any:
-    """Transformers' configuration; sizes are those of the weights."""
-    from transformers import CLIPConfig
-
-    vision, text = described.get("vision_cfg", {}), described.get("text_cfg", {})
-    odd = [
-        f"{tower}.{key}={value!r}"
-        for tower, keys in _OTHER_TOWERS.items()
-        for key in keys
-        if (value := described.get(tower, {}).get(key)) and value not in _AS_CLIP.get(key, ())
-    ]
+def _check_keys(whole: Mapping[str, Any], folder: Path) -> None:
+    """Refuse whatever the conversion would not heed: vectors of another model would look like this one's."""
+    inner = whole.get("model_cfg", {key: value for key, value in whole.items() if key != "preprocess_cfg"})
+    odd = [key for key in whole if "model_cfg" in whole and key not in ("model_cfg", "preprocess_cfg")]
+    parts = {
+        "model_cfg": inner,
+        "vision_cfg": inner.get("vision_cfg", {}),
+        "text_cfg": inner.get("text_cfg", {}),
+        "preprocess_cfg": whole.get("preprocess_cfg", {}),
+    }
+    for part, given in parts.items():
+        if not isinstance(given, Mapping):
+            raise EncoderError(f"{folder / CONFIG}: {part} is not an object. Fix: get it again.")
+        prefix = "" if part == "model_cfg" else f"{part}."
+        for key, value in given.items():
+            if key in _AS_CLIP[part]:
+                if value not in _AS_CLIP[part][key]:
+                    odd.append(f"{prefix}{key}={value!r}")
+            elif key not in (*_READ[part], *_IDLE[part]):
+                odd.append(f"{prefix}{key}")
+    vision = parts["vision_cfg"]
     side = vision.get("image_size", 224)
     if isinstance(vision.get("layers"), list):
         odd.append(f"vision_cfg.layers={vision['layers']}")
     if not isinstance(side, int):
         odd.append(f"vision_cfg.image_size={side!r}")
-    if "multimodal_cfg" in described:
-        odd.append("multimodal_cfg")
+    elif parts["preprocess_cfg"].get("size", side) not in (side, [side, side]):
+        odd.append(f"preprocess_cfg.size={parts['preprocess_cfg']['size']!r}")
     if odd:
         raise EncoderError(f"{folder}: {', '.join(odd)}: a kind of model that is not converted. {_FIX}")
+
+
+def _config(described: Mapping[str, Any], weights: Mapping[str, Tensor], folder: Path) -> Any:
+    """Transformers' configuration; sizes are those of the weights."""
+    from transformers import CLIPConfig
+
+    vision, text = described.get("vision_cfg", {}), described.get("text_cfg", {})
+    side = vision.get("image_size", 224)
     act = "quick_gelu" if described.get("quick_gelu") else "gelu"
     towers: dict[str, dict[str, Any]] = {}
     for tower in ("vision_model", "text_model"):

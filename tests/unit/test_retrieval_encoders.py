@@ -203,6 +203,19 @@ def test_open_clip_squashes_where_its_configuration_says_so(
         ({"vision_cfg": {"layers": [3, 4, 6, 3], "image_size": 32}}, r"vision_cfg.layers=\[3, 4, 6, 3\]"),
         ({"text_cfg": {"hf_model_name": "roberta"}}, "text_cfg.hf_model_name='roberta'"),
         ({"multimodal_cfg": {}}, "multimodal_cfg"),
+        (
+            {"vision_cfg": {"act_kwargs": {"approximate": "tanh"}}},
+            r"vision_cfg.act_kwargs=\{'approximate': 'tanh'\}",
+        ),
+        ({"text_cfg": {"norm_kwargs": {"eps": 1e-6}}}, r"text_cfg.norm_kwargs=\{'eps': 1e-06\}"),
+        ({"vision_cfg": {"qk_norm": False}}, "vision_cfg.qk_norm"),
+        (
+            {"text_cfg": {"tokenizer_kwargs": {"clean": "canonicalize"}}},
+            "text_cfg.tokenizer_kwargs=.*canonicalize.*",
+        ),
+        ({"text_cfg": {"pool_type": ""}}, "text_cfg.pool_type=''"),
+        ({"audio_cfg": None}, "audio_cfg"),
+        ({"quick_gelu": True, "nonscalar_logit_scale": True}, "nonscalar_logit_scale=True"),
     ],
 )
 def test_open_clip_models_that_are_no_plain_clip_are_refused(
@@ -211,6 +224,46 @@ def test_open_clip_models_that_are_no_plain_clip_are_refused(
     folder = as_open_clip(folders["clip"], tmp_path / "open", **described)
     with pytest.raises(EncoderError, match=f"{named}: a kind of model that is not converted. Fix:"):
         load_encoder(str(folder), device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("whole", "named"),
+    [
+        ({"naflex_cfg": {}}, "naflex_cfg"),
+        ({"preprocess_cfg": {"size": SIDE + 8}}, f"preprocess_cfg.size={SIDE + 8}"),
+        ({"preprocess_cfg": {"mode": "L"}}, "preprocess_cfg.mode='L'"),
+        ({"preprocess_cfg": {"crop_pct": 0.9}}, "preprocess_cfg.crop_pct"),
+    ],
+)
+def test_what_open_clip_would_do_otherwise_to_pictures_is_refused(
+    whole: dict[str, Any], named: str, folders: dict[str, Path], tmp_path: Path
+) -> None:
+    path = as_open_clip(folders["clip"], tmp_path / "open") / "open_clip_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **whole}))
+    with pytest.raises(EncoderError, match=f"{named}: a kind of model that is not converted. Fix:"):
+        load_encoder(str(path.parent), device="cpu")
+
+
+def test_open_clip_keys_that_change_no_vector_are_read_over(
+    folders: dict[str, Path], images: list[Image.Image], tmp_path: Path
+) -> None:
+    path = as_open_clip(folders["clip"], tmp_path / "open") / "open_clip_config.json"
+    whole = json.loads(path.read_text())
+    whole["model_cfg"]["vision_cfg"] |= {
+        "act_kwargs": {},
+        "norm_kwargs": None,
+        "patch_dropout": 0.5,
+        "timm_pool": "avg",
+    }
+    whole["model_cfg"]["text_cfg"] |= {"pool_type": "argmax", "hf_tokenizer_name": "some/name", "eos_id": 2}
+    whole["preprocess_cfg"] |= {"size": [SIDE, SIDE], "mode": "RGB", "fill_color": 0}
+    path.write_text(json.dumps(whole))
+    ours, theirs = (
+        load_encoder(str(folders["clip"]), device="cpu"),
+        load_encoder(str(path.parent), device="cpu"),
+    )
+    assert theirs.encode_images(images).tobytes() == ours.encode_images(images).tobytes()
+    assert theirs.encode_texts(TEXTS).tobytes() == ours.encode_texts(TEXTS).tobytes()
 
 
 def test_open_clip_without_a_tokenizer_says_whose_to_take(folders: dict[str, Path], tmp_path: Path) -> None:
