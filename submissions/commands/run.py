@@ -140,6 +140,7 @@ def run_command(
     from cir_metrics.errors import CallError
     from submissions.methods import method_names
     from submissions.rank_file import write
+    from submissions.retrieval.truncation import one_truncation_warning
 
     if (method is None) == (not all_baselines):
         known = ", ".join(method_names())
@@ -180,13 +181,14 @@ def run_command(
         runs = _all(benchmark, encoder, language, options)
     label = benchmark.replace("/", "-")
     written = []
-    for name, used, rank_file in runs:
-        path = (out or Path()) / f"{name}.{label}.json" if all_baselines or out is None else out
-        made = str(write(rank_file, path))
-        _tell_skipped(rank_file)
-        written.append({"file": made, "benchmark": benchmark, "method": used})
-        if not as_json:
-            typer.echo(made)
+    with one_truncation_warning():
+        for name, used, rank_file in runs:
+            path = (out or Path()) / f"{name}.{label}.json" if all_baselines or out is None else out
+            made = str(write(rank_file, path))
+            _tell_skipped(rank_file)
+            written.append({"file": made, "benchmark": benchmark, "method": used})
+            if not as_json:
+                typer.echo(made)
     if as_json:
         typer.echo(as_text(written))
     if len(written) == 1:

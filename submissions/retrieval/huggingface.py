@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from submissions.errors import EncoderError, TruncationWarning
+from submissions.errors import EncoderError
 from submissions.pretrained import NO_FOREIGN_CODE, device_of, libraries, quiet
 from submissions.retrieval.encoders import Identity, Prepared, Vectors
 from submissions.retrieval.families import FAMILIES, Family
 from submissions.retrieval.model_files import ModelFiles, model_files, told
 from submissions.retrieval.openclip import load_open_clip
+from submissions.retrieval.truncation import tell_cuts
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -135,19 +135,13 @@ class HuggingFaceEncoder:
         Texts longer than the model's limit are cut off there.
 
         Warns:
-            TruncationWarning: some were; the message counts them.
+            TruncationWarning: some were; the message counts them, of a run all together.
         """
         if not len(texts):
             return self._none()
         tokens = self.tokenizer(list(texts), truncation=False, padding=False, verbose=False)["input_ids"]
-        cut = sum(len(one) > self.max_tokens for one in tokens)
-        if cut:
-            warnings.warn(
-                f"{cut:,} of {len(texts):,} texts are longer than the {self.max_tokens} tokens that "
-                f"{self.identity.model} reads, and were cut off there.",
-                TruncationWarning,
-                stacklevel=2,
-            )
+        cut = [text for text, own in zip(texts, tokens, strict=True) if len(own) > self.max_tokens]
+        tell_cuts(cut, texts, limit=self.max_tokens, model=self.identity.model)
         blocks = [list(texts[at : at + _TEXTS_AT_ONCE]) for at in range(0, len(texts), _TEXTS_AT_ONCE)]
         return np.concatenate([self._texts(block) for block in blocks])
 

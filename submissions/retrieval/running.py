@@ -45,6 +45,7 @@ from submissions.retrieval.options import (
 )
 from submissions.retrieval.pictures import pictures_of
 from submissions.retrieval.search import check_search
+from submissions.retrieval.truncation import one_truncation_warning
 
 if TYPE_CHECKING:
     from cir_datasets.benchmark import Benchmark
@@ -56,6 +57,7 @@ DEFAULT_AGGREGATION = "weighted"
 """How turns become one vector, unless told otherwise: what CIRCLED's appendix B finds best."""
 
 
+@one_truncation_warning()
 def make_rank_file(
     benchmark: str | Benchmark,
     method: str | Composer | Scorer | Ranker,
@@ -197,6 +199,7 @@ def make_rank_file(
     return _file(benchmark, made, answers)
 
 
+@one_truncation_warning()
 def make_bundle(suite: str, method: str | Composer | Scorer | Ranker, **options: Any) -> RankBundle:
     """Rank every benchmark of a suite by a method; an encoder is loaded once.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cir_datasets.benchmark import Benchmark
 from submissions.errors import CheckpointError, EncoderError, MethodError, TruncationWarning
 from submissions.methods.composing import Context
 
@@ -19,6 +21,7 @@ pytest.importorskip("torch", reason="needs the extra `retrieval`")
 pytest.importorskip("transformers", reason="needs the extra `retrieval`")
 
 import head_worlds as worlds
+import retrieval_worlds
 import torch
 from retrieval_models import save_clip, save_siglip
 from torch import Tensor, nn
@@ -234,6 +237,37 @@ def test_a_caption_that_is_too_long_is_cut_and_told(clip: Any) -> None:
     found = words.encode(pseudo, ["sand", "red " * 30])
     again = words.encode(pseudo[:1], ["red " * 40])
     torch.testing.assert_close(found[1:], again)
+
+
+@pytest.mark.parametrize("method", ["text_only", "pic2word"])
+@pytest.mark.parametrize("sessions", [False, True], ids=["queries", "sessions"])
+def test_a_run_tells_once_how_many_texts_were_cut(
+    sessions: bool, method: str, clip: Any, mapping: Path, tmp_path: Path
+) -> None:
+    """Texts come in batches of two, and of sessions at each turn; the same text counts once."""
+    captions = ["red " * 20, "a star", "blue " * 20, "red " * 20, "a moon", "green " * 30]
+    small = retrieval_worlds.small_shapes()
+    if sessions:
+        gallery = list(small.gallery or ())
+        turns = [[(image, said) for said in captions[place:]] for place, image in enumerate(gallery[:3])]
+        benchmark = retrieval_worlds.sessions(turns, gallery)
+    else:
+        rows = [
+            {**row, "captions": [said], "relative_caption": said}
+            for row, said in zip(small.rows(), captions, strict=True)
+        ]
+        benchmark = Benchmark.from_rows(small.spec, rows, small.gallery)
+    options: dict[str, Any] = {"checkpoint": mapping} if method == "pic2word" else {}
+    if sessions:
+        options["aggregation"] = "weighted"
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        make_rank_file(
+            benchmark, method, encoder=clip, store=tmp_path, batch_size=2, workers=0, k=5, **options
+        )
+    said = [str(each.message) for each in told if each.category is TruncationWarning]
+    assert said == ["3 of 5 texts are longer than the 16 tokens that clip reads, and were cut off there."]
+    assert [each.filename for each in told if each.category is TruncationWarning] == [__file__]
 
 
 def test_pic2word_reads_the_reference_as_a_word(context: Context, clip: Any, mapping: Path) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from submissions.errors import EncoderError, TruncationWarning
+from submissions.errors import EncoderError
+from submissions.retrieval.truncation import tell_cuts
 
 if TYPE_CHECKING:
     from cir_datasets.benchmark import Benchmark
@@ -84,13 +84,14 @@ def text_features(encoder: Any, texts: Sequence[str], batch_size: int) -> Vector
         EncoderError: the encoder shows no model that gives features.
 
     Warns:
-        TruncationWarning: some were cut; the message counts them.
+        TruncationWarning: some were cut; the message counts them, of a run all together.
     """
     import torch
 
     model, tokenizer, limit = _model(encoder), encoder.tokenizer, encoder.max_tokens
-    lengths = [len(one) for one in tokenizer(list(texts), truncation=False, verbose=False)["input_ids"]]
-    warn_of_cuts(sum(length > limit for length in lengths), len(texts), limit, encoder.identity.model)
+    read = tokenizer(list(texts), truncation=False, verbose=False)["input_ids"]
+    cut = [text for text, tokens in zip(texts, read, strict=True) if len(tokens) > limit]
+    tell_cuts(cut, texts, limit=limit, model=encoder.identity.model)
     parts = [np.empty((0, encoder.identity.dimensions), dtype=np.float32)]
     for start in range(0, len(texts), batch_size):
         tokens = tokenizer(
@@ -105,17 +106,6 @@ def text_features(encoder: Any, texts: Sequence[str], batch_size: int) -> Vector
             made = model.get_text_features(**tokens)
         parts.append(getattr(made, "pooler_output", made).float().cpu().numpy())
     return np.concatenate(parts)
-
-
-def warn_of_cuts(cut: int, texts: int, limit: int, model: str) -> None:
-    """Say that texts were longer than a model reads, where some were."""
-    if cut:
-        warnings.warn(
-            f"{cut:,} of {texts:,} texts are longer than the {limit} tokens that {model} reads, and were cut "
-            "off there.",
-            TruncationWarning,
-            stacklevel=3,
-        )
 
 
 def _model(encoder: Any) -> Any:

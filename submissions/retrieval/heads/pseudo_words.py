@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from submissions.errors import EncoderError
-from submissions.retrieval.heads.features import warn_of_cuts
+from submissions.retrieval.truncation import tell_cuts
 
 PROMPT = "a photo of"
 """What stands before the pseudo word."""
@@ -99,10 +99,10 @@ class PseudoWords:
         """Say how many captions are too long behind the pseudo word, and will be cut.
 
         Warns:
-            TruncationWarning: some are; the message counts them.
+            TruncationWarning: some are; the message counts them, of a run all together.
         """
-        cut = sum(len(self._ids(caption)) > self._longest for caption in captions)
-        warn_of_cuts(cut, len(captions), self._longest, self._name)
+        cut = [caption for caption in captions if len(self._ids(caption)) > self._longest]
+        tell_cuts(cut, captions, limit=self._longest, model=self._name)
 
     def _tokens(self, text: str) -> list[int]:
         return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
