@@ -25,8 +25,13 @@ _FIXES = {
     "ref": "keep or remove the reference image in both",
     "ties": "score both from rank files, with `cir score`",
     "metric": "score both with the same variant of the metric and the same version of this package",
-    "skipped": "score both with the same checks, and neither with --allow-missing",
 }
+_SKIPPED_FIXES = {
+    "counts": "score both with the same checks, neither with --no-checks",
+    "complete": "score both with the same checks, and neither with --allow-missing",
+    "images": "get the images that were missing, and make again without --skip-missing the file made with it",
+}
+"""By what one of two numbers skipped and the other did not."""
 
 
 def check_comparable(reports: Sequence[ScoreReport], metrics: Sequence[str]) -> None:
@@ -72,9 +77,19 @@ def check_same_order(reports: Sequence[ScoreReport], samples: Sequence[Sample]) 
 def _refused(first: ScoreReport, other: ScoreReport, what: str, found: Sequence[str]) -> ComparisonError:
     """The error, with a line for each part that differs."""
     lines = [_HASH.sub(r"\1", line) for line in found]
-    fix = _FIXES[_part(found[0])] if found else "hand in files with the rankings that the same metrics need"
+    fix = _fix(found[0]) if found else "hand in files with the rankings that the same metrics need"
     text = "".join(f"\n  {line}" for line in [*lines, f"Fix: {fix}."])
     return ComparisonError(f"{first.file} and {other.file} cannot be compared: {what}{text}")
+
+
+def _fix(line: str) -> str:
+    """What makes two numbers comparable whose keys differ in this line."""
+    part = _part(line)
+    if part != "skipped":
+        return _FIXES[part]
+    one, other = (set(side.split(",")) for side in line.partition(": ")[2].split(" against "))
+    fixes = [fix for name, fix in _SKIPPED_FIXES.items() if name in one ^ other]
+    return "; ".join(fixes) or "score both with the same checks"
 
 
 def key_differences(first: Signature | SuiteSignature, second: Signature | SuiteSignature) -> list[str]:

@@ -303,6 +303,35 @@ def test_missing_answers_are_refused_beside_complete_ones() -> None:
     )
 
 
+def skipping(document: Any, images: int, name: str) -> ScoreReport:
+    """A report on a file whose method could not read some images."""
+    found = json.loads(json.dumps(document))
+    found["method"]["skipped_images"] = images
+    return score(found, CIRR, name)
+
+
+def test_files_that_skipped_images_are_refused_beside_those_that_saw_all() -> None:
+    report = skipping(FILES["theirs.json"], 3, "some.json")
+    fix = "get the images that were missing, and make again without --skip-missing the file made with it"
+    with pytest.raises(ComparisonError) as caught:
+        submissions.compare([REPORTS[0], report])
+    assert str(caught.value) == (
+        "ours.json and some.json cannot be compared: the keys of recall@1 differ.\n"
+        "  skipped: none against images\n"
+        f"  Fix: {fix}."
+    )
+    document = json.loads(json.dumps(FILES["theirs.json"]))
+    for part in ("rankings", "subset_rankings"):
+        del document[part]["100"]
+    incomplete = score(document, CIRR, "part.json", allow_missing=True)
+    with pytest.raises(
+        ComparisonError, match=r"skipped: complete against images\n  Fix: score both with"
+    ) as both:
+        submissions.compare([incomplete, report])
+    assert str(both.value).endswith(f"neither with --allow-missing; {fix}.")
+    assert submissions.compare([report, skipping(FILES["ours.json"], 3, "too.json")]).n == report.n
+
+
 def test_other_data_and_other_benchmarks_are_named() -> None:
     changed = worlds.cirr(queries=29)
     report = score(worlds.cirr_document(changed), changed, "fewer.json")
