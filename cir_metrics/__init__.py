@@ -65,7 +65,7 @@ _HOMES = {
     "target_ranks": "ranking",
     "top_k": "ranking",
 }
-_MODULES = ("catalogue", "evaluation", "gallery", "kernels", "measures", "ranking", "signature")
+_MODULES = ("catalogue", "evaluation", "gallery", "kernels", "measures", "ranking", "signature", "ties")
 
 
 def __getattr__(name: str) -> Any:

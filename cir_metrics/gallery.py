@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from cir_metrics.errors import InputError
 from cir_metrics.inputs import as_array, check_cutoff, check_ids
 from cir_metrics.ranking import IntArray, check_excluded, pad_targets, shape_as
+from cir_metrics.ties import Ties, check_query_ids
 
 Vectors = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -48,8 +49,8 @@ class Found:
     """What one pass over a gallery found.
 
     Args:
-        rankings: the k best images of each query, best first, ties ordered by image id; None where no k was
-            given.
+        rankings: the k best images of each query, best first, ties ordered by `ties.tie_keys`; None where
+            no k was given.
         ranks: rank of each target, in the form of `targets`; None where none were given.
         best_ranks: rank of the best target of each query, shape (n_queries,); None where none were given.
     """
@@ -74,8 +75,8 @@ class Gallery:
         >>> gallery = Gallery([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]], ids=["a", "c", "b"])
         >>> gallery.target_ranks([[0.1, 0.9]], np.array([1]))
         array([2])
-        >>> gallery.top_k([[0.1, 0.9]], k=2)
-        [['b', 'c']]
+        >>> gallery.top_k([[0.1, 0.9]], k=2, query_ids=["q1"])
+        [['c', 'b']]
     """
 
     def __init__(self, embeddings: ArrayLike, ids: Sequence[str] | None = None) -> None:
@@ -87,7 +88,7 @@ class Gallery:
             raise InputError(
                 f"{len(self._ids)} ids but {len(self._vectors)} gallery embeddings. Fix: name each row."
             )
-        self._places: IntArray | None = None
+        self._ties = Ties(self._ids or [])
 
     def __len__(self) -> int:
         """Number of images."""
@@ -170,13 +171,20 @@ class Gallery:
         return best if best is not None else np.empty(0, dtype=np.int64)
 
     def top_k(
-        self, queries: ArrayLike, k: int, *, excluded: ArrayLike | None = None, block: int = BLOCK
+        self,
+        queries: ArrayLike,
+        k: int,
+        *,
+        query_ids: Sequence[str] | None = None,
+        excluded: ArrayLike | None = None,
+        block: int = BLOCK,
     ) -> list[list[str]]:
-        """The k best images of each query, best first; ties are ordered by image id.
+        """The k best images of each query, best first; ties are ordered by `ties.tie_keys`.
 
         Args:
             queries: as for `target_ranks`.
             k: images a query, 1 or more; all that are ranked where there are fewer.
+            query_ids: id of each query; its ties depend on it. None: the queries' numbers, from 0.
             excluded: as for `target_ranks`.
             block: as for `target_ranks`.
 
@@ -187,16 +195,18 @@ class Gallery:
             InputError: as for `target_ranks`; k < 1; a gallery without ids.
 
         Example:
-            >>> Gallery([[0.5], [0.9], [0.5]], ids=["b", "c", "a"]).top_k([[1.0]], k=2)
+            >>> Gallery([[0.5], [0.9], [0.5]], ids=["b", "c", "a"]).top_k([[1.0]], k=2, query_ids=["q1"])
             [['c', 'a']]
         """
-        return self.search(queries, k, excluded=excluded, block=block).rankings or []
+        found = self.search(queries, k, query_ids=query_ids, excluded=excluded, block=block)
+        return found.rankings or []
 
     def search(
         self,
         queries: ArrayLike,
         k: int | None = None,
         *,
+        query_ids: Sequence[str] | None = None,
         targets: IntArray | list[IntArray] | None = None,
         excluded: ArrayLike | None = None,
         block: int = BLOCK,
@@ -206,6 +216,7 @@ class Gallery:
         Args:
             queries: as for `target_ranks`.
             k: images a query; None for no rankings.
+            query_ids: as for `top_k`; not looked at without k.
             targets: as for `target_ranks`; None for no ranks.
             excluded: as for `target_ranks`.
             block: as for `target_ranks`.
@@ -223,15 +234,15 @@ class Gallery:
         columns, counts = (None, None) if targets is None else pad_targets(targets, shape)
         dropped = check_excluded(excluded, shape, columns)
         k = None if k is None else check_cutoff(k)
-        places = None if k is None else self._by_id()
+        names = [] if k is None else self._asked(query_ids, len(vectors))
         rankings: list[list[str]] = []
         ranks = np.full((0, 0) if columns is None else columns.shape, -1, dtype=np.int64)
         best = np.empty(len(ranks), dtype=np.int64)
         for part, scores, near in self._blocks(vectors, dropped, block):
             if columns is not None:
                 ranks[part], best[part] = self._ranks(vectors[part], scores, near, columns[part])
-            if k is not None and places is not None:
-                rankings += self._rankings(vectors[part], scores, near, dropped[part], k, places)
+            if k is not None:
+                rankings += self._rankings(vectors[part], scores, near, dropped[part], k, names[part])
         return Found(
             rankings=None if k is None else rankings,
             ranks=None if targets is None or counts is None else shape_as(ranks, targets, counts),
@@ -247,14 +258,11 @@ class Gallery:
             )
         return vectors
 
-    def _by_id(self) -> IntArray:
-        """Place of each row's id among all ids, sorted."""
+    def _asked(self, query_ids: Sequence[str] | None, n_queries: int) -> Sequence[str]:
+        """The ids that break the queries' ties."""
         if self._ids is None:
             raise InputError("a ranking names images; this gallery has no ids. Fix: Gallery(..., ids=...).")
-        if self._places is None:
-            self._places = np.empty(len(self._ids), dtype=np.int64)
-            self._places[sorted(range(len(self._ids)), key=self._ids.__getitem__)] = np.arange(len(self._ids))
-        return self._places
+        return check_query_ids(query_ids, n_queries)
 
     def _blocks(
         self, vectors: Vectors, dropped: IntArray, block: int
@@ -324,7 +332,13 @@ class Gallery:
         return ranks, best
 
     def _rankings(
-        self, queries: Vectors, scores: Vectors, near: Floats, dropped: IntArray, k: int, places: IntArray
+        self,
+        queries: Vectors,
+        scores: Vectors,
+        near: Floats,
+        dropped: IntArray,
+        k: int,
+        query_ids: Sequence[str],
     ) -> list[list[str]]:
         ids = self._ids or []
         lengths = np.minimum(k, scores.shape[1] - (dropped >= 0))
@@ -344,7 +358,8 @@ class Gallery:
         near_tie[:-1] |= close
         unsure = order[near_tie]
         values[unsure] = self._score(queries, rows[unsure], columns[unsure])
-        listed = columns[np.lexsort((places[columns], -values, rows))].tolist()
+        order = np.lexsort((-values, rows))
+        listed = self._ties.ordered(columns[order], values[order], rows[order], query_ids).tolist()
         starts = np.cumsum(counts) - counts
         return [
             [ids[column] for column in listed[start : start + wanted]]

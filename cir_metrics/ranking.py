@@ -2,12 +2,15 @@
 
 Ranks are 1-based and ties count against the target: any other image with the same score stands before it, so
 that constant scores get nothing and the order of the gallery never matters. Rankings need some order among
-ties; it is the image id's. `cir_metrics.gallery` does the same straight from embeddings, where the scores of
-all images would not fit in memory, or were rounded differently in different columns.
+ties; a hash of query and image gives it (`cir_metrics.ties`), so that neither ids nor places in a gallery are
+worth anything, and a method that tells nothing scores what chance does. `cir_metrics.gallery` does the same
+straight from embeddings, where the scores of all images would not fit in memory, or were rounded differently
+in different columns.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, overload
 
@@ -16,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cir_metrics.errors import InputError
 from cir_metrics.inputs import as_array, check_cutoff, check_ids
+from cir_metrics.ties import Ties, check_query_ids, tie_keys
 
 IntArray = NDArray[np.int64]
 Scores = NDArray[Any]
@@ -109,14 +113,20 @@ def best_target_ranks(
 
 
 def top_k(
-    scores: ArrayLike, gallery_ids: Sequence[str], k: int, *, excluded: ArrayLike | None = None
+    scores: ArrayLike,
+    gallery_ids: Sequence[str],
+    k: int,
+    *,
+    query_ids: Sequence[str] | None = None,
+    excluded: ArrayLike | None = None,
 ) -> list[list[str]]:
-    """The k best images of each query, best first; ties are ordered by image id.
+    """The k best images of each query, best first; ties are ordered by `tie_keys`.
 
     Args:
         scores: shape (n_queries, n_gallery), higher is better; no NaN.
         gallery_ids: id of each column, distinct.
         k: images a query, 1 or more; all that are ranked where there are fewer.
+        query_ids: id of each row; its ties depend on it. None: the rows' numbers, from 0.
         excluded: column that is not ranked in each query, shape (n_queries,), -1 for none.
 
     Returns:
@@ -126,27 +136,29 @@ def top_k(
         InputError: NaN in scores, wrong shapes, an id given twice, k < 1, a column outside the gallery.
 
     Example:
-        >>> top_k([[0.5, 0.9, 0.5]], ["b", "c", "a"], k=2)
+        >>> top_k([[0.5, 0.9, 0.5]], ["b", "c", "a"], k=2, query_ids=["q1"])
         [['c', 'a']]
+        >>> top_k([[0.5, 0.9, 0.5]], ["b", "c", "a"], k=2, query_ids=["q2"])
+        [['c', 'b']]
     """
     matrix = _check_scores(scores)
     k = check_cutoff(k)
-    named = check_ids(gallery_ids, "gallery_ids", what="gallery")
-    if len(named) != matrix.shape[1]:
+    ids = check_ids(gallery_ids, "gallery_ids", what="gallery")
+    if len(ids) != matrix.shape[1]:
         raise InputError(
-            f"{len(named)} gallery ids but {matrix.shape[1]} columns of scores. Fix: name each column."
+            f"{len(ids)} gallery ids but {matrix.shape[1]} columns of scores. Fix: name each column."
         )
-    ids = sorted(named)
-    by_id = np.array(sorted(range(len(ids)), key=named.__getitem__), dtype=np.int64)
+    queries = check_query_ids(query_ids, len(matrix))
     dropped = check_excluded(excluded, matrix.shape, None)
+    ties = Ties(ids)
     return [
-        [ids[place] for place in _best_places(row[by_id], k, skip=by_id == drop)]
-        for row, drop in zip(matrix, dropped, strict=True)
+        [ids[place] for place in _best_places(row, k, drop, ties, query)]
+        for row, drop, query in zip(matrix, dropped.tolist(), queries, strict=True)
     ]
 
 
-def best_of(scores: Mapping[str, float], k: int) -> list[str]:
-    """The k best of the images that one query has scores for, best first; ties are ordered by image id.
+def best_of(scores: Mapping[str, float], k: int, query_id: str) -> list[str]:
+    """The k best of the images that one query has scores for, best first; ties are ordered by `tie_keys`.
 
     `top_k` takes a score for every image of the gallery; this one takes those of a few, such as the images
     that some rankings list.
@@ -154,6 +166,7 @@ def best_of(scores: Mapping[str, float], k: int) -> list[str]:
     Args:
         scores: score by image id, higher is better; floats but NaN, or whole numbers of any size.
         k: images, 1 or more; all where there are fewer.
+        query_id: the query's id; its ties depend on it.
 
     Returns:
         Image ids, the same whatever the order of `scores`.
@@ -162,32 +175,38 @@ def best_of(scores: Mapping[str, float], k: int) -> list[str]:
         InputError: a score is NaN; k < 1.
 
     Example:
-        >>> best_of({"b": 0.5, "c": 0.9, "a": 0.5}, k=2)
-        ['c', 'a']
+        >>> best_of({"b": 0.5, "c": 0.9, "a": 0.5}, k=2, query_id="q2")
+        ['c', 'b']
     """
     k = check_cutoff(k)
     for image, score in scores.items():
         # NaN alone differs from itself.
         if score != score:
             raise InputError(f"the score of {image!r} is NaN, which has no rank. Fix: find where it arose.")
-    return sorted(scores, key=lambda image: (-scores[image], image))[:k]
+    held = Counter(scores.values())
+    tied = [image for image, score in scores.items() if held[score] > 1]
+    keys = dict(zip(tied, tie_keys(query_id, tied).tolist(), strict=True))
+    return sorted(scores, key=lambda image: (-scores[image], keys.get(image, 0), image))[:k]
 
 
-def _best_places(row: Scores, k: int, skip: NDArray[np.bool_]) -> list[int]:
-    """Places of the k best of one row, equal scores in the order of the row."""
-    places = np.flatnonzero(~skip)
+def _best_places(row: Scores, k: int, drop: int, ties: Ties, query_id: str) -> list[int]:
+    """Places of the k best of one row without the place `drop`, equal scores by their keys."""
+    places = np.arange(len(row)) if drop < 0 else np.delete(np.arange(len(row)), drop)
     values = row[places]
     if k < len(values):
-        # The k-th best score: everything above it is in, and of its equals the first in the row.
+        # The k-th best score: everything above it is in, and of its equals the first by their keys.
         threshold = np.partition(values, len(values) - k)[len(values) - k]
-        above = np.flatnonzero(values > threshold)
-        level = np.flatnonzero(values == threshold)[: k - len(above)]
-        chosen = np.sort(np.concatenate([above, level]))
+        above, level = np.flatnonzero(values > threshold), np.flatnonzero(values == threshold)
+        wanted = k - len(above)
+        if wanted < len(level):
+            keys = ties.keys([query_id], places[level])
+            level = level[np.argpartition(keys, wanted - 1)[:wanted]]
+        chosen = np.concatenate([above, level])
         places, values = places[chosen], values[chosen]
-    # Highest first and stable: sorted upwards from behind, then turned round. (A minus sign would overflow
-    # the smallest integer.)
-    upwards = np.argsort(values[::-1], kind="stable")
-    best: list[int] = places[len(values) - 1 - upwards[::-1]].tolist()
+    # Highest first: sorted upwards, then turned round. (A minus sign would overflow the smallest integer.)
+    order = np.argsort(values, kind="stable")[::-1]
+    query = np.zeros(len(order), dtype=np.int64)
+    best: list[int] = ties.ordered(places[order], values[order], query, [query_id]).tolist()
     return best
 
 

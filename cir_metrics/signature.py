@@ -188,12 +188,12 @@ class Signature:
             f"ties:{self.ties}",
             f"metric:{self._metric_version()}",
         ]
+        if self.format > 1:
+            parts.append(f"sig:{self.format}")
         if self.checks_skipped:
             parts.append(f"skipped:{','.join(self.checks_skipped)}")
         if self.search:
             parts.append(f"search:{self.search}")
-        if self.format > 1:
-            parts.append(f"sig:{self.format}")
         return " | ".join([*parts, f"n:{self.n}", f"v:{self.package_version}"])
 
     def to_dict(self) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from submissions.depth import MAX_DEPTH, board_depth
 from submissions.errors import FusionError, RefusedError
 from submissions.findings import shown
 from submissions.known import Known
+from submissions.methods.asking import turn_key
 from submissions.rank_file import Method, RankBundle, RankFile
 from submissions.reading import MAX_BYTES
 from submissions.validation import validate_known
@@ -44,8 +45,8 @@ def fuse(
     """Fuse the rankings of several methods, query by query and turn by turn.
 
     Rankings of CIRR's subsets are fused among themselves, bundles member by member. Images with equal scores
-    are ordered by id; the scores are exact fractions, so that neither rounding nor the order of the files
-    decides. No ground truth is read: what a server holds back can be fused, too.
+    are ordered by a hash of query and image; the scores are exact fractions, so that neither rounding nor the
+    order of the files decides. No ground truth is read: what a server holds back can be fused, too.
 
     Args:
         files: two or more valid rank files, or bundles of one suite.
@@ -156,15 +157,18 @@ def _fuse_runs(
     for query in benchmark.query_ids:
         answers = [run.rankings[query] for run in runs]
         if benchmark.multi_turn:
-            rankings[query] = [_rrf(turn, units, kept) for turn in zip(*answers, strict=True)]
+            rankings[query] = [
+                _rrf(turn, units, kept, turn_key(query, number))
+                for number, turn in enumerate(zip(*answers, strict=True), start=1)
+            ]
         else:
-            rankings[query] = _rrf(answers, units, kept)
+            rankings[query] = _rrf(answers, units, kept, query)
     fused_subsets = None
     if subsets:
         fused_subsets = {}
         for query in subsets[0]:
             answers = [each[query] for each in subsets]
-            fused_subsets[query] = _rrf(answers, units, max(map(len, answers)))
+            fused_subsets[query] = _rrf(answers, units, max(map(len, answers)), query)
     return RankFile(
         benchmark=runs[0].benchmark,
         benchmark_version=runs[0].benchmark_version,
@@ -212,12 +216,12 @@ def _deepest(runs: Iterable[RankFile], *, by_turn: bool) -> int:
     return deepest
 
 
-def _rrf(rankings: Iterable[Sequence[str]], units: Sequence[int], depth: int) -> list[str]:
+def _rrf(rankings: Iterable[Sequence[str]], units: Sequence[int], depth: int, query: str) -> list[str]:
     scores: dict[str, int] = {}
     for ranking in rankings:
         for image, unit in zip(ranking, units, strict=False):
             scores[image] = scores.get(image, 0) + unit
-    return best_of(scores, depth)
+    return best_of(scores, depth, query)
 
 
 def _method(methods: Sequence[Method], k: int, name: str | None) -> Method:

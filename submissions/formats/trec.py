@@ -205,16 +205,16 @@ class _Lines:
                 lines = lines[np.sort(first)]
             own = scores[lines]
             if len(own) > 1 and not (own[1:] < own[:-1]).all():
-                lines = lines[self._best_first(own, images[lines])]
+                lines = lines[self._best_first(qid, own, images[lines])]
             self._compare(qid, images[lines], ranks[lines], scores[lines])
             yield qid, [self._image_names[image] for image in images[lines].tolist()]
 
-    def _best_first(self, scores: Any, images: Any) -> list[int]:
+    def _best_first(self, qid: str, scores: Any, images: Any) -> list[int]:
         from cir_metrics.ranking import top_k
 
         named = [self._image_names[image] for image in images.tolist()]
         place = {name: number for number, name in enumerate(named)}
-        (best,) = top_k(scores[None, :], named, k=len(named))
+        (best,) = top_k(scores[None, :], named, k=len(named), query_ids=[qid])
         return [place[name] for name in best]
 
     def _compare(self, qid: str, images: Any, ranks: Any, scores: Any) -> None:
@@ -227,7 +227,9 @@ class _Lines:
         high, low = scores[at : at + 2].tolist()
         if high == low:
             cause = "tie"
-            message = f"{better} and {worse} both have the score {high:.6g}, which the image ids order"
+            message = (
+                f"{better} and {worse} both have the score {high:.6g}, which a hash of qid and docid orders"
+            )
         else:
             cause = "order"
             message = f"{better} has the score {high:.6g} and {worse} {low:.6g}"

@@ -65,12 +65,15 @@ def rank_by_scores(name: str, ranker: Scorer, gallery: Gallery, how: Aggregation
             scores = scored(name, ranker, asks, gallery)
             if benchmark.multi_turn:
                 aggregate_scores(how, scores, [len(own) for own in questions])
-            ranked = top_k(scores, gallery.ids, k, excluded=excluded_columns(asks, gallery))
+            keys = [ask.key for ask in asks]
+            excluded = excluded_columns(asks, gallery)
+            ranked = top_k(scores, gallery.ids, k, query_ids=keys, excluded=excluded)
             answers.add(block, ranked)
             if needs_subset(benchmark):
-                for row, own in zip(block, scores, strict=True):
+                for row, key, own in zip(block, keys, scores, strict=True):
                     members = subset_members(row)
                     columns = [gallery.place[image] for image in members]
-                    answers.add_subset(row, top_k(own[None, columns], members, SUBSET_DEPTH)[0])
+                    best = top_k(own[None, columns], members, SUBSET_DEPTH, query_ids=[key])
+                    answers.add_subset(row, best[0])
             advance(len(block))
     return answers

@@ -34,9 +34,9 @@ from submissions.methods.composing import Vectors, unit
 AGGREGATIONS = ("latest", "average", "weighted", "feedback")
 """Names of the ways in which turns become one vector, in the order of tables."""
 
-Top = Callable[[Vectors, NDArray[np.int64]], list[NDArray[np.int64]]]
+Top = Callable[[Vectors, NDArray[np.int64], NDArray[np.int64]], list[NDArray[np.int64]]]
 """The gallery rows of the images shown for each query, best first; the second argument is the row that each
-leaves out, -1 for none."""
+leaves out, -1 for none, and the third the queries' places among all turns."""
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ def aggregate_feedback(
         asked = here[chosen & found[here - 1].any(axis=1)]
         leave_out = rows[asked - 1] if removed else np.full(len(asked), -1, dtype=np.int64)
         place = {row: index for index, row in enumerate(here)}
-        for row, shown in zip(asked, top(found[asked - 1], leave_out), strict=True):
+        for row, shown in zip(asked, top(found[asked - 1], leave_out, asked - 1), strict=True):
             others = shown[shown != rows[row]]
             if len(others):
                 refused[place[row]] = gallery[others].astype(np.float64).mean(axis=0)

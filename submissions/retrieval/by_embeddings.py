@@ -56,14 +56,17 @@ def rank_by_embeddings(
     work = _Work(name, method, context, gallery, asks, how)
     searcher = Searcher(context.gallery.vectors, gallery.ids, search, missing=context.gallery.missing)
     queries = work.queries(searcher)
+    keys = [ask.key for ask in asks]
     answers = Answers.of(benchmark)
     with step_progress(f"{name}: ranking {benchmark.id}", len(queries)) as advance:
-        found = searcher.search(queries, k, excluded=excluded_columns(asks, gallery), advance=advance)
+        found = searcher.search(
+            queries, k, query_ids=keys, excluded=excluded_columns(asks, gallery), advance=advance
+        )
     rows = benchmark.rows()
     answers.add(rows, found.rankings)
     if needs_subset(benchmark):
-        for row, query in zip(rows, queries, strict=True):
-            answers.add_subset(row, searcher.order(query, subset_members(row), SUBSET_DEPTH))
+        for row, key, query in zip(rows, keys, queries, strict=True):
+            answers.add_subset(row, searcher.order(query, subset_members(row), SUBSET_DEPTH, key))
     return _with_skipped(describe(method, context, asks, how, found.note(k)), context), answers
 
 
@@ -86,14 +89,16 @@ class _Work:
         turns = [len(turns) for turns in self.context.benchmark.column("turns")]
         if self.how.name != "feedback":
             return aggregate(self.how, composed, turns)
-        shown = feedback_weights().shown
+        shown, keys = feedback_weights().shown, [ask.key for ask in self.asks]
         return aggregate_feedback(
             composed,
             turns,
             self.context.image_vectors([ask.reference for ask in self.asks]),
             np.array([self.gallery.place.get(ask.reference or "", -1) for ask in self.asks], dtype=np.int64),
             self.context.gallery.vectors,
-            lambda queries, left_out: searcher.best_rows(queries, shown, left_out),
+            lambda queries, left_out, rows: searcher.best_rows(
+                queries, shown, left_out, query_ids=[keys[row] for row in rows]
+            ),
             removed=self.context.benchmark.excludes_reference,
         )
 

@@ -5,8 +5,9 @@ are indexes of FAISS. An index only chooses candidates; `cir_metrics.gallery` or
 images, and how many of the exact answers they hold is measured and said in the rank file. A query for which
 an index has too few candidates is searched exactly.
 
-Images that were skipped have no score. They stay in the gallery, behind all images that were seen, by id;
-among them ties count against the target, so that a skipped target's rank is the number of ranked images.
+Images that were skipped have no score. They stay in the gallery, behind all images that were seen, ordered as
+images that tie; among them ties count against the target, so that a skipped target's rank is the number of
+ranked images.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from numpy.typing import NDArray
 
 from cir_metrics.errors import MissingExtraError, UnknownNameError, did_you_mean
 from cir_metrics.gallery import Gallery
+from cir_metrics.ranking import best_of
+from cir_metrics.ties import Ties, check_query_ids
 from submissions.errors import MethodError
 
 if TYPE_CHECKING:
@@ -118,7 +121,8 @@ class Searcher:
         """See the class."""
         check_search(how)
         self._ids = ids
-        self._missing = sorted(missing.intersection(ids))
+        self._missing = [image for image in ids if image in missing]
+        self._missing_ties = Ties(self._missing)
         seen = [row for row, image in enumerate(ids) if image not in missing]
         # Row of each image among those that were seen, -1 for the skipped.
         self._place = np.full(len(ids), -1, dtype=np.int64)
@@ -137,6 +141,7 @@ class Searcher:
         queries: Vectors,
         k: int,
         *,
+        query_ids: Sequence[str] | None = None,
         excluded: NDArray[np.int64] | None = None,
         targets: NDArray[np.int64] | None = None,
         advance: Callable[[int], object] = lambda count: None,
@@ -146,6 +151,7 @@ class Searcher:
         Args:
             queries: shape (queries, dimensions), float32.
             k: images a query; all that are ranked where there are fewer.
+            query_ids: id of each query; its ties depend on it. None: the queries' numbers, from 0.
             excluded: gallery row that is not ranked in each query, -1 for none.
             targets: gallery row of each query's target; ties count against it.
             advance: told the number of queries that were searched, as it goes.
@@ -154,17 +160,20 @@ class Searcher:
             The rankings; the same vectors give the same rankings on the same machine.
         """
         left_out = np.full(len(queries), -1, dtype=np.int64) if excluded is None else np.asarray(excluded)
+        query_ids = check_query_ids(query_ids, len(queries))
         rankings: list[list[str]] = []
         ranks: list[NDArray[np.int64]] = []
         for start in range(0, len(queries), _STEP):
             part = slice(start, start + _STEP)
             wanted = None if targets is None else targets[part]
             if self._index is None:
-                found, placed = self._exact(queries[part], k, left_out[part], wanted)
+                found, placed = self._exact(queries[part], k, query_ids[part], left_out[part], wanted)
             else:
-                found = self._by_index(queries[part], k, left_out[part])
+                found = self._by_index(queries[part], k, query_ids[part], left_out[part])
                 placed = (
-                    None if wanted is None else self._exact(queries[part], None, left_out[part], wanted)[1]
+                    None
+                    if wanted is None
+                    else self._exact(queries[part], None, (), left_out[part], wanted)[1]
                 )
             rankings += found
             ranks += [] if placed is None else [placed]
@@ -172,7 +181,7 @@ class Searcher:
         if self._index is None or not rankings:
             return Ranked(rankings, ranks=_joined(targets, ranks))
         sample = np.unique(np.linspace(0, len(queries) - 1, min(MEASURED, len(queries))).astype(np.int64))
-        exact, _ = self._exact(queries[sample], k, left_out[sample])
+        exact, _ = self._exact(queries[sample], k, [query_ids[query] for query in sample], left_out[sample])
         held = [
             len(set(rankings[query]) & set(wanted)) / len(wanted)
             for query, wanted in zip(sample, exact, strict=True)
@@ -197,35 +206,43 @@ class Searcher:
             array([2])
         """
         left_out = np.full(len(queries), -1, dtype=np.int64) if excluded is None else np.asarray(excluded)
-        ranks = self._exact(queries, None, left_out, targets)[1]
+        ranks = self._exact(queries, None, (), left_out, targets)[1]
         # Targets were given, so there are ranks.
         return np.empty(0, dtype=np.int64) if ranks is None else ranks
 
     def best_rows(
-        self, queries: Vectors, k: int, excluded: NDArray[np.int64] | None = None
+        self,
+        queries: Vectors,
+        k: int,
+        excluded: NDArray[np.int64] | None = None,
+        *,
+        query_ids: Sequence[str] | None = None,
     ) -> list[NDArray[np.int64]]:
         """The gallery rows of the k best images of each query by exact search, best first."""
         if not len(queries):
             return []
         left_out = np.full(len(queries), -1, dtype=np.int64) if excluded is None else np.asarray(excluded)
-        found, _ = self._exact(queries, k, left_out)
+        found, _ = self._exact(queries, k, check_query_ids(query_ids, len(queries)), left_out)
         return [np.array([self._row[image] for image in ranking], dtype=np.int64) for ranking in found]
 
-    def order(self, query: Vectors, images: Sequence[str], k: int) -> list[str]:
+    def order(self, query: Vectors, images: Sequence[str], k: int, query_id: str = "0") -> list[str]:
         """The k best of a few images for one query, best first.
 
         Args:
             query: shape (dimensions,).
             images: ids of the gallery.
             k: images; all where there are fewer.
+            query_id: the query's id; its ties depend on it.
         """
         places = [int(self._place[self._row[image]]) for image in images]
         rows = [place for place in places if place >= 0]
-        skipped = sorted(image for image, place in zip(images, places, strict=True) if place < 0)
+        # Without scores they all tie.
+        skipped = dict.fromkeys((image for image, place in zip(images, places, strict=True) if place < 0), 0)
+        behind = best_of(skipped, k, query_id)
         if not rows:
-            return skipped[:k]
+            return behind
         few = Gallery(self._vectors[rows], [self._seen[row] for row in rows])
-        return [*few.top_k(query[None], k)[0], *skipped][:k]
+        return [*few.top_k(query[None], k, query_ids=[query_id])[0], *behind][:k]
 
     @functools.cached_property
     def _row(self) -> dict[str, int]:
@@ -235,18 +252,19 @@ class Searcher:
         self,
         queries: Vectors,
         k: int | None,
+        query_ids: Sequence[str],
         excluded: NDArray[np.int64],
         targets: NDArray[np.int64] | None = None,
     ) -> tuple[list[list[str]], NDArray[np.int64] | None]:
         """Rankings by exact search, and the ranks of the targets; the skipped images come last."""
         if self._gallery is not None and not self._missing:
-            found = self._gallery.search(queries, k, targets=targets, excluded=excluded)
+            found = self._gallery.search(queries, k, query_ids=query_ids, targets=targets, excluded=excluded)
             # There is one target a query, so that its rank is the best one.
             return found.rankings or [], found.best_ranks
         left_out = self._among_seen(excluded)
         rankings: list[list[str]] = [[] for _ in queries]
         if k is not None and self._gallery is not None:
-            rankings = self._gallery.top_k(queries, k, excluded=left_out)
+            rankings = self._gallery.top_k(queries, k, query_ids=query_ids, excluded=left_out)
         ranks = None
         if targets is not None:
             ranks = len(self._ids) - (excluded >= 0).astype(np.int64)
@@ -255,19 +273,24 @@ class Searcher:
                 ranks[seen] = self._gallery.best_target_ranks(
                     queries[seen], self._place[targets[seen]], excluded=left_out[seen]
                 )
-        return rankings if k is None else self._filled(rankings, k, excluded), ranks
+        return rankings if k is None else self._filled(rankings, k, query_ids, excluded), ranks
 
-    def _filled(self, rankings: list[list[str]], k: int, excluded: NDArray[np.int64]) -> list[list[str]]:
+    def _filled(
+        self, rankings: list[list[str]], k: int, query_ids: Sequence[str], excluded: NDArray[np.int64]
+    ) -> list[list[str]]:
         """Rankings of images that were seen, with the skipped behind them up to k."""
         if not self._missing:
             return rankings
-        left_out = ["" if row < 0 else self._ids[row] for row in excluded]
-        return [
-            ranking
-            if len(ranking) >= k
-            else [*ranking, *(image for image in self._missing if image != without)][:k]
-            for ranking, without in zip(rankings, left_out, strict=True)
-        ]
+        everything = np.arange(len(self._missing))
+        filled = []
+        for ranking, query_id, row in zip(rankings, query_ids, excluded.tolist(), strict=True):
+            if len(ranking) < k:
+                without = None if row < 0 else self._ids[row]
+                order = np.argsort(self._missing_ties.keys([query_id], everything)).tolist()
+                behind = (self._missing[place] for place in order)
+                ranking = [*ranking, *(image for image in behind if image != without)][:k]
+            filled.append(ranking)
+        return filled
 
     def _among_seen(self, excluded: NDArray[np.int64]) -> NDArray[np.int64]:
         """The excluded rows as rows of the images that were seen, -1 for none."""
@@ -276,23 +299,27 @@ class Searcher:
         found: NDArray[np.int64] = np.where(excluded >= 0, self._place[excluded], -1)
         return found
 
-    def _by_index(self, queries: Vectors, k: int, excluded: NDArray[np.int64]) -> list[list[str]]:
+    def _by_index(
+        self, queries: Vectors, k: int, query_ids: Sequence[str], excluded: NDArray[np.int64]
+    ) -> list[list[str]]:
         wanted = min(len(self._seen), 2 * k + _SPARE)
         _, rows = self._index.search(np.ascontiguousarray(queries), wanted)
         rankings: list[list[str]] = []
         dropped = self._among_seen(excluded)
-        for query, found, left_out in zip(queries, rows, dropped, strict=True):
+        for query, query_id, found, left_out in zip(queries, query_ids, rows, dropped, strict=True):
             candidates = np.unique(found[(found >= 0) & (found != left_out)])
             if not len(candidates):
                 rankings.append([])
                 continue
             few = Gallery(self._vectors[candidates], [self._seen[row] for row in candidates])
-            rankings += few.top_k(query[None], k)
+            rankings += few.top_k(query[None], k, query_ids=[query_id])
         lengths = np.minimum(k, len(self._seen) - (dropped >= 0))
         short = np.flatnonzero([len(ranking) for ranking in rankings] < lengths)
-        filled = self._filled(rankings, k, excluded)
+        filled = self._filled(rankings, k, query_ids, excluded)
         if short.size:
-            for place, ranking in zip(short, self._exact(queries[short], k, excluded[short])[0], strict=True):
+            asked = [query_ids[place] for place in short]
+            whole, _ = self._exact(queries[short], k, asked, excluded[short])
+            for place, ranking in zip(short, whole, strict=True):
                 filled[place] = ranking
         return filled
 

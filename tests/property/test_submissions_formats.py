@@ -111,7 +111,8 @@ def test_a_trec_run_holds_the_rankings_and_the_name(document: dict[str, Any]) ->
 @settings(max_examples=200, deadline=None)
 def test_a_trec_run_is_ordered_as_scores_are_everywhere(lines: list[tuple[str, float]]) -> None:
     run = "".join(f"q Q0 {image} 0 {score!r} toy\n" for image, score in lines)
-    (wanted,) = top_k([[float(score) for _, score in lines]], [image for image, _ in lines], k=len(lines))
+    scores, images = [float(score) for _, score in lines], [image for image, _ in lines]
+    (wanted,) = top_k([scores], images, k=len(lines), query_ids=["q"])
     assert read(run.encode(), "cirr/val").rankings["q"] == wanted
     backwards = "".join(reversed(run.splitlines(keepends=True)))
     assert read(backwards.encode(), "cirr/val").rankings["q"] == wanted

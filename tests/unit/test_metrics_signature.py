@@ -48,7 +48,7 @@ def test_printed_form_with_everything_unusual() -> None:
     )
     assert str(unusual) == (
         "fashioniq/dress_val#1 | data:4f1c2ab | gallery:unknown | ref:removed | ties:last | "
-        f"metric:1:released_code | skipped:counts,gallery | sig:2 | n:2017 | v:{package_version()}"
+        f"metric:1:released_code | sig:2 | skipped:counts,gallery | n:2017 | v:{package_version()}"
     )
 
 

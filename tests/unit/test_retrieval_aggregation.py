@@ -119,8 +119,11 @@ def test_feedback_is_its_formula(turns: list[int], seed: int, shown: int) -> Non
     references = np.where(rows[:, None] >= 0, gallery[rows], np.float32(0))
     told = FeedbackWeights(selected=0.08, rejected=0.29, words=0.44, shown=shown)
 
-    def top(queries: NDArray[np.float32], left_out: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    def top(
+        queries: NDArray[np.float32], left_out: NDArray[np.int64], places: NDArray[np.int64]
+    ) -> list[NDArray[np.int64]]:
         assert (left_out == -1).all()
+        assert len(places) == len(queries)
         scores = queries.astype(np.float64) @ gallery.astype(np.float64).T
         return list(np.argsort(-scores, axis=1)[:, :shown])
 
@@ -136,16 +139,18 @@ def test_feedback_is_its_formula(turns: list[int], seed: int, shown: int) -> Non
 
 def test_feedback_leaves_out_the_reference_that_the_turn_before_removed() -> None:
     gallery = np.eye(4, dtype=np.float32)
-    asked: list[list[int]] = []
+    asked: list[tuple[list[int], list[int]]] = []
 
-    def top(queries: NDArray[np.float32], left_out: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-        asked.append(left_out.tolist())
+    def top(
+        queries: NDArray[np.float32], left_out: NDArray[np.int64], places: NDArray[np.int64]
+    ) -> list[NDArray[np.int64]]:
+        asked.append((left_out.tolist(), places.tolist()))
         return [np.array([1, 2]) for _ in queries]
 
     vectors = gallery[[0, 1, 2]]
     rows = np.array([3, 1, 0])
     aggregate_feedback(vectors, [3], gallery[rows], rows, gallery, top, removed=True)
-    assert asked == [[3], [1]]
+    assert asked == [([3], [0]), ([1], [1])]
 
 
 def test_a_turn_that_says_nothing_adds_nothing() -> None:

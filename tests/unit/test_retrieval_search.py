@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from metrics_twins import best_first
 from numpy.typing import NDArray
 
 from cir_metrics.errors import MissingExtraError, UnknownNameError
@@ -21,18 +22,23 @@ def vectors(seed: int, rows: int, dimensions: int = 16) -> NDArray[np.float32]:
 
 def world(images: int = 400, queries: int = 30) -> tuple[NDArray[np.float32], list[str], NDArray[np.float32]]:
     gallery = vectors(1, images)
-    # One image twice, and two that were skipped: ties that ids decide.
+    # One image twice, and two that were skipped: ties.
     gallery[7] = gallery[3]
     gallery[[10, 11]] = 0.0
     return gallery, [f"im{number:04d}" for number in range(images)], vectors(2, queries)
 
 
 def plain(
-    gallery: NDArray[np.float32], ids: list[str], query: NDArray[np.float32], k: int, left_out: int
+    gallery: NDArray[np.float32],
+    ids: list[str],
+    query: NDArray[np.float32],
+    k: int,
+    left_out: int,
+    place: int,
 ) -> list[str]:
     scores = (gallery.astype(np.float64) * query.astype(np.float64)).sum(axis=1)
-    order = sorted((-score, image) for score, image in zip(scores, ids, strict=True))
-    return [image for _, image in order if left_out < 0 or image != ids[left_out]][:k]
+    order = best_first(dict(zip(ids, scores, strict=True)), str(place))
+    return [image for image in order if left_out < 0 or image != ids[left_out]][:k]
 
 
 @pytest.mark.parametrize("how", ["exact", "flat"])
@@ -43,7 +49,7 @@ def test_exact_search_is_a_loop_over_the_gallery(how: str) -> None:
     found = Searcher(gallery, ids, how).search(queries, 25, excluded=excluded, targets=targets)
     assert found.ranks is not None
     for place, query in enumerate(queries):
-        assert found.rankings[place] == plain(gallery, ids, query, 25, int(excluded[place])), place
+        assert found.rankings[place] == plain(gallery, ids, query, 25, int(excluded[place]), place)
         scores = gallery.astype(np.float64) @ query.astype(np.float64)
         if excluded[place] >= 0:
             scores[excluded[place]] = -np.inf
@@ -90,12 +96,17 @@ def test_skipped_images_come_after_all_that_were_seen() -> None:
     gallery = np.array([[1, 0], [0, 0], [-1, 0], [0, 0]], dtype=np.float32)
     query = np.array([[1, 0]], dtype=np.float32)
     found = Searcher(gallery, ["a", "d", "c", "b"], missing=frozenset({"d", "b"}))
-    assert found.search(query, 4).rankings == [["a", "c", "b", "d"]]
-    assert found.search(query, 3).rankings == [["a", "c", "b"]]
+    orders = set()
+    for name in ("q1", "q2", "q3", "q4", "q5", "q6"):
+        skipped = best_first({"b": 0, "d": 0}, name)
+        assert found.search(query, 4, query_ids=[name]).rankings == [["a", "c", *skipped]]
+        assert found.search(query, 3, query_ids=[name]).rankings == [["a", "c", skipped[0]]]
+        assert found.order(query[0], ["b", "c", "d"], 2, name) == ["c", skipped[0]]
+        assert found.order(query[0], ["d", "b"], 2, name) == skipped
+        orders.add(skipped[0])
+    assert orders == {"b", "d"}
     ranks = [found.target_ranks(query, np.array([row])).tolist()[0] for row in range(4)]
     assert ranks == [1, 4, 2, 4]
-    assert found.order(query[0], ["b", "c", "d"], 2) == ["c", "b"]
-    assert found.order(query[0], ["d", "b"], 2) == ["b", "d"]
 
 
 @pytest.mark.parametrize("how", ["exact", "flat", "hnsw"])
@@ -109,10 +120,10 @@ def test_skipped_images_beside_a_loop(how: str) -> None:
     )
     assert found.ranks is not None
     for place, query in enumerate(queries):
-        whole = plain(gallery, ids, query, 120, int(excluded[place]))
+        whole = plain(gallery, ids, query, 120, int(excluded[place]), place)
         wanted = [image for image in whole if image not in missing]
         seen = len(wanted)
-        wanted += sorted(image for image in whole if image in missing)
+        wanted += best_first(dict.fromkeys((image for image in whole if image in missing), 0), str(place))
         assert found.rankings[place] == wanted[:110], place
         target = ids[targets[place]]
         if target in missing:
@@ -127,7 +138,7 @@ def test_where_nothing_was_seen_all_targets_are_last() -> None:
     found = Searcher(np.zeros((3, 2), dtype=np.float32), ["c", "b", "a"], "hnsw", missing=frozenset("abc"))
     query = np.array([[1, 0]], dtype=np.float32)
     answer = found.search(query, 3, targets=np.array([1]), excluded=np.array([0]))
-    assert answer.rankings == [["a", "b"]]
+    assert answer.rankings == [best_first({"a": 0, "b": 0}, "0")]
     assert answer.ranks is not None
     assert answer.ranks.tolist() == [2]
 
@@ -143,11 +154,11 @@ def test_an_index_that_has_too_few_candidates_is_filled_up(how: str, images: int
     assert found.recall > 0.5
 
 
-def test_a_query_that_says_nothing_ranks_by_id_and_wins_nothing() -> None:
+def test_a_query_that_says_nothing_ranks_by_chance_and_wins_nothing() -> None:
     gallery, ids, _ = world()
     silent = np.zeros((1, 16), dtype=np.float32)
-    found = Searcher(gallery, ids).search(silent, 3, targets=np.array([0]))
-    assert found.rankings == [["im0000", "im0001", "im0002"]]
+    found = Searcher(gallery, ids).search(silent, 3, query_ids=["q"], targets=np.array([0]))
+    assert found.rankings == [best_first(dict.fromkeys(ids, 0), "q")[:3]]
     assert found.ranks is not None
     assert found.ranks.tolist() == [len(ids)]
 
@@ -163,7 +174,7 @@ def test_a_few_images_are_ordered_alone() -> None:
     gallery, ids, queries = world()
     few = ["im0300", "im0003", "im0007", "im0010"]
     searcher = Searcher(gallery, ids)
-    whole = plain(gallery, ids, queries[0], len(ids), -1)
+    whole = plain(gallery, ids, queries[0], len(ids), -1, 0)
     assert searcher.order(queries[0], few, 4) == sorted(few, key=whole.index)
     assert searcher.order(queries[0], few, 2) == sorted(few, key=whole.index)[:2]
     assert searcher.order(queries[0], [], 3) == []
@@ -215,6 +226,7 @@ def test_neighbours_that_a_product_cannot_tell_are_ordered_by_the_definition(see
     for k in (1, 7, 40, 200):
         found = Searcher(gallery, ids).search(queries, k, excluded=left_out).rankings
         wanted = [
-            plain(gallery, ids, query, k, int(row)) for query, row in zip(queries, left_out, strict=True)
+            plain(gallery, ids, query, k, int(row), place)
+            for place, (query, row) in enumerate(zip(queries, left_out, strict=True))
         ]
         assert found == wanted, k

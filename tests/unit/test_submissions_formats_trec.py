@@ -6,6 +6,7 @@ import json
 
 import pytest
 import submissions_worlds as worlds
+from metrics_twins import best_first
 
 import submissions
 from submissions import ConversionError, Method, RankFile
@@ -42,14 +43,16 @@ def test_the_score_decides_whatever_the_order_of_the_lines() -> None:
     assert (found.method.name, found.format, found.benchmark) == ("toy", "trec", "cirr/val")
 
 
-def test_equal_scores_are_ordered_by_image_id() -> None:
-    assert read("q Q0 c 1 1 t\nq Q0 a 2 1.0 t\nq Q0 b 3 1 t\n").rankings["q"] == ["a", "b", "c"]
+@pytest.mark.parametrize("qid", ["q", "r", "s"])
+def test_equal_scores_are_ordered_by_a_hash_of_qid_and_docid(qid: str) -> None:
+    found = read(f"{qid} Q0 c 1 1 t\n{qid} Q0 a 2 1.0 t\n{qid} Q0 b 3 1 t\n").rankings[qid]
+    assert found == best_first({"a": 1, "b": 1, "c": 1}, qid)
 
 
 def test_the_spelling_of_the_benchmark_comes_before_the_tie_rule() -> None:
-    # As text "100" stands before "99"; as a COCO id of twelve digits behind it.
-    found = read("0 Q0 100 1 1 t\n0 Q0 99 2 1 t\n", "circo/val")
-    assert found.rankings["0"] == ["000000000099", "000000000100"]
+    for qid in "0123":
+        found = read(f"{qid} Q0 100 1 1 t\n{qid} Q0 99 2 1 t\n", "circo/val")
+        assert found.rankings[qid] == best_first({"000000000099": 1, "000000000100": 1}, qid)
 
 
 def test_turns_and_subsets() -> None:
@@ -164,10 +167,11 @@ def test_ranks_that_say_otherwise_are_warned_of() -> None:
         ('"a" has the score 0.9 and "b" 0.5, but their ranks are 2 and 1; the rank column is not used.', 2)
     ]
     message = (
-        '"a" and "b" both have the score 0.5, which the image ids order, but their ranks are 2 and 1; '
-        "the rank column is not used."
+        '"b" and "a" both have the score 0.5, which a hash of qid and docid orders, but their ranks are 2 '
+        "and 1; the rank column is not used."
     )
-    assert warnings("q Q0 b 1 0.5 t\nq Q0 a 2 0.5 t\n") == [(message, 1)]
+    assert best_first({"a": 0, "b": 0}, "q") == ["b", "a"]
+    assert warnings("q Q0 a 1 0.5 t\nq Q0 b 2 0.5 t\n") == [(message, 1)]
 
 
 def test_the_tag_is_the_method_or_else_what_is_left_of_it() -> None:

@@ -12,6 +12,7 @@ import pytest
 import submissions_worlds as worlds
 from hypothesis import given
 from hypothesis import strategies as st
+from metrics_twins import best_first
 from typer.testing import CliRunner
 
 import submissions
@@ -40,14 +41,14 @@ def turned(document: dict[str, Any], name: str = "turned") -> dict[str, Any]:
     return made
 
 
-def by_fractions(rankings: list[list[str]], k: int, depth: int) -> list[str]:
+def by_fractions(rankings: list[list[str]], k: int, depth: int, query: str) -> list[str]:
     """The equation, word for word."""
     images = {image for ranking in rankings for image in ranking}
     scores = {
         image: sum(Fraction(1, k + ranking.index(image) + 1) for ranking in rankings if image in ranking)
         for image in images
     }
-    return sorted(images, key=lambda image: (-scores[image], image))[:depth]
+    return best_first(scores, query)[:depth]
 
 
 lists = st.lists(
@@ -57,33 +58,34 @@ lists = st.lists(
 
 def test_a_case_by_hand() -> None:
     # k = 0. a: 1 + 1/3 = 8/6; b: 1/2 + 1 = 9/6; c: 1/3; d: 1/2.
-    assert _rrf([["a", "b", "c"], ["b", "d", "a"]], _reciprocals(3, 0), 10) == ["b", "a", "d", "c"]
-    # 1/90 + 1/360 = 1/72: x at ranks 30 and 300 ties with y at rank 12 alone, and ids decide.
+    assert _rrf([["a", "b", "c"], ["b", "d", "a"]], _reciprocals(3, 0), 10, "q") == ["b", "a", "d", "c"]
+    # 1/90 + 1/360 = 1/72: x at ranks 30 and 300 ties with y and j012 at rank 12; the query's hash decides.
     one = [f"i{rank:03d}" for rank in range(1, 301)]
     other = [f"j{rank:03d}" for rank in range(1, 301)]
-    one[29], one[11], other[299] = "x", "y", "x"
-    fused = _rrf([one, other], _reciprocals(300, 60), 1000)
-    assert fused.index("y") == fused.index("x") + 1
-    one[29], one[11], other[299] = "y", "x", "y"
-    fused = _rrf([one, other], _reciprocals(300, 60), 1000)
-    assert fused.index("y") == fused.index("x") + 1
+    for twice, once in (("x", "y"), ("y", "x")):
+        one[29], one[11], other[299] = twice, once, twice
+        for query in ("a", "b", "c", "d"):
+            fused = _rrf([one, other], _reciprocals(300, 60), 1000, query)
+            first, second = best_first({"x": 0, "y": 0}, query)
+            assert 0 < fused.index(second) - fused.index(first) <= 2
+    assert len({tuple(best_first({"x": 0, "y": 0}, query)) for query in "abcd"}) == 2
 
 
 @given(lists, st.integers(0, 70), st.integers(1, 12))
 def test_it_is_the_equation_in_exact_fractions(rankings: list[list[str]], k: int, depth: int) -> None:
-    assert _rrf(rankings, _reciprocals(12, k), depth) == by_fractions(rankings, k, depth)
+    assert _rrf(rankings, _reciprocals(12, k), depth, "q") == by_fractions(rankings, k, depth, "q")
 
 
 @given(lists, st.randoms())
 def test_the_order_of_the_rankings_does_not_matter(rankings: list[list[str]], random: Any) -> None:
     shuffled = random.sample(rankings, len(rankings))
     units = _reciprocals(12, 60)
-    assert _rrf(rankings, units, 12) == _rrf(shuffled, units, 12)
+    assert _rrf(rankings, units, 12, "q") == _rrf(shuffled, units, 12, "q")
 
 
 @given(st.lists(st.text("abcdef", min_size=1, max_size=3), min_size=1, max_size=20, unique=True))
 def test_a_ranking_fused_with_itself_keeps_its_order(ranking: list[str]) -> None:
-    assert _rrf([ranking, ranking], _reciprocals(len(ranking), 60), 20) == ranking
+    assert _rrf([ranking, ranking], _reciprocals(len(ranking), 60), 20, "q") == ranking
 
 
 def test_queries_and_subsets_are_fused_apart() -> None:
@@ -94,7 +96,7 @@ def test_queries_and_subsets_are_fused_apart() -> None:
         made = getattr(fused, part)
         assert set(made) == set(one[part])
         for query, ranking in made.items():
-            assert ranking == by_fractions([one[part][query], other[part][query]], 60, depth)
+            assert ranking == by_fractions([one[part][query], other[part][query]], 60, depth, query)
     assert submissions.validate(fused, CIRR).findings == ()
     swapped = submissions.fuse([as_bytes(other), as_bytes(one)], CIRR)
     assert isinstance(swapped, RankFile)
@@ -118,7 +120,7 @@ def test_sessions_are_fused_turn_by_turn() -> None:
     for session, turns in fused.rankings.items():
         for turn, ranking in enumerate(turns):
             given = [one["rankings"][session][turn], other["rankings"][session][turn]]
-            assert ranking == by_fractions(given, 60, 10)
+            assert ranking == by_fractions(given, 60, 10, f"{session}#{turn + 1}")
 
 
 def test_bundles_are_fused_member_by_member() -> None:
@@ -133,7 +135,7 @@ def test_bundles_are_fused_member_by_member() -> None:
         assert (run.benchmark, run.method.name) == (first["benchmark"], "both")
         for query, ranking in run.rankings.items():
             given = first["rankings"][query]
-            assert ranking == by_fractions([given, given[::-1]], 60, 50)
+            assert ranking == by_fractions([given, given[::-1]], 60, 50, query)
     with pytest.raises(FusionError) as caught:
         submissions.fuse([as_bytes(one), as_bytes(one["runs"][0])], known)
     assert str(caught.value) == (
@@ -251,15 +253,14 @@ def test_a_wrong_call_is_named(options: Any, error: type[Exception], message: st
 
 @given(st.dictionaries(st.text("abc", min_size=1, max_size=3), st.integers(-(10**400), 10**400), min_size=1))
 def test_the_best_of_a_few_are_those_of_all_sorted(scores: dict[str, int]) -> None:
-    expected = [image for _, image in sorted((-score, image) for image, score in scores.items())]
-    assert best_of(scores, 4) == expected[:4]
+    assert best_of(scores, 4, "q") == best_first(scores, "q")[:4]
 
 
 def test_a_score_that_is_no_number_is_named() -> None:
     with pytest.raises(InputError, match=r"the score of 'b' is NaN, which has no rank\. Fix: find where"):
-        best_of({"a": 1.0, "b": float("nan")}, 1)
+        best_of({"a": 1.0, "b": float("nan")}, 1, "q")
     with pytest.raises(InputError, match="k=0; a cutoff is 1 or more"):
-        best_of({"a": 1.0}, 0)
+        best_of({"a": 1.0}, 0, "q")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,152 @@
+"""The order of images that a query scores alike: by a hash of query and image, for every list that is made.
+
+An order by id or by place in the gallery would tell something: constant scores would find every target whose
+id comes early. By the hash, a method that tells nothing scores what chance does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cir_metrics.errors import InputError
+
+IntArray = NDArray[np.int64]
+Keys = NDArray[np.uint64]
+
+
+def tie_keys(query_id: str, image_ids: Sequence[str]) -> Keys:
+    """A number for each image that orders those which one query scores alike: the lowest comes first.
+
+    key(q, g) = mix(h(q) xor h(g)), with h the first 64 bits of BLAKE2b over the id in UTF-8 (queries and
+    images are hashed apart) and mix the finaliser of splitmix64 (Steele, Lea and Flood, OOPSLA 2014). Whole
+    numbers only, so that every machine makes the same. Each image has the same chance of each place: over
+    many queries no id does better than another.
+
+    Args:
+        query_id: the query's id; of a turn `SESSION#TURN`.
+        image_ids: ids of images.
+
+    Returns:
+        uint64, shape (n_images,); two images share a key once in 2**64 pairs.
+
+    Example:
+        >>> tie_keys("q1", ["a", "b"]).argsort().tolist(), tie_keys("q2", ["a", "b"]).argsort().tolist()
+        ([0, 1], [1, 0])
+    """
+    return _mixed(_hashes(image_ids, b"image") ^ _hashes([query_id], b"query"))
+
+
+class Ties:
+    """`tie_keys` for a gallery that many queries rank: an image is hashed once, when it first ties.
+
+    Args:
+        image_ids: id of each gallery row.
+
+    Example:
+        >>> ties = Ties(["a", "b"])
+        >>> (ties.keys(["q1"], np.array([0, 1])) == tie_keys("q1", ["a", "b"])).all()
+        np.True_
+    """
+
+    def __init__(self, image_ids: Sequence[str]) -> None:
+        """Nothing is hashed yet."""
+        self._ids = image_ids
+        self._hashes = np.zeros(len(image_ids), dtype=np.uint64)
+        self._hashed = np.zeros(len(image_ids), dtype=bool)
+
+    def keys(self, query_ids: Sequence[str], rows: IntArray, queries: IntArray | None = None) -> Keys:
+        """The keys of gallery rows.
+
+        Args:
+            query_ids: ids of queries.
+            rows: gallery rows, shape (n,).
+            queries: place in `query_ids` of each row's query, shape (n,); None where there is one query.
+
+        Returns:
+            uint64, shape (n,).
+        """
+        new = rows[~self._hashed[rows]]
+        if new.size:
+            new = np.unique(new)
+            self._hashes[new] = _hashes([self._ids[row] for row in new.tolist()], b"image")
+            self._hashed[new] = True
+        asked = _hashes(query_ids, b"query")
+        return _mixed(self._hashes[rows] ^ (asked if queries is None else asked[queries]))
+
+    def ordered(
+        self, rows: IntArray, scores: NDArray[Any], queries: IntArray, query_ids: Sequence[str]
+    ) -> IntArray:
+        """Gallery rows that are ordered by query and score already; equal scores are put in order, too.
+
+        Args:
+            rows: gallery rows, shape (n,).
+            scores: score of each, shape (n,).
+            queries: place in `query_ids` of each, shape (n,).
+            query_ids: ids of the queries.
+
+        Returns:
+            `rows` in order, shape (n,).
+
+        Example:
+            >>> one = np.zeros(3, dtype=np.int64)
+            >>> Ties(["b", "a", "c"]).ordered(np.array([2, 0, 1]), np.array([0.9, 0.5, 0.5]), one, ["q1"])
+            array([2, 1, 0])
+        """
+        level = np.flatnonzero((scores[1:] == scores[:-1]) & (queries[1:] == queries[:-1]))
+        if not level.size:
+            return rows
+        # Runs of equal scores; the members of each change places among themselves.
+        tied = np.unique(np.concatenate([level, level + 1]))
+        own = queries[tied]
+        starts = np.ones(len(tied), dtype=bool)
+        starts[1:] = (scores[tied[1:]] != scores[tied[:-1]]) | (own[1:] != own[:-1])
+        asked, places = np.unique(own, return_inverse=True)
+        new = rows[tied]
+        keys = self.keys([query_ids[query] for query in asked.tolist()], new, places)
+        ordered = rows.copy()
+        ordered[tied] = new[np.lexsort((keys, np.cumsum(starts)))]
+        return ordered
+
+
+def _hashes(ids: Sequence[str], kind: bytes) -> Keys:
+    """64 bits of each id; an id that is a query's and an image's has two hashes."""
+    salted = hashlib.blake2b(digest_size=8, person=b"cir-" + kind)
+    digests = []
+    for each in ids:
+        one = salted.copy()
+        one.update(each.encode("utf-8", "surrogatepass"))
+        digests.append(one.digest())
+    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
+
+
+def _mixed(keys: Keys) -> Keys:
+    """The finaliser of splitmix64: every bit of the result depends on every bit."""
+    keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return keys ^ (keys >> np.uint64(31))
+
+
+def check_query_ids(query_ids: Sequence[str] | None, n_queries: int) -> Sequence[str]:
+    """The ids that break the ties of each query: the rows' numbers where none were given.
+
+    Raises:
+        InputError: not one text a query.
+
+    Example:
+        >>> check_query_ids(None, 2)
+        ['0', '1']
+    """
+    if query_ids is None:
+        return [str(number) for number in range(n_queries)]
+    if isinstance(query_ids, str) or len(query_ids) != n_queries:
+        many = "a text" if isinstance(query_ids, str) else f"{len(query_ids)} ids"
+        raise InputError(f"query_ids is {many}, with {n_queries} queries. Fix: give each query its own.")
+    for place, each in enumerate(query_ids):
+        if not isinstance(each, str):
+            raise InputError(f"query_ids[{place}] is {each!r}. Fix: pass ids as strings.")
+    return query_ids
