@@ -181,7 +181,9 @@ class Searcher:
         if self._index is None or not rankings:
             return Ranked(rankings, ranks=_joined(targets, ranks))
         sample = np.unique(np.linspace(0, len(queries) - 1, min(MEASURED, len(queries))).astype(np.int64))
-        exact, _ = self._exact(queries[sample], k, [query_ids[query] for query in sample], left_out[sample])
+        exact, _ = self._exact(
+            queries[sample], k, [query_ids[query] for query in sample.tolist()], left_out[sample]
+        )
         held = [
             len(set(rankings[query]) & set(wanted)) / len(wanted)
             for query, wanted in zip(sample, exact, strict=True)
@@ -317,7 +319,7 @@ class Searcher:
         short = np.flatnonzero([len(ranking) for ranking in rankings] < lengths)
         filled = self._filled(rankings, k, query_ids, excluded)
         if short.size:
-            asked = [query_ids[place] for place in short]
+            asked = [query_ids[place] for place in short.tolist()]
             whole, _ = self._exact(queries[short], k, asked, excluded[short])
             for place, ranking in zip(short, whole, strict=True):
                 filled[place] = ranking
