@@ -1,7 +1,7 @@
 """What every benchmark's rows must be, whoever published them.
 
 Records are checked always; counts (queries, gallery, sessions by number of turns) unless the caller skips
-them.
+them. What is a rule of one publisher's format alone is checked by its builder.
 """
 
 from __future__ import annotations
@@ -34,16 +34,17 @@ class Tally:
 
 
 def checked_images(images: Iterable[Row], origin: Path | str) -> Iterator[Row]:
-    """The images of a gallery, each with an id that no other has.
+    """The images of a gallery, each with an id and (where it is known) a path that no other has.
 
     Args:
         images: rows of the manifest, in file order.
         origin: the file that they come from, for messages.
 
     Raises:
-        RecordError: an id is empty or occurs twice; the message names file and record.
+        RecordError: an id is empty, or an id or a path occurs twice; the message names file and record.
     """
     seen: dict[str, int] = {}
+    paths: dict[str, int] = {}
     for number, image in enumerate(images, start=1):
         image_id = image["image_id"]
         if not image_id or image_id in seen:
@@ -54,13 +55,23 @@ def checked_images(images: Iterable[Row], origin: Path | str) -> Iterator[Row]:
             )
             raise RecordError(f"{origin}: record {number}: {what}. {FIX}")
         seen[image_id] = number
+        path = image["relative_path"]
+        if path is not None and paths.setdefault(path, number) != number:
+            raise RecordError(
+                f"{origin}: record {number}: image {image_id!r} has the path {path!r} of another (first in "
+                f"record {paths[path]}). {FIX}"
+            )
         yield image
 
 
 def checked_rows(
     spec: BenchmarkSpec, rows: Iterable[Row], gallery: Iterable[str] | None, origin: Callable[[int], str]
 ) -> Iterator[Row]:
-    """The rows, each with an id of its own, its turns in order, and every image in the gallery.
+    """The rows: each with an id of its own, truth that fits it, and every image in the gallery.
+
+    Of every query: the target is a positive and the reference is not, no image is both a positive and a hard
+    negative or is listed twice, aspects are those that the card names. Of every session: turns are numbered
+    1, 2, 3, and no turn's reference is a ground truth. A query or session whose truth is public has some.
 
     Args:
         spec: the benchmark.
@@ -152,15 +163,44 @@ def _turns_fault(row: Row) -> str | None:
         return f"num_turns is {row['num_turns']}, but there are {len(numbers)} turns"
     if numbers != list(range(1, len(numbers) + 1)):
         return f"its turns are out of order: {numbers}; they count 1, 2, 3, ..."
+    for turn in row["turns"]:
+        if turn["reference_image_id"] in row["ground_truth_ids"]:
+            return f"the reference of turn {turn['turn']}, {turn['reference_image_id']!r}, is a ground truth"
     return None
 
 
 def _query_fault(spec: BenchmarkSpec, row: Row) -> str | None:
-    both = set(row["positive_image_ids"]).intersection(row["negative_image_ids"])
+    return _truth_fault(spec, row) or _aspects_fault(spec, row) or _subset_fault(spec, row)
+
+
+def _truth_fault(spec: BenchmarkSpec, row: Row) -> str | None:
+    reference, target = row["reference_image_id"], row["target_image_id"]
+    positives = row["positive_image_ids"]
+    if spec.config.ground_truth == "public" and not positives:
+        return "it has no positive, and the ground truth is public"
+    if reference in positives:
+        if spec.config.reference == "removed":
+            return f"its reference {reference!r} is a positive, but is removed from the ranking"
+        return f"its reference {reference!r} is {'its target' if reference == target else 'a positive'}"
+    both = set(positives).intersection(row["negative_image_ids"])
     if both:
         return f"image {min(both)!r} is both a positive and a hard negative"
-    if spec.config.reference == "removed" and row["reference_image_id"] in row["positive_image_ids"]:
-        return f"its reference {row['reference_image_id']!r} is a positive, but is removed from the ranking"
+    if target is not None and target not in positives:
+        return f"its target {target!r} is not among its positives {positives}"
+    return None
+
+
+def _aspects_fault(spec: BenchmarkSpec, row: Row) -> str | None:
+    aspects, known = row["aspects"], spec.card.report.aspect_names
+    unknown = [aspect for aspect in aspects if known and aspect not in known]
+    if unknown:
+        return f"it has the aspect {unknown[0]!r}, which is none of {', '.join(known)}"
+    if len(set(aspects)) != len(aspects):
+        return f"it has an aspect twice: {aspects}"
+    return None
+
+
+def _subset_fault(spec: BenchmarkSpec, row: Row) -> str | None:
     subset, size = row["subset_image_ids"], spec.config.subset
     if size is None:
         return None

@@ -96,9 +96,12 @@ def _coco_images(path: Any) -> Iterator[Row]:
         if not isinstance(fields, dict):
             raise RecordError(f"{path}: image {number} must be an object, not {fields!r}. {FIX}")
         record = Record(path, number, fields)
+        image_id, file_name = _id(record, record.get("id")), record.id("file_name")
+        if file_name != f"{image_id}.jpg":
+            record.fail(f"the file of image {image_id} must be {image_id}.jpg, not {file_name!r}.")
         yield image_row(
-            _id(record, record.get("id")),
-            relative_path=f"unlabeled2017/{record.id('file_name')}",
+            image_id,
+            relative_path=f"unlabeled2017/{file_name}",
             width=record.integer("width") if "width" in fields else None,
             height=record.integer("height") if "height" in fields else None,
             license=licences.get(fields.get("license")),

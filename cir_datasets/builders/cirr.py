@@ -7,7 +7,7 @@ field of its own and judges nothing. The subset is the publisher's, reference in
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pyarrow as pa
 
@@ -54,6 +54,10 @@ class Cirr(BenchmarkBuilder):
             if not isinstance(relative_path, str):
                 raise RecordError(
                     f"{path}: image {image_id!r}: its path must be a string, not {relative_path!r}. {FIX}"
+                )
+            if PurePosixPath(relative_path).stem != _image_id(image_id):
+                raise RecordError(
+                    f"{path}: image {image_id!r}: its path {relative_path!r} is of another image. {FIX}"
                 )
             yield image_row(_image_id(image_id), relative_path=relative_path.removeprefix("./"))
 

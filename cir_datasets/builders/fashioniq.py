@@ -14,6 +14,9 @@ from cir_datasets.builders.base import BenchmarkBuilder
 from cir_datasets.builders.reading import read_image_ids, read_records
 from cir_datasets.records import Row, image_row, query_schema
 
+_CAPTIONS = 2
+"""Captions of a query, by two people."""
+
 
 class Fashioniq(BenchmarkBuilder):
     """Rows of `fashioniq/{dress,shirt,toptee}_{train,val,val_union,test}`."""
@@ -27,14 +30,18 @@ class Fashioniq(BenchmarkBuilder):
         (name,) = self.spec.config.files
         category, split = self.spec.config_name.split("_")[:2]
         withheld = self.spec.config.ground_truth == "withheld"
-        for record in read_records(self.files[name]):
+        for unnamed in read_records(self.files[name]):
+            query_id = f"{category}_{split}_{unnamed.number - 1:05d}"
+            record = unnamed.named(f"query_id {query_id}")
             captions = record.texts("captions")
+            if len(captions) != _CAPTIONS:
+                record.fail(f"the field 'captions' must hold {_CAPTIONS} strings, not {captions!r}.")
             target = None if withheld else record.id("target")
             yield {
-                "query_id": f"{category}_{split}_{record.number - 1:05d}",
+                "query_id": query_id,
                 "reference_image_id": record.id("candidate"),
                 "captions": captions,
-                "relative_caption": captions[0] if len(captions) == 1 else None,
+                "relative_caption": None,
                 "target_image_id": target,
                 "positive_image_ids": [] if target is None else [target],
                 "negative_image_ids": [],

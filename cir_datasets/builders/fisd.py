@@ -41,14 +41,17 @@ class Fisd(BenchmarkBuilder):
         if not re.fullmatch(rf"{aspect}_[0-9]{{3}}", query_id):
             record.fail(f"its query_id must be {aspect}_ and three digits, such as {aspect}_000.")
         caption, target = record.text("relative_caption"), record.id("target_image_id")
+        reference, negatives = record.id("reference_image_id"), record.ids("negative_image_ids")
+        if reference in negatives:
+            record.fail(f"its reference {reference!r} is one of its hard negatives.")
         return {
             "query_id": query_id,
-            "reference_image_id": record.id("reference_image_id"),
+            "reference_image_id": reference,
             "captions": [caption],
             "relative_caption": caption,
             "target_image_id": target,
             "positive_image_ids": [target],
-            "negative_image_ids": record.ids("negative_image_ids"),
+            "negative_image_ids": negatives,
             "subset_image_ids": [],
             "aspects": [aspect],
         }
