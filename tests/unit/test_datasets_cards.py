@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -149,6 +150,60 @@ def test_keys_that_only_look_alike_and_merged_ones_are_read() -> None:
         1: "int",
         "1": "text",
     }
+
+
+LAUGHS = "a0: &a0 [x, x]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 60)
+)
+MERGES = "a0: &a0 {x: 1}\n" + "".join(
+    f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}], k{n}: 1}}\n" for n in range(1, 12)
+)
+BOMBS = {
+    "laughs": (LAUGHS, r"line \d+: it stands for more than 500,000 values"),
+    "merges": (MERGES, r"line \d+: it stands for more than 500,000 values"),
+    "itself": ("a: &a [1, *a]", "line 1: an alias stands in what it stands for"),
+    "flow": ("[" * 200_000, "line 1: it is nested more than 50 deep"),
+    "block": ("- " * 200_000, "line 1: it is nested more than 50 deep"),
+    "keys": ("? " * 200_000, "line 1: it is nested more than 50 deep"),
+    "digits": ("a: 1" + "0" * 20_000, "line 1: a number of more than 100 digits"),
+    "sexagesimal": ("a: 1" + ":10" * 100_000, "line 1: a number of more than 100 digits"),
+    "long": ("a: " + "x" * 5_000_000, "more than 4,194,304 characters"),
+    "date": ("a: 2024-02-31", "a value does not have the form of its type"),
+    "tag": ("a: !!int many", "a value does not have the form of its type"),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_yaml_bomb_is_refused_before_it_goes_off(name: str) -> None:
+    """In a process of its own: on some of them the parser in C would crash, or memory would end."""
+    code = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30));"
+        "import yaml; from cir_datasets.yaml_text import parse_yaml, yaml_fault\n"
+        "try:\n    parse_yaml(sys.stdin.read())\n"
+        "except yaml.YAMLError as error:\n    print(yaml_fault(error))"
+    )
+    text, words = BOMBS[name]
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        input=text,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr[-500:]) == (0, "")
+    assert re.match(words, done.stdout)
+
+
+def test_one_place_reads_yaml() -> None:
+    found = [
+        str(path.relative_to(ROOT))
+        for folder in ("cir_metrics", "cir_datasets", "submissions", "leaderboard")
+        for path in (ROOT / folder).rglob("*.py")
+        if re.search(r"yaml\.(safe_|full_|unsafe_)?load|YAML\(", path.read_text(encoding="utf-8"))
+    ]
+    assert found == ["cir_datasets/yaml_text.py"]
 
 
 @pytest.mark.parametrize("folder", ["cir_datasets", "submissions", "leaderboard"])

@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from cir_datasets.yaml_text import parse_yaml
 from submissions.errors import CheckpointError
 
 RECIPE = "recipe.yaml"
@@ -78,7 +79,7 @@ def read_recipe(folder: Path) -> dict[str, Any]:
     """
     path = folder / RECIPE
     try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+        found = parse_yaml(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, yaml.YAMLError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise CheckpointError(
