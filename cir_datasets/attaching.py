@@ -1,11 +1,12 @@
 """Image columns for the datasets that `load_dataset` gives: ids joined to files in a user's folders.
 
 Only paths are added; a picture is decoded when its cell is read (`datasets.Image`). All files are looked for
-before anything is attached, and no row is ever dropped.
+before anything is attached, those that are empty, cut off or no pictures are refused, and no row is dropped.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,14 +15,25 @@ from pathlib import Path
 from typing import Any
 
 from cir_datasets import registry
-from cir_datasets.errors import MissingImagesWarning, SourceError
-from cir_datasets.image_files import Located, Roots, locate, manifest_paths, needs_relative_path
+from cir_datasets.errors import MissingImagesError, MissingImagesWarning, SourceError
+from cir_datasets.image_files import (
+    EXAMPLES,
+    Located,
+    Roots,
+    image_card,
+    locate,
+    manifest_paths,
+    needs_relative_path,
+)
+from cir_datasets.in_parallel import done_in_parallel
+from cir_datasets.picture_facts import damage
 from cir_datasets.prepared import ensure
+from cir_datasets.progress import step_progress
 from cir_datasets.registry import IMAGES_SUFFIX, BenchmarkSpec
 from cir_metrics.errors import CallError, UnknownNameError
 
 _BATCH_ROWS = 10_000
-_WAY_OUT = "or pass allow_missing=True to keep every row, with null for what is missing."
+_WAY_OUT = "or pass allow_missing=True to keep every row, with null for these images."
 
 
 @dataclass(frozen=True)
@@ -79,15 +91,16 @@ def attach_images(
 
     Queries get `reference_image` and `target_image` (null where the target is withheld), sessions
     `reference_images` (one a turn) and `ground_truth_images`, a `<config>_images` manifest gets `image`; all
-    are `datasets.Image`. Every file is looked for first; a stream is read once for its ids, so attach before
-    you repeat it without end.
+    are `datasets.Image`. Every file is looked for first, and its size, header and end are looked at; a stream
+    is read once for its ids, so attach before you repeat it without end.
 
     Args:
         ds: a `datasets.Dataset`, `DatasetDict`, `IterableDataset` or `IterableDatasetDict` of our benchmarks.
         roots: folder or folders with the pictures in the publisher's own layout, or their parent; None looks
             in `CIR_IMAGES/<the card's image_folder>`.
         benchmark: id such as `cirr/val`, where `ds` no longer knows (a file of your own, say).
-        allow_missing: keep every row and leave null what is missing, with a warning that says how many.
+        allow_missing: keep every row and leave null what is missing or damaged, with a warning that says how
+            many.
         manifest: rows with `image_id` and `relative_path`; None takes the publisher's own where it is needed.
         data_dir: the publisher's folder or its parent, for that manifest.
         verification_mode: `all_checks`, or `no_checks` as the benchmark was loaded; None takes
@@ -97,8 +110,8 @@ def attach_images(
         A dataset of the same type with the same rows and the image columns added.
 
     Raises:
-        MissingImagesError: images are missing; the message counts them and names up to five and where they
-            were looked for.
+        MissingImagesError: images are missing, or their files are empty, cut off or no pictures; the message
+            counts them and names up to five with their files.
         SourceError: a folder does not exist, or none was given and `CIR_IMAGES` is not set.
         CallError: `ds` is no dataset of ours, or it is not known which.
 
@@ -124,13 +137,43 @@ def attach_images(
         paths = _relative_paths(same, known, data_dir, verification_mode)
         wanted = dict.fromkeys(image_id for part in same for image_id in _ids(part))
         found = locate(spec, ((one, paths.get(one)) for one in wanted), roots, data_dir=data_dir)
-        if allow_missing and found.missing:
-            warnings.warn(f"{found.summary()}\n  Those images are null.", MissingImagesWarning, stacklevel=2)
+        damaged = _damaged(found)
+        if allow_missing:
+            said = [*([found.summary()] if found.missing else []), *_damage_text(found, damaged)]
+            if said:
+                text = "\n".join([*said, "  Those images are null."])
+                warnings.warn(text, MissingImagesWarning, stacklevel=2)
         else:
             found.check(_WAY_OUT)
-        located[benchmark_id] = found
+            if damaged:
+                raise MissingImagesError(
+                    "\n".join([*_damage_text(found, damaged), f"  Fix: get these files again; {_WAY_OUT}"])
+                )
+        left = {image_id: path for image_id, path in found.paths.items() if image_id not in damaged}
+        located[benchmark_id] = dataclasses.replace(found, paths=left)
     done = {key: _attached(part, located[part.spec.id].paths) for key, part in parts.items()}
     return type(ds)(done) if isinstance(ds, dict) else done[""]
+
+
+def _damaged(found: Located) -> dict[str, str]:
+    """By image id what is wrong with its file, in the order asked."""
+    look = functools.partial(damage, formats=image_card(found.spec).image_formats)
+    problems: dict[str, str] = {}
+    with step_progress(f"{found.spec.id}: looking at images", len(found.paths)) as advance:
+        for image_id, problem in done_in_parallel(look, found.paths.items(), workers=None):
+            if problem is not None:
+                problems[image_id] = problem
+            advance(1)
+    return {image_id: problems[image_id] for image_id in found.paths if image_id in problems}
+
+
+def _damage_text(found: Located, damaged: Mapping[str, str]) -> list[str]:
+    """How many files are damaged, and some of them."""
+    if not damaged:
+        return []
+    head = f"{found.spec.id}: {len(damaged):,} of {len(found.paths):,} image files are damaged."
+    shown = list(damaged.items())[:EXAMPLES]
+    return [head, *(f"  {image_id}: {found.paths[image_id]}: {problem}" for image_id, problem in shown)]
 
 
 def _splits(ds: Any) -> dict[str, Any]:

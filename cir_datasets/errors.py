@@ -53,7 +53,7 @@ class OverlayError(DatasetError, ValueError):
 
 
 class MissingImagesError(DatasetError, ValueError):
-    """Images that a benchmark names are not in the user's folders."""
+    """Images that a benchmark names are not in the user's folders, or their files are damaged."""
 
 
 class HashingError(DatasetError, ValueError):
@@ -79,4 +79,4 @@ class UnpinnedDataWarning(UserWarning):
 
 
 class MissingImagesWarning(UserWarning):
-    """Rows were kept although their images are missing; those images are null."""
+    """Rows were kept although their images are missing or damaged; those images are null."""

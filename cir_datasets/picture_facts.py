@@ -24,6 +24,9 @@ PICTURE_FORMATS: tuple[PictureFormat, ...] = get_args(PictureFormat)
 BENCHMARK_FORMATS: tuple[PictureFormat, ...] = ("JPEG", "PNG")
 """Those of a benchmark whose card names none."""
 
+_ENDS = {"JPEG": b"\xff\xd9", "PNG": b"IEND\xaeB`\x82"}
+"""What the file of a whole picture ends with, where its format says so."""
+
 _DECODING_ERRORS = (
     OSError,
     SyntaxError,
@@ -136,3 +139,43 @@ def read_picture(path: str | Path, formats: Collection[PictureFormat] = PICTURE_
     else:
         return PictureFacts(num_bytes, mtime_ns, sha256, width, height, pixels)
     return PictureFacts(num_bytes, mtime_ns, sha256, None, None, None, problem)
+
+
+def damage(path: str | Path, formats: Collection[PictureFormat] = PICTURE_FORMATS) -> str | None:
+    """Why a file is no picture that can be decoded, or None; nearly always without decoding it.
+
+    Size, header and the mark at the end of the file are looked at; only a file without that mark is decoded.
+    So a file that is empty, something else, or cut off is found, and damage between header and end is not.
+
+    Args:
+        path: the file.
+        formats: the formats that it may have.
+
+    Example:
+        >>> import tempfile
+        >>> from PIL import Image
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "black.png")
+        ...     Image.new("RGB", (9, 9)).save(path)
+        ...     whole = damage(path)
+        ...     _ = path.write_bytes(b"")
+        ...     whole, damage(path)
+        (None, 'the file is empty')
+    """
+    from PIL import Image
+
+    try:
+        with Path(path).open("rb") as file:
+            if os.fstat(file.fileno()).st_size == 0:
+                return "the file is empty"
+            mark = _ENDS.get(open_picture(file, formats).format or "")
+            if mark is not None:
+                file.seek(-len(mark), os.SEEK_END)
+                if file.read() == mark:
+                    return None
+        return read_picture(path, formats).problem
+    except Image.DecompressionBombError as error:
+        return str(error)
+    except _DECODING_ERRORS as error:
+        reason = getattr(error, "strerror", None)
+        return f"cannot be read: {reason}" if reason else str(error) or type(error).__name__

@@ -161,11 +161,13 @@ def test_pictures_are_decoded_only_when_they_are_read(home: Path, images: Path) 
     made.write_cirr(home, "val")
     pictures.write_nlvr2(images, "val", made.cirr_images("val"))
     broken = images / "val" / f"{made.cirr_images('val')[1]}.png"
-    broken.write_bytes(b"no picture")
+    content = bytearray(broken.read_bytes())
+    content[content.index(b"IDAT") + 6] ^= 0xFF  # header and end stay whole
+    broken.write_bytes(content)
     ds = attach(load("cirr", "val", split="validation"), images)
     assert ds["query_id"][:] == ["900", "901", "902"]
     assert ds["reference_image"][0].size == (6, 4)
-    with pytest.raises(OSError, match="cannot identify image file"):
+    with pytest.raises(OSError, match="broken"):
         ds[0]["target_image"]
     as_paths = ds.cast_column("target_image", datasets.Image(decode=False))
     assert as_paths[0]["target_image"] == {"bytes": None, "path": str(broken)}
@@ -196,6 +198,49 @@ def test_missing_images_can_be_null_and_no_row_is_dropped(home: Path, images: Pa
             rows = list(attach(ds, images, allow_missing=True))
         assert [row["query_id"] for row in rows] == ["900", "901", "902"]
         assert [row["target_image"] is None for row in rows] == [False, False, True]
+
+
+@pytest.mark.parametrize("suffix", [".png", ".jpg"])
+def test_damaged_files_are_refused_when_attaching(home: Path, images: Path, suffix: str) -> None:
+    made.write_fashioniq(home, "dress", "val")
+    ids = made.fashioniq_images("dress", "val")
+    files = {image_id: images / f"{image_id}{suffix}" for image_id in ids}
+    for image_id, path in files.items():
+        pictures.write_picture(path, image_id, size=(90, 90))
+    ds = load("fashioniq", "dress_val_images", split="validation")
+    assert [row["image"].size for row in attach(ds, images)] == [(90, 90)] * len(ids)
+    empty, foreign, cut, trailing, *_ = files.items()
+    empty[1].write_bytes(b"")
+    foreign[1].write_bytes(b"<html>not found</html>")
+    cut[1].write_bytes(cut[1].read_bytes()[:-40])
+    trailing[1].write_bytes(trailing[1].read_bytes() + b"put there by a camera")
+    with pytest.raises(MissingImagesError) as caught:
+        attach(ds, images)
+    message = str(caught.value)
+    assert f"fashioniq/dress_val: 3 of {len(ids)} image files are damaged." in message
+    assert f"\n  {empty[0]}: {empty[1]}: the file is empty" in message
+    assert f"\n  {foreign[0]}: {foreign[1]}: not a picture in " in message
+    assert f"\n  {cut[0]}: {cut[1]}: " in message
+    assert str(trailing[1]) not in message
+    assert "Fix: get these files again; or pass allow_missing=True" in message
+    files[ids[-1]].unlink()
+    for streaming in (False, True):
+        ds = load("fashioniq", "dress_val_images", split="validation", streaming=streaming)
+        with pytest.warns(MissingImagesWarning, match=rf"(?s)1 missing.*3 of {len(ids) - 1} image files are"):
+            rows = list(attach(ds, images, allow_missing=True))
+        nulls = {row["image_id"] for row in rows if row["image"] is None}
+        assert nulls == {empty[0], foreign[0], cut[0], ids[-1]}
+
+
+def test_five_damaged_files_are_named_and_all_are_counted(home: Path, images: Path) -> None:
+    made.write_cirr(home, "val")
+    ids = made.cirr_images("val")
+    pictures.write_nlvr2(images, "val", ids)
+    for image_id in ids[:7]:
+        (images / f"val/{image_id}.png").write_bytes(b"")
+    with pytest.raises(MissingImagesError, match=r"7 of 8 image files are damaged") as caught:
+        attach(load("cirr", "val_images", split="validation"), images)
+    assert str(caught.value).count("the file is empty") == 5
 
 
 def test_only_five_examples_are_named(home: Path, images: Path) -> None:
