@@ -27,7 +27,9 @@ def show_statistics(
 ) -> None:
     """Count rows, turns, galleries and captions: lengths, type-token ratio, parts of speech, frequent terms.
 
-    Several benchmarks make one table with a row each and a total, which counts no query twice.
+    Several benchmarks make one table with a row each and a total, which counts no query twice. CAPTIONS
+    counts every caption of a query or turn that has a word, EMPTY those without one. Parts of speech are
+    shares of all words, tagged by HanTa's English model. docs/suites_and_overlays.md explains every column.
     Parts of speech and plots need the extra: pip install "cir-benchmarks\\[statistics]".
 
     \b

@@ -85,7 +85,7 @@ class Statistics:
 
     @property
     def class_shares(self) -> dict[str, float] | None:
-        """By part of speech its share of all words."""
+        """By part of speech its share of all words that the tagger was given: a contraction is two."""
         if self.classes is None or not self.classes:
             return None
         total = self.classes.total()

@@ -15,6 +15,16 @@ CARDS_COUNT = "*"
 REPEATED = "^"
 """Marks a benchmark that the total leaves out, because its queries are in another row."""
 
+_CAPTIONS_NOTE = (
+    "CAPTIONS: every caption of every query or turn that has a word; those without one are EMPTY, and are in "
+    "no other number"
+)
+_CLASSES_NOTE = (
+    "per cent of all words, each as often as it occurs (isn't is two: is, n't), tagged caption by caption by "
+    "HanTa's English model\n"
+    "OTHER: not, the to of an infinitive, possessive 's, foreign words, interjections"
+)
+
 
 def tables(parts: Sequence[Statistics], top: int) -> str:
     """All tables of one or several benchmarks, a row each, and a total where there are several.
@@ -84,7 +94,7 @@ def answers_table(rows: Sequence[Statistics]) -> str:
 
 
 def captions_table(rows: Sequence[Statistics]) -> str:
-    """Captions: how many, how long in words, and the type-token ratio."""
+    """Captions: how many, how long in words, and the type-token ratio; those without a word apart."""
     head = ["BENCHMARK", "CAPTIONS", "EMPTY", "WORDS", "AVG WORDS", "MEDIAN", "MAX", "TYPE-TOKEN RATIO"]
     cells = [head]
     for row in rows:
@@ -100,17 +110,17 @@ def captions_table(rows: Sequence[Statistics]) -> str:
                 "-" if row.type_token_ratio is None else f"{row.type_token_ratio:.4f}",
             ]
         )
-    return aligned(cells, right=range(1, len(head)))
+    return f"{aligned(cells, right=range(1, len(head)))}\n{_CAPTIONS_NOTE}"
 
 
 def classes_table(rows: Sequence[Statistics]) -> str:
-    """Parts of speech in per cent of all words."""
+    """Parts of speech in per cent of all words that the tagger was given."""
     names = class_names()
     cells = [["BENCHMARK", *(f"{name.upper()} %" for name in names)]]
     for row in rows:
         shares = row.class_shares
         cells.append([row.id, *("-" if shares is None else f"{100 * shares.get(n, 0):.1f}" for n in names)])
-    return aligned(cells, right=range(1, len(names) + 1))
+    return f"{aligned(cells, right=range(1, len(names) + 1))}\n{_CLASSES_NOTE}"
 
 
 def terms_table(parts: Sequence[Statistics], top: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 from PIL import Image
+from typer.testing import CliRunner
 
 from cir_datasets import registry
 from cir_datasets.benchmark import Benchmark
@@ -21,6 +23,7 @@ from cir_datasets.statistics import plots, tagging
 from cir_datasets.statistics.measuring import Statistics, counted_once, measure, total
 from cir_datasets.statistics.tables import rows_table, tables
 from cir_datasets.statistics.words import stop_words, tokens, words
+from leaderboard.cli import build
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -300,3 +303,54 @@ def test_an_unknown_id_is_a_wrong_call() -> None:
     done = cir("shapes/vall")
     assert (done.returncode, done.stdout) == (2, "")
     assert "Did you mean 'shapes/val'?" in done.stderr
+
+
+PAGE = ROOT / "docs" / "suites_and_overlays.md"
+
+
+def test_the_page_explains_every_column_that_is_printed() -> None:
+    rows = [session(0, ["add a lamp", "make it red"]), session(1, ["add a cup", "two cups"])]
+    sixes = [query(0, ["is red"], subset_image_ids=["im0", "im1"], negative_image_ids=["im3"])]
+    several = Benchmark.from_rows(registry.spec("circled/cirr_val"), rows, None)
+    text = tables([measure(several), measure(fashioniq(*sixes))], 3)
+    heads = {cell for line in text.splitlines() if line.startswith("BENCHMARK") for cell in line.split("  ")}
+    heads = {head.strip() for head in heads if head.strip()} - {"BENCHMARK"}
+    assert {"CAPTIONS", "EMPTY", "NOUN %", "OTHER %", "SUBSETS", "2 TURNS"} <= heads
+    explained = {
+        word
+        for line in PAGE.read_text(encoding="utf-8").splitlines()
+        if line.startswith("| `")
+        for word in re.findall(r"`([^`]+)`", line.split("|")[1])
+    }
+    assert {head for head in heads if not head.endswith(" %")} <= explained
+    assert {"NOUN %", "OTHER %"} <= explained
+
+
+def test_what_is_printed_says_what_captions_empty_and_shares_are() -> None:
+    text = tables([measure(TWO)], 3)
+    row = next(line for line in text.splitlines() if "  12  " in line)
+    assert row.split()[1:4] == ["3", "1", "12"], "three captions with words, one without, twelve words"
+    assert (
+        "CAPTIONS: every caption of every query or turn that has a word; those without one are EMPTY" in text
+    )
+    assert "per cent of all words" in text
+    assert "HanTa's English model" in text
+    assert "HanTa" not in tables([measure(TWO, tags=False)], 3)
+
+
+def test_a_share_is_of_all_words_that_were_tagged() -> None:
+    found = measure(fashioniq(query(0, ["it isn't blue", "it isn't blue"])))
+    # Twice it (pronoun), is (verb), n't (other), blue (adjective): four for the tagger, three of WORDS.
+    assert found.words.total() == 6
+    assert found.class_shares == {"pronoun": 0.25, "verb": 0.25, "other": 0.25, "adjective": 0.25}
+
+
+@pytest.mark.real_data
+def test_the_output_on_the_page_is_what_is_printed(data_home: Path, tmp_path: Path) -> None:
+    assert data_home.is_dir()
+    shown = re.search(
+        r"```console\n\$ cir (datasets stats .+?)\n(.*?)\n```", PAGE.read_text(encoding="utf-8"), re.S
+    )
+    assert shown is not None
+    done = CliRunner().invoke(build(), shown[1].split(), env={"CIR_CACHE_HOME": str(tmp_path)})
+    assert done.stdout.rstrip() == shown[2]
