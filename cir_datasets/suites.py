@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Literal
@@ -90,14 +91,14 @@ class Suite(BaseModel):
         self, names: Sequence[str], values: Mapping[str, Mapping[str, float]], queries: Mapping[str, int]
     ) -> dict[str, float]:
         found = {
-            name: sum(values[member][name] for member in self.benchmarks) / len(self.benchmarks)
+            name: math.fsum(values[member][name] for member in self.benchmarks) / len(self.benchmarks)
             for name in names
         }
         if "micro" in self.averages:
             total = sum(queries[member] for member in self.benchmarks)
             for name in names:
                 if _is_mean(name):
-                    weighted = sum(queries[member] * values[member][name] for member in self.benchmarks)
+                    weighted = math.fsum(queries[member] * values[member][name] for member in self.benchmarks)
                     found[name + MICRO_SUFFIX] = weighted / total
         return found
 

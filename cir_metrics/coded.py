@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from cir_metrics import kernels
 from cir_metrics.errors import InputError
 from cir_metrics.kernels import BoolArray, FloatArray, IntArray, PnrVariant
+from cir_metrics.sums import exact_mean
 
 Wanted = Sequence[tuple[str, int | None]]
 """Module names and cutoffs, as `catalogue.parse_metric` gives them."""
@@ -214,7 +215,7 @@ class _Collector:
         self._per_query: dict[str, NDArray[Any]] = {}
 
     def add(self, name: str, values: FloatArray) -> None:
-        self._values[name] = float(np.mean(values))
+        self._values[name] = exact_mean(values)
         self._per_query[name] = values
 
     def add_ranks(self, ranks: IntArray, list_lengths: IntArray) -> None:

@@ -15,6 +15,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from cir_metrics.sums import exact_sums
+
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -228,7 +230,7 @@ def area_under_hits(hits: FloatArray) -> FloatArray:
     """
     if hits.shape[1] == 1:
         return hits[:, 0]
-    area: FloatArray = (hits[:, :-1] + hits[:, 1:]).sum(axis=1) / (2 * (hits.shape[1] - 1))
+    area: FloatArray = exact_sums((hits[:, :-1] + hits[:, 1:]).T) / (2 * (hits.shape[1] - 1))
     return area
 
 

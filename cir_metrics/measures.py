@@ -16,6 +16,7 @@ from cir_metrics import kernels
 from cir_metrics.catalogue import check_variant
 from cir_metrics.errors import InputError
 from cir_metrics.inputs import as_array, check_cutoff
+from cir_metrics.sums import exact_mean, exact_means
 
 
 def recall_at_k(ranks: ArrayLike, k: int) -> float:
@@ -43,7 +44,7 @@ def recall_at_k(ranks: ArrayLike, k: int) -> float:
     """
     array = _check_ranks(ranks)
     _check_ones(array, np.ones_like(array, dtype=np.bool_))
-    return float(np.mean(kernels.within(array, check_cutoff(k))))
+    return exact_mean(kernels.within(array, check_cutoff(k)))
 
 
 def recall_subset(ranks: ArrayLike, k: int) -> float:
@@ -92,7 +93,7 @@ def map_subset(ranks: ArrayLike, k: int) -> float:
     """
     array = _check_ranks(ranks)
     _check_ones(array, np.ones_like(array, dtype=np.bool_))
-    return float(np.mean(kernels.reciprocal_within(array, check_cutoff(k))))
+    return exact_mean(kernels.reciprocal_within(array, check_cutoff(k)))
 
 
 def map_at_k(positive: ArrayLike, n_positives: ArrayLike, k: int) -> float:
@@ -120,7 +121,7 @@ def map_at_k(positive: ArrayLike, n_positives: ArrayLike, k: int) -> float:
         0.8333
     """
     mask, counts = _check_positives(positive, n_positives)
-    return float(np.mean(kernels.average_precision(mask, counts, check_cutoff(k))))
+    return exact_mean(kernels.average_precision(mask, counts, check_cutoff(k)))
 
 
 def pnr_map(
@@ -167,7 +168,7 @@ def pnr_map(
             f"place [{query}, {place}] is positive and hard negative. Fix: an image is one of the two."
         )
     checked: Any = check_variant("pnr_map", variant)
-    return float(np.mean(kernels.pnr_average_precision(mask, negatives, counts, check_cutoff(k), checked)))
+    return exact_mean(kernels.pnr_average_precision(mask, negatives, counts, check_cutoff(k), checked))
 
 
 def hits_at_k(ranks: ArrayLike, num_turns: ArrayLike, k: int) -> kernels.FloatArray:
@@ -195,8 +196,7 @@ def hits_at_k(ranks: ArrayLike, num_turns: ArrayLike, k: int) -> kernels.FloatAr
         array([0. , 0.5, 0.5])
     """
     table, turns = _check_sessions(ranks, num_turns)
-    hits: kernels.FloatArray = kernels.hits_by_turn(table, turns, check_cutoff(k)).mean(axis=0)
-    return hits
+    return exact_means(kernels.hits_by_turn(table, turns, check_cutoff(k)))
 
 
 def final_recall(ranks: ArrayLike, num_turns: ArrayLike, k: int) -> float:
@@ -220,7 +220,7 @@ def final_recall(ranks: ArrayLike, num_turns: ArrayLike, k: int) -> float:
         0.5
     """
     table, turns = _check_sessions(ranks, num_turns)
-    return float(np.mean(kernels.within(kernels.final_ranks(table, turns), check_cutoff(k))))
+    return exact_mean(kernels.within(kernels.final_ranks(table, turns), check_cutoff(k)))
 
 
 def final_mrr(ranks: ArrayLike, num_turns: ArrayLike, k: int) -> float:
@@ -245,7 +245,7 @@ def final_mrr(ranks: ArrayLike, num_turns: ArrayLike, k: int) -> float:
         0.25
     """
     table, turns = _check_sessions(ranks, num_turns)
-    return float(np.mean(kernels.reciprocal_within(kernels.final_ranks(table, turns), check_cutoff(k))))
+    return exact_mean(kernels.reciprocal_within(kernels.final_ranks(table, turns), check_cutoff(k)))
 
 
 def hits_auc(ranks: ArrayLike, num_turns: ArrayLike, k: int) -> float:
@@ -271,7 +271,7 @@ def hits_auc(ranks: ArrayLike, num_turns: ArrayLike, k: int) -> float:
         0.375
     """
     table, turns = _check_sessions(ranks, num_turns)
-    return float(np.mean(kernels.area_under_hits(kernels.hits_by_turn(table, turns, check_cutoff(k)))))
+    return exact_mean(kernels.area_under_hits(kernels.hits_by_turn(table, turns, check_cutoff(k))))
 
 
 def mean_rank(ranks: ArrayLike) -> float:
@@ -291,7 +291,7 @@ def mean_rank(ranks: ArrayLike) -> float:
         >>> mean_rank([1, 3, 11])
         5.0
     """
-    return float(np.mean(_check_listed(ranks)))
+    return exact_mean(_check_listed(ranks))
 
 
 def median_rank(ranks: ArrayLike) -> float:

@@ -6,7 +6,8 @@ turns: the turns of one session depend on each other. All columns of an array ar
 draws, and so are all arrays of the same length, seed and key: differences between methods are paired so.
 
 A draw names queries by their place. Another order of the queries gives other draws, and an interval that
-differs within the error of sampling; the same order gives the same interval to the last digit.
+differs within the error of sampling; the same order gives the same interval to the last digit, on every
+machine (`cir_metrics.sums`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cir_metrics.errors import InputError
 from cir_metrics.inputs import as_array
+from cir_metrics.sums import ExactColumns
 
 FloatArray = NDArray[np.float64]
 
@@ -82,8 +84,9 @@ def bootstrap_means(values: ArrayLike, *, draws: int = DRAWS, seed: int = SEED, 
     """
     matrix = check_values(values, "values")
     means = np.empty((check_draws(draws), matrix.shape[1]))
+    columns = ExactColumns(matrix)
     for start, counts in _counts(len(matrix), draws, seed, key):
-        means[start : start + len(counts)] = counts @ matrix
+        means[start : start + len(counts)] = columns.sums(counts)
     means /= len(matrix)
     return means.reshape(draws, *np.shape(values)[1:])
 
@@ -113,11 +116,11 @@ def bootstrap_medians(
     if matrix.shape[1] != 1 or np.ndim(values) != 1:
         raise InputError(f"values have shape {np.shape(values)}. Fix: pass one value a query, shape (n,).")
     n = len(matrix)
-    order = np.argsort(matrix[:, 0], kind="stable")
-    rising = matrix[order, 0]
+    # Ranks are few: a draw is told by how often it holds each of them, in order.
+    rising, codes = np.unique(matrix[:, 0], return_inverse=True)
     medians = np.empty(check_draws(draws))
-    for start, counts in _counts(n, draws, seed, key):
-        reached = np.cumsum(counts[:, order], axis=1)
+    for start, counts in _counts(n, draws, seed, key, codes):
+        reached = np.cumsum(counts, axis=1)
         lower = np.argmax(reached >= (n + 1) // 2, axis=1)
         upper = np.argmax(reached >= n // 2 + 1, axis=1)
         medians[start : start + len(counts)] = (rising[lower] + rising[upper]) / 2
@@ -210,18 +213,27 @@ def _is_whole(value: object) -> bool:
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
-def _counts(n: int, draws: int, seed: int, key: str) -> Iterator[tuple[int, FloatArray]]:
+def _counts(
+    n: int, draws: int, seed: int, key: str, codes: NDArray[np.intp] | None = None
+) -> Iterator[tuple[int, FloatArray]]:
     """How often each draw holds each query: first draw of a block, and the block, shape (draws, n).
 
     The random numbers are taken one after the other whatever the size of a block, so that draw b is the same
     draw in every block.
+
+    Args:
+        n: queries.
+        draws: draws.
+        seed: 0 or more.
+        key: see `generator`.
+        codes: a number from 0 for each query, shape (n,); then these are counted, shape (draws, codes).
     """
     random = np.random.Generator(generator(seed, key))
     size = max(1, min(draws, _CELLS // n))
-    block = np.empty((size, n))
+    block = np.empty((size, n if codes is None else int(codes.max()) + 1))
     for start in range(0, draws, size):
         counts = block[: min(size, draws - start)]
-        places = random.integers(0, n, size=counts.shape, dtype=np.uint32)
+        places = random.integers(0, n, size=(len(counts), n), dtype=np.uint32)
         for row, drawn in zip(counts, places, strict=True):
-            row[:] = np.bincount(drawn, minlength=n)
+            row[:] = np.bincount(drawn if codes is None else codes[drawn], minlength=len(row))
         yield start, counts

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from cir_metrics.errors import InputError
 from cir_metrics.inputs import as_array
 from cir_metrics.resampling import DRAWS, SEED, FloatArray, check_draws, check_values, generator
+from cir_metrics.sums import ExactColumns, exact_sums
 
 _ENUMERATED = 16
 """Differences other than zero up to which all changes of sign are gone through."""
@@ -225,11 +226,11 @@ def _binomial(positive: int, count: int) -> float:
     larger = max(positive, count - positive)
     if 2 * larger == count:
         return 1.0
-    logarithm = math.lgamma(count + 1) - math.lgamma(larger + 1) - math.lgamma(count - larger + 1)
-    first = math.exp(logarithm - count * math.log(2))
+    # Whole numbers: what a C library's logarithm returns depends on the processor, too.
+    first = math.comb(count, larger) / (1 << count)
     # Each further term is the one before it times (count - k) / (k + 1).
     k = np.arange(larger, count)
-    tail = first * (1 + float(np.sum(np.cumprod((count - k) / (k + 1)))))
+    tail = first * (1 + float(exact_sums(np.cumprod((count - k) / (k + 1)))))
     return min(1.0, 2 * tail)
 
 
@@ -238,14 +239,14 @@ def _enumerated(nonzero: FloatArray) -> float:
     sums = nonzero[:1]
     for value in nonzero[1:]:
         sums = np.concatenate([sums + value, sums - value])
-    reached = abs(float(nonzero.sum())) - NEAR * float(np.abs(nonzero).sum())
-    return float(np.mean(np.abs(sums) >= reached))
+    reached = abs(float(exact_sums(nonzero))) - NEAR * float(exact_sums(np.abs(nonzero)))
+    return int(np.count_nonzero(np.abs(sums) >= reached)) / len(sums)
 
 
 def _sampled(matrix: FloatArray, draws: int, seed: int, key: str) -> FloatArray:
     n = len(matrix)
-    total = matrix.sum(axis=0)
-    reached = np.abs(total) - NEAR * np.abs(matrix).sum(axis=0)
+    total, columns = exact_sums(matrix), ExactColumns(matrix)
+    reached = np.abs(total) - NEAR * exact_sums(np.abs(matrix))
     # Whole words a draw, so that a draw is the same draw whatever the size of a block.
     words = -(-n // _WORD)
     bits = generator(seed, key)
@@ -255,7 +256,7 @@ def _sampled(matrix: FloatArray, draws: int, seed: int, key: str) -> FloatArray:
         rows = min(size, draws - start)
         raw = bits.random_raw(rows * words).astype("<u8").view(np.uint8)
         flipped = np.unpackbits(raw).reshape(rows, words * _WORD)[:, :n].astype(np.float64)
-        sums = total - 2 * (flipped @ matrix)
+        sums = total - 2 * columns.sums(flipped)
         hits += np.count_nonzero(np.abs(sums) >= reached, axis=0)
     share: FloatArray = (1 + hits) / (1 + draws)
     return share

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import re
 from collections.abc import Mapping
 from importlib import resources
@@ -77,7 +78,7 @@ class Board(BaseModel):
         missing = [term for term in self.primary_terms if term not in metrics]
         if missing:
             raise BoardError(f"board {self.id!r}: the scores hold no {missing[0]!r}, which ranks this board.")
-        return sum(metrics[term] for term in self.primary_terms) / len(self.primary_terms)
+        return math.fsum(metrics[term] for term in self.primary_terms) / len(self.primary_terms)
 
 
 def ids() -> tuple[str, ...]:

@@ -17,6 +17,7 @@ import numpy as np
 from cir_metrics.errors import CallError
 from cir_metrics.resampling import FloatArray, bootstrap_means, check_draws
 from cir_metrics.significance import NEAR
+from cir_metrics.sums import exact_means, exact_sums
 
 if TYPE_CHECKING:
     from submissions.evidence import Evidence
@@ -71,9 +72,7 @@ class Sample:
         from submissions.score_report import member_metric
 
         terms = [member_metric(term) for term in main_metric_terms(metric)]
-        return [
-            np.mean([part.values[term].astype(np.float64) for term in terms], axis=0) for part in self.parts
-        ]
+        return [exact_means([part.values[term] for term in terms]) for part in self.parts]
 
     def weights(self, metric: str) -> FloatArray:
         """Share of each part in a metric: equal shares, or (`@micro`) by the number of queries.
@@ -85,7 +84,7 @@ class Sample:
 
         sizes = np.array([len(part.query_ids) for part in self.parts], dtype=np.float64)
         shares = sizes if member_metric(metric) != metric else np.ones(len(sizes))
-        share: FloatArray = shares / shares.sum()
+        share: FloatArray = shares / exact_sums(shares)
         return share
 
     def bootstrap(

@@ -260,10 +260,11 @@ def _computable(rank_file: RankFile, benchmark: Benchmark) -> tuple[list[str], t
 
 def _main(expression: str, values: dict[str, float]) -> float | None:
     from cir_datasets.card import main_metric_terms
+    from cir_metrics.sums import exact_mean
 
     terms = [values.get(term) for term in main_metric_terms(expression)]
     known = [value for value in terms if value is not None]
-    return sum(known) / len(known) if len(known) == len(terms) else None
+    return exact_mean(known) if len(known) == len(terms) else None
 
 
 def _rows(query_ids: list[str], per_query: Mapping[str, FloatArray]) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from cir_metrics.catalogue import parse_metric
 from cir_metrics.errors import CallError, InputError, UnknownNameError, did_you_mean
 from cir_metrics.resampling import DRAWS, SEED, is_share, percentile_interval
 from cir_metrics.significance import holm, paired_differences, randomisation_test, rank_groups
+from cir_metrics.sums import exact_means, exact_sums
 from submissions.comparison.keys import check_comparable, check_same_order
 from submissions.comparison.result import ALPHA, ComparedMethod, Comparison, Difference, Flips, Pair
 from submissions.further_metrics import metric_names
@@ -185,7 +186,7 @@ class _Comparing:
         weights = np.tile(np.stack([sample.weights(m) for m in self.metrics], axis=1), len(self.pairs))
         drawn = sample.bootstrap(columns, weights, draws=self.draws, seed=self.seed)
         low, high = percentile_interval(drawn, 1 - self.alpha)
-        means = sum(weights[part] * columns[part].mean(axis=0) for part in parts)
+        means = exact_sums([weights[part] * exact_means(columns[part]) for part in parts])
         # What each query adds to the number, so that the test's total is the number itself.
         shares = np.concatenate([columns[part] * (weights[part] / len(columns[part])) for part in parts])
         tests = randomisation_test(shares, draws=self.draws, seed=self.seed, key=sample.of)

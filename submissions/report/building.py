@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from cir_metrics.catalogue import check_variant, metric, parse_metric
+from cir_metrics.sums import exact_mean
 from submissions.arrow_numbers import list_lengths
 from submissions.report.chance import Chance, chance
 from submissions.report.derived import card_values
@@ -33,7 +34,7 @@ def build(score: ScoreReport, intervals: Intervals | None = None) -> Report:
     evidence, benchmark = score.evidence, score.evidence.benchmark
     random = chance(benchmark)
     further, absent = card_values(evidence, {**score.metrics, **score.extra})
-    extra = {name: float(values.mean()) for name, values in further.items()} | dict(score.extra)
+    extra = {name: exact_mean(values) for name, values in further.items()} | dict(score.extra)
     signatures = dict(score.signatures)
     for name in further:
         signatures[name] = _signature_like(next(iter(score.signatures.values())), name)

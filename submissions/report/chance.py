@@ -19,6 +19,7 @@ import numpy as np
 
 from cir_metrics.catalogue import parse_metric
 from cir_metrics.kernels import FloatArray, IntArray, area_under_hits
+from cir_metrics.sums import exact_sums
 from submissions.arrow_numbers import list_lengths
 from submissions.depth import board_depth
 
@@ -73,7 +74,7 @@ class Chance:
             places = np.arange(1, k + 1)
             within = places <= self.subset_others[:, None]
             earned = within / places if name == "map_subset" else within.astype(np.float64)
-            total: FloatArray = earned.sum(axis=1) / np.maximum(self.subset_others, 1)
+            total: FloatArray = exact_sums(earned.T) / np.maximum(self.subset_others, 1)
             return total
         if name in ("map_at_k", "pnr_map"):
             return self.average_precision(k, variant if name == "pnr_map" else None)
@@ -114,7 +115,7 @@ class Chance:
             expected = undisturbed + (expected - undisturbed) * weight
             if variant == "released_code":
                 expected[:, 0] = 0.0
-        sums = (n / total * expected / (before + 1)).sum(axis=1) / np.minimum(n[:, 0], k)
+        sums = exact_sums((n / total * expected / (before + 1)).T) / np.minimum(n[:, 0], k)
         values: FloatArray = sums[inverse]
         return values
 
@@ -125,8 +126,11 @@ class Chance:
     def hits(self, k: int) -> FloatArray:
         """Probability of a hit by each turn, 1 - S(K)^min(l, L); shape (n_sessions, max_turns)."""
         turns_of = self.num_turns if self.num_turns is not None else np.ones_like(self.positives)
-        turns = np.minimum(np.arange(1, int(turns_of.max()) + 1), turns_of[:, None])
-        values: FloatArray = 1 - self._behind(k)[:, -1:] ** turns
+        # Multiplied turn by turn: what a power returns depends on the processor.
+        longest = int(turns_of.max())
+        missed = np.multiply.accumulate(np.repeat(self._behind(k)[:, -1:], longest, axis=1), axis=1)
+        last = np.minimum(np.arange(1, longest + 1), turns_of[:, None]) - 1
+        values: FloatArray = 1 - np.take_along_axis(missed, last, axis=1)
         return values
 
     @functools.cached_property
@@ -149,7 +153,7 @@ class Chance:
         if metric == "median_rank":
             return None
         behind = self._behind(self.depth)
-        values: FloatArray = behind[:, -1] if metric == "censored" else behind.sum(axis=1)
+        values: FloatArray = behind[:, -1] if metric == "censored" else exact_sums(behind.T)
         return values
 
     def _session_values(self, metric: str, name: str, k: int) -> FloatArray | None:

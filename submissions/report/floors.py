@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from cir_datasets.card import main_metric_terms
+from cir_metrics.sums import exact_mean, exact_sums
 
 if TYPE_CHECKING:
     from cir_datasets.benchmark import Benchmark
@@ -30,7 +31,7 @@ def random_floor(random: Chance, metrics: Iterable[str]) -> dict[str, float | No
         if values is None:
             found[metric] = None
         else:
-            found[metric] = float(values.sum() if name == "censored" else values.mean())
+            found[metric] = float(exact_sums(values)) if name == "censored" else exact_mean(values)
     return found
 
 
@@ -56,4 +57,4 @@ def main_value(expression: str, values: Values) -> float | None:
     """The value of a main-metric expression, None where a term is not known."""
     terms = [values.get(term) for term in main_metric_terms(expression)]
     known = [value for value in terms if value is not None]
-    return sum(known) / len(known) if len(known) == len(terms) else None
+    return exact_mean(known) if len(known) == len(terms) else None

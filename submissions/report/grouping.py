@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cir_metrics.sums import exact_mean, exact_sums
 from submissions.arrow_numbers import list_lengths, numbers
-from submissions.samples import NO_MEANS
 
 if TYPE_CHECKING:
     from cir_metrics.kernels import FloatArray
@@ -92,9 +92,9 @@ def by_aspect(
     codes, seen, lengths = _coded_aspects(evidence)
     order = [*names, *sorted(set(seen) - names.keys())]
     place = {aspect: number for number, aspect in enumerate(order)}
-    member = np.zeros((len(lengths), len(order)), dtype=np.float64)
+    member = np.zeros((len(lengths), len(order)), dtype=np.bool_)
     places = np.array([place[aspect] for aspect in seen], dtype=np.int64)
-    member[np.repeat(np.arange(len(lengths)), lengths), places[codes]] = 1.0
+    member[np.repeat(np.arange(len(lengths)), lengths), places[codes]] = True
     expected = {metric: each for metric in values if (each := _expected(random, metric)) is not None}
     found, floors = _by_group(values, member), _by_group(expected, member)
     groups = tuple(
@@ -136,36 +136,32 @@ def _expected(random: Chance | None, metric: str) -> FloatArray | None:
     return None if random is None else random.values(name, variant or "equation")
 
 
-def _by_group(values: Mapping[str, FloatArray], member: FloatArray) -> dict[str, list[float | None]]:
+def _by_group(values: Mapping[str, FloatArray], member: NDArray[np.bool_]) -> dict[str, list[float | None]]:
     """By metric the number of each group, None where a group holds no query."""
-    counts = member.sum(axis=0).tolist()
-    found: dict[str, list[float | None]] = {}
-    for metric, each in values.items():
-        if metric in NO_MEANS:
-            found[metric] = [_no_mean(metric, each[own]) if own.any() else None for own in member.T > 0]
-        else:
-            totals = (each @ member).tolist()
-            found[metric] = [total / n if n else None for total, n in zip(totals, counts, strict=True)]
-    return found
+    return {
+        metric: [_number(metric, each[own]) if own.any() else None for own in member.T]
+        for metric, each in values.items()
+    }
 
 
-def _no_mean(metric: str, values: FloatArray) -> float:
-    """The median of ranks, or how many targets are not listed: a whole number, but if it is expected."""
-    return float(np.median(values)) if metric == "median_rank" else values.sum().item()
+def _number(metric: str, values: FloatArray) -> float:
+    """The mean; of ranks the median; or how many targets are not listed, a whole number but if expected."""
+    if metric == "median_rank":
+        return float(np.median(values))
+    if metric != "censored":
+        return exact_mean(values)
+    return exact_sums(values).item() if values.dtype.kind == "f" else values.sum().item()
 
 
 def _macro(means: Mapping[str, list[float | None]]) -> dict[str, float | None]:
     found: dict[str, float | None] = {}
     for metric, each in means.items():
         known = [value for value in each if value is not None]
-        found[metric] = sum(known) / len(known) if known else None
+        found[metric] = exact_mean(known) if known else None
     return found
 
 
 def _micro(values: Mapping[str, FloatArray], some: NDArray[np.bool_]) -> dict[str, float | None]:
     if not some.any():
         return dict.fromkeys(values)
-    return {
-        metric: _no_mean(metric, each[some]) if metric in NO_MEANS else float(each[some].mean())
-        for metric, each in values.items()
-    }
+    return {metric: _number(metric, each[some]) for metric, each in values.items()}

@@ -17,6 +17,7 @@ from cir_metrics.kernels import (
     hits_by_turn,
     within,
 )
+from cir_metrics.sums import exact_mean, exact_means
 from submissions.report.grouping import Group, Grouping
 
 if TYPE_CHECKING:
@@ -55,8 +56,8 @@ def by_turn(
         cutoffs: K.
         random: the random ranker, or None.
     """
-    hits = {k: hits_by_turn(ranks, num_turns, k).mean(axis=0) for k in cutoffs}
-    chance_hits = {} if random is None else {k: random.hits(k).mean(axis=0) for k in cutoffs}
+    hits = {k: exact_means(hits_by_turn(ranks, num_turns, k)) for k in cutoffs}
+    chance_hits = {} if random is None else {k: exact_means(random.hits(k)) for k in cutoffs}
     chance_found = {} if random is None else {k: random.found(k) for k in cutoffs}
     runs = np.arange(ranks.shape[1]) < num_turns[:, None]
     longest = int(list_lengths[runs].max())
@@ -119,11 +120,11 @@ def _ranks(ranks: IntArray, list_lengths: IntArray, longest: int) -> dict[str, f
         return {"mean_rank": None, "median_rank": None, "censored": None}
     shown, unlisted = censor(ranks, np.where(list_lengths == 0, longest, list_lengths))
     return {
-        "mean_rank": float(shown.mean()),
+        "mean_rank": exact_mean(shown),
         "median_rank": float(np.median(shown)),
         "censored": int(unlisted.sum()),
     }
 
 
 def _mean(values: NDArray[np.float64]) -> float | None:
-    return float(values.mean()) if len(values) else None
+    return exact_mean(values) if len(values) else None

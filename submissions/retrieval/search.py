@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from cir_metrics.errors import MissingExtraError, UnknownNameError, did_you_mean
 from cir_metrics.gallery import Gallery
 from cir_metrics.ranking import best_of
+from cir_metrics.sums import exact_mean
 from cir_metrics.ties import Ties, check_query_ids
 from submissions.errors import MethodError
 
@@ -189,7 +190,7 @@ class Searcher:
             for query, wanted in zip(sample, exact, strict=True)
             if wanted
         ]
-        recall = float(np.mean(held)) if held else 1.0
+        recall = exact_mean(held) if held else 1.0
         return Ranked(rankings, self._how, recall, len(sample), _joined(targets, ranks))
 
     def target_ranks(

@@ -180,17 +180,18 @@ def test_a_plain_picture_shows_its_own_colour_only() -> None:
     pictures[1, :12] = (36, 92, 214)
     pictures[1, 12:] = (228, 234, 244)
     shown = word_presence(pictures)
-    assert shown[0].tolist() == [1.0] + [0.0] * 15
+    assert shown[0].tolist() == [24.0**2] + [0.0] * 15
     blue, snowy = 4, 8 + 2
-    assert (shown[1, blue], shown[1, snowy], shown[1].sum()) == (1.0, 0.5, 1.5)
+    assert (shown[1, blue], shown[1, snowy], shown[1].sum()) == (576, 288, 864)
 
 
 def test_picture_features_are_unit_vectors_that_tell_pictures_apart() -> None:
     pictures = np.random.default_rng(1).integers(0, 256, (3, 24, 24, 3)).astype(np.uint8)
     pictures[2] = pictures[0]
     features = picture_features(pictures)
-    assert np.allclose(np.linalg.norm(features, axis=1), 1.0)
-    likeness = features @ features.T
+    assert (features == np.rint(features)).all()
+    assert np.allclose(np.linalg.norm(features, axis=1), 2.0**25)
+    likeness = features @ features.T / 2.0**50
     assert likeness[0, 2] == pytest.approx(1.0)
     assert likeness[0, 1] < 0.99
 

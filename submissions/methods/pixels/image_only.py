@@ -15,10 +15,16 @@ _BINS = 4
 """Steps a colour channel of the histogram."""
 _GRID = 6
 """Side of the thumbnail that stands for layout."""
+_UNIT = 2.0**-25
+"""What features are rounded to."""
 
 
 class ImageOnly:
-    """Cosine of plain picture features: a colour histogram and a thumbnail."""
+    """Cosine of plain picture features: a colour histogram and a thumbnail.
+
+    Every step is the same on every machine: whole numbers, roots and quotients, and at the end a product of
+    whole numbers. So is the ranking.
+    """
 
     needs_pictures: ClassVar[bool] = True
     aggregation: ClassVar[Literal["latest", "average"]] = "latest"
@@ -37,11 +43,13 @@ class ImageOnly:
         features = picture_features(gallery.pictures)
         columns = np.array([gallery.place.get(ask.reference or "", -1) for ask in asks])
         references = np.where(columns[:, None] >= 0, features[columns], 0.0)
-        return references @ features.T
+        # Rows of length 2^25: no sum of products gets beyond 2^53, so that none is rounded.
+        cosines: NDArray[np.float64] = (references @ features.T) * _UNIT**2
+        return cosines
 
 
 def picture_features(pictures: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """Features of unit length, shape (images, features).
+    """Features, rounded to whole numbers, of a length of about 2^25, shape (images, features).
 
     Args:
         pictures: RGB, shape (images, side, side, 3); the side is a multiple of six.
@@ -50,12 +58,14 @@ def picture_features(pictures: NDArray[np.uint8]) -> NDArray[np.float64]:
     steps = (pictures // (256 // _BINS)).reshape(count, -1, 3).astype(np.int64)
     codes = (steps[..., 0] * _BINS + steps[..., 1]) * _BINS + steps[..., 2]
     offsets = codes + np.arange(count)[:, None] * _BINS**3
-    histogram = np.bincount(offsets.ravel(), minlength=count * _BINS**3).reshape(count, -1).astype(np.float64)
+    histogram = np.bincount(offsets.ravel(), minlength=count * _BINS**3).reshape(count, -1)
     cell = side // _GRID
     tiles = pictures[:, : cell * _GRID, : cell * _GRID].reshape(count, _GRID, cell, _GRID, cell, 3)
-    thumbnail = tiles.mean(axis=(2, 4)).reshape(count, -1)
-    # Square roots tame the background's big bins; without its mean, brightness alone is no likeness.
-    parts = [np.sqrt(histogram), thumbnail - thumbnail.mean(axis=1, keepdims=True)]
-    scaled = [part / np.maximum(np.linalg.norm(part, axis=1, keepdims=True), 1e-12) for part in parts]
-    features: NDArray[np.float64] = np.hstack(scaled) / np.sqrt(2.0)
+    thumbnail = tiles.sum(axis=(2, 4), dtype=np.int64).reshape(count, -1)
+    # Without its mean, brightness alone is no likeness; times their number, differences stay whole.
+    contrast = thumbnail * thumbnail.shape[1] - thumbnail.sum(axis=1, keepdims=True)
+    squares = (contrast**2).sum(axis=1, keepdims=True)
+    # Square roots tame the background's big bins.
+    parts = [np.sqrt(histogram / steps.shape[1]), contrast / np.sqrt(np.maximum(squares, 1))]
+    features: NDArray[np.float64] = np.rint(np.hstack(parts) / (np.sqrt(2.0) * _UNIT))
     return features

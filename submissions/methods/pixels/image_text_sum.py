@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from cir_metrics.sums import exact_means
 from submissions.methods.asking import CAPTION_RULE, Ask, Gallery
 from submissions.methods.pixels.image_only import ImageOnly
 from submissions.methods.pixels.text_only import TextOnly
@@ -40,6 +41,7 @@ class ImageTextSum:
 
 def _standardised(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Each row with mean 0 and deviation 1; a row of equal scores becomes 0."""
-    centred = scores - scores.mean(axis=1, keepdims=True)
-    standard: NDArray[np.float64] = centred / np.maximum(scores.std(axis=1, keepdims=True), 1e-9)
+    centred = scores - exact_means(scores.T)[:, None]
+    deviations = np.sqrt(exact_means((centred**2).T))
+    standard: NDArray[np.float64] = centred / np.maximum(deviations, 1e-9)[:, None]
     return standard

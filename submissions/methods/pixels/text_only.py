@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from submissions.methods.asking import CAPTION_RULE, Ask, Gallery
 from submissions.rank_file import Method
 
-_ENOUGH = 0.02
-"""Share of a picture's pixels from which a colour counts as there."""
+_ENOUGH = 50
+"""A colour counts as there from one pixel in so many."""
 _PHRASES = re.compile(r"\band\b|,|;|\bwith\b")
 _WORDS = re.compile(r"[a-z]+")
 
@@ -41,7 +41,9 @@ class TextOnly:
     def scores(self, asks: Sequence[Ask], gallery: Gallery) -> NDArray[np.float64]:
         """Sum over the caption's words of how far each image shows them, shape (questions, images)."""
         wanted = np.array([word_weights(ask.text) for ask in asks])
-        return wanted @ word_presence(gallery.pictures).T
+        # Sums of whole numbers: the same on every machine.
+        shown: NDArray[np.float64] = wanted @ word_presence(gallery.pictures).T
+        return shown / np.prod(gallery.pictures.shape[1:3])
 
 
 @dataclass(frozen=True)
@@ -90,21 +92,22 @@ def word_weights(caption: str) -> list[float]:
 
 
 def word_presence(pictures: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """How far each picture shows each known word, from 0 to 1, shape (images, words).
+    """How far each picture shows each known word, in pixels, whole numbers, shape (images, words).
 
-    Every pixel goes to the nearest tone; a colour is there when it has one pixel in fifty, a background as
-    far as it covers the picture.
+    Every pixel goes to the nearest tone; a colour is there, with all pixels, when it has one in fifty, and a
+    background as far as it covers the picture.
     """
     words = _words()
     count = pictures.shape[0]
-    shares = np.empty((count, len(words.all)))
+    pixels_shown = np.empty((count, len(words.all)))
     tones = words.tones
     for start in range(0, count, 256):
         pixels = pictures[start : start + 256].reshape(-1, 3).astype(np.float64)
+        # Tones are whole numbers, and so are these sums.
         distances = (tones**2).sum(axis=1) - 2.0 * pixels @ tones.T
         nearest = distances.argmin(axis=1).reshape(min(256, count - start), -1)
         for word in range(len(words.all)):
-            shares[start : start + 256, word] = (nearest == word).mean(axis=1)
-    colours = len(words.colours)
-    shares[:, :colours] = np.minimum(shares[:, :colours] / _ENOUGH, 1.0)
-    return shares
+            pixels_shown[start : start + 256, word] = np.count_nonzero(nearest == word, axis=1)
+    colours = pixels_shown[:, : len(words.colours)]
+    np.minimum(colours * _ENOUGH, np.prod(pictures.shape[1:3]), out=colours)
+    return pixels_shown

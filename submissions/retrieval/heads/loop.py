@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from cir_datasets.progress import step_progress
 from cir_metrics.errors import CallError
+from cir_metrics.sums import exact_mean
 from submissions.errors import CheckpointError
 from submissions.retrieval.heads.checkpoints import CONFIG, replace_bytes
 
@@ -172,7 +173,7 @@ def train(
             _keep(folder, whole, module, optimizer, losses)
             raise
     module.eval()
-    first, last = float(np.mean(losses[:_CURVE])), float(np.mean(losses[-_CURVE:]))
+    first, last = exact_mean(losses[:_CURVE]), exact_mean(losses[-_CURVE:])
     return Trained(folder, plan.steps, first, last, resumed_at)
 
 

@@ -1,0 +1,53 @@
+"""No number is added up by a kernel that the processor chooses: `cir_metrics.sums` adds floats."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+ROOMS = ("cir_metrics", "cir_datasets", "submissions", "leaderboard")
+MODULES = sorted(path.relative_to(ROOT).as_posix() for room in ROOMS for path in (ROOT / room).rglob("*.py"))
+
+KERNELS = {
+    *("mean", "nanmean", "average", "std", "var", "dot", "vdot", "inner", "matmul", "einsum", "tensordot"),
+    *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "power", "float_power", "lgamma"),
+    *("sin", "cos", "tan", "tanh", "cbrt", "logaddexp"),
+}
+"""Names of functions and methods whose last digits depend on the processor, or on a C library."""
+
+VECTORS = ("submissions/retrieval/heads/", "submissions/retrieval/shapes_training/")
+"""Training: what torch computes is never the same on two machines."""
+
+ALLOWED = {
+    "cir_datasets/shapes/render.py": "products of whole numbers",
+    "cir_metrics/gallery.py": "a product decides only what its bound of error allows",
+    "cir_metrics/sums.py": "products that are exact",
+    "submissions/methods/composing.py": "vectors of encoders",
+    "submissions/methods/pixels/image_only.py": "products of whole numbers",
+    "submissions/methods/pixels/text_only.py": "products of whole numbers",
+    "submissions/retrieval/aggregation.py": "vectors of encoders",
+    "submissions/scoring.py": "a suite's mean, which math.fsum adds up",
+}
+
+
+def kernels(module: str) -> list[str]:
+    """The places where a module uses one of them."""
+    found = []
+    for node in ast.walk(ast.parse((ROOT / module).read_text(encoding="utf-8"))):
+        called = node.func if isinstance(node, ast.Call) else None
+        if isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, ast.MatMult):
+            found.append(f"line {node.lineno}: @")
+        elif isinstance(called, ast.Attribute) and called.attr in KERNELS:
+            found.append(f"line {called.lineno}: {called.attr}")
+    return found
+
+
+@pytest.mark.parametrize("module", [each for each in MODULES if not each.startswith(VECTORS)])
+def test_no_kernel_adds_up_what_is_printed_or_stored(module: str) -> None:
+    if module in ALLOWED:
+        assert kernels(module), f"{module} needs no exemption any more"
+    else:
+        assert kernels(module) == [], "use cir_metrics.sums"
