@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from interruptible import interruptible
 from PIL import Image
 from retrieval_models import save_clip
 from typer.testing import CliRunner
@@ -365,7 +366,7 @@ embed_gallery_on_ray(
 def test_an_interrupted_call_keeps_its_shards_for_any_engine(machines: Machines, tmp_path: Path) -> None:
     model = save_clip(tmp_path / "clip")
     command = [sys.executable, "-c", INTERRUPTED, str(model), str(tmp_path / "ray"), machines.address]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as asking:
+    with subprocess.Popen(interruptible(command), stderr=subprocess.PIPE, text=True) as asking:
         while not list((tmp_path / "ray").glob("*/shards/*.npy")) and asking.poll() is None:
             time.sleep(0.02)
         asking.send_signal(signal.SIGINT)

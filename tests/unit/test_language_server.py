@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from interruptible import interruptible
 from language_server import Fault, LanguageServer
 
 from cir_datasets import shapes
@@ -502,7 +503,7 @@ print(language.judge("Say in capitals:\\n{text}", texts))
 
 def started(server: LanguageServer) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", SCRIPT],
+        interruptible([sys.executable, "-c", SCRIPT]),
         env={**os.environ, "OPENAI_BASE_URL": server.url},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

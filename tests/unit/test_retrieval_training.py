@@ -24,6 +24,7 @@ pytest.importorskip("transformers", reason="needs the extra `retrieval`")
 
 import torch
 from head_worlds import few_pictures
+from interruptible import interruptible
 from retrieval_models import save_clip
 from torch import Tensor, nn
 
@@ -291,7 +292,9 @@ def test_a_command_that_is_interrupted_keeps_its_state_and_says_so(tmp_path: Pat
     command = [sys.executable, "-m", "submissions.retrieval.train_pic2word", "--images", str(folder)]
     command += ["--encoder", str(model), "--out", str(out), "--threads", "1", "--hidden-size", "8"]
     command += ["--batch-size", "2", "--steps", "1000000"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        interruptible(command), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     deadline = time.monotonic() + 300
     while not (out / STATE).exists():
         assert process.poll() is None, process.communicate()
