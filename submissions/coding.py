@@ -31,6 +31,7 @@ _COLUMNS = {
     "target": "target_image_id",
     "positives": "positive_image_ids",
     "negatives": "negative_image_ids",
+    "reference": "reference_image_id",
     "sessions": "ground_truth_ids",
 }
 _MASKS = {"target": "target", "positives": "positive", "negatives": "negative"}
@@ -44,11 +45,14 @@ class Coding:
         coded: what the metrics read.
         missing: rankings that the file does not hold.
         answered: queries or sessions that have all theirs.
+        reference_ranked: how many lists hold their query's reference, and how many there are of queries that
+            have one; None of sessions, where no query has one, and where the protocol removes it.
     """
 
     coded: CodedQueries | CodedSessions
     missing: int
     answered: int
+    reference_ranked: tuple[int, int] | None = None
 
 
 def code_queries(rank_file: RankFile, benchmark: Benchmark, fields: Collection[str], depth: int) -> Coding:
@@ -70,22 +74,29 @@ def code_queries(rank_file: RankFile, benchmark: Benchmark, fields: Collection[s
         if not rank_file.rankings:
             found = found_subsets
     missing = int((found < 0).sum())
-    counts = {"missing": missing, "answered": len(found) - missing}
+    answered = len(found) - missing
     if not rank_file.rankings and subset_ranks is not None:
-        return Coding(CodedQueries(n=len(found), subset_ranks=subset_ranks), **counts)
+        return Coding(CodedQueries(n=len(found), subset_ranks=subset_ranks), missing, answered)
     columns = as_columns(rank_file.rankings)
     codes = columns.places(found, depth)
     wanted = [each for each in _MASKS if each in fields]
+    if not benchmark.excludes_reference and _COLUMNS["reference"] in benchmark.table.column_names:
+        wanted.append("reference")
     truth = dict(zip(wanted, _truth(benchmark, wanted, columns), strict=True))
-    masks = mark(codes, list(truth.values()), len(columns.images))
+    masks = dict(zip(wanted, mark(codes, list(truth.values()), len(columns.images)), strict=True))
+    ranked = masks.pop("reference", None)
     coded = CodedQueries(
         n=len(found),
         list_lengths=(codes >= 0).sum(axis=1),
         n_positives=np.diff(truth["positives"][0]) if "positives" in truth else None,
         subset_ranks=subset_ranks,
-        **{_MASKS[each]: mask for each, mask in zip(wanted, masks, strict=True)},
+        **{_MASKS[each]: mask for each, mask in masks.items()},
     )
-    return Coding(coded, **counts)
+    if ranked is None:
+        return Coding(coded, missing, answered)
+    lists = int(((found >= 0) & (np.diff(truth["reference"][0]) > 0)).sum())
+    reference_ranked = (int(ranked.any(axis=1).sum()), lists) if lists else None
+    return Coding(coded, missing, answered, reference_ranked)
 
 
 def code_sessions(rank_file: RankFile, benchmark: Benchmark, depth: int) -> Coding:
@@ -194,7 +205,7 @@ def _flat(
     else:
         counts = np.concatenate([numbers(chunk.is_valid().cast(pa.int32())) for chunk in column.chunks])
         parts = [chunk.drop_null() for chunk in column.chunks]
-    if each != "negatives" and not counts.all():
+    if each not in ("negatives", "reference") and not counts.all():
         query = benchmark.query_ids[int(np.argmin(counts))]
         raise InputError(
             f"{benchmark.id}: query {query!r} has no {name}. Fix: use a metric that this benchmark has or, "

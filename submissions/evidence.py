@@ -23,6 +23,8 @@ class Evidence:
         list_lengths: images in each ranking (after the cut to the board's depth), of the same shape.
         num_turns: turns of each session, shape (n,); None for queries.
         subset_ranks: rank of the target in its subset, shape (n,), or None.
+        reference_ranked: how many lists hold their query's reference, and how many were looked at; None of
+            sessions, of subsets, and where the protocol removes the reference.
     """
 
     benchmark: Benchmark
@@ -31,6 +33,7 @@ class Evidence:
     list_lengths: IntArray | None
     num_turns: IntArray | None
     subset_ranks: IntArray | None
+    reference_ranked: tuple[int, int] | None = None
 
     @property
     def query_ids(self) -> list[str]:

@@ -245,6 +245,7 @@ def _score_run(
             list_lengths=results.list_lengths,
             num_turns=results.num_turns,
             subset_ranks=results.subset_ranks,
+            reference_ranked=coding.reference_ranked,
         ),
     )
 

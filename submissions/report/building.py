@@ -39,6 +39,7 @@ def build(score: ScoreReport, intervals: Intervals | None = None) -> Report:
     for name in further:
         signatures[name] = _signature_like(next(iter(score.signatures.values())), name)
     floors, notes = _floors(score, benchmark, random, extra)
+    notes += _reference_note(evidence)
     if absent:
         names = ", ".join(absent)
         notes = (*notes, f"Not computed, because the file holds no rankings for it: {names}.")
@@ -47,7 +48,7 @@ def build(score: ScoreReport, intervals: Intervals | None = None) -> Report:
         extra=extra,
         signatures=signatures,
         floors=floors,
-        counts=_counts(score, benchmark, random),
+        counts=_counts(score, evidence, random),
         groupings=_groupings(score, evidence, further, random),
         intervals=intervals,
         notes=notes,
@@ -105,7 +106,17 @@ def _floors(
     return {**floors, **{name: {**values} for name, values in recorded.items()}}, (first, *notes)
 
 
-def _counts(score: ScoreReport, benchmark: Benchmark, random: Chance | None) -> dict[str, int | None]:
+def _reference_note(evidence: Evidence) -> tuple[str, ...]:
+    """The share of lists that hold the reference, where the protocol keeps it: methods differ in it."""
+    if evidence.reference_ranked is None:
+        return ()
+    held, lists = evidence.reference_ranked
+    share = f"{held:,} of {lists:,} lists ({100 * held / lists:.2f} %)"
+    return (f"reference: ranked in {share}; the protocol keeps it, and a list may hold it or leave it out.",)
+
+
+def _counts(score: ScoreReport, evidence: Evidence, random: Chance | None) -> dict[str, int | None]:
+    benchmark = evidence.benchmark
     several = benchmark.multi_turn
 
     def total(column: str) -> int:
@@ -119,6 +130,8 @@ def _counts(score: ScoreReport, benchmark: Benchmark, random: Chance | None) -> 
     counts["positives"] = total("ground_truth_ids" if several else "positive_image_ids")
     if not several:
         counts["hard_negatives"] = total("negative_image_ids")
+    if evidence.reference_ranked is not None:
+        counts["reference_ranked"] = evidence.reference_ranked[0]
     return counts
 
 

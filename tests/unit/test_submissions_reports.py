@@ -124,6 +124,43 @@ def test_ranks_and_counts_by_aspect_are_no_means_of_shares() -> None:
     ]
 
 
+def test_the_share_of_lists_that_rank_the_reference_is_said_with_its_count() -> None:
+    world = report_worlds.circo()
+    references = {query: worlds.coco(70 + number) for number, query in enumerate(world.query_ids)}
+    rows = [{**row, "reference_image_id": references[row["query_id"]]} for row in world.rows()]
+    benchmark = Benchmark.from_rows(world.spec, rows, world.gallery)
+    document = report_worlds.circo_document(benchmark)
+    first, second, third, *_ = benchmark.query_ids
+    for query, place in ((first, 0), (third, 49)):
+        document["rankings"][query][place] = references[query]
+    document["rankings"][second][5] = references[first]  # another query's reference is no reference here
+    report = report_of(document, benchmark)
+    assert report.counts["reference_ranked"] == 2
+    note = "reference: ranked in 2 of 5 lists (40.00 %); the protocol keeps it, and a list may hold it"
+    (said,) = [each for each in report.to_dict()["notes"] if each.startswith("reference:")]
+    assert said.startswith(note)
+    assert note in report.render()
+
+    del document["rankings"][third]
+    report = report_of(document, benchmark, allow_missing=True)
+    assert any(each.startswith("reference: ranked in 1 of 4 lists (25.00 %)") for each in report.notes)
+
+    deep = [image for image in benchmark.gallery or () if image != references[first]]
+    document["rankings"][first] = [*deep[:50], references[first], *deep[50:]]  # behind what the board uses
+    report = report_of(document, benchmark, allow_missing=True)
+    assert report.counts["reference_ranked"] == 0
+
+
+def test_where_no_reference_is_kept_or_known_nothing_is_said_of_it() -> None:
+    known = report_worlds.circo()
+    rows = [{**row, "reference_image_id": None} for row in known.rows()]
+    unknown = Benchmark.from_rows(known.spec, rows, known.gallery, schema=known.table.schema)
+    reports = [full_report(report_worlds.scored(case)) for case in ("cirr_like", "shapes_multiturn_val")]
+    for report in (*reports, report_of(report_worlds.circo_document(known), unknown)):
+        assert "reference_ranked" not in report.counts
+        assert not any(note.startswith("reference:") for note in report.notes)
+
+
 def test_zerosights_six_categories_have_map_and_pnr_map() -> None:
     categories = list(card("zerosight").report.aspect_names)
     images = [f"v/{number}.jpg" for number in range(80)]
