@@ -34,6 +34,10 @@ class IntegrityError(SourceError, ValueError):
     exit_code = 1
 
 
+class DamagedError(DatasetError, ValueError):
+    """What was prepared is not on the disk as it was written."""
+
+
 class RecordError(DatasetError, ValueError):
     """A publisher's file holds a record that breaks the format; the message names file and record."""
 

@@ -6,6 +6,7 @@ fit into less than 2 GiB (`perf/prepare.py` shows it).
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -23,12 +24,14 @@ from cir_datasets.paths import cache_home
 from cir_datasets.places import write_places
 from cir_datasets.progress import step_progress
 from cir_datasets.records import Row, image_schema
+from cir_datasets.sources import sha256_of
 
 if TYPE_CHECKING:
     from cir_datasets.builders.base import BenchmarkBuilder
     from cir_datasets.sources import SourceFile
 
 BATCH_ROWS = 4096
+META_FILE = "meta.json"
 _PREFIX = ".making-"
 
 
@@ -102,8 +105,21 @@ def new_folder(folder: Path) -> Iterator[Path]:
 
 
 def write_meta(folder: Path, meta: Mapping[str, Any]) -> None:
-    """Write `meta.json`, which makes a folder a prepared one."""
-    (folder / "meta.json").write_bytes(orjson.dumps(meta, option=orjson.OPT_INDENT_2))
+    """Write `meta.json`, which makes a folder a prepared one: with the hashes of all files, and its own."""
+    files = {path.name: _file_facts(path) for path in sorted(folder.iterdir())}
+    whole = {**meta, "files": files}
+    whole["sha256"] = meta_hash(whole)
+    (folder / META_FILE).write_bytes(orjson.dumps(whole, option=orjson.OPT_INDENT_2))
+
+
+def meta_hash(meta: Mapping[str, Any]) -> str:
+    """sha256 (hex) of the canonical JSON of what `meta.json` holds beside its own `sha256`."""
+    held = {name: value for name, value in meta.items() if name != "sha256"}
+    return hashlib.sha256(orjson.dumps(held, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def _file_facts(path: Path) -> dict[str, Any]:
+    return {"sha256": sha256_of(path), "num_bytes": path.stat().st_size}
 
 
 def _write_images(builder: BenchmarkBuilder, files: Mapping[str, SourceFile], path: Path) -> list[str] | None:

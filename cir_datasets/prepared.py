@@ -5,15 +5,20 @@
 content, the builder's version, the card's version and the checks made, and it is computed anew at every load:
 a changed source is never hidden by an older cache. A folder appears in one step, so that two
 processes at once do no harm.
+
+`meta.json` holds the sha256 of every file and of itself, and they are computed anew whenever a benchmark is
+loaded: a bit that changed on the disk is an error, never another score. A folder that is not whole, or of
+another layout, is left aside and made anew.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 import shutil
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,16 +32,17 @@ from cir_datasets.benchmark import Benchmark
 from cir_datasets.builders import builder_class
 from cir_datasets.errors import (
     WITHOUT_CHECKS,
+    DamagedError,
     DatasetError,
     IntegrityError,
     SourceError,
     UnpinnedDataWarning,
 )
 from cir_datasets.hashing import data_hash
-from cir_datasets.making import make_prepared, new_folder, write_meta
+from cir_datasets.making import META_FILE, make_prepared, meta_hash, new_folder, write_meta
 from cir_datasets.overlays import LABEL_FIELD, id_field, read_overlay, restrict
 from cir_datasets.paths import cache_home
-from cir_datasets.places import PLACES_FILE, write_places
+from cir_datasets.places import write_places
 from cir_datasets.registry import BenchmarkSpec
 from cir_datasets.stored import Ids, StoredRows
 from cir_metrics.errors import CallError
@@ -45,7 +51,7 @@ if TYPE_CHECKING:
     from cir_datasets.builders.base import BenchmarkBuilder
     from cir_datasets.overlays import Overlay
 
-FORMAT = 3
+FORMAT = 4
 """+1 whenever the layout of a prepared folder changes; part of the key."""
 
 CHECKS_VARIABLE = "CIR_VERIFICATION_MODE"
@@ -143,6 +149,7 @@ def load(
         SourceError: a publisher's file cannot be found or fetched.
         RecordError: a record breaks the format.
         CountError: the rows are not as many as the card says.
+        DamagedError: what was prepared is not on the disk as it was written.
 
     Example:
         >>> benchmark = load("shapes/val")
@@ -179,6 +186,10 @@ def ensure(
 
     Where no source file is at hand (it was prepared with a `data_dir`, say, and none is given now), what was
     prepared last is taken before anything is downloaded.
+
+    Raises:
+        DamagedError: a prepared file is not as it was written.
+        DatasetError: as for `load`.
     """
     mode = checks_wanted(verification_mode)
     if mode not in _MODES:
@@ -190,12 +201,17 @@ def ensure(
     skipped = ("counts",) if mode == "no_checks" else ()
     last = None
     if data_dir is None and not force and not sources.at_hand(spec):
-        last = last_prepared(spec)
+        last = next(_whole_folders(spec), None)
         if last is not None and _is_current(last, skipped) and not _sources_changed(last):
-            return last
+            return verified(last)
     try:
         files = sources.resolve(spec, data_dir, refresh=force)
     except SourceError as error:
+        if data_dir is None and last is None and _of_another_layout(spec):
+            raise SourceError(
+                f"{error}\n  What another version of this package prepared in {_home(spec)} has another "
+                "layout. It is not read; with the publisher's files it is made anew."
+            ) from error
         unchecked = last is not None and not skipped and _is_current(last, ("counts",))
         if isinstance(error, IntegrityError) or not unchecked:
             raise
@@ -209,16 +225,14 @@ def ensure(
     if prepared is None:
         make_prepared(builder, files, skipped, folder)
         return Prepared(spec, folder, _read_meta(folder) or {})
+    verified(prepared)
     os.utime(folder)  # the youngest folder is the one that was used last
     return prepared
 
 
 def last_prepared(spec: BenchmarkSpec) -> Prepared | None:
     """The benchmark as it was last prepared here, whatever its sources are now; None where it never was."""
-    home = _home(spec)
-    folders = [path.parent for path in home.glob("*/meta.json")] if home.is_dir() else []
-    youngest_first = sorted(folders, key=lambda path: path.stat().st_mtime_ns, reverse=True)
-    return next((found for folder in youngest_first if (found := _intact(spec, folder))), None)
+    return next((found for found in _whole_folders(spec) if _meta_is_sound(found)), None)
 
 
 def read_table(path: Path, columns: list[str] | None = None) -> pa.Table:
@@ -235,29 +249,87 @@ def read_table(path: Path, columns: list[str] | None = None) -> pa.Table:
         ) from error
 
 
+def _whole_folders(spec: BenchmarkSpec) -> Iterator[Prepared]:
+    """The prepared folders of a benchmark, the youngest first; those that are not whole are left out."""
+    youngest_first = sorted(_meta_files(spec), key=lambda path: path.parent.stat().st_mtime_ns, reverse=True)
+    for path in youngest_first:
+        found = _intact(spec, path.parent)
+        if found is not None:
+            yield found
+
+
+def _meta_files(spec: BenchmarkSpec) -> list[Path]:
+    home = _home(spec)
+    return list(home.glob(f"*/{META_FILE}")) if home.is_dir() else []
+
+
+def _of_another_layout(spec: BenchmarkSpec) -> bool:
+    """Whether all that was prepared of a benchmark is of another version's layout."""
+    found = [meta for path in _meta_files(spec) if (meta := _read_meta(path.parent)) is not None]
+    return bool(found) and all(meta.get("format") != FORMAT for meta in found)
+
+
 def _intact(spec: BenchmarkSpec, folder: Path) -> Prepared | None:
-    """The prepared folder, or None where it is not there, not whole, or damaged: it is then made anew."""
+    """The prepared folder, or None where it is not there, not whole or of another layout: it is made anew.
+
+    Sizes are looked at here, which takes no time; what the files hold is `verified`.
+    """
     meta = _read_meta(folder)
-    if meta is None:
+    if meta is None or meta.get("format") != FORMAT:
         return None
     found = Prepared(spec, folder, meta)
-    files = {found.rows_file: meta["rows"]}
-    if found.images_file is not None:
-        files[found.images_file] = meta["gallery"]
-        files[folder / PLACES_FILE] = meta["rows"]
+    if not _meta_is_sound(found):
+        return found
     try:
-        whole = all(pq.read_metadata(path).num_rows == rows for path, rows in files.items())
-    except (pa.ArrowInvalid, OSError):
+        sizes = {name: (folder / name).stat().st_size for name in meta["files"]}
+    except OSError:
         return None
-    return found if whole else None
+    return found if all(sizes[name] == file["num_bytes"] for name, file in meta["files"].items()) else None
+
+
+def _meta_is_sound(prepared: Prepared) -> bool:
+    return meta_hash(prepared.meta) == prepared.meta.get("sha256")
+
+
+def verified(prepared: Prepared) -> Prepared:
+    """The prepared benchmark, after a look at every bit of its files.
+
+    Raises:
+        DamagedError: a file holds something else than what was written.
+    """
+    folder, damaged, root = prepared.folder, META_FILE, None
+    if _meta_is_sound(prepared):
+        files = prepared.meta["files"].items()
+        names = (name for name, file in files if sources.sha256_of(folder / name) != file["sha256"])
+        first = next(names, None)
+        if first is None:
+            return prepared
+        damaged = first
+        root = _given_root(prepared)
+    command = f"cir datasets prepare --force {prepared.spec.id}"
+    command += "" if root is None else f" --data-dir {shlex.quote(root)}"
+    # An overlay that is not registered has no id that a command knows.
+    way = f"remove {folder}" if prepared.spec.overlay else f"`{command}`, or remove {folder}"
+    raise DamagedError(
+        f"{folder / damaged}: its sha256 is not the one that was noted when {prepared.spec.id} was prepared. "
+        "A disk or a program has changed it, and scores might change with it. "
+        f"Fix: {way}, which is made anew when it is needed."
+    )
+
+
+def _given_root(prepared: Prepared) -> str | None:
+    """The folder that was given as `data_dir` when a benchmark was prepared; None where none was."""
+    found = prepared.meta["sources"].items()
+    roots = {entry["path"].removesuffix(f"/{name}") for name, entry in found if entry["origin"] == "data_dir"}
+    return roots.pop() if len(roots) == 1 else None
 
 
 def _read_meta(folder: Path) -> dict[str, Any] | None:
     try:
-        meta: dict[str, Any] = orjson.loads((folder / "meta.json").read_bytes())
+        meta = orjson.loads((folder / META_FILE).read_bytes())
     except (OSError, orjson.JSONDecodeError):
         return None
-    return meta
+    return meta if isinstance(meta, dict) else None
 
 
 def _sources_changed(prepared: Prepared) -> bool:
@@ -277,7 +349,13 @@ def _sources_changed(prepared: Prepared) -> bool:
 
 
 def _is_current(prepared: Prepared, skipped: tuple[str, ...]) -> bool:
-    """Whether this version of the code would prepare the same, with the same checks."""
+    """Whether this version of the code would prepare the same, with the same checks.
+
+    Raises:
+        DamagedError: what says so was changed.
+    """
+    if not _meta_is_sound(prepared):
+        verified(prepared)
     meta = prepared.meta
     version = builder_class(prepared.spec.card.name).version
     return (meta["format"], meta["builder_version"], tuple(meta["checks_skipped"])) == (
@@ -330,21 +408,23 @@ def _overlaid(base: Prepared, spec: BenchmarkSpec, overlay: Overlay, *, force: b
     """The rows of a prepared benchmark that an overlay lists, in a prepared folder of their own."""
     key = hashlib.sha256(orjson.dumps([base.key, overlay.to_dict()])).hexdigest()[:16]
     folder = _folder(spec, key)
-    if force or _intact(spec, folder) is None:
-        rows = read_table(base.rows_file)
-        kept = restrict(rows, overlay)
-        left_out = set(rows.column(id_field(rows.schema.names)).to_pylist()) - set(overlay.labels)
-        meta = {
-            **base.meta,
-            "benchmark": spec.id,
-            "rows": kept.num_rows,
-            "data_hash": data_hash(kept.to_pylist()),
-            "left_out": sorted(left_out),
-        }
-        with new_folder(folder) as made:
-            pq.write_table(kept, made / "rows.parquet")
-            if base.images_file is not None:
-                shutil.copyfile(base.images_file, made / "images.parquet")
-                write_places(made)
-            write_meta(made, meta)
+    found = None if force else _intact(spec, folder)
+    if found is not None:
+        return verified(found)
+    rows = read_table(base.rows_file)
+    kept = restrict(rows, overlay)
+    left_out = set(rows.column(id_field(rows.schema.names)).to_pylist()) - set(overlay.labels)
+    meta = {
+        **base.meta,
+        "benchmark": spec.id,
+        "rows": kept.num_rows,
+        "data_hash": data_hash(kept.to_pylist()),
+        "left_out": sorted(left_out),
+    }
+    with new_folder(folder) as made:
+        pq.write_table(kept, made / "rows.parquet")
+        if base.images_file is not None:
+            shutil.copyfile(base.images_file, made / "images.parquet")
+            write_places(made)
+        write_meta(made, meta)
     return Prepared(spec, folder, _read_meta(folder) or {})

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from cir_datasets import registry, sources
 from cir_datasets.checks import Tally, check_counts, checked_rows
-from cir_datasets.errors import CountError, DatasetError, RecordError, UnpinnedDataWarning
+from cir_datasets.errors import CountError, DamagedError, DatasetError, RecordError, UnpinnedDataWarning
 from cir_datasets.hashing import data_hash, gallery_hash
 from cir_datasets.leaks import leaks, repeated
 from cir_datasets.prepared import last_prepared, load
@@ -111,6 +111,8 @@ def verify(benchmark_id: str, *, data_dir: str | Path | None = None) -> Verifica
             benchmark = _loaded(benchmark_id, data_dir)
         except RecordError as error:
             results.append(Result("rows", "fault", str(error)))
+        except DamagedError as error:
+            results.append(Result("hashes", "fault", str(error)))
         else:
             results += [_rows(benchmark), _counts(benchmark), _hashes(benchmark)]
             results += _differences(benchmark)

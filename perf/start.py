@@ -6,8 +6,11 @@
 `import cir_metrics` is timed beside `import numpy`, each the whole life of a fresh Python, by turns. It does
 not even load numpy; so what the first use of a metric imports is timed too. `cir score` is timed from its
 start to its exit, on a rank file with 50 images and a subset of 3 a query, beside the time that orjson takes
-to parse that file in a process that has loaded it. The benchmark is cirr/val of CIR_DATA_HOME where that
-names a folder that holds it, and an invented one of the same size elsewhere; it is prepared before.
+to parse that file in a process that has loaded it. `cir score` reads every byte of the prepared files to
+compare it with its hash: what that takes is a row of its own (`verify`), and its share of `cir score` and the
+time for files of ZeroSight's size at that rate are shown below. The benchmark is cirr/val of CIR_DATA_HOME
+where that names a folder that holds it, and an invented one of the same size elsewhere; it is prepared
+before.
 """
 
 from __future__ import annotations
@@ -25,6 +28,11 @@ from typing import Any
 
 from fresh import HEAD, ROOT, Measured, answer, environment, measured, show, show_ratio
 from stand_in import CIRR_VAL, write_cirr
+
+SHARE = 0.05
+"""The most of `cir score` that verifying may take."""
+LARGE = 64
+"""MiB of large prepared files, such as ZeroSight's."""
 
 IMPORTS = {
     "python": "pass",
@@ -50,7 +58,14 @@ def parse(folder: Path) -> Callable[[], Any]:
     return lambda: len(orjson.loads((folder / "run.json").read_bytes()))
 
 
-TASKS = {"rank": rank, "orjson": parse}
+def verify(folder: Path) -> Callable[[], Any]:
+    from cir_datasets.prepared import ensure, verified
+
+    prepared = ensure("cirr/val")
+    return lambda: verified(prepared)
+
+
+TASKS = {"rank": rank, "orjson": parse, "verify": verify}
 
 
 def lives(commands: dict[str, Sequence[str]], repeat: int, env: dict[str, str]) -> dict[str, Measured]:
@@ -93,13 +108,20 @@ def main() -> None:
             given.repeat,
             env,
         )
-        found |= measured(__file__, ["orjson"], folder, given.repeat, env)
+        found |= measured(__file__, ["orjson", "verify"], folder, given.repeat, env)
+        cache = Path(env["CIR_CACHE_HOME"]) / "prepared" / "cirr" / "val"
+        prepared = sum(path.stat().st_size for path in cache.rglob("*") if path.is_file()) / 2**20
         for name, each in found.items():
             show(name, each)
     print(f"\n{'':66} {'':8}   {'asked':>12}  kept")
     for module in ("cir_metrics", "cir_metrics.evaluation"):
         above = 1000 * (found[module].median - found["numpy"].median)
         show_ratio(f"import {module} above import numpy, ms", above, "<= 50", above <= 50)
+    verified = found["verify"].median
+    share = verified / found["cir score"].median
+    show_ratio("verify / cir score", share, f"<= {SHARE}", share <= SHARE)
+    large = 1000 * verified / prepared * LARGE
+    print(f"verify: {prepared:.1f} MiB in {1000 * verified:.1f} ms; {LARGE} MiB at that rate: {large:.0f} ms")
     allowed = 0.8 + 2 * statistics.median(found["orjson"].seconds)
     score = found["cir score"].median
     show_ratio("cir score, s", score, f"<= {allowed:.2f}", score <= allowed)

@@ -52,6 +52,7 @@ def test_start() -> None:
     assert ratios(run("start.py", "--repeat", "1", "--imports", "1")) == [
         "import cir_metrics above import numpy, ms",
         "import cir_metrics.evaluation above import numpy, ms",
+        "verify / cir score",
         "cir score, s",
     ]
 
