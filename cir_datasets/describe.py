@@ -18,7 +18,7 @@ from cir_datasets.prepared import last_prepared, read_table
 from cir_metrics.errors import UnknownNameError
 
 if TYPE_CHECKING:
-    from cir_datasets.card import Card
+    from cir_datasets.card import Card, Example
     from cir_datasets.records import Row
     from cir_datasets.registry import BenchmarkSpec
 
@@ -148,8 +148,16 @@ class _ExampleRow:
     notes: str
 
 
-def _row_of_card(spec: BenchmarkSpec) -> _ExampleRow:
+def _example(spec: BenchmarkSpec) -> Example:
+    """The card's example of a configuration; of an overlay without its query, with one that the overlay has."""
     example = spec.card.examples[spec.config_name]
+    if spec.overlay is None or example.query in spec.overlay.labels:
+        return example
+    return example.model_copy(update={"query": next(iter(spec.overlay.labels))})
+
+
+def _row_of_card(spec: BenchmarkSpec) -> _ExampleRow:
+    example = _example(spec)
     images = list(example.images)
     notes = "The ids are the benchmark's own; the order of the images means nothing."
     if example.invented:
@@ -249,7 +257,7 @@ def _protocol(spec: BenchmarkSpec) -> dict[str, Any]:
         "turns": config.turns,
         "metrics": list(spec.metrics),
         "main_metric": spec.main_metric,
-        "example": spec.card.examples[spec.config_name].model_dump(),
+        "example": _example(spec).model_dump(),
         "overlay": _overlay(spec),
         "files": _files(spec),
         "note": config.note,

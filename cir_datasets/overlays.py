@@ -159,7 +159,7 @@ def add_overlay(
         _fail(
             Path(path).expanduser(),
             f"{overlay.id} is registered already ({place})",
-            "give it another name, or pass --replace (replace=True); the id then means this list",
+            'name it anew ("overlay" in a JSON file), or pass --replace (replace=True)',
         )
     spec = registry.spec(overlay.benchmark)
     if sources.at_hand(spec) or last_prepared(spec) is not None:

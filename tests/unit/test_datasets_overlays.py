@@ -303,6 +303,17 @@ def test_an_existing_name_is_replaced_only_on_demand(home: Path, monkeypatch: py
     assert list(cir_datasets.spec("cirr/val+short").overlay.labels) == ["901"]  # type: ignore[union-attr]
 
 
+def test_the_example_of_an_overlay_is_a_query_that_it_has(home: Path) -> None:
+    from cir_datasets.describe import described, example_rank_file
+
+    made.write(home / "overlays/cirr/val/short.json", {**SHORT, "queries": ["902"]})
+    (protocol,) = described("cirr/val+short")["benchmarks"]
+    assert protocol["example"]["query"] == "902"
+    assert list(json.loads(example_rank_file("cirr/val+short"))["rankings"]) == ["902"]
+    (home / "home/cirr/captions/cap.rc2.val.json").unlink()  # nothing here: the card's example
+    assert list(json.loads(example_rank_file("cirr/val+short"))["rankings"]) == ["902"]
+
+
 def test_add_checks_the_ids_where_it_can(home: Path) -> None:
     queries = [f"shapes_val_{number:04d}" for number in range(2)]
     known = cir_datasets.load("shapes/val").query_ids[:2]
