@@ -149,7 +149,7 @@ class _ExampleRow:
 
 
 def _example(spec: BenchmarkSpec) -> Example:
-    """The card's example of a configuration; of an overlay without its query, with one that the overlay has."""
+    """The card's example of a configuration; where an overlay leaves its query out, one that it has."""
     example = spec.card.examples[spec.config_name]
     if spec.overlay is None or example.query in spec.overlay.labels:
         return example
