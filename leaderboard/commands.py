@@ -81,6 +81,8 @@ def add(
 ) -> None:
     """Put rank files onto the boards of a home, without a server; the same file twice is one entry.
 
+    A baseline takes the place of an earlier baseline with the same method name on that board.
+
     Example:
 
         cir leaderboard add --baseline run.json
@@ -222,9 +224,12 @@ def _added(server: Server, path: Path, board_id: str | None, baseline: bool, *, 
     if not path.is_file():
         raise CallError(f"{path}: no such file. Fix: name rank files that exist.")
     board = server.intake.board(board_id) if board_id else _board_of(path)
+    server.worker.load(board)
     cover = Cover(file_name=path.name, baseline=baseline)
     submission, new = server.intake.take(board.id, chunks_of(path), cover)
     submission = server.worker.process(submission)
+    if baseline and submission.state == "published":
+        server.supersede_baselines(submission)
     if submission.state != "published":
         typer.echo(_reason(submission), err=True)
     elif not quiet:

@@ -61,6 +61,22 @@ class Server:
         """A board's table."""
         return standings(board, self.store.published(board.id), data.current_keys(board))
 
+    def supersede_baselines(self, baseline: Submission) -> list[Submission]:
+        """Take earlier baselines of the same method off the board: a newer file stands in their place.
+
+        Their files and their logs stay.
+
+        Returns:
+            What was taken off.
+        """
+        name = (baseline.method or {}).get("name")
+        earlier = [
+            one
+            for one in self.store.published(baseline.board)
+            if one.baseline and one.id != baseline.id and (one.method or {}).get("name") == name
+        ]
+        return [self.store.append(one, [("superseded", {"by": baseline.id})]) for one in earlier]
+
     def wait(self, submission: Submission, seconds: float) -> Submission:
         """The submission when it is finished, or as it stands after `seconds`."""
         until = time.monotonic() + seconds

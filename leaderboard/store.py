@@ -66,15 +66,16 @@ class Store:
     ) -> tuple[Submission, bool]:
         """Record a durable file as a submission, unless the same file is there already.
 
-        The same bytes for the same board give the submission that exists, except where that one was rejected
-        or failed: then a new attempt begins, for what was sent beside the file may have changed.
+        The same bytes for the same board give the submission that exists, except where that one was rejected,
+        failed or was superseded: then a new attempt begins, for what was sent beside the file may have
+        changed.
 
         Returns:
             The submission, and whether it is new.
         """
         with self._write() as connection:
             latest = self._latest_attempt(connection, board, sha256)
-            retry = latest is not None and latest.state in ("rejected", "failed")
+            retry = latest is not None and latest.state in ("rejected", "failed", "superseded")
             if latest is not None and not (retry and _differs(latest, form, submitter)):
                 return latest, False
             now = datetime.now(UTC)
@@ -149,10 +150,11 @@ class Store:
 
     def count_published(self) -> dict[str, int]:
         """How many entries stand on each board that has any."""
+        gone = sa.select(events.c.submission_id).where(events.c.kind == "superseded")
         query = (
             sa.select(submissions.c.board, sa.func.count(sa.distinct(submissions.c.id)))
             .join(events, events.c.submission_id == submissions.c.id)
-            .where(events.c.kind == "published")
+            .where(events.c.kind == "published", submissions.c.id.not_in(gone))
             .group_by(submissions.c.board)
         )
         with self._engine.connect() as connection:
@@ -188,7 +190,7 @@ class Store:
 
 def _differs(earlier: Submission, form: Mapping[str, Any] | None, submitter: str) -> bool:
     """Whether sending the file again can end otherwise than before."""
-    return earlier.state == "failed" or (dict(form or {}), submitter) != (earlier.form, earlier.submitter)
+    return earlier.state in ("failed", "superseded") or (dict(form or {}), submitter) != (earlier.form, earlier.submitter)
 
 
 def _insert_event(

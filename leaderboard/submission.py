@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-EventKind = Literal["received", "validated", "rejected", "scored", "failed", "published"]
+EventKind = Literal["received", "validated", "rejected", "scored", "failed", "published", "superseded"]
 """What can happen to a submission; its state is the kind of its last event."""
 
-TERMINAL: tuple[EventKind, ...] = ("rejected", "failed", "published")
+TERMINAL: tuple[EventKind, ...] = ("rejected", "failed", "published", "superseded")
 """States in which nothing is left to do."""
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from sqlalchemy.exc import SQLAlchemyError
 
 from leaderboard import boards
+from leaderboard.boards import Board
 from leaderboard.data import Benchmarks
 from leaderboard.errors import ConflictError
 from leaderboard.files import path_of
@@ -68,6 +69,14 @@ class Worker:
     def wake(self) -> None:
         """Say that there is work."""
         self._work.set()
+
+    def load(self, board: Board) -> None:
+        """Load what a board ranks, so that what is wrong with its data is said before a file is taken.
+
+        Raises:
+            DatasetError: its data cannot be read.
+        """
+        self._benchmarks.of(board)
 
     def process(self, submission: Submission) -> Submission:
         """Take one submission to its end, and give it back as it stands then.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import http.server
 import json
 import threading
@@ -56,6 +57,28 @@ def test_add_puts_a_file_on_its_board_once(world: ModuleType, good: Path, tmp_pa
     (row,) = rows(home)
     assert row["baseline"] is True
     assert row["method"]["name"] == "Command line"
+
+
+def test_a_baseline_takes_the_place_of_an_earlier_one_with_its_name(
+    world: ModuleType, good: Path, tmp_path: Path
+) -> None:
+    home, newer, other = tmp_path / "home", tmp_path / "newer.json", tmp_path / "other.json"
+    newer.write_bytes(world.as_bytes(world.rank_file(3, "Command line", hits=0.5)))
+    other.write_bytes(world.as_bytes(world.rank_file(4, "Another", hits=0.1)))
+    for path in (good, other, newer):
+        assert world.cir("leaderboard", "add", "--baseline", str(path), "--home", str(home)).returncode == 0
+    assert [row["method"]["name"] for row in rows(home)] == ["Command line", "Another"]
+    opened = Server.open(Settings(home))
+    try:
+        assert opened.store.count_published() == {"shapes/val": 2}
+    finally:
+        opened.store.close()
+    # The earlier file may come back: it is an entry again, and the newer one goes.
+    back = world.cir("leaderboard", "add", "--baseline", str(good), "--home", str(home))
+    assert back.stdout.strip().endswith("added")
+    assert [row["sha256"] for row in rows(home) if row["method"]["name"] == "Command line"] == [
+        hashlib.sha256(good.read_bytes()).hexdigest()
+    ]
 
 
 def test_add_goes_on_after_a_refused_file_and_exits_with_1(

@@ -79,7 +79,11 @@ def test_scores_say_that_the_counts_were_not_compared(home: Path) -> None:
 def test_a_board_takes_it_too(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CIR_DATA_HOME", str(home))
     add = ["leaderboard", "add", "--home", "boards", "run.json"]
-    assert cir(*add).exit_code != 0
+    refused = cir(*add)
+    assert refused.exit_code == 1
+    # The reason itself, and nothing was received: a second try is a first one.
+    assert "2 queries, but the card says 220" in f"{refused.output} {refused.exception}"
+    assert "send it again later" not in refused.output
     assert cir(*add, "--no-checks", "--home", "others").stdout.startswith("circo/val\tRandom\t")
 
 
