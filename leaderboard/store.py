@@ -190,7 +190,9 @@ class Store:
 
 def _differs(earlier: Submission, form: Mapping[str, Any] | None, submitter: str) -> bool:
     """Whether sending the file again can end otherwise than before."""
-    return earlier.state in ("failed", "superseded") or (dict(form or {}), submitter) != (earlier.form, earlier.submitter)
+    if earlier.state in ("failed", "superseded"):
+        return True
+    return (dict(form or {}), submitter) != (earlier.form, earlier.submitter)
 
 
 def _insert_event(
