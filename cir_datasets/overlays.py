@@ -240,7 +240,8 @@ def _place(benchmark: str, name: str) -> Path:
 
 def _from_json(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=lambda p: _unrepeated(path, p))
+        text = path.read_text(encoding="utf-8-sig")
+        found = json.loads(text, object_pairs_hook=lambda p: _unrepeated(path, p))
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is no UTF-8 text"
         _fail(path, f"cannot be read: {reason}", "check the path")

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import submissions
-from leaderboard.completing import merged, with_method
 from leaderboard.submission import Submission
+from submissions.budget import MAX_BYTES
 
 if TYPE_CHECKING:
     from cir_datasets.benchmark import Benchmark
     from submissions.rank_file import RankFile
-    from submissions.validation import ValidationReport
 
 
 @dataclass(frozen=True)
@@ -43,14 +42,18 @@ def judge_file(path: Path, benchmark: Benchmark, submission: Submission) -> Reje
         benchmark: what the board ranks.
         submission: its file name stands in the messages.
     """
+    from submissions.known import Known
     from submissions.rank_file import Method, RankFile
+    from submissions.validation import validate_known
 
-    content = path.read_bytes()
-    report = _validate(content, benchmark, submission)
-    if not report.ok and any(finding.code == "bad-metadata" for finding in report.errors):
-        completed = with_method(content, submission.form)
-        if completed is not None:
-            report = _validate(completed, benchmark, submission)
+    report = validate_known(
+        path,
+        Known(benchmark),
+        part=False,
+        max_bytes=MAX_BYTES,
+        name=submission.file_name,
+        form=submission.form,
+    )
     payload = {"findings": [finding.to_dict() for finding in report.findings], "text": report.text()}
     rank_file = report.rank_file
     if not report.ok or not isinstance(rank_file, RankFile):
@@ -69,12 +72,9 @@ def score_file(judged: Validated, benchmark: Benchmark, submission: Submission) 
     return submissions.score(judged.rank_file, benchmark, name=name).to_dict()
 
 
-def _validate(content: bytes, benchmark: Benchmark, submission: Submission) -> ValidationReport:
-    return submissions.validate(content, benchmark, part=False, name=submission.file_name)
-
-
 def _method(rank_file: RankFile, form: dict[str, Any]) -> dict[str, Any]:
+    from submissions.formats.native import completed
     from submissions.rank_file import FORMAT
 
     block = rank_file.method.to_dict()
-    return merged(block, form) if rank_file.format == FORMAT else {**block, **form}
+    return completed(block, form) if rank_file.format == FORMAT else {**block, **form}

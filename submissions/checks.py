@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 from submissions.columns import Columns
@@ -14,6 +16,8 @@ from submissions.image_ids import image_family, near_miss, well_formed
 from submissions.questions import Questions
 from submissions.screening import suspects
 
+_LONGEST = 100
+"""Characters of a query's id that may be meant for another."""
 _JOIN_FIX = "join it with your other file:  cir convert {file} OTHER --benchmark {benchmark} --to native"
 
 
@@ -156,11 +160,11 @@ class _Checker:
             fix = "drop it, add your next member to keep three, then run  cir validate {file}"
             details = {"value": reference, "position": place, "fix": fix}
             self._add("reference-ranked", message, query, cause="subset", **details)
-        strangers = [
+        strangers = (
             (place, image)
             for place, image in enumerate(ids, start=1)
             if image not in members and image != reference
-        ]
+        )
         self._at_places(
             "not-in-subset",
             "",
@@ -180,7 +184,7 @@ class _Checker:
         kind = "session" if self.asked.multi_turn else "query"
         unknown = [query for query in answers if query not in self.asked.num_turns]
         for query in unknown[:MAX_EXAMPLES]:
-            near = near_miss(query, self.asked.num_turns) or (query.zfill(1).lstrip("0") or "0")
+            near = near_miss(query, self.asked.num_turns) or (query[:_LONGEST].lstrip("0") or "0")
             hint = f" Did you mean {shown(near)}?" if near in self.asked.num_turns else ""
             message = f"{self.asked.benchmark} has no such {kind}.{hint}"
             self._add("unknown-query", message, query, cause=cause, value=query)
@@ -189,10 +193,11 @@ class _Checker:
 
     def _duplicates(self, query: str, turn: int | None, ids: list[Any], part: str) -> None:
         first: dict[str, int] = {}
-        again = []
-        for place, image in enumerate(ids, start=1):
-            if first.setdefault(image, place) != place:
-                again.append((place, image))
+        again = (
+            (place, image)
+            for place, image in enumerate(ids, start=1)
+            if first.setdefault(image, place) != place
+        )
         self._at_places(
             "duplicate-image",
             part,
@@ -210,13 +215,13 @@ class _Checker:
             hint = f" Did you mean {shown(near)}?" if near is not None else ""
             return f"the {ordinal(place)} image {shown(image)} is not in the gallery.{hint}"
 
-        wrong = [(place, image) for place, image in enumerate(ids, start=1) if image not in gallery]
+        wrong = ((place, image) for place, image in enumerate(ids, start=1) if image not in gallery)
         self._at_places("unknown-image", "", query, turn, wrong, message)
 
     def _malformed_images(self, query: str, turn: int | None, ids: list[Any]) -> None:
-        wrong = [
+        wrong = (
             (place, image) for place, image in enumerate(ids, start=1) if not well_formed(self.family, image)
-        ]
+        )
         self._at_places(
             "unknown-image",
             "form",
@@ -232,18 +237,22 @@ class _Checker:
         cause: str,
         query: str,
         turn: int | None,
-        places: list[tuple[int, str]],
+        places: Iterator[tuple[int, str]],
         message: Callable[[int, str], str],
     ) -> None:
         """Note every place of a ranking, and explain those that are shown: a hostile list has millions."""
-        for place, image in places[:MAX_EXAMPLES]:
-            self._add(code, message(place, image), query, turn=turn, cause=cause, value=image, position=place)
-        if len(places) > MAX_EXAMPLES:
-            self.findings.add(code, "", cause=cause, count=len(places) - MAX_EXAMPLES)
+        for place, image in islice(places, MAX_EXAMPLES):
+            said = functools.partial(message, place, image)
+            self._add(code, said, query, turn=turn, cause=cause, value=image, position=place)
+        more = sum(1 for _ in places)
+        if more:
+            self.findings.add(code, "", cause=cause, count=more)
 
     def _of_all(self, count: int) -> str:
         return f"{count:,} of {len(self.asked.num_turns):,} have" if count > 1 else "it has"
 
-    def _add(self, code: str, message: str, query: str, *, cause: str = "", **details: Any) -> None:
+    def _add(
+        self, code: str, message: str | Callable[[], str], query: str, *, cause: str = "", **details: Any
+    ) -> None:
         depth = details.pop("depth", self.asked.depth.required)
         self.findings.add(code, message, query=query, cause=cause, depth=depth, **details)

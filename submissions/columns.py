@@ -7,6 +7,7 @@ once; as codes every check and every measure is a numpy expression, and the file
 from __future__ import annotations
 
 import functools
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
@@ -22,8 +23,10 @@ if TYPE_CHECKING:
 Codes = NDArray[np.int32]
 Offsets = NDArray[np.int64]
 
-_BLOCK = 4096
-"""Rankings that are joined at a time."""
+_BLOCK = 2**18
+"""Ids that are joined at a time."""
+_GATHERED = 2**24
+"""Bytes of text that are gathered before they become codes."""
 
 
 class Columns(Mapping[str, Any]):
@@ -234,6 +237,76 @@ class Columns(Mapping[str, Any]):
         return named
 
 
+class Gathering:
+    """Columns in the making: of what was taken only codes and distinct ids stay in the memory.
+
+    Args:
+        by_turn: whether an answer is a list of rankings.
+
+    Example:
+        >>> gathering = Gathering(by_turn=False)
+        >>> gathering.take(["q1", "q2"], [["a", "b"], ["b"]])
+        >>> dict(gathering.columns())
+        {'q1': ['a', 'b'], 'q2': ['b']}
+    """
+
+    def __init__(self, *, by_turn: bool) -> None:
+        """See the class."""
+        self.by_turn = by_turn
+        self.names: list[str] = []
+        self._lengths, self._turns = array("q"), array("q")
+        self._texts: list[pa.Array] = []
+        self._encoded: list[pa.Array] = []
+        self._bytes = 0
+
+    def take(self, names: Sequence[str], answers: Sequence[Any]) -> None:
+        """Take some answers.
+
+        Args:
+            names: their query or session ids, none of which was taken before.
+            answers: lists of image ids, or of such lists.
+
+        Raises:
+            ValueError: an id is empty, or no text that UTF-8 can hold; nothing was taken then.
+        """
+        rankings = list(chain.from_iterable(answers)) if self.by_turn else answers
+        texts = _strings(list(chain.from_iterable(rankings)))
+        self.names.extend(names)
+        self._lengths.extend(map(len, rankings))
+        if self.by_turn:
+            self._turns.extend(map(len, answers))
+        self._texts.append(texts)
+        self._bytes += texts.nbytes
+        if self._bytes >= _GATHERED:
+            self._encode()
+
+    def columns(self) -> Columns:
+        """The columns of all that was taken."""
+        import pyarrow as pa
+
+        self._encode()
+        encoded = pa.chunked_array(self._encoded, pa.dictionary(pa.int32(), pa.string())).unify_dictionaries()
+        codes = [numbers(chunk.indices) for chunk in encoded.chunks]
+        return Columns(
+            self.names,
+            np.concatenate([np.zeros(0, dtype=np.int32), *codes]),
+            _offsets(self._lengths, len(self._lengths)),
+            encoded.chunks[0].dictionary if encoded.num_chunks else pa.array([], pa.string()),
+            _offsets(self._turns, len(self._turns)) if self.by_turn else None,
+        )
+
+    def _encode(self) -> None:
+        import pyarrow as pa
+
+        encoded = pa.chunked_array(self._texts, pa.string()).dictionary_encode()
+        if encoded.num_chunks:
+            # The parts share the dictionary, which is whole in the last.
+            codes = np.concatenate([numbers(chunk.indices) for chunk in encoded.chunks])
+            whole = encoded.chunks[-1].dictionary
+            self._encoded.append(pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), whole))
+        self._texts, self._bytes = [], 0
+
+
 _SHOWN = 5
 """Names that a repr spells out at most."""
 
@@ -254,10 +327,10 @@ def _encoded(rankings: Iterable[Sequence[str]]) -> tuple[Codes, pa.Array]:
     """All ids as codes, and the distinct ids."""
     import pyarrow as pa
 
-    remaining = iter(rankings)
+    remaining = chain.from_iterable(rankings)
     blocks = []
     while block := list(islice(remaining, _BLOCK)):
-        blocks.append(_strings(list(chain.from_iterable(block))))
+        blocks.append(_strings(block))
     encoded = pa.chunked_array(blocks, pa.string()).dictionary_encode()
     if not encoded.num_chunks:
         return np.zeros(0, dtype=np.int32), pa.array([], pa.string())

@@ -1,30 +1,25 @@
 """What a file is, told by its bytes: gzip is taken off; JSON, JSON Lines, Parquet and TREC are told apart.
 
-A name's ending says nothing here. Decompression stops at the limit, so that a small file cannot fill the
-memory.
+A name's ending says nothing here. Decompression stops at the file's budget, so that a small file cannot fill
+the memory. A byte order mark before a text is dropped: editors of Windows write one.
 """
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import re
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePath
 
+from submissions.budget import TREC_TIMES, Budget
 from submissions.findings import Findings
 from submissions.formats import LINES, LINES_FILE, PARQUET, TREC
 
 JSON = "json"
 """What is no other container: JSON, or what the JSON reader will explain."""
-
-TREC_TIMES = 2
-"""A TREC run may have so many times the bytes of other files.
-
-It says the same in 1.6 times the bytes of JSON, and each of its bytes takes 0.7 times the memory: 54,740
-rankings of 50 images were 138 MB and 85 MB, and reading them took 455 and 406 MiB.
-"""
 
 _GZIP = b"\x1f\x8b"
 _PARQUET = b"PAR1"
@@ -43,11 +38,13 @@ class Unpacked:
 
     Args:
         kind: `json`, or the name of a format: `lines`, `parquet` or `trec`.
-        content: the bytes, decompressed.
+        content: the bytes, decompressed and without byte order mark.
+        budget: what is left for reading them.
     """
 
     kind: str
     content: bytes
+    budget: Budget = field(compare=False, repr=False)
 
 
 def unpack(content: bytes, findings: Findings, *, max_bytes: int) -> Unpacked | None:
@@ -56,15 +53,16 @@ def unpack(content: bytes, findings: Findings, *, max_bytes: int) -> Unpacked | 
     Args:
         content: the file's bytes.
         findings: collects what is wrong.
-        max_bytes: bytes that the content may have at most once decompressed; of a TREC run `TREC_TIMES` as
-            many.
+        max_bytes: bytes that the content may have at most once decompressed; of a TREC run
+            `budget.TREC_TIMES` as many, and of a small file fewer (`budget.LIMITS`).
 
     Example:
         >>> unpack(gzip.compress(b'{"format": "cir-rank-file"}'), Findings("run.json"), max_bytes=99)
         Unpacked(kind='json', content=b'{"format": "cir-rank-file"}')
     """
+    budget = Budget(len(content), max_bytes)
     if content.startswith(_GZIP):
-        decompressed = _decompress(content, findings, max_bytes)
+        decompressed = _decompress(content, findings, budget)
         if decompressed is None:
             return None
         if decompressed.startswith(_GZIP):
@@ -73,7 +71,8 @@ def unpack(content: bytes, findings: Findings, *, max_bytes: int) -> Unpacked | 
             )
             return None
         content = decompressed
-    return Unpacked(kind_of(content), content)
+    content = content.removeprefix(codecs.BOM_UTF8)
+    return Unpacked(kind_of(content), content, budget)
 
 
 def kind_of(content: bytes) -> str:
@@ -85,7 +84,7 @@ def kind_of(content: bytes) -> str:
     """
     if content.startswith(_PARQUET):
         return PARQUET
-    start = content[:_LOOKED_AT].lstrip()
+    start = content[:_LOOKED_AT].removeprefix(codecs.BOM_UTF8).lstrip()
     first = start.partition(b"\n")[0]
     if start.startswith((b"{", b"[")):
         if start.startswith(b"{") and _LINES_HEADER.search(first):
@@ -149,18 +148,18 @@ def _is_whole_trec(line: bytes) -> bool:
     return len(words) == _TREC_COLUMNS and words[3].isdigit() and bool(_NUMBER.fullmatch(words[4]))
 
 
-def _decompress(content: bytes, findings: Findings, max_bytes: int) -> bytes | None:
+def _decompress(content: bytes, findings: Findings, budget: Budget) -> bytes | None:
     gathered = io.BytesIO()
-    size, limit, start = 0, max_bytes, b""
+    size, limit = 0, budget.unpacked()
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(content)) as packed:
             while chunk := packed.read(min(_CHUNK, limit + 1 - size)):
-                if not size:
-                    start, limit = chunk, byte_limit(chunk, max_bytes)
+                if not size and kind_of(chunk) == TREC:
+                    limit = budget.unpacked(TREC_TIMES)
                 size += len(chunk)
                 if size > limit:
                     message = f"it holds more than {limit:,} bytes once decompressed; no more are read."
-                    too_large(start, message, findings)
+                    too_large(gathered.getbuffer()[:_LOOKED_AT].tobytes(), message, findings)
                     return None
                 gathered.write(chunk)
     except EOFError:

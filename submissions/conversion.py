@@ -11,9 +11,14 @@ import gzip
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import orjson
 
 from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
+from submissions.budget import MAX_BYTES
+from submissions.columns import Columns
 from submissions.containers import limit_of_kind
 from submissions.errors import ConversionError, RefusedError
 from submissions.findings import shown
@@ -37,7 +42,6 @@ from submissions.formats import (
 )
 from submissions.losses import losses
 from submissions.parsing import read
-from submissions.reading import MAX_BYTES
 from submissions.validation import validate
 
 if TYPE_CHECKING:
@@ -48,6 +52,8 @@ _SERVERS = {CIRR_SERVER: cirr_server, CIRCO_SERVER: circo_server, ZEROSIGHT: zer
 _BENCHMARKS = {name: server.BENCHMARKS for name, server in _SERVERS.items()} | {
     FASHIONIQ: fashioniq.BENCHMARKS
 }
+_CUT = 50
+"""Images that a server's file holds of each ranking at most."""
 _WHOLE = frozenset({NATIVE, LINES, PARQUET})
 """Formats that hold everything that a rank file says."""
 _ENDINGS = {LINES: ".jsonl", PARQUET: ".parquet", TREC: ".trec"}
@@ -112,6 +118,8 @@ def convert(
         >>> converted.content
         b'12063 Q0 dev-0-0-img0 1 1 toy\\n'
     """
+    from submissions.rank_file import RankBundle
+
     if not isinstance(files, Sequence) or isinstance(files, str | bytes):
         raise CallError(f"files is of type {type(files).__name__}. Fix: pass a list, such as ['run.json'].")
     if to not in FORMATS:
@@ -124,10 +132,14 @@ def convert(
             f"{to} {why}. Fix: drop --gzip and the ending .gz, or choose {', '.join(_COMPRESSIBLE)}."
         )
     label = "rank file" if not files or isinstance(files[0], bytes) else os.fspath(files[0])
-    found = [read(file, benchmark=benchmark, max_bytes=max_bytes) for file in files]
+    found = [read(each, benchmark=benchmark, max_bytes=max_bytes) for each in files]
+    for file in found:
+        for run in file.runs if isinstance(file, RankBundle) else (file,):
+            for answers in (run.rankings, run.subset_rankings or {}):
+                _check_size(_least_bytes(answers, to), to, max_bytes)
     made = _convert(found, to, benchmark, name, label)
     for each in made:
-        _check_size(each.content, to, max_bytes)
+        _check_size(len(each.content), to, max_bytes)
     if not compress:
         return made
     return [
@@ -137,18 +149,41 @@ def convert(
     ]
 
 
-def _check_size(content: bytes, to: str, max_bytes: int) -> None:
+def _check_size(size: int, to: str, max_bytes: int) -> None:
     """Refuse to write what would not be read again.
+
+    What the ids take is known before anything is written: a file of a kilobyte may name an id of a megabyte
+    at a million places.
 
     Raises:
         ConversionError: it has too many bytes.
     """
     limit = limit_of_kind(to, max(max_bytes, MAX_BYTES))
-    if to != PARQUET and len(content) > limit:
+    if to != PARQUET and size > limit:
         raise ConversionError(
-            f"the {to} file would have {len(content):,} bytes, of which at most {limit:,} are read again. "
+            f"the {to} file would have {size:,} bytes, of which at most {limit:,} are read again. "
             "Fix: choose --to parquet, or rank fewer images a query."
         )
+
+
+def _least_bytes(answers: Mapping[str, Any], to: str) -> int:
+    """Bytes that the ids of some rankings take at least in a format that repeats them at each place."""
+    if to == PARQUET or not isinstance(answers, Columns) or not len(answers):
+        return 0
+    plain = to == TREC
+    spelled = (image.encode() if plain else orjson.dumps(image) for image in answers.image_ids)
+    lengths = np.fromiter(map(len, spelled), np.int64, len(answers.images))
+    codes = answers.codes
+    if to in _SERVERS:
+        codes = answers.places(np.arange(len(answers.lengths)), _CUT)
+        codes = codes[codes >= 0]
+    size = int(lengths[codes].sum()) + len(codes)
+    if plain:
+        qids = np.fromiter((len(name.encode()) for name in answers.names), np.int64, len(answers))
+        if answers.turn_offsets is not None:
+            qids = np.repeat(qids, np.diff(answers.turn_offsets))
+        size += int((qids * answers.lengths).sum()) + len(codes) * len(" Q0  1 1 t")
+    return size
 
 
 def _convert(

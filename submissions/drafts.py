@@ -6,11 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from submissions.arrow_numbers import numbers
+from submissions.budget import Budget
 from submissions.columns import Columns
 from submissions.findings import Findings, json_type, ordinal, shown
 from submissions.image_ids import image_family, normaliser
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from cir_datasets.registry import BenchmarkSpec
     from submissions.rank_file import Method, RankFile
 
@@ -67,7 +71,14 @@ def _complete(answers: Answers) -> Mapping[str, list[Any]] | None:
     return found if len(found) == len(answers) else None
 
 
-def read_rankings(raw: Any, spec: BenchmarkSpec, findings: Findings, *, section: str = "rankings") -> Answers:
+def read_rankings(
+    raw: Any,
+    spec: BenchmarkSpec,
+    findings: Findings,
+    *,
+    section: str = "rankings",
+    budget: Budget | None = None,
+) -> Answers:
     """Check the types of `rankings` (or of `subset_rankings`) and bring the ids to the benchmark's spelling.
 
     Args:
@@ -75,21 +86,30 @@ def read_rankings(raw: Any, spec: BenchmarkSpec, findings: Findings, *, section:
         spec: the benchmark; sessions want one list a turn.
         findings: collects `bad-type`.
         section: the key in the file.
+        budget: what reading the file may cost; None for rankings that are no file's.
 
     Returns:
         The answers; empty where `raw` is no object.
+
+    Raises:
+        OverBudgetError: there are more queries, or more different ids, than are read.
     """
     if not isinstance(raw, Mapping):
         findings.add(
             "bad-type", f'"{section}" is {json_type(raw)}; it must be an object of rankings by query id.'
         )
         return {}
+    if budget is not None:
+        budget.check("lists", len(raw), where=f'"{section}": ')
+        budget.check("id", max((len(query) for query in raw if isinstance(query, str)), default=0))
     by_turn = spec.kind == "multi_turn" and section == "rankings"
     normalise = normaliser(image_family(spec))
     try:
         columns = raw if isinstance(raw, Columns) else Columns.of_lists(raw, by_turn=by_turn)
     except (TypeError, ValueError):
         columns = None  # Something is wrong with an id or a list: what, is said below.
+    if budget is not None and columns is not None:
+        check_images(columns.images, budget)
     if columns is not None and (columns.turn_offsets is not None) == by_turn:
         if normalise is list:
             return columns
@@ -109,6 +129,23 @@ def read_rankings(raw: Any, spec: BenchmarkSpec, findings: Findings, *, section:
         else:
             answers[query] = _ranking(answer, query, None, normalise, findings, section)
     return answers
+
+
+def check_images(images: pa.Array, budget: Budget) -> None:
+    """Refuse more different image ids, or longer ones, than are read.
+
+    Args:
+        images: the ids, distinct.
+        budget: what reading the file may cost.
+
+    Raises:
+        OverBudgetError: there are.
+    """
+    import pyarrow.compute as pc
+
+    budget.check("ids", len(images))
+    budget.check("id_bytes", images.nbytes)
+    budget.check("id", int(numbers(pc.binary_length(images)).max(initial=0)))
 
 
 def _turns(answer: Any, query: str, normalise: Any, findings: Findings) -> list[Any] | None:

@@ -6,6 +6,7 @@ import functools
 import json
 import shlex
 import textwrap
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any, Literal
@@ -211,7 +212,7 @@ class Findings:
     def add(
         self,
         code: str,
-        message: str,
+        message: str | Callable[[], str],
         *,
         cause: str = "",
         query: str | None = None,
@@ -226,7 +227,8 @@ class Findings:
 
         Args:
             code: a name of `findings.yaml`.
-            message: what is wrong here and why; the first place's message is kept.
+            message: what is wrong here and why, or what makes that text; the first place's is kept, and no
+                other is made.
             cause: tells apart different causes of one code.
             query: id of the query or session.
             turn: turn, from 1.
@@ -241,8 +243,9 @@ class Findings:
             filled = _Blanks(file=shlex.quote(self.file), benchmark=self.benchmark or "BENCHMARK")
             filled.update({name: str(blank) for name, blank in blanks.items()})
             text = (fix or codes()[code].fix).format_map(filled)
+            said = message if isinstance(message, str) else message()
             entry = self._causes[code, cause] = _Cause(
-                code, message[:_MESSAGE], text, query=shortened(query), turn=turn
+                code, said[:_MESSAGE], text, query=shortened(query), turn=turn
             )
         entry.count += count
         if len(entry.examples) < MAX_EXAMPLES:

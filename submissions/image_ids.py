@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec
 
 _COCO_DIGITS = 12
+_LONGEST = 1_000
+"""Characters of an id that may be meant for another: each try copies it."""
 _COCO = re.compile(r"[0-9]{1,12}(?:\.jpg)?")
 
 
@@ -51,6 +53,8 @@ def near_miss(image_id: str, known: Iterable[str]) -> str | None:
         >>> near_miss("./dev/dev-0-0-img0.jpg", frozenset(["dev-0-0-img0"]))
         'dev-0-0-img0'
     """
+    if len(image_id) > _LONGEST:
+        return None
     pool = known if isinstance(known, frozenset) else frozenset(known)
     name = PurePosixPath(image_id.strip().replace("\\", "/")).name
     stem = name.rpartition(".")[0] if "." in name else name

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from cir_metrics.errors import CallError, did_you_mean
-from submissions.containers import JSON, label_of, unpack
+from submissions.budget import MAX_BYTES, Budget, OverBudgetError
+from submissions.containers import JSON, Unpacked, label_of, unpack
 from submissions.drafts import Draft, read_rankings
 from submissions.errors import RefusedError
 from submissions.findings import MAX_EXAMPLES, Findings, shown
 from submissions.formats import BUNDLE, Context, is_bundle, native, parse, parse_packed
 from submissions.known import Known, find_suite
-from submissions.reading import MAX_BYTES, collector_paused, parse_json, read_bytes
+from submissions.reading import collector_paused, parse_json, read_bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from cir_datasets.suites import Suite
     from submissions.rank_file import RankBundle, RankFile
     from submissions.validation import BenchmarkLike, FileLike
@@ -54,7 +57,12 @@ class Parsed:
 
 @collector_paused()
 def parse_file(
-    file: FileLike, known: Known, *, max_bytes: int = MAX_BYTES, name: str | None = None
+    file: FileLike,
+    known: Known,
+    *,
+    max_bytes: int = MAX_BYTES,
+    name: str | None = None,
+    form: Mapping[str, Any] | None = None,
 ) -> Parsed:
     """Read a rank file or bundle as far as it can be read.
 
@@ -63,6 +71,7 @@ def parse_file(
         known: resolves benchmark ids.
         max_bytes: bytes that are read at most.
         name: the file's name in messages, where `file` is bytes.
+        form: fields of the method block for a file whose own names no method.
 
     Raises:
         CallError: `file` is of none of these types.
@@ -81,42 +90,62 @@ def parse_file(
     if isinstance(file, RankFile | RankBundle):
         return _parse_object(file, known, label)
     parsed = Parsed(Findings(label, known.expected))
+    try:
+        _parse_file(file, known, parsed, label, max_bytes, form or {})
+    except OverBudgetError as error:
+        # A file may answer several benchmarks: of none is known how deep a ranking it wants.
+        parsed.findings.add("too-large", str(error), fix=error.fix, cause="budget", depth=50)
+        parsed.drafts.append((None, parsed.findings))
+    return parsed
+
+
+def _parse_file(
+    file: str | os.PathLike[str] | bytes,
+    known: Known,
+    parsed: Parsed,
+    label: str,
+    max_bytes: int,
+    form: Mapping[str, Any],
+) -> None:
     opened = _opened(file, parsed.findings, max_bytes)
     if opened is None:
-        return parsed
-    kind, document = opened
+        return
+    unpacked, document = opened
     if is_bundle(document):
-        _parse_bundle(document, known, parsed)
-        return parsed
+        _parse_bundle(document, known, parsed, unpacked.budget)
+        return
     if known.suite is not None:
         parsed.findings.add(
             "wrong-benchmark",
             f"{known.suite.id} is a suite, which is answered by a bundle of one rank file a member.",
             fix=f'write {{{{"format": "cir-rank-bundle", "suite": "{known.suite.id}", "runs": [...]}}}}',
         )
-        return parsed
-    context = Context(parsed.findings, known, known.expected, label_of(label))
-    if kind == JSON:
+        return
+    context = Context(parsed.findings, known, known.expected, label_of(label), unpacked.budget, form)
+    if unpacked.kind == JSON:
         draft = parse(document, context)
     else:
-        draft = parse_packed(kind, document, context, max_bytes=max_bytes)
+        draft = parse_packed(unpacked.kind, unpacked.content, context)
     _note(draft, parsed)
-    return parsed
 
 
 def _opened(
     file: str | os.PathLike[str] | bytes, findings: Findings, max_bytes: int
-) -> tuple[str, Any] | None:
-    """What a file is, and its JSON value or (of the other kinds) its bytes; None with findings on failure.
+) -> tuple[Unpacked, Any] | None:
+    """What a file is and, of JSON, its value without its bytes; None with findings on failure.
 
     The bytes of JSON are let go here: beside the value they would be a third of what scoring needs.
+
+    Raises:
+        OverBudgetError: it holds more than is read.
     """
     content = read_bytes(file, findings, max_bytes=max_bytes)
     unpacked = None if content is None else unpack(content, findings, max_bytes=max_bytes)
     if unpacked is None or unpacked.kind != JSON:
-        return None if unpacked is None else (unpacked.kind, unpacked.content)
-    document = parse_json(unpacked.content, findings)
-    return None if document is None else (JSON, document)
+        return None if unpacked is None else (unpacked, None)
+    del content
+    document = parse_json(unpacked.content, findings, unpacked.budget)
+    return None if document is None else (replace(unpacked, content=b""), document)
 
 
 def read(
@@ -160,7 +189,7 @@ def _note(draft: Draft | None, parsed: Parsed) -> None:
         parsed.benchmark = parsed.findings.benchmark = draft.spec.id
 
 
-def _parse_bundle(document: dict[str, Any], known: Known, parsed: Parsed) -> None:
+def _parse_bundle(document: dict[str, Any], known: Known, parsed: Parsed, budget: Budget) -> None:
     header = native.parse_bundle_header(document, parsed.findings)
     if header is None:
         return
@@ -179,7 +208,7 @@ def _parse_bundle(document: dict[str, Any], known: Known, parsed: Parsed) -> Non
             own.add("wrong-format", "a bundle cannot hold another bundle.")
             parsed.drafts.append((None, own))
             continue
-        parsed.drafts.append((parse(run, Context(own, known, None, "")), own))
+        parsed.drafts.append((parse(run, Context(own, known, None, "", budget)), own))
     _check_one_method(parsed)
 
 

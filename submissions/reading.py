@@ -1,5 +1,9 @@
 """Reading an untrusted file as JSON, safely: what is odd about it becomes a finding, never a traceback.
 
+Rankings of a text that is plainly a rank file become columns a few at a time (`columns.Gathering`). Any other
+text becomes Python objects, which take twenty times its memory where its values are small: for those a
+budget is much tighter (`budget.LIMITS`).
+
 What JSON libraries let through is refused here: repeated keys (the last silently wins), NaN and Infinity,
 lone surrogates, numbers beyond a double, and nesting that exhausts the stack. Nothing is unpickled or
 fetched; `submissions.containers` has taken gzip off and has kept Parquet and TREC runs for their readers.
@@ -7,31 +11,37 @@ fetched; `submissions.containers` has taken gzip off and has kept Parquet and TR
 
 from __future__ import annotations
 
+import codecs
 import contextlib
+import functools
 import gc
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from submissions.budget import MAX_BYTES, MAX_DEPTH, Budget
+from submissions.columns import Columns, Gathering
 from submissions.containers import byte_limit, too_large
 from submissions.errors import MissingFileError
 from submissions.findings import MAX_EXAMPLES, Findings, shown
 
-MAX_BYTES = 128 * 2**20
-"""Bytes that are read at most unless the caller says otherwise; a server passes a smaller number.
-
-Of a TREC run twice as many are read (`containers.TREC_TIMES`)."""
-
 Source = str | os.PathLike[str] | bytes
 
-MAX_DEPTH = 16
-"""Lists and objects inside each other at most; a bundle needs six."""
-
 _TOO_DEEP = f"its lists or objects are nested more than {MAX_DEPTH} deep; a rank file needs six levels."
+
+_CHUNK = 2**20
+_BLOCK = 512
+"""Rankings that are Python lists at a time: more of them do not fit into a processor's cache."""
+_BLOCK_BYTES = 2**20
+_RANKING_BYTES = 2**22
+"""A longer ranking is not plainly one: 1,000 images have paths of 4,000 bytes then."""
+_HEADER_BYTES = 2**16
+_LARGE = 2**26
+"""Bytes of a text that is not to be copied."""
 
 _KINDS_OF_BYTES = {
     b"PK\x03\x04": "is a zip archive; take the JSON file out of it",
@@ -82,7 +92,7 @@ def read_bytes(source: Source, findings: Findings, *, max_bytes: int = MAX_BYTES
     return content
 
 
-def parse_json(content: bytes, findings: Findings) -> Any:
+def parse_json(content: bytes, findings: Findings, budget: Budget | None = None) -> Any:
     """The JSON value of a file's bytes, or None with a finding (`unreadable`, `malformed`, `repeated-key`).
 
     After `repeated-key` the value is still returned, so that the other findings can be shown as well.
@@ -90,12 +100,29 @@ def parse_json(content: bytes, findings: Findings) -> Any:
     Args:
         content: the file's bytes.
         findings: collects what is wrong.
+        budget: what reading them may cost; None where they are few.
 
     Returns:
-        The value. A file that holds just `null` is reported as `wrong-format`, since None means failure.
+        The value. Rankings may be `Columns`, under their key or, in the formats that have no other keys, as
+        the value itself. A file that holds just `null` is reported as `wrong-format`, since None means
+        failure.
+
+    Raises:
+        OverBudgetError: the value takes more than the budget.
     """
     if not _is_utf8(content, findings):
         return None
+    colons = content.count(b":")
+    if budget is not None:
+        lists = content.count(b"[") + content.count(b"{")
+        values = lists + content.count(b",")
+        budget.spend("lists", lists)
+        budget.spend("values", values)
+        quick = _plain(content, colons, budget) if len(content) > _CHUNK else None
+        if quick is not None:
+            return quick
+        budget.spend("odd_bytes", len(content))
+        budget.spend("odd_values", values)
     try:
         value = _value(content)
     except orjson.JSONDecodeError as error:
@@ -105,13 +132,13 @@ def parse_json(content: bytes, findings: Findings) -> Any:
         findings.add("wrong-format", "the file holds null; a rank file is an object.")
         return None
     try:
-        colons = _colons(value, 1)
+        counted = _colons(value, 1)
     except RecursionError:
         findings.add("malformed", _TOO_DEEP)
         return None
     # Every key of the text brings one colon, and so does every colon inside a string. Where the value has as
     # many as the text, no key was lost to a later one. (An escape could hide a colon, so there must be none.)
-    if b"\\" not in content and content.count(b":") == colons:
+    if b"\\" not in content and colons == counted:
         return value
     del value
     repeats: list[tuple[str, dict[str, Any]]] = []
@@ -141,11 +168,95 @@ def _value(content: bytes) -> Any:
     import msgspec
 
     # msgspec builds the value while it reads, where orjson keeps two more copies of the text; orjson says
-    # best what is wrong, and refuses the lone surrogates that an escape can hide.
-    if b"\\" not in content:
+    # best what is wrong, refuses the lone surrogates that an escape can hide, and reads a number with an
+    # exponent in a hundredth of the time.
+    if b"\\" not in content and len(content) > _LARGE:
         with contextlib.suppress(msgspec.DecodeError, RecursionError):
             return msgspec.json.decode(content)
     return orjson.loads(content)
+
+
+@functools.cache
+def _decoders() -> tuple[Any, Any, Any]:
+    """Readers of an object's parts, of rankings, and of rankings by turn."""
+    from msgspec import Raw
+    from msgspec.json import Decoder
+
+    return Decoder(dict[str, Raw]), Decoder(list[list[str]]), Decoder(list[list[list[str]]])
+
+
+def _plain(content: bytes, colons: int, budget: Budget) -> Any:
+    """The value of a text that is plainly a rank file, or rankings by query and nothing else; else None.
+
+    Args:
+        content: UTF-8.
+        colons: how many it holds.
+        budget: what reading it may cost.
+    """
+    import msgspec
+
+    if b"\\" in content or not content.isascii() or not content[:_HEADER_BYTES].lstrip().startswith(b"{"):
+        return None
+    objects, _, _ = _decoders()
+    try:
+        parts = objects.decode(content)
+        budget.check("id_bytes", sum(map(len, parts)))
+        if "rankings" not in parts:
+            columns, counted = _gathered(parts, budget)
+            return columns if counted == colons else None
+        counted = len(parts) + "".join(parts).count(":")
+        document: dict[str, Any] = {}
+        for key, raw in parts.items():
+            if key in ("rankings", "subset_rankings"):
+                rankings = objects.decode(raw)
+                budget.check("id_bytes", sum(map(len, rankings)))
+                document[key], own = _gathered(rankings, budget)
+            elif len(memoryview(raw)) <= _HEADER_BYTES:
+                document[key] = orjson.loads(memoryview(raw))
+                own = _colons(document[key], 2)
+            else:
+                return None
+            counted += own
+    except (msgspec.MsgspecError, orjson.JSONDecodeError, RecursionError, ValueError):
+        return None  # Something is odd: what, is said by those who look closer.
+    return document if counted == colons else None
+
+
+def _gathered(parts: dict[str, Any], budget: Budget) -> tuple[Columns, int]:
+    """Rankings by query or session from the text of each, and the colons in all of it.
+
+    Raises:
+        msgspec.MsgspecError: what is there is no list of texts, or of such lists.
+        ValueError: an id is empty, or one ranking alone is too long to be plain.
+    """
+    _, flat, by_turn = _decoders()
+    names, raws = list(parts), [memoryview(raw) for raw in parts.values()]
+    turns = bool(raws) and bytes(raws[0][:_CHUNK]).replace(b" ", b"").startswith(b"[[")
+    decoder, gathering = by_turn if turns else flat, Gathering(by_turn=turns)
+    counted = len(names) + "".join(names).count(":")
+    for start, end in _blocks(list(map(len, raws))):
+        text = b"[" + b",".join(raws[start:end]) + b"]"
+        gathering.take(names[start:end], decoder.decode(text))
+        counted += text.count(b":")
+    return gathering.columns(), counted
+
+
+def _blocks(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """First and last (exclusive) of rankings that are read together.
+
+    Raises:
+        ValueError: one ranking alone is too long.
+    """
+    if max(sizes, default=0) > _RANKING_BYTES:
+        raise ValueError("a long ranking")
+    start = size = 0
+    for end, own in enumerate(sizes):
+        if end > start and (end - start == _BLOCK or size + own > _BLOCK_BYTES):
+            yield start, end
+            start, size = end, 0
+        size += own
+    if sizes:
+        yield start, len(sizes)
 
 
 def _colons(value: Any, depth: int) -> int:
@@ -192,16 +303,9 @@ def _is_utf8(content: bytes, findings: Findings) -> bool:
             "malformed", "the file is empty.", fix="write the rank file again; submissions.write does"
         )
         return False
-    if content.startswith(b"\xef\xbb\xbf"):
-        findings.add(
-            "malformed",
-            "it starts with a byte order mark, which JSON forbids.",
-            fix="save it as UTF-8 without BOM",
-        )
-        return False
     try:
         if not content.isascii():
-            content.decode("utf-8")
+            _check_utf8(content)
     except UnicodeDecodeError as error:
         kind = next((text for magic, text in _KINDS_OF_BYTES.items() if content.startswith(magic)), None)
         findings.add(
@@ -209,6 +313,23 @@ def _is_utf8(content: bytes, findings: Findings) -> bool:
         )
         return False
     return True
+
+
+def _check_utf8(content: bytes) -> None:
+    """Decode a text part by part: one wide character makes the whole take four bytes a character.
+
+    Raises:
+        UnicodeDecodeError: it is not UTF-8; `start` counts from its beginning.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    for start in range(0, len(content), _CHUNK):
+        kept = len(decoder.getstate()[0])
+        part = content[start : start + _CHUNK]
+        try:
+            decoder.decode(part, final=start + _CHUNK >= len(content))
+        except UnicodeDecodeError as error:
+            error.start += start - kept
+            raise
 
 
 def _explain(content: bytes, error: orjson.JSONDecodeError, findings: Findings) -> None:

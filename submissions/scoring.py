@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from submissions.budget import MAX_BYTES
 from submissions.coding import code_queries, code_sessions
 from submissions.depth import board_depth, is_subset_metric
 from submissions.errors import RefusedError, WithheldError
@@ -17,7 +18,6 @@ from submissions.evidence import Evidence
 from submissions.formats import CIRR_SERVER, server_format
 from submissions.further_metrics import Further, check_further, further_values, metric_names, parse_further
 from submissions.known import Known, find_suite
-from submissions.reading import MAX_BYTES
 from submissions.score_report import ScoreReport, member_metric
 from submissions.validation import ValidationReport, validate_known
 

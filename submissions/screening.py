@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cir_datasets.stored import id_array
+from submissions.arrow_numbers import numbers
 from submissions.columns import Columns
 from submissions.depth import MAX_DEPTH
 from submissions.image_ids import well_formed
@@ -96,20 +97,23 @@ def _with_strangers(columns: Columns, asked: Questions, family: str) -> NDArray[
 
 def _with_references(columns: Columns, asked: Questions, owners: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Rankings that hold the reference of their turn, where the protocol removes it."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     count = len(columns.lengths)
     if not asked.removed:
         return np.zeros(count, dtype=np.bool_)
-    code_of = dict(zip(columns.image_ids, range(len(columns.images)), strict=True))
     starts = np.zeros(len(columns.names), dtype=np.int64)
     if columns.turn_offsets is not None:
         starts = columns.turn_offsets[:-1]
-    references = np.full(count, -1, dtype=np.int32)
+    wanted: list[str | None] = [None] * count
     for ranking, owner in enumerate(owners.tolist()):
         turns = asked.removed.get(columns.names[owner], ())
         turn = ranking - int(starts[owner]) if columns.turn_offsets is not None else 0
-        reference = turns[turn] if turn < len(turns) else None
-        if reference is not None:
-            references[ranking] = code_of.get(reference, -1)
+        wanted[ranking] = turns[turn] if turn < len(turns) else None
+    # A null is found nowhere, since no image id is one.
+    found_at = pc.index_in(pa.array(wanted, columns.images.type), value_set=columns.images)
+    references = numbers(found_at, null=-1)
     held = columns.codes == np.repeat(references, columns.lengths)
     before = np.concatenate([[0], np.cumsum(held)])
     found: NDArray[np.bool_] = before[columns.offsets[1:]] > before[columns.offsets[:-1]]

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from submissions.budget import MAX_BYTES
 from submissions.columns import Columns
 from submissions.findings import MAX_FINDINGS, Finding, Findings
 from submissions.formats import CIRR_SERVER
 from submissions.known import Known
 from submissions.parsing import Parsed, parse_file
-from submissions.reading import MAX_BYTES
 
 if TYPE_CHECKING:
     from cir_datasets.benchmark import Benchmark
@@ -133,10 +133,20 @@ def validate(
 
 
 def validate_known(
-    file: FileLike, known: Known, *, part: bool | None, max_bytes: int, name: str | None
+    file: FileLike,
+    known: Known,
+    *,
+    part: bool | None,
+    max_bytes: int,
+    name: str | None,
+    form: Mapping[str, Any] | None = None,
 ) -> ValidationReport:
-    """`validate` for a caller that needs the benchmarks again afterwards: `known` keeps what it loaded."""
-    parsed = parse_file(file, known, max_bytes=max_bytes, name=name)
+    """`validate` for a caller that needs the benchmarks again afterwards: `known` keeps what it loaded.
+
+    With `form`, fields of the method block, a file that names no method is checked as if its own block said
+    them.
+    """
+    parsed = parse_file(file, known, max_bytes=max_bytes, name=name, form=form)
     for draft, findings in parsed.drafts:
         if draft is not None:
             _check(draft, known, findings, part)

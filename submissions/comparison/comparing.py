@@ -17,11 +17,11 @@ from cir_metrics.errors import CallError, InputError, UnknownNameError, did_you_
 from cir_metrics.resampling import DRAWS, SEED, is_share, percentile_interval
 from cir_metrics.significance import holm, paired_differences, randomisation_test, rank_groups
 from cir_metrics.sums import exact_means, exact_sums
+from submissions.budget import MAX_BYTES
 from submissions.comparison.keys import check_comparable, check_same_order
 from submissions.comparison.result import ALPHA, ComparedMethod, Comparison, Difference, Flips, Pair
 from submissions.further_metrics import metric_names
 from submissions.intervals import Interval
-from submissions.reading import MAX_BYTES
 from submissions.samples import NO_MEANS, Sample, is_better, resampled_metrics
 from submissions.score_report import ScoreReport, member_metric
 

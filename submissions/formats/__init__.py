@@ -9,9 +9,12 @@ from them is of the format `native`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from submissions.budget import Budget
+from submissions.columns import Columns
 from submissions.findings import Findings, json_type, shown
 
 if TYPE_CHECKING:
@@ -47,12 +50,16 @@ class Context:
         known: resolves benchmark ids.
         expected: the benchmark id that the file must answer, or None where the file says.
         label: name of the file without ending: the method's name where a format has none.
+        budget: what reading the file may cost.
+        form: fields of the method block for a file whose own names no method.
     """
 
     findings: Findings
     known: Known
     expected: str | None
     label: str
+    budget: Budget = field(default_factory=lambda: Budget(0))
+    form: Mapping[str, Any] = field(default_factory=dict)
 
 
 def server_format(dataset: str) -> str | None:
@@ -73,14 +80,13 @@ def is_bundle(document: Any) -> bool:
     return isinstance(document, dict) and document.get("format") == BUNDLE
 
 
-def parse_packed(kind: str, content: bytes, context: Context, *, max_bytes: int) -> Draft | None:
+def parse_packed(kind: str, content: bytes, context: Context) -> Draft | None:
     """Read one rank file that is not one JSON value.
 
     Args:
         kind: `lines`, `parquet` or `trec`.
         content: the file's bytes.
         context: findings, benchmarks, and what was asked for.
-        max_bytes: bytes that Parquet's pages may have at most once decompressed.
 
     Returns:
         The draft, or None where the finding leaves nothing to check further.
@@ -88,7 +94,7 @@ def parse_packed(kind: str, content: bytes, context: Context, *, max_bytes: int)
     from submissions.formats import lines, parquet, trec
 
     if kind == PARQUET:
-        return parquet.parse(content, context, max_bytes=max_bytes)
+        return parquet.parse(content, context)
     return lines.parse(content, context) if kind == LINES else trec.parse(content, context)
 
 
@@ -107,7 +113,7 @@ def parse(document: Any, context: Context) -> Draft | None:
     dataset = "" if context.expected is None else context.expected.partition("/")[0]
     if fashioniq.is_starter_kit(document, asked=dataset in fashioniq.BENCHMARKS):
         return fashioniq.parse(document, context)
-    if not isinstance(document, dict):
+    if not isinstance(document, Mapping):
         context.findings.add(
             "wrong-format", f"the file holds {json_type(document)}; a rank file is an object."
         )
@@ -146,12 +152,14 @@ _NAMELESS_LISTS = (
 _SAY_WHICH = "say which it answers, for example  --benchmark circo/test  or  --benchmark zerosight/test"
 
 
-def _is_numbered(document: dict[str, Any]) -> bool:
+def _is_numbered(document: Mapping[str, Any]) -> bool:
     numbers = sum(key.isascii() and key.isdigit() for key in document)
     return numbers > 0 and 2 * numbers >= len(document)
 
 
-def _holds_lists(document: dict[str, Any]) -> bool:
+def _holds_lists(document: Mapping[str, Any]) -> bool:
     """Whether nearly everything is a list, as in results that are nothing but rankings."""
+    if isinstance(document, Columns):
+        return len(document) > 0
     lists = sum(isinstance(value, list) for value in document.values())
     return lists > 0 and 2 * lists >= len(document)

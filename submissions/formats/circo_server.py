@@ -6,6 +6,7 @@ silently: it is checked here.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from submissions.errors import ConversionError
@@ -22,7 +23,7 @@ DEPTH = 50
 """Ids a query."""
 
 
-def parse(document: dict[str, Any], context: Context) -> Draft | None:
+def parse(document: Mapping[str, Any], context: Context) -> Draft | None:
     """Read the server's file; ids may be integers, short or padded strings, with or without ".jpg".
 
     Args:

@@ -6,6 +6,7 @@ reference is left out, and the server takes at most 5 MB, so that the JSON is co
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from submissions.drafts import Draft, read_rankings
@@ -26,7 +27,7 @@ MAX_BYTES = 5_000_000
 _TITLE = "a CIRR server file"
 
 
-def parse(document: dict[str, Any], context: Context) -> Draft | None:
+def parse(document: Mapping[str, Any], context: Context) -> Draft | None:
     """Read one of the two files; the one for `recall_subset` gives a draft without whole-gallery rankings.
 
     Args:
@@ -60,9 +61,9 @@ def parse(document: dict[str, Any], context: Context) -> Draft | None:
     entries = {key: value for key, value in document.items() if key not in ("version", "metric")}
     method = nameless_method(context.label)
     if metric == "recall":
-        answers = read_rankings(entries, spec, findings)
+        answers = read_rankings(entries, spec, findings, budget=context.budget)
         return Draft(spec, spec.card.version, method, answers, None, NAME)
-    answers = read_rankings(entries, spec, findings, section="subset_rankings")
+    answers = read_rankings(entries, spec, findings, section="subset_rankings", budget=context.budget)
     return Draft(spec, spec.card.version, method, None, answers, NAME)
 
 

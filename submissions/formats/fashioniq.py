@@ -90,7 +90,7 @@ def parse(document: list[Any], context: Context) -> Draft | None:
     if not rankings:
         findings.add("wrong-format", f'no item holds a "{_RANKING}".', fix=_ADD_RANKING)
         return None
-    answers = read_rankings(rankings, spec, findings)
+    answers = read_rankings(rankings, spec, findings, budget=context.budget)
     return Draft(spec, spec.card.version, nameless_method(context.label), answers, None, NAME)
 
 

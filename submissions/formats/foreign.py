@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from submissions.drafts import Draft, read_rankings
@@ -13,6 +14,10 @@ from submissions.formats import Context
 if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec
     from submissions.rank_file import Method, RankFile
+
+
+_LABEL = 1_000
+"""Characters of a label that a name is made of."""
 
 
 def asked_benchmark(
@@ -45,7 +50,7 @@ def asked_benchmark(
 
 
 def parse_rankings(
-    document: dict[str, Any],
+    document: Mapping[str, Any],
     context: Context,
     *,
     format_title: str,
@@ -66,7 +71,7 @@ def parse_rankings(
     spec = asked_benchmark(context, format_title=format_title, datasets=datasets, example=example)
     if spec is None:
         return None
-    answers = read_rankings(document, spec, context.findings)
+    answers = read_rankings(document, spec, context.findings, budget=context.budget)
     return Draft(spec, spec.card.version, nameless_method(context.label), answers, None, name)
 
 
@@ -99,8 +104,8 @@ def nameless_method(label: str) -> Method:
     """
     from submissions.rank_file import Method
 
-    kept = [
-        c for c in unicodedata.normalize("NFC", label) if c in " -_." or unicodedata.category(c)[0] in "LN"
-    ]
+    # A name has eighty characters; bringing a million combining marks to NFC would take half an hour.
+    start = unicodedata.normalize("NFC", label[:_LABEL])
+    kept = [c for c in start if c in " -_." or unicodedata.category(c)[0] in "LN"]
     name = "".join(kept).strip(" -_.")[:80].strip()
     return Method(name=name or "unnamed")

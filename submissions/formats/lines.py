@@ -8,11 +8,14 @@ the query's subset is ranked.
 from __future__ import annotations
 
 import io
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from cir_metrics.errors import did_you_mean
+from submissions.budget import Budget
+from submissions.columns import Gathering
 from submissions.findings import Findings, json_type, shown
 from submissions.formats import LINES, LINES_FILE, RANK_FILE, Context, native
 from submissions.reading import parse_json
@@ -27,6 +30,8 @@ QUERY, RANKING, TURNS, SUBSET = "query_id", "ranking", "rankings", "subset_ranki
 
 _KEYS = (QUERY, RANKING, TURNS, SUBSET)
 _SECTIONS = ("rankings", "subset_rankings")
+_PENDING = 2**15
+"""Images that are Python strings at a time."""
 
 
 def parse(content: bytes, context: Context) -> Draft | None:
@@ -39,17 +44,23 @@ def parse(content: bytes, context: Context) -> Draft | None:
     Returns:
         The draft, or None where a line cannot be read.
     """
-    reader = _Reader(context.findings)
+    budget = context.budget
+    lists = content.count(b"[") + content.count(b"{")
+    budget.spend("lines", content.count(b"\n"))
+    budget.spend("lists", lists)
+    budget.spend("values", lists + content.count(b","))
+    reader = _Reader(context.findings, budget)
     for number, line in enumerate(io.BytesIO(content), start=1):
         if not line.isspace():
+            budget.check("line", len(line), where=f"line {number:,}: ")
             reader.take(number, line)
             if reader.stopped:
                 return None
     if reader.broken or reader.header is None:
         return None
-    document = {**reader.header, "format": RANK_FILE, "rankings": reader.rankings}
+    document = {**reader.header, "format": RANK_FILE, "rankings": reader.rankings.all(reader.first)}
     if reader.subsets:
-        document["subset_rankings"] = reader.subsets
+        document["subset_rankings"] = reader.subsets.all(reader.first)
     return native.parse(document, context)
 
 
@@ -64,9 +75,11 @@ def dump(rank_file: RankFile) -> bytes:
     """
     from submissions.rank_file import compact
 
-    lines = [compact({**header_of(rank_file), "format": LINES_FILE})]
-    lines += [compact(entry) for entry in entries_of(rank_file)]
-    return b"".join(lines)
+    written = io.BytesIO()
+    written.write(compact({**header_of(rank_file), "format": LINES_FILE}))
+    for entry in entries_of(rank_file):
+        written.write(compact(entry))
+    return written.getvalue()
 
 
 def header_of(rank_file: RankFile) -> dict[str, Any]:
@@ -77,20 +90,85 @@ def header_of(rank_file: RankFile) -> dict[str, Any]:
     return {key: value for key, value in whole.items() if key not in _SECTIONS}
 
 
-def entries_of(rank_file: RankFile) -> list[dict[str, Any]]:
+def entries_of(rank_file: RankFile) -> Iterator[dict[str, Any]]:
     """One entry a query: its ranking or its turns, and the ranking of its subset, where it has them."""
     subsets = rank_file.subset_rankings or {}
     # An empty answer does not say what it is; the first that holds something says it of all.
     answers = rank_file.rankings.values()
     by_turn = next((not isinstance(answer[0], str) for answer in answers if answer), False)
-    entries = []
     for query, answer in rank_file.rankings.items():
         entry = {QUERY: query, TURNS if by_turn else RANKING: answer}
         if query in subsets:
             entry[SUBSET] = subsets[query]
-        entries.append(entry)
-    alone = [query for query in subsets if query not in rank_file.rankings]
-    return entries + [{QUERY: query, SUBSET: subsets[query]} for query in alone]
+        yield entry
+    for query in subsets:
+        if query not in rank_file.rankings:
+            yield {QUERY: query, SUBSET: subsets[query]}
+
+
+class _Answers:
+    """Answers of one kind: the plain ones become columns a few at a time, the odd ones are kept as they are.
+
+    Args:
+        budget: what reading the file may cost.
+    """
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self._pending: dict[str, Any] = {}
+        self._held = 0
+        self._gathered: Gathering | None = None
+        self._odd: dict[str, Any] = {}
+
+    def __len__(self) -> int:
+        gathered = 0 if self._gathered is None else len(self._gathered.names)
+        return gathered + len(self._pending) + len(self._odd)
+
+    def take(self, query: str, answer: Any) -> None:
+        """Take the answer of a query that has none yet."""
+        by_turn = _plain_shape(answer)
+        if answer == [] and self._gathered is not None:
+            by_turn = self._gathered.by_turn
+        if by_turn is None or (self._gathered is not None and self._gathered.by_turn != by_turn):
+            self._budget.spend("odd_values", 1 + (len(answer) if isinstance(answer, list) else 0))
+            self._odd[query] = answer
+            return
+        self._gathered = self._gathered or Gathering(by_turn=by_turn)
+        self._pending[query] = answer
+        self._held += sum(map(len, answer)) if by_turn else len(answer)
+        if self._held >= _PENDING:
+            self._gather()
+
+    def all(self, order: Iterable[str]) -> Mapping[str, Any]:
+        """All that was taken, by query.
+
+        Args:
+            order: the queries of the file, in its order.
+        """
+        self._gather()
+        columns: Mapping[str, Any] = {} if self._gathered is None else self._gathered.columns()
+        if not self._odd:
+            return columns
+        self._budget.spend("odd_values", sum(map(len, columns.values())))
+        both = {**columns, **self._odd}
+        return {query: both[query] for query in order if query in both}
+
+    def _gather(self) -> None:
+        if self._gathered is not None:
+            self._gathered.take(list(self._pending), list(self._pending.values()))
+        self._pending, self._held = {}, 0
+
+
+def _plain_shape(answer: Any) -> bool | None:
+    """Whether an answer is a list of rankings; None where it is neither that nor a ranking."""
+    if type(answer) is not list or not answer:
+        return None
+    kinds = set(map(type, answer))
+    if kinds == {str}:
+        return None if "" in answer else False
+    if kinds != {list} or any(set(map(type, turn)) - {str} or "" in turn for turn in answer):
+        return None
+    return True
 
 
 class _Reader:
@@ -98,16 +176,16 @@ class _Reader:
 
     Args:
         findings: collects what is wrong, with the number of the line.
+        budget: what reading the file may cost.
     """
 
-    def __init__(self, findings: Findings) -> None:
-        self.findings = findings
+    def __init__(self, findings: Findings, budget: Budget) -> None:
+        self.findings, self.budget = findings, budget
         self.header: dict[str, Any] | None = None
-        self.rankings: dict[str, Any] = {}
-        self.subsets: dict[str, Any] = {}
+        self.rankings, self.subsets = _Answers(budget), _Answers(budget)
         self.broken = False
         self.stopped = False
-        self._first: dict[str, int] = {}
+        self.first: dict[str, int] = {}
 
     def take(self, number: int, line: bytes) -> None:
         entry = self._value(number, line)
@@ -155,15 +233,15 @@ class _Reader:
             said = said if answers else said.replace(" and ", " nor ")
             self._refuse("bad-type", number, said, fix=_ONE_ANSWER)
             return
-        before = self._first.setdefault(query, number)
+        before = self.first.setdefault(query, number)
         if before != number:
             said = f"query {shown(query)} is answered in line {before:,} already."
             self._refuse("repeated-key", number, said)
             return
         if answers:
-            self.rankings[query] = entry[answers[0]]
+            self.rankings.take(query, entry[answers[0]])
         if SUBSET in entry:
-            self.subsets[query] = entry[SUBSET]
+            self.subsets.take(query, entry[SUBSET])
 
     def _value(self, number: int, line: bytes) -> Any:
         """The JSON value of a line, or None with a finding."""
@@ -174,6 +252,7 @@ class _Reader:
         if isinstance(value, dict) and _is_plain(line, value):
             return value
         # Something is odd or a key may stand twice: the careful reader says which.
+        self.budget.spend("odd_bytes", len(line))
         found = Findings(self.findings.file)
         value = parse_json(line.rstrip(b"\r\n"), found)
         for finding in found.listed():
@@ -187,6 +266,7 @@ class _Reader:
         else:
             text = f"line {number:,}: {message}"
         self.findings.add(code, text, cause="lines", value=f"line {number:,}", fix=fix)
+        self.budget.spend("broken", where=f"line {number:,}: ")
 
 
 _HEADER = (

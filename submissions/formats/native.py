@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cir_datasets.errors import OverlayError
 from cir_metrics.errors import UnknownNameError, did_you_mean
-from submissions.drafts import Draft, read_rankings
+from submissions.drafts import Answers, Draft, read_rankings
 from submissions.findings import MAX_EXAMPLES, Findings, json_type, shown
 from submissions.formats import BUNDLE, FORMAT_VERSION, NATIVE, RANK_FILE, Context
 
@@ -28,7 +28,7 @@ _KEYS = (
 _BUNDLE_KEYS = ("format", "format_version", "suite", "runs")
 
 
-def parse(document: dict[str, Any], context: Context) -> Draft | None:
+def parse(document: Mapping[str, Any], context: Context) -> Draft | None:
     """Read a native rank file.
 
     Args:
@@ -43,7 +43,7 @@ def parse(document: dict[str, Any], context: Context) -> Draft | None:
         return None
     _unknown_names([key for key in document if key not in _KEYS], _KEYS, _NO_KEY, "keys", findings)
     spec = read_benchmark(document, context)
-    method = read_method(document.get("method"), "method" in document, findings)
+    method = _method(document, context)
     if spec is None:
         return None
     version = read_benchmark_version(document, spec, findings)
@@ -52,8 +52,16 @@ def parse(document: dict[str, Any], context: Context) -> Draft | None:
         findings.add("bad-type", 'the key "rankings" is missing; it holds the ranked image ids by query id.')
     subset = None
     if document.get("subset_rankings") is not None:
-        subset = read_rankings(document["subset_rankings"], spec, findings, section="subset_rankings")
-    answers = read_rankings(rankings, spec, findings) if "rankings" in document else {}
+        subset = read_rankings(
+            document["subset_rankings"],
+            spec,
+            findings,
+            section="subset_rankings",
+            budget=context.budget,
+        )
+    answers: Answers = {}
+    if "rankings" in document:
+        answers = read_rankings(rankings, spec, findings, budget=context.budget)
     readable = isinstance(rankings, Mapping) and (
         subset is None or isinstance(document["subset_rankings"], Mapping)
     )
@@ -88,6 +96,25 @@ def parse_bundle_header(
     else:
         return (suite, runs) if isinstance(suite, str) else None
     return None
+
+
+def completed(block: Mapping[str, Any], form: Mapping[str, Any]) -> dict[str, Any]:
+    """A method block, completed by a form's fields where it says nothing.
+
+    Example:
+        >>> completed({"name": "", "code": "https://x.org"}, {"name": "Ours", "code": "https://y.org"})
+        {'name': 'Ours', 'code': 'https://x.org'}
+    """
+    return {**form, **{key: value for key, value in block.items() if value not in ("", [], None)}}
+
+
+def _method(document: Mapping[str, Any], context: Context) -> Method | None:
+    """The method of a header, completed by the form where it names none."""
+    raw = document.get("method", {} if context.form else None)
+    present = "method" in document
+    if "name" in context.form and isinstance(raw, dict) and not raw.get("name"):
+        raw, present = completed(raw, context.form), True
+    return read_method(raw, present, context.findings)
 
 
 def read_method(raw: Any, present: bool, findings: Findings) -> Method | None:
@@ -153,7 +180,7 @@ def _reason(entry: Any) -> str:
     return str(entry["msg"]).rstrip(".")
 
 
-def _is_format(document: dict[str, Any], findings: Findings) -> bool:
+def _is_format(document: Mapping[str, Any], findings: Findings) -> bool:
     found = document["format"]
     if found == RANK_FILE:
         return True
@@ -162,7 +189,7 @@ def _is_format(document: dict[str, Any], findings: Findings) -> bool:
     return False
 
 
-def _is_version(document: dict[str, Any], findings: Findings) -> bool:
+def _is_version(document: Mapping[str, Any], findings: Findings) -> bool:
     version = document.get("format_version")
     if "format_version" not in document:
         message = f'the key "format_version" is missing; this version of the format is {FORMAT_VERSION}.'
@@ -193,7 +220,7 @@ def _unknown_names(
         findings.add("bad-metadata", "", cause=f"{cause}, unknown", count=len(unknown) - MAX_EXAMPLES)
 
 
-def read_benchmark(document: dict[str, Any], context: Context) -> BenchmarkSpec | None:
+def read_benchmark(document: Mapping[str, Any], context: Context) -> BenchmarkSpec | None:
     """The benchmark that a header names, or None with a finding.
 
     Args:
@@ -232,7 +259,9 @@ def read_benchmark(document: dict[str, Any], context: Context) -> BenchmarkSpec 
         return None
 
 
-def read_benchmark_version(document: dict[str, Any], spec: BenchmarkSpec, findings: Findings) -> int | None:
+def read_benchmark_version(
+    document: Mapping[str, Any], spec: BenchmarkSpec, findings: Findings
+) -> int | None:
     """The benchmark's version that a header names, or None with a finding where it is not the one in use.
 
     Args:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from submissions.arrow_numbers import numbers
+from submissions.arrow_numbers import list_lengths, numbers
+from submissions.budget import Budget
 from submissions.columns import Columns
 from submissions.errors import SubmissionError
 from submissions.findings import MAX_EXAMPLES, Findings, json_type, shown
@@ -44,23 +45,22 @@ _BYTES_A_VALUE = 4
 """The shortest image id in JSON, with its quotes and comma: Parquet may name as many as JSON could."""
 
 
-def parse(content: bytes, context: Context, *, max_bytes: int) -> Draft | None:
+def parse(content: bytes, context: Context) -> Draft | None:
     """Read a rank file in Parquet.
 
     Args:
         content: the file's bytes.
         context: findings, benchmarks, and what was asked for.
-        max_bytes: bytes that the pages may have at most once decompressed.
 
     Returns:
-        The draft, or None where the file is damaged, or no rank file.
+        The draft, or None where the file is damaged, or not a rank file.
     """
     findings = context.findings
-    table = _read(content, findings, max_bytes)
+    table = _read(content, findings, context.budget)
     if table is None:
         return None
     header = _header(table.schema, findings)
-    sections = rankings_of(table, findings)
+    sections = rankings_of(table, findings, context.budget)
     if header is None or sections is None:
         return None
     return native.parse({**header, "format": RANK_FILE, **sections}, context)
@@ -78,7 +78,7 @@ def dump(rank_file: RankFile) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    entries = entries_of(rank_file)
+    entries = list(entries_of(rank_file))
     # Query ids occur once each: a dictionary would only repeat them.
     types = {name: _type(name) for name in _NAMES} | {QUERY: pa.string()}
     used = [QUERY, *(name for name in _NAMES[1:] if any(name in entry for entry in entries))]
@@ -105,13 +105,20 @@ def dump(rank_file: RankFile) -> bytes:
     return written.getvalue()
 
 
-def rankings_of(table: pa.Table, findings: Findings) -> dict[str, Any] | None:
+def rankings_of(table: pa.Table, findings: Findings, budget: Budget) -> dict[str, Any] | None:
     """`rankings` and `subset_rankings` as the native form has them, or None with findings.
 
     Args:
         table: columns `query_id`, `ranking` or `rankings`, and maybe `subset_ranking`.
         findings: collects `repeated-key` and `bad-type`.
+        budget: what reading the file may cost.
+
+    Raises:
+        OverBudgetError: there are more rows, or more turns, than are read.
     """
+    budget.spend("lists", len(table))
+    if TURNS in table.column_names:
+        budget.spend("lists", int(list_lengths(table.column(TURNS)).sum()))
     queries = _values(table.column(QUERY), 0)
     if not _queries_are_sound(queries, findings):
         return None
@@ -174,7 +181,7 @@ def _unfolded(chunk: pa.Array, depth: int) -> list[Any]:
     ]
 
 
-def _read(content: bytes, findings: Findings, max_bytes: int) -> pa.Table | None:
+def _read(content: bytes, findings: Findings, budget: Budget) -> pa.Table | None:
     """The table, its texts as dictionaries of strings with int32 places; None with a finding."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -193,8 +200,8 @@ def _read(content: bytes, findings: Findings, max_bytes: int) -> pa.Table | None
     try:
         limits = {"thrift_string_size_limit": MAX_FOOTER, "thrift_container_size_limit": _MAX_ITEMS}
         bare = pq.ParquetFile(pa.BufferReader(content), **limits)
-        groups = row_groups(content)
-        if not _is_schema(bare.schema_arrow, findings) or not _is_light(content, groups, findings, max_bytes):
+        groups = row_groups(content, min(len(content), budget.limit("headers")))
+        if not _is_schema(bare.schema_arrow, findings) or not _is_light(content, groups, findings, budget):
             return None
         paths = [bare.metadata.schema.column(number).path for number in range(bare.metadata.num_columns)]
         # Text that is not read as a dictionary unfolds to a copy a place, so that it is where Arrow can.
@@ -230,22 +237,25 @@ def _without_arrow_schema(content: bytes, footer: int) -> bytes:
     return content[:start] + tail.replace(_ARROW_SCHEMA, _ARROW_SCHEMA.swapcase())
 
 
-def _is_light(content: bytes, groups: list[list[Chunk]], findings: Findings, max_bytes: int) -> bool:
-    """Whether the file unfolds to no more than a JSON file of `max_bytes` does."""
+def _is_light(content: bytes, groups: list[list[Chunk]], findings: Findings, budget: Budget) -> bool:
+    """Whether the file unfolds to no more than its budget, and no more than a JSON file does."""
     chunks = [chunk for group in groups for chunk in group]
     values, size = sum(chunk.values for chunk in chunks), sum(chunk.size for chunk in chunks)
-    if values <= max_bytes // _BYTES_A_VALUE and size <= max_bytes:
+    most = min(budget.limit("values"), budget.max_bytes // _BYTES_A_VALUE)
+    largest = min(budget.limit("pages"), budget.max_bytes)
+    if values <= most and size <= largest:
         copied = sum(
             chunk.text(content) for group in groups if any(c.as_text for c in group) for chunk in group
         )
-        if copied <= _COPIES * max_bytes:
+        size, largest = copied, min(budget.limit("copies"), _COPIES * budget.max_bytes)
+        if copied <= largest:
             return True
-        size = copied
     findings.add(
         "too-large",
-        f"it unfolds to {values:,} values and {size:,} bytes; at most {max_bytes // _BYTES_A_VALUE:,} values "
-        f"and {max_bytes:,} bytes are read.",
+        f"it unfolds to {values:,} values and {size:,} bytes; of a file of {budget.size:,} bytes at most "
+        f"{most:,} values and {largest:,} bytes are read.",
         depth=50,
+        fix=_SMALLER,
     )
     return False
 
@@ -281,6 +291,10 @@ def _type(name: str) -> pa.DataType:
     return kind
 
 
+_SMALLER = (
+    "rank no more images than the board uses, {depth} a list, one row a query, and let the writer choose "
+    "dictionaries for the ids"
+)
 _AGAIN = "write it again from what it was made of, for example  cir convert RUN.json --to parquet"
 _ENCODINGS = "let the writer choose dictionaries or PLAIN; with pyarrow write without column_encoding"
 

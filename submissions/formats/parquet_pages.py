@@ -68,14 +68,15 @@ class Chunk:
         return self.size + self.values * _longest(content, self)
 
 
-def row_groups(content: bytes) -> list[list[Chunk]]:
+def row_groups(content: bytes, most: int | None = None) -> list[list[Chunk]]:
     """The columns of every row group, weighed by walking over their pages as a decoder does.
 
     Args:
         content: the file's bytes.
+        most: bytes of page headers that are walked over; default: as many as the file has.
 
     Raises:
-        ThriftError: footer or header is damaged.
+        ThriftError: footer or header is damaged, or there are more bytes of headers than that.
         EncodingError: a page is of an encoding whose size cannot be bounded.
     """
     length = int.from_bytes(content[-_TAIL:-4], "little")
@@ -83,12 +84,30 @@ def row_groups(content: bytes) -> list[list[Chunk]]:
     if start < 0:
         raise ThriftError("the footer starts before the file")
     footer = Compact(content[start:-_TAIL], 0).struct()
+    walked = _Walked(len(content) if most is None else most)
     return [
-        [_weigh(content, inner(column, 3)) for column in structs(group, 1)] for group in structs(footer, 4)
+        [_weigh(content, inner(column, 3), walked) for column in structs(group, 1)]
+        for group in structs(footer, 4)
     ]
 
 
-def _weigh(content: bytes, column: Fields) -> Chunk:
+@dataclass
+class _Walked:
+    """Bytes of headers that may still be walked over.
+
+    The columns of a sound file lie one behind the other; a hostile one has ten thousand of them, all of which
+    point to the same run of pages.
+    """
+
+    left: int
+
+    def take(self, size: int) -> None:
+        self.left -= size
+        if self.left < 0:
+            raise ThriftError("its page headers have more bytes than those of a rank file, or are shared")
+
+
+def _weigh(content: bytes, column: Fields, walked: _Walked) -> Chunk:
     chunk = Chunk(codec=number(column, 4, I32))
     wanted, place = number(column, 5, I64), number(column, 9, I64)
     first = number(column, 11, I64) if 11 in column else 0
@@ -98,6 +117,7 @@ def _weigh(content: bytes, column: Fields) -> Chunk:
     while seen < wanted:
         reader = Compact(content, place)
         header = reader.struct()
+        walked.take(reader.place - place)
         kind, unpacked, packed = (number(header, field, I32) for field in (1, 2, 3))
         place = reader.place + packed
         if place > len(content):

@@ -1,28 +1,35 @@
 """The TREC run: `qid Q0 docid rank score tag`, six columns with blanks or tabs between them.
 
-The score decides the order, as in trec_eval; equal scores are ordered by image id, as everywhere in this
-suite. A turn of a session is `SESSION#TURN`, turns from 1; the ranking of a query's own subset is
-`QUERY#subset`.
+The score decides the order, as in trec_eval; equal scores are ordered by a hash of qid and docid, as
+everywhere in this suite. A turn of a session is `SESSION#TURN`, turns from 1; the ranking of a query's own
+subset is `QUERY#subset`.
 """
 
 from __future__ import annotations
 
-import codecs
 import io
+import itertools
 import re
 from array import array
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
+from submissions.budget import Budget
+from submissions.columns import Codes, Columns
 from submissions.drafts import Draft, read_rankings
 from submissions.errors import ConversionError
-from submissions.findings import Findings, shown
+from submissions.findings import MAX_EXAMPLES, Findings, shown
 from submissions.formats import TREC, Context
 from submissions.image_ids import image_family, normaliser
 
 if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec
     from submissions.rank_file import Method, RankFile
+
+    Places = NDArray[np.int64]
 
 NAME = TREC
 COLUMNS = 6
@@ -34,6 +41,10 @@ SUBSET = "#subset"
 MAX_TURN = 100
 """A session has at most so many turns: a number far beyond would make as many empty rankings."""
 
+_BLOCK = 1_000
+"""Lines that are put together at a time."""
+_MARK = "\ufeff"
+"""A byte order mark: before a text, readers drop it."""
 _TURN_NUMBER = re.compile(r"[1-9][0-9]{0,2}")
 _RANK_DIGITS = 9
 _RANK = re.compile(rb"[0-9]{1,%d}" % _RANK_DIGITS)
@@ -53,29 +64,27 @@ def parse(content: bytes, context: Context) -> Draft | None:
     """
     from submissions.formats.foreign import asked_benchmark
 
-    findings = context.findings
-    if content.startswith(codecs.BOM_UTF8):
-        findings.add(
-            "malformed", "it starts with a byte order mark, which would be part of the first qid.", fix=_BOM
-        )
-        return None
+    findings, budget = context.findings, context.budget
     spec = asked_benchmark(context, format_title="a TREC run", datasets=None, example="cirr/val")
     if spec is None:
         return None
-    lines = _Lines(findings, spec)
+    lines = _Lines(findings, spec, budget)
+    if content.count(b"\n") > budget.limit("lines"):
+        raise budget.over("lines")
     for number, line in enumerate(io.BytesIO(content), start=1):
         words = line.split()
         if words:
             lines.take(number, words)
     if lines.broken:
         return None
-    rankings, subsets = _by_section(lines.ordered(), spec, findings)
+    columns = lines.columns()
+    rankings, subsets = _by_section(columns, spec, findings, budget)
     if rankings is None:
         return None
     subset_answers = None
-    if subsets:
-        subset_answers = read_rankings(subsets, spec, findings, section="subset_rankings")
-    answers = read_rankings(rankings, spec, findings)
+    if subsets is not None:
+        subset_answers = read_rankings(subsets, spec, findings, section="subset_rankings", budget=budget)
+    answers = read_rankings(rankings, spec, findings, budget=budget)
     method = _method(lines.tag, context.label)
     return Draft(spec, spec.card.version, method, answers, subset_answers, NAME)
 
@@ -89,28 +98,21 @@ def dump(rank_file: RankFile) -> bytes:
     Raises:
         ConversionError: an id holds a blank, or cannot be told from a turn or a subset.
     """
-    tag = tag_of(rank_file)
-    lines: list[str] = []
+    writer = _Writer(tag_of(rank_file))
     for query, answer in rank_file.rankings.items():
         if answer and not isinstance(answer[0], str):
             for turn, ids in enumerate(answer, start=1):
-                _write(lines, f"{query}{TURN}{turn}", ids, tag)
+                writer.write(f"{query}{TURN}{turn}", ids)
         else:
             if query.endswith(SUBSET):
                 raise ConversionError(
                     f"query {shown(query)}: a TREC run takes the ending {SUBSET} for a subset's ranking. "
                     "Fix: choose another format with --to."
                 )
-            _write(lines, query, answer, tag)
+            writer.write(query, answer)
     for query, ids in (rank_file.subset_rankings or {}).items():
-        _write(lines, f"{query}{SUBSET}", ids, tag)
-    content = "".join(lines).encode()
-    if content.startswith(codecs.BOM_UTF8):
-        raise ConversionError(
-            f"query {shown(lines[0].split()[0])}: a TREC run cannot start with a byte order mark, which is "
-            "no part of an id. Fix: choose another format with --to."
-        )
-    return content
+        writer.write(f"{query}{SUBSET}", ids)
+    return writer.content()
 
 
 def tag_of(rank_file: RankFile) -> str:
@@ -118,15 +120,53 @@ def tag_of(rank_file: RankFile) -> str:
     return re.sub(r"\s+", "_", rank_file.method.name)
 
 
-def _write(lines: list[str], qid: str, ids: list[str], tag: str) -> None:
-    for word in (qid, *ids):
+class _Writer:
+    """Writes rankings as lines.
+
+    Args:
+        tag: the last column of each.
+    """
+
+    def __init__(self, tag: str) -> None:
+        self._tag = tag
+        self._written = io.BytesIO()
+        self._words: set[str] = set()
+        self._tails: list[str] = []
+        self._kept = (0, 0)
+
+    def write(self, qid: str, ids: list[str]) -> None:
+        for word in (qid, *ids):
+            if word not in self._words:
+                self._check(qid, word)
+                self._words.add(word)
+        if ids and not self._written.tell() and qid.startswith(_MARK):
+            raise ConversionError(
+                f"query {shown(qid)}: a TREC run cannot start with a byte order mark, which is "
+                "no part of an id. Fix: choose another format with --to."
+            )
+        head = f"{qid} Q0 "
+        for start in range(0, len(ids), _BLOCK):
+            part = ids[start : start + _BLOCK]
+            lines = map("".join, zip(itertools.repeat(head), part, self._ends(start, len(ids))))
+            self._written.write("".join(lines).encode())
+
+    def _ends(self, start: int, depth: int) -> list[str]:
+        """What follows the images of a block: rank, score and tag, the same for rankings of one length."""
+        if (start, depth) != self._kept:
+            places = range(start, min(depth, start + _BLOCK))
+            self._tails = [f" {place + 1} {depth - place} {self._tag}\n" for place in places]
+            self._kept = start, depth
+        return self._tails
+
+    def content(self) -> bytes:
+        return self._written.getvalue()
+
+    def _check(self, qid: str, word: str) -> None:
         if len(word.split()) != 1 or word != word.strip():
             why = "holds a blank, which ends a column of a TREC run" if word else "is no column of a TREC run"
             raise ConversionError(
                 f"query {shown(qid)}: {shown(word)} {why}. Fix: choose another format with --to."
             )
-    depth = len(ids)
-    lines += [f"{qid} Q0 {image} {place + 1} {depth - place} {tag}\n" for place, image in enumerate(ids)]
 
 
 class _Lines:
@@ -135,10 +175,11 @@ class _Lines:
     Args:
         findings: collects what is wrong, with the number of the line.
         spec: the benchmark, whose spelling the image ids get.
+        budget: what reading the file may cost.
     """
 
-    def __init__(self, findings: Findings, spec: BenchmarkSpec) -> None:
-        self.findings = findings
+    def __init__(self, findings: Findings, spec: BenchmarkSpec, budget: Budget) -> None:
+        self.findings, self.budget = findings, budget
         self.broken = False
         self.tag: bytes | None = None
         self._normalise = normaliser(image_family(spec))
@@ -186,66 +227,80 @@ class _Lines:
         self._score.append(float(score))
         self._number.append(number)
 
-    def ordered(self) -> Iterator[tuple[str, list[str]]]:
-        """Each qid, in the order of its first line, with its images, the best first and none twice."""
-        import numpy as np
+    def columns(self) -> Columns:
+        """By qid, in the order of its first line, its images, the best first and none twice."""
+        import pyarrow as pa
 
-        queries = np.frombuffer(self._query, dtype=np.int32)
-        order = np.argsort(queries, kind="stable")
-        ends = np.cumsum(np.bincount(queries, minlength=len(self._query_names)))
-        images, ranks = np.frombuffer(self._image, dtype=np.int32), np.frombuffer(self._rank, dtype=np.int32)
-        scores, numbers = np.frombuffer(self._score), np.frombuffer(self._number, dtype=np.int32)
-        start = 0
-        for qid, end in zip(self._query_names, ends.tolist(), strict=True):
-            lines = order[start:end]
-            start = end
-            _, first = np.unique(images[lines], return_index=True)
-            if len(first) < len(lines):
-                self._repeated(qid, images[lines].tolist(), numbers[lines].tolist())
-                lines = lines[np.sort(first)]
-            own = scores[lines]
-            if len(own) > 1 and not (own[1:] < own[:-1]).all():
-                lines = lines[self._best_first(qid, own, images[lines])]
-            self._compare(qid, images[lines], ranks[lines], scores[lines])
-            yield qid, [self._image_names[image] for image in images[lines].tolist()]
+        queries, images = _int32(self._query), _int32(self._image)
+        self.budget.spend("lists", len(self._query_names))
+        # Line by line of each qid, an image's first line only.
+        lines = np.argsort(queries, kind="stable")
+        pairs = queries.astype(np.int64) * max(1, len(self._image_names)) + images
+        _, first = np.unique(pairs, return_index=True)
+        if len(first) < len(pairs):
+            once = np.zeros(len(pairs), dtype=np.bool_)
+            once[first] = True
+            self._repeated(lines[~once[lines]], pairs, first)
+            lines = lines[once[lines]]
+        lines = self._best_first(lines, queries, images)
+        self._compare(lines, queries, images)
+        lengths = np.bincount(queries[lines], minlength=len(self._query_names))
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        named = pa.array(self._image_names, pa.string())
+        return Columns(self._query_names, images[lines], offsets, named)
 
-    def _best_first(self, qid: str, scores: Any, images: Any) -> list[int]:
-        from cir_metrics.ranking import top_k
+    def _best_first(self, lines: Places, queries: Codes, images: Codes) -> Places:
+        """The lines, those of a qid ordered by score where they are not; equal scores by `tie_keys`."""
+        from cir_metrics.ties import Ties
 
-        named = [self._image_names[image] for image in images.tolist()]
-        place = {name: number for number, name in enumerate(named)}
-        (best,) = top_k(scores[None, :], named, k=len(named), query_ids=[qid])
-        return [place[name] for name in best]
+        scores, owners = np.frombuffer(self._score)[lines], queries[lines]
+        wrong = np.flatnonzero((owners[1:] == owners[:-1]) & ~(scores[1:] < scores[:-1]))
+        if not len(wrong):
+            return lines
+        odd = np.zeros(len(self._query_names), dtype=np.bool_)
+        odd[owners[wrong]] = True
+        places = np.flatnonzero(odd[owners])
+        own = owners[places].astype(np.int64)
+        keys = Ties(self._image_names).keys(self._query_names, images[lines[places]].astype(np.int64), own)
+        best = np.lexsort((keys, -scores[places], own))
+        ordered = lines.copy()
+        ordered[places] = lines[places[best]]
+        return ordered
 
-    def _compare(self, qid: str, images: Any, ranks: Any, scores: Any) -> None:
+    def _compare(self, lines: Places, queries: Codes, images: Codes) -> None:
         """Note where the rank column orders two neighbours the other way round."""
-        against = (ranks[1:] < ranks[:-1]).nonzero()[0]
-        if not len(against):
-            return
-        at = int(against[0])
-        better, worse = (shown(self._image_names[image]) for image in images[at : at + 2].tolist())
-        high, low = scores[at : at + 2].tolist()
-        if high == low:
-            cause = "tie"
-            message = (
-                f"{better} and {worse} both have the score {high:.6g}, which a hash of qid and docid orders"
-            )
-        else:
-            cause = "order"
-            message = f"{better} has the score {high:.6g} and {worse} {low:.6g}"
-        message += (
-            f", but their ranks are {int(ranks[at])} and {int(ranks[at + 1])}; the rank column is not used."
-        )
-        self.findings.add("rank-score-disagree", message, cause=cause, query=qid, count=len(against))
+        owners, ranks, scores = queries[lines], _int32(self._rank)[lines], np.frombuffer(self._score)[lines]
+        against = np.flatnonzero((owners[1:] == owners[:-1]) & (ranks[1:] < ranks[:-1]))
+        found, first, counts = np.unique(owners[against], return_index=True, return_counts=True)
+        for owner, at, count in zip(found.tolist(), against[first].tolist(), counts.tolist(), strict=True):
+            high, low = scores[at : at + 2].tolist()
 
-    def _repeated(self, qid: str, images: list[int], numbers: list[int]) -> None:
-        first: dict[int, int] = {}
-        for image, number in zip(images, numbers, strict=True):
-            before = first.setdefault(image, number)
-            if before != number:
-                name = self._image_names[image]
-                message = f"{shown(name)} stands in line {before:,} and in line {number:,}."
-                self.findings.add("duplicate-image", message, cause="lines", query=qid, value=name)
+            def message(at: int = at, high: float = high, low: float = low) -> str:
+                better, worse = (shown(self._image_names[images[line]]) for line in lines[at : at + 2])
+                if high == low:
+                    what = f"{better} and {worse} both have the score {high:.6g}"
+                    what += ", which a hash of qid and docid orders"
+                else:
+                    what = f"{better} has the score {high:.6g} and {worse} {low:.6g}"
+                had = f"{int(ranks[at])} and {int(ranks[at + 1])}"
+                return f"{what}, but their ranks are {had}; the rank column is not used."
+
+            cause = "tie" if high == low else "order"
+            query = self._query_names[owner]
+            self.findings.add("rank-score-disagree", message, cause=cause, query=query, count=count)
+
+    def _repeated(self, again: Places, pairs: NDArray[np.int64], first: Places) -> None:
+        """Note every line that names an image of its qid again."""
+        numbers = _int32(self._number)
+        known = pairs[first]
+        for line in again[:MAX_EXAMPLES].tolist():
+            before, place = numbers[first[np.searchsorted(known, pairs[line])]], numbers[line]
+            name = self._image_names[self._image[line]]
+            message = f"{shown(name)} stands in line {before:,} and in line {place:,}."
+            query = self._query_names[self._query[line]]
+            self.findings.add("duplicate-image", message, cause="lines", query=query, value=name)
+        if len(again) > MAX_EXAMPLES:
+            self.findings.add("duplicate-image", "", cause="lines", count=len(again) - MAX_EXAMPLES)
 
     def _new(
         self, number: int, word: bytes, known: dict[bytes, int], add: Callable[[str], int]
@@ -275,10 +330,10 @@ class _Lines:
         self.broken = True
         message = f"line {number:,}: {what}"
         self.findings.add(code, message, cause=cause, value=f"line {number:,}", fix=fix or _SIX)
+        self.budget.spend("broken", where=f"line {number:,}: ")
 
 
 _SIX = "write six columns a line: qid Q0 docid rank score tag"
-_BOM = "save it as UTF-8 without BOM"
 _A_RANK = "write the image's place in the ranking as the fourth column, a whole number from 1"
 _A_SCORE = "write a decimal number, such as 0.97 or 9.7e-1, as the fifth column"
 _NO_NAN = "give the image a number as its score, or leave its line out"
@@ -295,27 +350,46 @@ def _said(word: bytes) -> str:
     return shown(word.decode("utf-8", errors="replace"))
 
 
+def _int32(values: array[int]) -> Codes:
+    return np.frombuffer(values, dtype=np.int32)
+
+
 def _by_section(
-    ordered: Iterator[tuple[str, list[str]]], spec: BenchmarkSpec, findings: Findings
-) -> tuple[dict[str, Any] | None, dict[str, list[str]]]:
-    """The rankings by query or session, and those of subsets."""
+    columns: Columns, spec: BenchmarkSpec, findings: Findings, budget: Budget
+) -> tuple[Columns | None, Columns | None]:
+    """The rankings by query or session, and those of subsets where there are any."""
     if spec.kind == "multi_turn":
-        return _by_session(ordered, findings), {}
-    rankings: dict[str, Any] = {}
-    subsets: dict[str, list[str]] = {}
-    has_subsets = spec.config.subset is not None
-    for qid, ids in ordered:
-        if has_subsets and qid.endswith(SUBSET):
-            subsets[qid.removesuffix(SUBSET)] = ids
-        else:
-            rankings[qid] = ids
-    return rankings, subsets
+        return _by_session(columns, findings, budget), None
+    if spec.config.subset is None:
+        return columns, None
+    of_subset = [qid.endswith(SUBSET) for qid in columns.names]
+    if not any(of_subset):
+        return columns, None
+    whole = [place for place, subset in enumerate(of_subset) if not subset]
+    parts = [place for place, subset in enumerate(of_subset) if subset]
+    names = [columns.names[place].removesuffix(SUBSET) for place in parts]
+    return (
+        _picked(columns, [columns.names[place] for place in whole], whole),
+        _picked(columns, names, parts),
+    )
 
 
-def _by_session(ordered: Iterator[tuple[str, list[str]]], findings: Findings) -> dict[str, Any] | None:
-    sessions: dict[str, dict[int, list[str]]] = {}
+def _picked(
+    columns: Columns, names: list[str], places: list[int], turns: NDArray[np.int64] | None = None
+) -> Columns:
+    """Some of the rankings, -1 for an empty one, under other names."""
+    taken = np.array(places, dtype=np.int64)
+    lengths = np.where(taken < 0, 0, columns.lengths[taken] if len(columns) else 0)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    starts = np.where(taken < 0, 0, columns.offsets[taken])
+    codes = columns.codes[np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)]
+    return Columns(names, codes, offsets, columns.images, turns)
+
+
+def _by_session(columns: Columns, findings: Findings, budget: Budget) -> Columns | None:
+    sessions: dict[str, dict[int, int]] = {}
     broken = False
-    for qid, ids in ordered:
+    for place, qid in enumerate(columns.names):
         session, sign, turn = qid.rpartition(TURN)
         number = int(turn) if _TURN_NUMBER.fullmatch(turn) else 0
         if not sign or not 1 <= number <= MAX_TURN:
@@ -323,13 +397,14 @@ def _by_session(ordered: Iterator[tuple[str, list[str]]], findings: Findings) ->
             findings.add("bad-type", message, cause="turn", query=qid, value=qid, fix=_TURN)
             broken = True
         else:
-            sessions.setdefault(session, {})[number] = ids
+            sessions.setdefault(session, {})[number] = place
     if broken:
         return None
-    return {
-        session: [turns.get(number, []) for number in range(1, max(turns) + 1)]
-        for session, turns in sessions.items()
-    }
+    given = [max(turns) for turns in sessions.values()]
+    budget.spend("lists", sum(given))
+    places = [turns.get(number, -1) for turns in sessions.values() for number in range(1, max(turns) + 1)]
+    ends = np.concatenate([[0], np.cumsum(given, dtype=np.int64)])
+    return _picked(columns, list(sessions), places, ends)
 
 
 _TURN = f"write SESSION{TURN}TURN as the qid, turns from 1 to {MAX_TURN}"

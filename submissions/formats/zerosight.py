@@ -6,6 +6,7 @@ averages over the queries that it finds and misses none: here every query must b
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from submissions.formats import ZEROSIGHT, Context
@@ -20,7 +21,7 @@ DEPTH = 50
 """Paths a query."""
 
 
-def parse(document: dict[str, Any], context: Context) -> Draft | None:
+def parse(document: Mapping[str, Any], context: Context) -> Draft | None:
     """Read the evaluator's results file.
 
     Args:

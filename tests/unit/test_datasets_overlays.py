@@ -234,6 +234,12 @@ def test_broken_json_is_located(home: Path) -> None:
         read_overlay(home / "nothing.json")
 
 
+def test_a_byte_order_mark_is_read(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert read_overlay(path).labels == SHORT["queries"]
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [

@@ -13,7 +13,6 @@ import pytest
 
 import cir_datasets
 import submissions
-from leaderboard.completing import with_method
 from leaderboard.judging import Rejected, Validated, judge_file
 from leaderboard.submission import Submission
 from submissions.formats.parquet import KEY
@@ -71,25 +70,52 @@ def test_the_form_completes_the_file(form: str, tmp_path: Path) -> None:
     assert [finding["code"] for finding in refused.payload["findings"]] == ["bad-metadata"]
 
 
+def test_a_method_of_the_file_goes_before_the_form(tmp_path: Path) -> None:
+    content = orjson.dumps(make_rank_file("shapes/val", "random").to_dict())
+    found = judged(content, tmp_path, FORM)
+    assert isinstance(found, Validated)
+    assert found.method["name"] == "Random"
+    assert found.method["paper"] == FORM["paper"]
+
+
 @pytest.mark.parametrize(
-    "content",
+    ("method", "form"),
     [
-        b'{"method": {"name": "Theirs"}}',
-        b'{"method": 3}',
-        b"[1]",
-        b"{",
-        b"",
-        b"\x1f\x8b broken",
-        b"PAR1 broken PAR1",
-        b"q Q0 a 1 0.5 theirs\n",
-        b'{"format": "cir-rank-file-lines", "method": {"name": "Theirs"}}\n',
+        (3, FORM),
+        ({"name": 7}, FORM),
+        ({"zero_shot": True}, {"paper": "https://example.org/paper"}),
+        ({"zero_shot": "perhaps"}, FORM),
+    ],
+    ids=["no object", "a number as name", "no name in the form either", "another mistake"],
+)
+def test_what_a_form_cannot_mend_is_refused(method: object, form: dict[str, str], tmp_path: Path) -> None:
+    document = make_rank_file("shapes/val", "random").to_dict() | {"method": method}
+    found = judged(orjson.dumps(document), tmp_path, form)
+    assert isinstance(found, Rejected)
+    assert {finding["code"] for finding in found.payload["findings"]} == {"bad-metadata"}
+
+
+def test_a_file_without_method_block_is_completed(tmp_path: Path) -> None:
+    document = make_rank_file("shapes/val", "random").to_dict()
+    del document["method"]
+    found = judged(orjson.dumps(document), tmp_path, FORM)
+    assert isinstance(found, Validated)
+    assert found.method == FORM
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        (b"[1]", "wrong-format"),
+        (b"{", "malformed"),
+        (b"\x1f\x8b broken", "unreadable"),
+        (b"PAR1 broken", "unreadable"),
+        (gzip.compress(b'{"method": {}, "x": [' + b"[]," * 300_000 + b"[]]}"), "too-large"),
     ],
 )
-def test_what_names_a_method_or_cannot_be_read_is_left(content: bytes) -> None:
-    assert with_method(content, FORM) is None
-
-
-def test_what_unpacks_to_more_than_is_read_is_left() -> None:
-    packed = gzip.compress(b'{"method": {}, "x": "' + b"a" * 1000 + b'"}')
-    assert with_method(packed, FORM, max_bytes=100) is None
-    assert with_method(packed, FORM) is not None
+def test_what_cannot_be_read_is_refused_with_a_form_as_without(
+    content: bytes, code: str, tmp_path: Path
+) -> None:
+    found = judged(content, tmp_path, FORM)
+    assert isinstance(found, Rejected)
+    assert [finding["code"] for finding in found.payload["findings"]] == [code]

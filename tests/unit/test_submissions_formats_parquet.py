@@ -106,7 +106,7 @@ def test_a_dictionary_that_grew_too_large_for_its_writer() -> None:
     assert dict(read(content).rankings)["0"] == many[0]
     ((code, message),) = refused(content, max_bytes=5_000_000)
     assert code == "too-large"
-    assert message.endswith(" bytes; at most 1,250,000 values and 5,000,000 bytes are read.")
+    assert message.endswith(" bytes at most 1,250,000 values and 20,000,000 bytes are read.")
 
 
 def test_a_query_whose_subset_alone_is_ranked() -> None:
@@ -291,7 +291,7 @@ def test_what_it_unfolds_to_is_bounded_before_it_is_decoded() -> None:
     assert code == "too-large"
     # The two dictionaries hold one value each; how many bytes the pages have is the writer's choice.
     assert message.startswith("it unfolds to 200,003 values and ")
-    assert message.endswith(" bytes; at most 100,000 values and 400,000 bytes are read.")
+    assert message.endswith(" bytes at most 100,000 values and 400,000 bytes are read.")
     long = written({"query_id": ["a"], "ranking": pa.array([["x" * 300_000]], ONE)}, compression="zstd")
     assert len(long) < 2_000 + 600
     ((code, message),) = refused(long, max_bytes=200_000)

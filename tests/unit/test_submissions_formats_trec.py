@@ -125,18 +125,11 @@ def test_a_broken_line_is_named(line: bytes, code: str, message: str) -> None:
         ),
         (b"q Q0 a 1 high t", "write a decimal number, such as 0.97 or 9.7e-1, as the fifth column"),
         (b"q Q0 a 1 nan t", "give the image a number as its score, or leave its line out"),
-        (b"\xef\xbb\xbfq Q0 a 1 1 t", "save it as UTF-8 without BOM"),
     ],
 )
 def test_the_fix_belongs_to_the_mistake(line: bytes, fix: str) -> None:
     (finding,) = findings(line)
     assert (finding.code, finding.fix) == ("malformed", fix)
-
-
-def test_a_byte_order_mark_is_named() -> None:
-    assert refused(b"\xef\xbb\xbfq Q0 a 1 1 t\n") == [
-        ("malformed", "it starts with a byte order mark, which would be part of the first qid.", 1)
-    ]
 
 
 def test_broken_lines_are_counted() -> None:

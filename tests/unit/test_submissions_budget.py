@@ -1,0 +1,159 @@
+"""The budget of one file: what it refuses, what it lets through, and that what is read fast is read alike."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+import submissions_worlds as worlds
+
+import submissions
+from submissions.budget import LIMITS, MAX_BYTES, Budget, OverBudgetError
+from submissions.columns import Columns
+from submissions.findings import Findings
+from submissions.reading import parse_json
+
+CIRR = worlds.cirr()
+ROOT = Path(__file__).resolve().parents[2]
+MIB = 2**20
+
+
+def test_a_limit_grows_with_the_file() -> None:
+    assert Budget(1_000).limit("values") == LIMITS["values"].least
+    assert Budget(100 * MIB).limit("values") == 400 * MIB
+    assert Budget(100 * MIB).unpacked() == MAX_BYTES
+    assert Budget(1_000, max_bytes=5_000).unpacked() == 5_000
+
+
+def test_what_is_spent_adds_up() -> None:
+    budget = Budget(1_000)
+    budget.spend("broken", 999)
+    budget.spend("broken")
+    with pytest.raises(OverBudgetError, match=r"^line 7: it holds more than 1,000 lines that cannot be read"):
+        budget.spend("broken", where="line 7: ")
+
+
+def test_the_page_names_every_limit() -> None:
+    page = (ROOT / "docs" / "rank_files.md").read_text(encoding="utf-8")
+    for name, limit in LIMITS.items():
+        least = limit.least
+        said = f"{least // MIB} MiB" if "bytes" in limit.noun else f"{least:,}"
+        assert f"| {limit.noun.rstrip(',')} | {said} |" in page, name
+
+
+def test_a_large_file_of_repeated_rankings_is_read() -> None:
+    # 54,740 queries of 50 images, as ZeroSight has them: what a method without taste hands in.
+    images = [f"folder{number % 7}/image_{number:06d}.jpg" for number in range(50)]
+    document = {
+        "format": "cir-rank-file",
+        "format_version": 1,
+        "benchmark": "zerosight/all",
+        "benchmark_version": 1,
+        "method": {"name": "toy"},
+        "rankings": dict.fromkeys((f"{number:06d}" for number in range(54_740)), images),
+    }
+    content = gzip.compress(orjson.dumps(document), 1)
+    assert len(content) < 2 * MIB
+    found = submissions.read(content)
+    assert isinstance(found, submissions.RankFile)
+    assert len(found.rankings) == 54_740
+    assert found.rankings["000007"] == images
+
+
+def large(document: Any) -> bytes:
+    """JSON of more than a mebibyte, so that it is worth to be read fast."""
+    return json.dumps(document, indent=1 if isinstance(document, list) else None).encode() + b" " * MIB
+
+
+RANKINGS: dict[str, Any] = {f"q{number}": [f"im{number}", "im:b", "a,[{b"] for number in range(1_500)}
+TURNS: dict[str, Any] = {f"s{number}": [["a"], [f"b{number}", "c"]] for number in range(1_500)}
+HEADER = {"format": "cir-rank-file", "method": {"name": "a:b"}}
+DOCUMENTS: dict[str, tuple[Any, bool]] = {
+    "rankings": ({**HEADER, "rankings": RANKINGS}, True),
+    "rankings and subsets": ({**HEADER, "rankings": RANKINGS, "subset_rankings": RANKINGS}, True),
+    "turns": ({**HEADER, "rankings": TURNS}, True),
+    "rankings alone": (RANKINGS, True),
+    "an empty ranking": ({**HEADER, "rankings": {**RANKINGS, "x": []}}, True),
+    "no rankings": ({**HEADER, "rankings": {}}, True),
+    "an empty id": ({**HEADER, "rankings": {**RANKINGS, "x": [""]}}, False),
+    "a number": ({**HEADER, "rankings": {**RANKINGS, "x": [1]}}, False),
+    "a turn among rankings": ({**HEADER, "rankings": {**RANKINGS, "x": [["a"]]}}, False),
+    "rankings are null": ({**HEADER, "rankings": None}, False),
+    "a letter of another script": ({**HEADER, "rankings": {**RANKINGS, "x": ["\u0142"]}}, False),
+    "an escape": ({**HEADER, "rankings": {**RANKINGS, 'x"': ["a"]}}, False),
+    "a list": ([RANKINGS], False),
+    "version and metric": ({"version": "rc2", "metric": "recall", **RANKINGS}, False),
+}
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_what_is_plain_is_read_as_columns_and_alike(name: str) -> None:
+    document, fast = DOCUMENTS[name]
+    content = large(document)
+    findings = Findings("run.json")
+    found = parse_json(content, findings, Budget(len(content)))
+    assert found == parse_json(content, Findings("run.json")) == document
+    assert not findings.listed()
+    held = found.get("rankings", found) if isinstance(found, dict) else found
+    assert isinstance(held, Columns) is fast
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"rankings": {"a": ["x"], "a": ["y"]}}',
+        b'{"rankings": {"a": ["x"]}, "rankings": {"b": ["y"]}}',
+        b'{"method": {"name": "a", "name": "b"}, "rankings": {"a": ["x"]}}',
+        b'{"method": 1, "method": 2, "rankings": {"a": ["x:y"]}}',
+        b'{"a": ["x"], "a": ["x"]}',
+        b'{"rankings": {"a:": ["x"], "a:": ["x"]}}',
+    ],
+)
+def test_a_repeated_key_is_found_in_a_large_file_too(text: bytes) -> None:
+    for content in (text, text + b" " * 2 * MIB):
+        findings = Findings("run.json")
+        parse_json(content, findings, Budget(len(content)))
+        assert [finding.code for finding in findings.listed()] == ["repeated-key"]
+
+
+@pytest.mark.parametrize("kind", ["json", "lines", "trec", "gzip"])
+def test_a_byte_order_mark_is_read(kind: str) -> None:
+    plain = json.dumps(worlds.cirr_document(CIRR)).encode()
+    content = plain
+    if kind in ("lines", "trec"):
+        (made,) = submissions.convert([plain], kind, benchmark=CIRR)
+        content = made.content
+    marked = b"\xef\xbb\xbf" + content
+    found = submissions.validate(gzip.compress(marked) if kind == "gzip" else marked, CIRR)
+    assert found.ok, found.text()
+    assert isinstance(found.rank_file, submissions.RankFile)
+    read = submissions.read(plain, benchmark=CIRR)
+    assert isinstance(read, submissions.RankFile)
+    assert dict(found.rank_file.rankings) == dict(read.rankings)
+
+
+def test_a_wide_character_at_the_end_of_a_large_text_is_placed() -> None:
+    content = b'{"a": "' + "\u0142".encode() * MIB + b"\xff" + b'"}'
+    findings = Findings("run.json")
+    assert parse_json(content, findings) is None
+    (finding,) = findings.listed()
+    assert (finding.code, finding.message) == (
+        "unreadable",
+        f"byte {content.index(0xFF) + 1:,} is not UTF-8 text.",
+    )
+
+
+def test_what_would_be_too_large_is_not_written(tmp_path: Path) -> None:
+    long = {"format": "cir-rank-file", "format_version": 1, "benchmark": "cirr/val", "benchmark_version": 1}
+    content = orjson.dumps({**long, "method": {"name": "toy"}, "rankings": {"q": ["x" * 900_000]}})
+    (small,) = submissions.convert([content], "parquet")
+    assert small.content
+    many = orjson.dumps(
+        {**long, "method": {"name": "toy"}, "rankings": {"q" * 900_000: ["x", "y", "z"] * 100}}
+    )
+    with pytest.raises(submissions.ConversionError, match=r"the trec file would have 270,00\d,\d{3} bytes"):
+        submissions.convert([many], "trec")
