@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote, urljoin, urlsplit
 
+from cir_datasets.addresses import address_and_login, check_proxies
 from cir_datasets.atomic import staging_folder, sweep
 from cir_datasets.deadline import Deadline
 from cir_datasets.errors import IntegrityError, SourceError
@@ -266,42 +267,27 @@ def _from_hub(
 
 
 def _endpoint(variable: str, default: str) -> tuple[str, httpx.BasicAuth | None]:
-    """A server's address, and apart from it user and password: no error of any library then shows them."""
-    import httpx
-
-    given = (os.environ.get(variable) or default).rstrip("/")
-    try:
-        url = httpx.URL(given)
-    except httpx.InvalidURL:
-        url = httpx.URL("")
-    if url.scheme not in ("http", "https") or not url.host:
-        # Neither it nor the reason is shown: they may hold a password.
+    found = address_and_login(os.environ.get(variable) or default)
+    if found is None:
         raise CallError(
             f"{variable}: not an address. Fix: write http:// or https:// and the host; in a "
             "password write %2F for /, %23 for # and %3F for ?."
-        ) from None
-    auth = httpx.BasicAuth(url.username, url.password) if url.userinfo else None
-    return str(url.copy_with(username="", password="")).rstrip("/") if auth else given, auth
+        )
+    return found
 
 
 def _client(headers: Mapping[str, str], auth: httpx.BasicAuth | None, deadline: Deadline) -> httpx.Client:
     """A client whose requests all end with the deadline."""
     import httpx
 
-    try:
-        return httpx.Client(
-            headers={**headers, "Accept-Encoding": "identity"},
-            auth=auth,
-            timeout=min(TIMEOUT_SECONDS, deadline.seconds),
-            limits=httpx.Limits(max_keepalive_connections=0),
-            event_hooks={"request": [deadline.watch]},
-        )
-    except (ValueError, ImportError, httpx.InvalidURL):
-        # Its reason is not shown: it may hold a part of a password.
-        raise CallError(
-            "the proxy that HTTP_PROXY, HTTPS_PROXY or ALL_PROXY names cannot be used. Fix: write "
-            "http://HOST:PORT, with %2F for /, %23 for # and %3F for ? in a password, or unset it."
-        ) from None
+    check_proxies()
+    return httpx.Client(
+        headers={**headers, "Accept-Encoding": "identity"},
+        auth=auth,
+        timeout=min(TIMEOUT_SECONDS, deadline.seconds),
+        limits=httpx.Limits(max_keepalive_connections=0),
+        event_hooks={"request": [deadline.watch]},
+    )
 
 
 def _limit(pin: Pin | None) -> _Limit:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from cir_metrics.terminal import visible
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
@@ -54,7 +56,7 @@ def _progress(label: str, total: int | None, unit: str) -> Iterator[Callable[[in
         waited = bar is None and not _shown and time.monotonic() - started > PATIENCE_SECONDS
         if waited and sys.stderr.isatty():
             bar, _shown = _bar(unit), True
-            bar.add_task(label, total=total)
+            bar.add_task(visible(label), total=total)
             bar.start()
         if bar is not None:
             bar.update(bar.task_ids[0], completed=done)
@@ -84,7 +86,7 @@ def _bar(unit: str) -> Progress:
         else [rich.MofNCompleteColumn(), StepRate()]
     )
     return rich.Progress(
-        rich.TextColumn("{task.description}"),
+        rich.TextColumn("{task.description}", markup=False),
         rich.BarColumn(),
         *columns,
         rich.TimeElapsedColumn(),

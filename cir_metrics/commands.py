@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from cir_metrics.terminal import echo
+
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this room to the `cir` command."""
@@ -33,7 +35,7 @@ def list_metrics(
     if as_json:
         import json
 
-        typer.echo(json.dumps([asdict(entry) for entry in METRICS.values()], indent=2))
+        echo(json.dumps([asdict(entry) for entry in METRICS.values()], indent=2))
         return
     rows = [("NAME", "PRINTED", "VERSION", "VARIANTS", "PROTOCOL", "SOURCE")]
     for entry in METRICS.values():
@@ -42,7 +44,7 @@ def list_metrics(
         rows.append((entry.name, printed, str(entry.version), *columns))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
-        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
 def install_metrics(
@@ -56,14 +58,14 @@ def install_metrics(
     Example:
         cir metrics install
     """
-    typer.echo("Installing the metrics into evaluate's cache ...", err=True)
+    echo("Installing the metrics into evaluate's cache ...", err=True)
     from cir_metrics.install import install
 
     installed = install()
     if as_json:
         import json
 
-        typer.echo(json.dumps({name: str(path) for name, path in installed.items()}, indent=2))
+        echo(json.dumps({name: str(path) for name, path in installed.items()}, indent=2))
         return
     for name, path in installed.items():
-        typer.echo(f"{name}  {path}")
+        echo(f"{name}  {path}")

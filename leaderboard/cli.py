@@ -9,8 +9,10 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import traceback
 import warnings
 from importlib.metadata import PackageNotFoundError, version
+from types import TracebackType
 
 import typer
 
@@ -19,6 +21,7 @@ import cir_metrics.commands
 import leaderboard.commands
 import submissions.commands
 from cir_metrics.errors import CirError
+from cir_metrics.terminal import echo
 from submissions.allocators import give_back_freed_memory
 
 _OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
@@ -30,9 +33,9 @@ _EPILOG = "Start with: cir datasets list, then cir validate FILE and cir score F
 def _version(wanted: bool) -> None:
     if wanted:
         try:
-            typer.echo(version("cir-benchmarks"))
+            echo(version("cir-benchmarks"))
         except PackageNotFoundError:
-            typer.echo("not installed")
+            echo("not installed")
         raise typer.Exit
 
 
@@ -65,7 +68,19 @@ def build() -> typer.Typer:
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    typer.echo(f"cir: warning: {message}", err=True)
+    echo(f"cir: warning: {message}", err=True)
+
+
+def _debugging() -> bool:
+    """Whether errors are raised, with a traceback that is written out as all else is (typer has its own)."""
+    wanted = bool(os.environ.get("CIR_DEBUG"))
+    if wanted:
+        sys.excepthook = _show_traceback
+    return wanted
+
+
+def _show_traceback(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    echo("".join(traceback.format_exception(kind, error, trace)).rstrip(), err=True)
 
 
 def main() -> None:
@@ -75,27 +90,27 @@ def main() -> None:
     try:
         build()()
     except CirError as error:
-        if os.environ.get("CIR_DEBUG"):
+        if _debugging():
             raise
-        typer.echo(f"cir: {error}", err=True)
+        echo(f"cir: {error}", err=True)
         sys.exit(error.exit_code)
     except BrokenPipeError:
         # The reader of our output (head, less) has gone: that is not an error of ours.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except KeyboardInterrupt:
-        typer.echo("cir: interrupted", err=True)
+        echo("cir: interrupted", err=True)
         sys.exit(130)
     except OSError as error:
-        if os.environ.get("CIR_DEBUG"):
+        if _debugging():
             raise
-        typer.echo(f"cir: {_system_words(error)}", err=True)
+        echo(f"cir: {_system_words(error)}", err=True)
         sys.exit(1)
     except Exception as error:
         # The last resort: a defect of ours, told without a traceback.
-        if os.environ.get("CIR_DEBUG"):
+        if _debugging():
             raise
-        typer.echo(
+        echo(
             f"cir: a defect of this program: {type(error).__name__}: {error}. "
             "Fix: run it again as `cir --debug ...` and report what it prints.",
             err=True,

@@ -6,9 +6,11 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 
+from cir_datasets.addresses import address_and_login, check_proxies
 from leaderboard.errors import RefusedError, RemoteError
 
 _TIMEOUT = httpx.Timeout(60.0, connect=10.0)
@@ -22,7 +24,8 @@ class Client:
     """A leaderboard somewhere.
 
     Args:
-        url: its address, `http://127.0.0.1:7860`.
+        url: its address, `http://127.0.0.1:7860`; a user and a password in it (`https://me:secret@host`) are
+            sent with each request and shown nowhere.
 
     Raises:
         RemoteError: this is no http address.
@@ -30,10 +33,16 @@ class Client:
 
     def __init__(self, url: str) -> None:
         """Open the connection lazily."""
-        self.url = url.rstrip("/")
-        if not self.url.startswith(("http://", "https://")):
-            raise RemoteError(f"--to {url}: no address. Fix: write http:// or https:// and the host.")
-        self._http = httpx.Client(base_url=self.url, timeout=_TIMEOUT, follow_redirects=True)
+        found = address_and_login(url)
+        if found is None:
+            shown = "" if "@" in url else f" {url}"
+            raise RemoteError(
+                f"--to{shown}: not an address. Fix: write http:// or https:// and the host, without a query; "
+                "in a password write %2F for /, %23 for # and %3F for ?."
+            )
+        check_proxies()
+        self.url, login = found
+        self._http = httpx.Client(base_url=self.url, auth=login, timeout=_TIMEOUT, follow_redirects=True)
 
     def close(self) -> None:
         """Close the connection."""
@@ -82,7 +91,7 @@ class Client:
         """
         until = time.monotonic() + seconds
         while True:
-            found = self._json(self._call("GET", f"/api/submissions/{submission_id}"))
+            found = self._json(self._call("GET", f"/api/submissions/{quote(submission_id, safe='')}"))
             step(found)
             if found["finished"]:
                 return found

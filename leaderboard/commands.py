@@ -11,6 +11,7 @@ import typer
 
 from cir_datasets.commands.options import NoChecksAnywhere
 from cir_metrics.errors import CallError, CirError, MissingExtraError
+from cir_metrics.terminal import echo, visible
 
 if TYPE_CHECKING:
     from leaderboard.boards import Board
@@ -61,10 +62,10 @@ def serve(
     chosen = settings.read(home)
 
     def ready(address: str) -> None:
-        typer.echo(f"Leaderboard on {address} (Ctrl-C stops it). State: {chosen.home}", err=True)
+        echo(f"Leaderboard on {address} (Ctrl-C stops it). State: {chosen.home}", err=True)
 
     run(lambda: create_app(chosen=chosen), host, port, ready)
-    typer.echo("Stopped.", err=True)
+    echo("Stopped.", err=True)
 
 
 def add(
@@ -97,7 +98,7 @@ def add(
     finally:
         server.close()
     if as_json:
-        typer.echo(json.dumps(outcomes, indent=2))
+        echo(json.dumps(outcomes, indent=2))
     refused = [path for path, one in zip(files, outcomes, strict=True) if one["state"] != "published"]
     if refused:
         raise CirError(
@@ -132,12 +133,12 @@ def show(
         server.close()
     shown = [(board, entries) for board, entries in tables if board_ids or entries]
     if as_json:
-        typer.echo(json.dumps([table_view(board, entries) for board, entries in shown], indent=2))
+        echo(json.dumps([table_view(board, entries) for board, entries in shown], indent=2))
         return
     if not shown:
-        typer.echo("No board has an entry yet. Put one there: cir leaderboard add run.json", err=True)
+        echo("No board has an entry yet. Put one there: cir leaderboard add run.json", err=True)
         return
-    typer.echo("\n\n".join(board_text(board, entries) for board, entries in shown))
+    echo("\n\n".join(board_text(board, entries) for board, entries in shown))
 
 
 def submit(
@@ -231,9 +232,9 @@ def _added(server: Server, path: Path, board_id: str | None, baseline: bool, *, 
     if baseline and submission.state == "published":
         server.supersede_baselines(submission)
     if submission.state != "published":
-        typer.echo(_reason(submission), err=True)
+        echo(_reason(submission), err=True)
     elif not quiet:
-        typer.echo(_line(board, submission, "added" if new else "already there"))
+        echo(_line(board, submission, "added" if new else "already there"))
     return {**submission_view(submission), "path": str(path), "new": new}
 
 
@@ -262,12 +263,12 @@ def _validate_here(file: Path, board_id: str) -> None:
         return
     board = boards.board(board_id)
     if data.problem(board) is not None:
-        typer.echo(f"{board.benchmark} is not on this machine: the server alone validates.", err=True)
+        echo(f"{board.benchmark} is not on this machine: the server alone validates.", err=True)
         return
     try:
         report = submissions.validate(file, board.benchmark, part=False)
     except SourceError as error:
-        typer.echo(f"Not validated here, only on the server: {error}", err=True)
+        echo(f"Not validated here, only on the server: {error}", err=True)
         return
     if not report.ok:
         raise RefusedError(f"{file} is not sent.", report)
@@ -276,17 +277,18 @@ def _validate_here(file: Path, board_id: str) -> None:
 def _handed_in(client: Client, file: Path, board_id: str, fields: dict[str, str], timeout: float) -> Outcome:
     """Upload and wait, saying on stderr what happens."""
     from rich.console import Console
+    from rich.text import Text
 
     words = {"received": "waiting to be validated", "validated": "valid; being scored", "scored": "scored"}
     with Console(stderr=True).status(
-        f"uploading {file.stat().st_size / 1e6:.1f} MB to {client.url}"
+        Text(f"uploading {file.stat().st_size / 1e6:.1f} MB to {visible(client.url)}")
     ) as status:
         outcome = client.submit(file, board_id, fields)
         if not outcome.get("new", True):
-            typer.echo("This file is on that board already; this is its entry.", err=True)
+            echo("This file is on that board already; this is its entry.", err=True)
 
         def step(found: Outcome) -> None:
-            status.update(words.get(found["state"], found["state"]))
+            status.update(Text(words.get(found["state"], visible(str(found["state"])))))
 
         return client.wait(outcome["id"], timeout, step)
 
@@ -296,19 +298,19 @@ def _show(client: Client, outcome: Outcome, as_json: bool) -> None:
 
     page = client.page(outcome)
     if as_json:
-        typer.echo(json.dumps({**outcome, "url": page}, indent=2))
+        echo(json.dumps({**outcome, "url": page}, indent=2))
     if outcome["state"] == "failed":
         raise RemoteError(f"{client.url}: submission {outcome['id']}: {outcome['message']}")
     if outcome["state"] == "rejected":
         if not as_json:
-            typer.echo(outcome["findings_text"])
+            echo(outcome["findings_text"])
         raise LeaderboardError(
             f"{outcome['file_name']} is refused by {client.url}; nothing stands on the board."
         )
     if not as_json:
         for line in _score_lines(outcome):
-            typer.echo(line)
-        typer.echo(f"Its row: {page}")
+            echo(line)
+        echo(f"Its row: {page}")
 
 
 def _score_lines(outcome: Outcome) -> list[str]:

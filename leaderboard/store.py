@@ -14,8 +14,9 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import event as sa_event
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError
 
+from cir_metrics.errors import without_secret_cause
 from leaderboard import schema
 from leaderboard.errors import ConflictError, StoreError
 from leaderboard.schema import events, submissions
@@ -36,7 +37,18 @@ class Store:
 
     def __init__(self, url: str) -> None:
         """Open the database and make the tables that it lacks."""
-        self._engine = sa.create_engine(url)
+        try:
+            self._engine = sa.create_engine(url)
+        except ArgumentError:
+            # Neither the address nor the reason is shown: they may hold a password.
+            raise StoreError(
+                "the address of the store is not one that SQLAlchemy can read. Fix: write "
+                "sqlite:////FOLDER/leaderboard.sqlite or postgresql://USER:PASSWORD@HOST/DATABASE."
+            ) from None
+        except ImportError as error:
+            raise StoreError(
+                f"the store needs {error.name}, which is not installed. Fix: pip install {error.name}"
+            ) from error
         if self._engine.dialect.name == "sqlite":
             _set_up_sqlite(self._engine)
         try:
@@ -47,7 +59,7 @@ class Store:
             raise StoreError(
                 f"{url}: cannot open the store: {error.orig}. Fix: check that the folder exists and can be "
                 "written, or name another with --home."
-            ) from error
+            ) from without_secret_cause(error)
 
     def close(self) -> None:
         """Give the connections back."""

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from cir_datasets.commands.options import mode_of
+from cir_metrics.terminal import echo
 
 _Id = Annotated[str, typer.Argument(metavar="ID", help="A benchmark's id (cirr/val).")]
 _Roots = Annotated[
@@ -60,7 +61,7 @@ def cover_images(
         data_dir=data_dir,
         verification_mode=mode_of(no_checks),
     )
-    typer.echo(json.dumps(coverage.to_dict(), indent=2) if as_json else coverage.text())
+    echo(json.dumps(coverage.to_dict(), indent=2) if as_json else coverage.text())
     raise typer.Exit(0 if coverage.complete else 1)
 
 
@@ -100,5 +101,5 @@ def hash_benchmark_images(
         data_dir=data_dir,
         verification_mode=mode_of(no_checks),
     )
-    typer.echo(json.dumps(report.to_dict(), indent=2) if as_json else report.text())
+    echo(json.dumps(report.to_dict(), indent=2) if as_json else report.text())
     raise typer.Exit(0 if report.sound else 1)

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from cir_metrics.terminal import echo
+
 
 def list_benchmarks(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON: one object a benchmark.")] = False,
@@ -21,9 +23,9 @@ def list_benchmarks(
     if as_json:
         import json
 
-        typer.echo(json.dumps(listed(), indent=2))
+        echo(json.dumps(listed(), indent=2))
     else:
-        typer.echo(list_text(listed()))
+        echo(list_text(listed()))
 
 
 def show_benchmark(
@@ -48,10 +50,10 @@ def show_benchmark(
     from cir_datasets.describe import described, described_text, example_rank_file
 
     if rank_file:
-        typer.echo(example_rank_file(benchmark))
+        echo(example_rank_file(benchmark))
     elif as_json:
         import json
 
-        typer.echo(json.dumps(described(benchmark), indent=2))
+        echo(json.dumps(described(benchmark), indent=2))
     else:
-        typer.echo(described_text(benchmark))
+        echo(described_text(benchmark))

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from cir_metrics.terminal import echo
+
 
 def _without_checks(context: typer.Context, wanted: bool) -> bool:
     """Skip the checks in everything that the command does, as the environment variable would."""
@@ -73,4 +75,4 @@ def write_out(out: Path, content: bytes) -> None:
         raise DatasetError(
             f"{out}: cannot be written: {error.strerror}. Fix: choose another --out."
         ) from error
-    typer.echo(str(out))
+    echo(str(out))

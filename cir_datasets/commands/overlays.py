@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from cir_metrics.terminal import echo
+
 
 def overlay_commands() -> typer.Typer:
     """The group `cir datasets overlay`."""
@@ -58,6 +60,6 @@ def add_overlay_file(
     if as_json:
         import json
 
-        typer.echo(json.dumps({"id": overlay.id, "queries": len(overlay.labels), "source": overlay.source}))
+        echo(json.dumps({"id": overlay.id, "queries": len(overlay.labels), "source": overlay.source}))
     else:
-        typer.echo(f"{overlay.id}: {len(overlay.labels):,} queries")
+        echo(f"{overlay.id}: {len(overlay.labels):,} queries")

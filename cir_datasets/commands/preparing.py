@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from cir_datasets.commands.options import Benchmarks, DataDir, mode_of
+from cir_metrics.terminal import echo
 
 
 def prepare_benchmarks(
@@ -43,13 +44,13 @@ def prepare_benchmarks(
         ):
             done.append(outcome.to_dict())
             if not as_json:
-                typer.echo(outcome.text())
+                echo(outcome.text())
     finally:
         if as_json:
             import json
 
-            typer.echo(json.dumps(done, indent=2))
+            echo(json.dumps(done, indent=2))
 
 
 def _say(words: str) -> None:
-    typer.echo(words, err=True)
+    echo(words, err=True)

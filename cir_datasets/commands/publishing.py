@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from cir_datasets.commands.options import Benchmarks, DataDir, mode_of
+from cir_metrics.terminal import echo
 
 
 def publish_benchmarks(
@@ -70,13 +71,13 @@ def publish_benchmarks(
     )
     for one in done:
         for benchmark_id, reason in one.skipped.items():
-            typer.echo(f"cir: left out {benchmark_id}: {reason}", err=True)
+            echo(f"cir: left out {benchmark_id}: {reason}", err=True)
         for words in (*one.notes, *(f"mlcroissant: {warning}" for warning in one.warnings)):
-            typer.echo(f"cir: {one.name}: {words}", err=True)
+            echo(f"cir: {one.name}: {words}", err=True)
     if as_json:
         import json
 
-        typer.echo(json.dumps([one.to_dict() for one in done], indent=2))
+        echo(json.dumps([one.to_dict() for one in done], indent=2))
     else:
         for one in done:
-            typer.echo(one.text())
+            echo(one.text())

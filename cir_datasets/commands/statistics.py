@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from cir_datasets.commands.options import Benchmarks, DataDir, NoChecks, mode_of
+from cir_metrics.terminal import echo
 
 
 def show_statistics(
@@ -53,13 +54,13 @@ def show_statistics(
     if as_json:
         import json
 
-        typer.echo(json.dumps([part.to_dict(top) for part in parts], indent=2, ensure_ascii=False))
+        echo(json.dumps([part.to_dict(top) for part in parts], indent=2, ensure_ascii=False))
     else:
         from cir_datasets.statistics.tables import tables
 
-        typer.echo(tables(parts, top))
+        echo(tables(parts, top))
     if plots is not None:
         from cir_datasets.statistics.plots import write_plots
 
         for path in write_plots(parts, plots, top):
-            typer.echo(str(path), err=True)
+            echo(str(path), err=True)

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from cir_metrics.terminal import echo
+
 
 def template_folder(
     name: Annotated[
@@ -31,4 +33,4 @@ def template_folder(
     from cir_datasets.templating import write_template
 
     for path in write_template(name, folder, config or ()):
-        typer.echo(str(path))
+        echo(str(path))

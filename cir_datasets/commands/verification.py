@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from cir_datasets.commands.options import Benchmarks, DataDir
+from cir_metrics.terminal import echo
 
 
 def verify_benchmarks(
@@ -39,18 +40,18 @@ def verify_benchmarks(
                 if len(wanted) == 1:
                     raise
                 absent += 1
-                typer.echo(f"cir: {error}", err=True)
+                echo(f"cir: {error}", err=True)
             else:
                 if not as_json:
-                    typer.echo(found[-1].text(told))
+                    echo(found[-1].text(told))
                     told += found[-1].of_the_dataset
             advance(1)
     if as_json:
         import json
 
-        typer.echo(json.dumps([one.to_dict() for one in found], indent=2, ensure_ascii=False))
+        echo(json.dumps([one.to_dict() for one in found], indent=2, ensure_ascii=False))
     if faults(found):
         raise typer.Exit(1)
     if absent:
-        typer.echo(f"cir: {absent} of {len(wanted)} benchmarks are not at hand, see above.", err=True)
+        echo(f"cir: {absent} of {len(wanted)} benchmarks are not at hand, see above.", err=True)
         raise typer.Exit(2)

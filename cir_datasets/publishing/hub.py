@@ -14,10 +14,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cir_datasets.addresses import address_and_login
 from cir_datasets.errors import PublishError, PushError
 from cir_datasets.publishing.earlier import Earlier, check_earlier, read_earlier
 from cir_datasets.publishing.publication import CROISSANT, Publication, documents
 from cir_datasets.registry import IMAGES_SUFFIX
+from cir_metrics.errors import without_secret_cause
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -56,7 +58,8 @@ def push(
     from huggingface_hub.utils import httpx as hub_httpx  # type: ignore[attr-defined] # not always our httpx
 
     api = HfApi()
-    url = f"{api.endpoint}/datasets/{repository}"
+    address, _ = address_and_login(api.endpoint) or ("https://huggingface.co", None)
+    url = f"{address}/datasets/{repository}"  # goes into the published metadata too: without a password
     pages, _ = documents(publication.configs, prepared, repository, url)
     card = prepared[0].spec.card
     step = "making the repository"
@@ -96,12 +99,12 @@ def push(
         errors.LocalTokenNotFoundError,
         RuntimeError,
     ) as error:
-        raise PushError(_words(url, step, error)) from error
+        raise PushError(_words(url, step, error)) from without_secret_cause(error)
     except (errors.HFValidationError, ValueError) as error:
         raise PushError(
             f"{url}: the Hub refused while {step}: {error}. Nothing was changed there.\n"
             "  Fix: give the repository another name."
-        ) from error
+        ) from without_secret_cause(error)
     return dataclasses.replace(publication, commit_url=str(commit.commit_url))
 
 

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from cir_datasets.commands.options import NoChecksAnywhere
+from cir_metrics.terminal import echo
 from submissions.commands.words import BENCHMARK_HELP
 
 
@@ -62,5 +63,5 @@ def compare_command(
     found = compare(files, benchmark, metrics=metric or None, draws=draws, seed=seed, alpha=alpha)
     if flips is not None:
         lines = [json.dumps(flip, ensure_ascii=False) + "\n" for flip in found.flipped()]
-        typer.echo(f"{write_bytes(''.join(lines).encode(), flips)}: {len(lines):,} lines", err=True)
-    typer.echo(found.text(wanted))
+        echo(f"{write_bytes(''.join(lines).encode(), flips)}: {len(lines):,} lines", err=True)
+    echo(found.text(wanted))

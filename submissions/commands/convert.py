@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cir_datasets.commands.options import NoChecksAnywhere
+from cir_metrics.terminal import echo
 from submissions.commands.words import BENCHMARK_HELP, as_text
 
 if TYPE_CHECKING:
@@ -73,11 +74,11 @@ def convert_command(
         path = str(write_bytes(converted.content, target))
         written.append({"file": path, "format": to, "part": converted.part, "notes": list(converted.notes)})
         for note in converted.notes:
-            typer.echo(f"{path}: {note}", err=True)
+            echo(f"{path}: {note}", err=True)
         if not as_json:
-            typer.echo(path)
+            echo(path)
     if as_json:
-        typer.echo(as_text(written))
+        echo(as_text(written))
 
 
 def _target(converted: Converted, first: str, to: str, out: Path | None) -> Path:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cir_datasets.commands.options import NoChecksAnywhere
+from cir_metrics.terminal import echo
 from submissions.commands.words import as_text
 
 if TYPE_CHECKING:
@@ -153,13 +154,13 @@ def embed_command(
             skip_missing=skip_missing,
             timing=timing,
         )
-        typer.echo(f"cir: {timing.text()}", err=True)
+        echo(f"cir: {timing.text()}", err=True)
     folder = store.folder(made.identity, pictures, shard_size=shard_size)
     if made.missing:
-        typer.echo(f"cir: {len(made.missing):,} images are missing; their vectors are zeros.", err=True)
+        echo(f"cir: {len(made.missing):,} images are missing; their vectors are zeros.", err=True)
     file = folder.path / "vectors.npy"
     if not as_json:
-        typer.echo(str(file))
+        echo(str(file))
         return
     told = {
         "key": folder.key,
@@ -170,7 +171,7 @@ def embed_command(
         "dimensions": made.identity.dimensions,
         "encoder": made.identity.to_dict(),
     }
-    typer.echo(as_text(told))
+    echo(as_text(told))
 
 
 def _cluster(

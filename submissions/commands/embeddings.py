@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cir_metrics.terminal import echo
 from submissions.commands.words import as_text
 
 if TYPE_CHECKING:
@@ -36,15 +37,15 @@ def list_embeddings(
     store = EmbeddingStore()
     found = store.list()
     if as_json:
-        typer.echo(as_text([_as_dict(one) for one in found]))
+        echo(as_text([_as_dict(one) for one in found]))
         return
     rows = [("KEY", "IMAGES", "MISSING", "MIB", "GALLERY", "ENCODER")]
     rows += [_row(one) for one in found]
     widths = [max(len(row[column]) for row in rows) for column in range(5)]
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row[:5], widths, strict=True)]
-        typer.echo("  ".join([*cells, row[5]]).rstrip())
-    typer.echo(f"cir: {store.root}: {len(found):,} in all", err=True)
+        echo("  ".join([*cells, row[5]]).rstrip())
+    echo(f"cir: {store.root}: {len(found):,} in all", err=True)
 
 
 def remove_embeddings(
@@ -67,7 +68,7 @@ def remove_embeddings(
         raise CallError("name the entries to remove, or all. Fix: add KEY (cir embeddings list), or --all.")
     store = EmbeddingStore()
     for key in keys or [one.key for one in store.list()]:
-        typer.echo(f"{key}: {_mib(store.remove(key))} MiB freed")
+        echo(f"{key}: {_mib(store.remove(key))} MiB freed")
 
 
 def _as_dict(one: Stored) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cir_metrics.terminal import echo
 from submissions.commands.outputs import check_folder
 from submissions.commands.words import as_text
 
@@ -41,15 +42,15 @@ def entries_command(
     check_folder(out)
     if out.resolve() == folder().resolve():
         raise CallError(f"--out {out} is the folder of the shipped files. Fix: name another one.")
-    typer.echo("Ranking shapes by the methods that need no weights ...", err=True)
+    echo("Ranking shapes by the methods that need no weights ...", err=True)
     placed = []
     for each in place_entries(out):
         placed.append(each)
         if each.origin != "copied" and not as_json:
-            typer.echo(_line(each))
+            echo(_line(each))
     if as_json:
-        typer.echo(as_text([_fields(each) for each in placed]))
-    typer.echo(_summary(placed), err=True)
+        echo(as_text([_fields(each) for each in placed]))
+    echo(_summary(placed), err=True)
 
 
 def _line(each: Placed) -> str:

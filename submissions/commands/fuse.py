@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from cir_datasets.commands.options import NoChecksAnywhere
+from cir_metrics.terminal import echo
 from submissions.commands.outputs import check_file
 from submissions.commands.words import BENCHMARK_HELP, as_text
 
@@ -54,8 +55,8 @@ def fuse_command(
     fused = fuse(files, benchmark, method=method, k=k, depth=depth, name=name)
     written = str(write(fused, out))
     if not as_json:
-        typer.echo(written)
+        echo(written)
         return
     first = fused.runs[0] if isinstance(fused, RankBundle) else fused
     answered = fused.suite if isinstance(fused, RankBundle) else fused.benchmark
-    typer.echo(as_text({"file": written, "benchmark": answered, "method": first.method.name}))
+    echo(as_text({"file": written, "benchmark": answered, "method": first.method.name}))

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from cir_metrics.terminal import echo
 from submissions.commands.words import as_text
 
 
@@ -32,7 +33,7 @@ def list_methods(
 
     found = method_cards()
     if as_json:
-        typer.echo(as_text([card.model_dump(mode="json") for card in found]))
+        echo(as_text([card.model_dump(mode="json") for card in found]))
         return
     rows = [("NAME", "ENCODERS", "NEEDS", "SUMMARY")]
     for card in found:
@@ -40,7 +41,7 @@ def list_methods(
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row[:3], widths, strict=True)]
-        typer.echo("  ".join([*cells, row[3]]).rstrip())
+        echo("  ".join([*cells, row[3]]).rstrip())
 
 
 def show_method(
@@ -57,10 +58,10 @@ def show_method(
 
     card = method_card(name)
     if as_json:
-        typer.echo(as_text(card.model_dump(mode="json")))
+        echo(as_text(card.model_dump(mode="json")))
         return
-    typer.echo(f"{card.title} ({card.name})\n{card.summary}\n")
+    echo(f"{card.title} ({card.name})\n{card.summary}\n")
     fields = card.model_dump(mode="json", exclude={"name", "title", "summary"})
     for field, value in fields.items():
         text = ", ".join(value) if isinstance(value, list) else value
-        typer.echo(f"{field + ':':<10} {text or '-'}")
+        echo(f"{field + ':':<10} {text or '-'}")

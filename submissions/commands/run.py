@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cir_datasets.commands.options import NoChecksAnywhere
+from cir_metrics.terminal import echo
 from submissions.commands.outputs import check_file, check_folder
 from submissions.commands.words import as_text
 
@@ -188,11 +189,11 @@ def run_command(
             _tell_skipped(rank_file)
             written.append({"file": made, "benchmark": benchmark, "method": used})
             if not as_json:
-                typer.echo(made)
+                echo(made)
     if as_json:
-        typer.echo(as_text(written))
+        echo(as_text(written))
     if len(written) == 1:
-        typer.echo(f"Where it stands: cir score {written[0]['file']}", err=True)
+        echo(f"Where it stands: cir score {written[0]['file']}", err=True)
 
 
 def _one(
@@ -204,7 +205,7 @@ def _one(
     if ":" in method:
         # As `python -m` does it, so that a module in this folder is found.
         sys.path.insert(0, str(Path.cwd()))
-    typer.echo(f"{method}: ranking {benchmark} ...", err=True)
+    echo(f"{method}: ranking {benchmark} ...", err=True)
     make = make_bundle if benchmark in suite_ids() else make_rank_file
     try:
         yield method.rpartition(":")[2], method, make(benchmark, method, **options)
@@ -225,7 +226,7 @@ def _tell_usage(language: Language | None) -> None:
 
     words = "" if language is None else usage_text(language)
     if words:
-        typer.echo(words, err=True)
+        echo(words, err=True)
 
 
 def _all(
@@ -235,13 +236,13 @@ def _all(
 
     chosen = baselines(benchmark, encoder=encoder, language=language)
     for sentence in chosen.left_out:
-        typer.echo(sentence, err=True)
+        echo(sentence, err=True)
     check_used(chosen, {**options, "language": language})
     speakers: dict[str, Language] = {}
     made = run_baselines(benchmark, chosen, speakers=speakers, **options)
     try:
         for each in chosen.run:
-            typer.echo(f"{each.name}: ranking {benchmark} ...", err=True)
+            echo(f"{each.name}: ranking {benchmark} ...", err=True)
             yield each.name, each.method, next(made)[1]
     finally:
         for speaker in speakers.values():
@@ -259,7 +260,7 @@ def _warn_of_short_rankings(benchmark: str, k: int | None) -> None:
     for name in suite(benchmark).benchmarks if benchmark in suite_ids() else (benchmark,):
         wanted = board_depth(load(name)).required
         if 1 <= k < wanted:
-            typer.echo(
+            echo(
                 f"--k {k}: the metrics of {name} use {wanted} images a ranking, and cir score refuses "
                 "shorter rankings. Leave --k out for as many as are used.",
                 err=True,
@@ -272,7 +273,7 @@ def _tell_skipped(rank_file: RankFile | RankBundle) -> None:
 
     for each in rank_file.runs if isinstance(rank_file, RankBundle) else (rank_file,):
         if each.method.skipped_images:
-            typer.echo(
+            echo(
                 f"{each.benchmark}: {each.method.skipped_images:,} images were missing or unreadable and "
                 "were skipped: they rank behind all others.",
                 err=True,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cir_datasets.commands.options import NoChecksAnywhere
+from cir_metrics.terminal import echo
 from submissions.commands.words import BENCHMARK_HELP, FILE_HELP, as_text
 
 if TYPE_CHECKING:
@@ -97,18 +98,18 @@ def score_command(
         )
     except RefusedError as error:
         if wanted == "json":
-            typer.echo(as_text(error.report.to_dict()))
+            echo(as_text(error.report.to_dict()))
         raise
     report = full_report(scored, _intervals(scored, draws, seed) if intervals else None)
     for note in scored.notes():
-        typer.echo(note, err=True)
+        echo(note, err=True)
     if per_query is not None:
         lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in scored.per_query or []]
         written = write_bytes("".join(lines).encode(), per_query)
-        typer.echo(f"{written}: {len(lines):,} lines", err=True)
+        echo(f"{written}: {len(lines):,} lines", err=True)
     if plot is not None:
-        typer.echo(f"{report.plot(plot)}: drawn", err=True)
-    typer.echo(report.render(wanted))
+        echo(f"{report.plot(plot)}: drawn", err=True)
+    echo(report.render(wanted))
 
 
 def _intervals(scored: ScoreReport, draws: int, seed: int) -> Intervals:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from cir_datasets.commands.options import NoChecksAnywhere
+from cir_metrics.terminal import echo
 from submissions.commands.words import BENCHMARK_HELP, FILE_HELP, as_text
 
 
@@ -30,6 +31,6 @@ def validate_command(
     from submissions.validation import validate
 
     report = validate(file, benchmark, part=True if part else None)
-    typer.echo(as_text(report.to_dict()) if as_json else report.text())
+    echo(as_text(report.to_dict()) if as_json else report.text())
     if not report.ok:
         raise typer.Exit(1)

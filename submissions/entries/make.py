@@ -12,7 +12,6 @@ import argparse
 import dataclasses
 import gzip
 import hashlib
-import sys
 import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
@@ -20,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from cir_metrics.terminal import echo
 from submissions.entries import BENCHMARKS, LIST, Entry, entries, folder
 from submissions.methods.registry import PIXELS
 from submissions.rank_file import RankFile, write_bytes
@@ -165,7 +165,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         text = yaml.safe_dump(listed, sort_keys=False, allow_unicode=True, width=200)
         write_bytes((_HEAD + text).encode(), given.out / LIST)
     for entry in made:
-        sys.stdout.write(f"{given.out / entry.file}  {entry.sha256}\n")
+        echo(f"{given.out / entry.file}  {entry.sha256}")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from cir_metrics.errors import CallError, MissingExtraError
+from cir_metrics.errors import CallError, MissingExtraError, without_secret_cause
 from submissions.errors import LanguageError
 from submissions.language import LanguageIdentity
 from submissions.language.answers import Answer, NoAnswerError, Question, usable
@@ -273,4 +273,4 @@ def _told(source: str) -> Iterator[None]:
         raise LanguageError(
             f"{source}: cannot be loaded: {reason} Fix: check the name, and that the Hub can be reached "
             "(HF_HUB_OFFLINE); of a folder, save model and processor with save_pretrained."
-        ) from error
+        ) from without_secret_cause(error)

@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from cir_datasets.addresses import check_proxies
 from cir_datasets.deadline import Deadline
 from cir_metrics.errors import CallError, MissingExtraError
 from submissions.language import LanguageIdentity, Picture
@@ -350,7 +351,10 @@ def _address(url: str | None, key: str | None) -> tuple[str, str]:
             "no key has. Fix: copy the key anew, and set OPENAI_API_KEY to it alone."
         )
     address = (given or URL).strip().rstrip("/")
-    parts = urlsplit(address)
+    try:
+        parts = urlsplit(address)
+    except ValueError:  # a bracket that is not closed, say
+        parts = urlsplit("")
     if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc or parts.query:
         # Not shown: it may hold a password, or a key as ?api_key=.
         raise CallError(
@@ -372,6 +376,7 @@ def _client(url: str, key: str, timeout: float, watch: Callable[[Any], None]) ->
         raise MissingExtraError(
             'a language server needs openai. Fix: pip install "cir-benchmarks[language]"'
         ) from error
+    check_proxies()
     # Attempts are ours: the client's own would not show in the counts. A connection a request: see Deadline.
     return openai.OpenAI(
         base_url=url,

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from cir_metrics.errors import MissingExtraError
+from cir_metrics.errors import MissingExtraError, without_secret_cause
 from submissions.errors import EncoderError
 from submissions.pretrained import update_with
 from submissions.retrieval import openclip
@@ -99,7 +99,7 @@ def told(name: str | Path) -> Iterator[None]:
             else "check the name and the revision, and that the Hub can be reached (HF_HUB_OFFLINE is not "
             "set, or the model is in the cache); or pass a folder."
         )
-        raise EncoderError(f"{name}: cannot be loaded: {reason} Fix: {fix}") from error
+        raise EncoderError(f"{name}: cannot be loaded: {reason} Fix: {fix}") from without_secret_cause(error)
 
 
 def _folder(name: str | Path) -> Path | None:

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from cir_metrics.terminal import echo
 from submissions.errors import CheckpointError
 from submissions.retrieval.extras import needs_torch
 from submissions.retrieval.heads.command_line import run
@@ -123,8 +124,8 @@ def main(
     Example:
         python -m submissions.retrieval.train_shapes --out shapes_encoder
     """
-    typer.echo(f"{out}: drawing the pictures of shapes/train, then {steps:,} steps ...", err=True)
-    typer.echo(str(train_shapes(out, Order(steps, seed, threads))))
+    echo(f"{out}: drawing the pictures of shapes/train, then {steps:,} steps ...", err=True)
+    echo(str(train_shapes(out, Order(steps, seed, threads))))
 
 
 if __name__ == "__main__":

@@ -113,6 +113,19 @@ def test_what_was_pushed_loads_with_the_same_rows(hub: Any, home: Path, tmp_path
     assert json.loads(out) == [wanted.rows(), wanted.gallery]
 
 
+@pytest.mark.parametrize("debug", ["", "1"])
+def test_neither_a_message_nor_the_metadata_shows_the_password_of_an_endpoint(
+    debug: str, lfs_hub: Any, home: Path, tmp_path: Path
+) -> None:
+    """The stand-in wants a token, and refuses who comes with user and password."""
+    address = lfs_hub.url.replace("//", "//me:hunter2@")
+    code, out, said = push(lfs_hub, tmp_path, HF_ENDPOINT=address, CIR_DEBUG=debug)
+    assert (code != 0, "401" in said) == (True, True)
+    assert "hunter2" not in out + said
+    for path in (tmp_path / "published").rglob("*"):
+        assert not path.is_file() or b"hunter2" not in path.read_bytes()
+
+
 def test_the_pushed_metadata_names_the_hub_and_a_second_push_changes_nothing(
     lfs_hub: Any, home: Path, tmp_path: Path
 ) -> None:

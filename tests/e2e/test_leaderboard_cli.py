@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import http.server
 import json
@@ -9,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -213,6 +214,88 @@ def test_submit_to_something_else_is_a_clear_error(world: ModuleType, good: Path
         stranger.server_close()
     assert done.returncode == 2
     assert "no leaderboard of ours" in done.stderr
+
+
+class Hostile(http.server.BaseHTTPRequestHandler):
+    """A leaderboard whose answers would rewrite the screen, and which notes who logs in."""
+
+    authorizations: ClassVar[set[str | None]] = set()
+    answers: ClassVar[dict[str, dict[str, Any]]] = {}
+
+    def do_GET(self) -> None:
+        self._answer("health" if self.path == "/health" else "state")
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self._answer("post")
+
+    def _answer(self, what: str) -> None:
+        self.authorizations.add(self.headers.get("Authorization"))
+        content = json.dumps(self.answers[what]).encode()
+        self.send_response(422 if "error" in self.answers[what] else 200)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize("ends", ["refused", "rejected", "failed", "published"])
+def test_what_a_server_says_is_written_out_and_the_password_of_its_address_is_not(
+    ends: str, world: ModuleType, good: Path
+) -> None:
+    evil = "\x1b[2J\x9b31m\u202egpj"
+    scores = {
+        "metrics": {f"recall@1{evil}": 0.5},
+        "signatures": {f"recall@1{evil}": {"text": evil}},
+        "main": 0.5,
+        "main_metric": f"recall@1{evil}",
+    }
+    state = {
+        "id": evil,
+        "state": ends,
+        "finished": True,
+        "page": f"/{evil}",
+        "file_name": evil,
+        "message": evil,
+        "findings_text": evil,
+        "scores": scores,
+        "new": False,
+    }
+    refused = {"error": {"code": f"full{evil}", "message": evil, "fix": evil}}
+    Hostile.answers = {
+        "health": {"max_upload_bytes": 2**30},
+        "post": refused if ends == "refused" else state,
+        "state": state,
+    }
+    Hostile.authorizations = set()
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hostile) as running:
+        thread = threading.Thread(target=running.serve_forever)
+        thread.start()
+        try:
+            address = f"http://me:hunter2@127.0.0.1:{running.server_port}"
+            said = []
+            command = ["submit", str(good), "--to", address, "--board", "shapes/val"]
+            for arguments in (command, [*command, "--json"], ["--debug", *command]):
+                done = world.cir(*arguments)
+                said.append(done.stdout + done.stderr)
+        finally:
+            running.shutdown()
+            thread.join()
+    assert Hostile.authorizations == {f"Basic {base64.b64encode(b'me:hunter2').decode()}"}
+    for words in said:
+        assert not [one for one in words if one in "\x1b\x9b\u202e"]
+        assert "hunter2" not in words
+    assert r"\x1b[2J" in said[0]
+
+
+@pytest.mark.parametrize("address", ["me:hunter2@host", "http://me:hunter2/x@host", "ftp://me:hunter2@host"])
+def test_an_address_that_is_none_shows_no_password(address: str, world: ModuleType, good: Path) -> None:
+    done = world.cir("submit", str(good), "--to", address)
+    assert done.returncode == 2
+    assert "not an address. Fix: write http:// or https://" in done.stderr
+    assert "hunter2" not in done.stderr
 
 
 def test_submit_wants_an_address(world: ModuleType, good: Path) -> None:

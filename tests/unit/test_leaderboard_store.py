@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -164,6 +165,22 @@ def test_a_store_of_a_newer_version_is_refused(store: Store, url: str) -> None:
 def test_a_folder_that_does_not_exist_is_named(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"nowhere.*cannot open the store.*Fix:"):
         Store(f"sqlite:///{tmp_path / 'nowhere' / 'board.sqlite'}")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "sqlite:////nowhere/me:hunter2@x/board.sqlite?password=hunter2",
+        "postgresql://me:hunter2@[",
+        "nosuch://me:hunter2@host/board",
+        "me:hunter2@host",
+    ],
+)
+def test_no_message_shows_the_password_of_the_store(address: str) -> None:
+    with pytest.raises(StoreError, match="Fix: ") as error:
+        Store(address)
+    whole = "".join(traceback.format_exception(error.value))
+    assert "hunter2" not in whole.replace("nowhere/me:hunter2@x/board", "")
 
 
 def test_commits_are_synced_to_the_disk(store: Store, url: str) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cir_metrics.errors import CirError
+from cir_metrics.terminal import echo
 
 if TYPE_CHECKING:
     from submissions.retrieval.heads.loop import Plan, Trained
@@ -79,27 +80,27 @@ def changed_plan(
 def tell(done: Trained) -> None:
     """Print the folder; the course of the training goes to stderr."""
     if done.resumed_at == done.steps:
-        typer.echo(f"{done.folder}: this training is done already.", err=True)
+        echo(f"{done.folder}: this training is done already.", err=True)
     elif done.resumed_at:
-        typer.echo(f"went on at step {done.resumed_at:,} of {done.steps:,}.", err=True)
-    typer.echo(f"{done.steps:,} steps: loss {done.first_loss:.4f} -> {done.last_loss:.4f}", err=True)
-    typer.echo(str(done.folder))
+        echo(f"went on at step {done.resumed_at:,} of {done.steps:,}.", err=True)
+    echo(f"{done.steps:,} steps: loss {done.first_loss:.4f} -> {done.last_loss:.4f}", err=True)
+    echo(str(done.folder))
 
 
 def run(command: Callable[..., None]) -> None:
     """Run one command as a program; an error of ours is a line on stderr and an exit code."""
-    warnings.showwarning = lambda message, *_, **__: typer.echo(f"warning: {message}", err=True)
+    warnings.showwarning = lambda message, *_, **__: echo(f"warning: {message}", err=True)
 
     @functools.wraps(command)
     def told(*args: Any, **options: Any) -> None:
         try:
             command(*args, **options)
         except KeyboardInterrupt:
-            typer.echo("interrupted; the same command goes on from here.", err=True)
+            echo("interrupted; the same command goes on from here.", err=True)
             raise typer.Exit(_INTERRUPTED) from None
 
     try:
         typer.run(told)
     except CirError as error:
-        typer.echo(str(error), err=True)
+        echo(str(error), err=True)
         sys.exit(error.exit_code)
