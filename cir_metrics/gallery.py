@@ -6,30 +6,27 @@ pair in another block, may differ in the last bit. Here a score is therefore def
 
 score(q, g) = sum over i of q_i * g_i, in double precision, in numpy's pairwise order
 
-A block product is used to decide what it can decide: it errs by at most n * u / (1 - n * u) * |q| * |g| (n
-dimensions, u half the machine epsilon, in whichever order the terms are added: Higham, Accuracy and Stability
-of Numerical Algorithms, 2nd ed., eq. 3.5). Only images whose product lies within that bound of what they are
-compared with are scored by the definition, some dozens a query. Hence ranks and rankings that are the same
-whatever the block, the number of threads, the BLAS, and the order of queries and gallery; and two copies of
-an image always tie.
+A block product is used to decide what it can decide (`cir_metrics.products`). Only images whose product lies
+within its bound of what they are compared with are scored by the definition, some dozens a query. Hence ranks
+and rankings that are the same whatever the block, the number of threads, the BLAS, and the order of queries
+and gallery; and two copies of an image always tie.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from cir_metrics.errors import InputError
-from cir_metrics.inputs import as_array, check_cutoff, check_ids
+from cir_metrics.inputs import check_cutoff, check_ids
+from cir_metrics.products import Floats, Products, Vectors, around, check_embeddings, threads_of_blas
 from cir_metrics.ranking import IntArray, check_excluded, pad_targets, shape_as
 from cir_metrics.ties import Ties, check_query_ids
-
-Vectors = NDArray[Any]
-Floats = NDArray[np.float64]
 
 BLOCK = 256
 """Queries whose scores are held at once, unless told otherwise."""
@@ -41,7 +38,9 @@ _GROUP = 16
 _ROOMY = 4
 """Groups for each of the k best, at least."""
 _COMPARED = 2**20
-"""Comparisons that are held at once, a byte each."""
+"""Comparisons that are held at once by a thread, a byte each."""
+_SMALL = 2**22
+"""Products for which no threads are started."""
 
 
 @dataclass(frozen=True)
@@ -81,8 +80,8 @@ class Gallery:
 
     def __init__(self, embeddings: ArrayLike, ids: Sequence[str] | None = None) -> None:
         """Check the embeddings and the ids."""
-        self._vectors = _check_embeddings(embeddings, "gallery")
-        self._longest = float(_lengths(self._vectors, "gallery").max())
+        self._products = Products(embeddings)
+        self._vectors = self._products.vectors
         self._ids = None if ids is None else check_ids(ids, "ids", what="gallery")
         if self._ids is not None and len(self._ids) != len(self._vectors):
             raise InputError(
@@ -234,15 +233,26 @@ class Gallery:
         columns, counts = (None, None) if targets is None else pad_targets(targets, shape)
         dropped = check_excluded(excluded, shape, columns)
         k = None if k is None else check_cutoff(k)
+        block = _check_block(block)
         names = [] if k is None else self._asked(query_ids, len(vectors))
         rankings: list[list[str]] = []
         ranks = np.full((0, 0) if columns is None else columns.shape, -1, dtype=np.int64)
         best = np.empty(len(ranks), dtype=np.int64)
-        for part, scores, near in self._blocks(vectors, dropped, block):
+
+        def answer(part: slice, scores: Vectors, near: Floats) -> list[list[str]]:
+            wide = vectors[part].astype(np.float64)
             if columns is not None:
-                ranks[part], best[part] = self._ranks(vectors[part], scores, near, columns[part])
-            if k is not None:
-                rankings += self._rankings(vectors[part], scores, near, dropped[part], k, names[part])
+                ranks[part], best[part] = self._ranks(wide, scores, near, columns[part])
+            if k is None:
+                return []
+            return self._rankings(wide, scores, near, dropped[part], k, names[part])
+
+        threads = 1 if shape[0] * shape[1] < _SMALL else threads_of_blas()
+        with ThreadPoolExecutor(threads) as pool:
+            each = pool.map if threads > 1 else map
+            for pieces in self._products.blocks(vectors, dropped, block, threads):
+                for lists in each(answer, *zip(*pieces, strict=True)):
+                    rankings += lists
         return Found(
             rankings=None if k is None else rankings,
             ranks=None if targets is None or counts is None else shape_as(ranks, targets, counts),
@@ -250,7 +260,7 @@ class Gallery:
         )
 
     def _check_queries(self, queries: ArrayLike) -> Vectors:
-        vectors = _check_embeddings(queries, "queries")
+        vectors = check_embeddings(queries, "queries")
         if vectors.shape[1] != self._vectors.shape[1] or vectors.dtype != self._vectors.dtype:
             raise InputError(
                 f"queries have {vectors.shape[1]} dimensions of {vectors.dtype}, the gallery "
@@ -264,64 +274,36 @@ class Gallery:
             raise InputError("a ranking names images; this gallery has no ids. Fix: Gallery(..., ids=...).")
         return check_query_ids(query_ids, n_queries)
 
-    def _blocks(
-        self, vectors: Vectors, dropped: IntArray, block: int
-    ) -> Iterator[tuple[slice, Vectors, Floats]]:
-        """Queries, their products with the gallery, and how far each may lie from the score by definition."""
-        block = min(_check_block(block), len(vectors))
-        near = self._tolerance(_lengths(vectors, "queries"))
-        held = np.empty((block, len(self._vectors)), dtype=self._vectors.dtype)
-        for start in range(0, len(vectors), block):
-            part = slice(start, min(start + block, len(vectors)))
-            scores = held[: part.stop - start]
-            np.matmul(vectors[part], self._vectors.T, out=scores)
-            left_out = np.flatnonzero(dropped[part] >= 0)
-            # Every other product is finite, so that this one is never near or above anything.
-            scores[left_out, dropped[part][left_out]] = -np.inf
-            yield part, scores, near[part]
-
-    def _tolerance(self, lengths: Floats) -> Floats:
-        """The most that a product may differ from the score by definition, for each query."""
-        kind = np.finfo(self._vectors.dtype)
-        longest = int(lengths.argmax())
-        if not lengths[longest] * self._longest < float(kind.max) / 4:
-            raise InputError(
-                f"queries[{longest}] and the gallery are so long that a score may overflow {kind.dtype}. "
-                "Fix: normalise both."
-            )
-        terms = self._vectors.shape[1]
-        relative = sum(terms * u / (1 - terms * u) for u in (float(kind.eps) / 2, 2.0**-53))
-        # A little more for the lengths' own rounding, and for terms below the smallest normal number.
-        near: Floats = relative * lengths * self._longest * (1 + 1e-6) + terms * float(kind.tiny)
-        return near
-
     def _ranks(
-        self, queries: Vectors, scores: Vectors, near: Floats, columns: IntArray
+        self, queries: Floats, scores: Vectors, near: Floats, columns: IntArray
     ) -> tuple[IntArray, IntArray]:
         """Rank of each target of a block, -1 where there is none, and of the best of each query."""
         rows, places = np.nonzero(columns >= 0)
         wanted = columns[rows, places]
         own = self._score(queries, rows, wanted)
-        low, high = _around(own, near[rows], scores.dtype)
+        low, high = around(own, near[rows], scores.dtype)
         # Images surely above, and those that only the definition can tell; the target is one of these, which
         # is the 1 of the definition.
         above = np.empty(len(rows), dtype=np.int64)
-        step = max(1, _COMPARED // len(self._vectors))
-        unsure = np.empty((step, len(self._vectors)), dtype=bool)
-        surely = np.empty_like(unsure)
-        for start in range(0, len(rows), step):
-            size = min(step, len(rows) - start)
-            for place in range(size):
-                pair = start + place
-                row = scores[rows[pair]]
-                np.greater_equal(row, low[pair], out=unsure[place])
-                np.greater(row, high[pair], out=surely[place])
-                above[pair] = np.count_nonzero(surely[place])
-            np.not_equal(unsure[:size], surely[:size], out=unsure[:size])
-            pairs, rivals = np.divmod(np.flatnonzero(unsure[:size]), len(self._vectors))
+        width, counts = len(self._vectors), np.bincount(rows, minlength=len(columns))
+        step = max(_COMPARED // width, int(counts.max()))
+        held = np.empty((2, step, width), dtype=bool)
+        start = 0
+        for first, last in _runs(counts, step):
+            # Queries with as many targets each, so that one call compares them all.
+            size = (last - first) * int(counts[first])
+            part, shape = slice(start, start + size), (last - first, -1, width)
+            unsure, surely = held[:, :size]
+            rivals = scores[first:last, None]
+            np.greater_equal(rivals, low[part].reshape(len(rivals), -1, 1), out=unsure.reshape(shape))
+            np.greater(rivals, high[part].reshape(len(rivals), -1, 1), out=surely.reshape(shape))
+            above[part] = [np.count_nonzero(row) for row in surely]
+            np.not_equal(unsure, surely, out=unsure)
+            pairs, images = np.divmod(np.flatnonzero(unsure), width)
             pairs += start
-            level = self._score(queries, rows[pairs], rivals) >= own[pairs]
-            above += np.bincount(pairs[level], minlength=len(rows))
+            level = self._score(queries, rows[pairs], images) >= own[pairs]
+            above[part] += np.bincount(pairs[level] - start, minlength=size)
+            start += size
         ranks = np.full(columns.shape, -1, dtype=np.int64)
         ranks[rows, places] = above
         padded = np.full(columns.shape, -np.inf)
@@ -333,7 +315,7 @@ class Gallery:
 
     def _rankings(
         self,
-        queries: Vectors,
+        queries: Floats,
         scores: Vectors,
         near: Floats,
         dropped: IntArray,
@@ -345,7 +327,7 @@ class Gallery:
         last = _reached(scores, lengths)
         # k products are at least that, hence k scores at least that less the bound: an image whose product
         # lies twice the bound below is out.
-        low, _ = _around(last, 2 * near, scores.dtype)
+        low, _ = around(last, 2 * near, scores.dtype)
         found = [np.flatnonzero(row >= least) for row, least in zip(scores, low, strict=True)]
         counts = np.array([len(columns) for columns in found])
         rows, columns = np.repeat(np.arange(len(scores)), counts), np.concatenate(found)
@@ -366,53 +348,21 @@ class Gallery:
             for start, wanted in zip(starts.tolist(), lengths.tolist(), strict=True)
         ]
 
-    def _score(self, queries: Vectors, rows: IntArray, columns: IntArray) -> Floats:
+    def _score(self, queries: Floats, rows: IntArray, columns: IntArray) -> Floats:
         """Scores of pairs by definition: each depends on its two vectors and on nothing else."""
         values = np.empty(len(rows), dtype=np.float64)
-        terms = np.empty((min(_PAIRS, len(rows)), self._vectors.shape[1]), dtype=np.float64)
+        shape = (min(_PAIRS, len(rows)), self._vectors.shape[1])
+        # Filled again and again: memory that is asked for anew would take as long as the sums.
+        images, terms, asked = (
+            np.empty(shape, kind) for kind in (self._vectors.dtype, np.float64, np.float64)
+        )
         for start in range(0, len(rows), _PAIRS):
             part = slice(start, start + _PAIRS)
-            used = terms[: len(rows[part])]
-            used[:] = self._vectors[columns[part]]
-            used *= queries[rows[part]]
-            np.add.reduce(used, axis=1, out=values[part])
+            n = len(rows[part])
+            terms[:n] = np.take(self._vectors, columns[part], axis=0, out=images[:n], mode="clip")
+            terms[:n] *= np.take(queries, rows[part], axis=0, out=asked[:n], mode="clip")
+            np.add.reduce(terms[:n], axis=1, out=values[part])
         return values
-
-
-def _check_embeddings(embeddings: ArrayLike, name: str) -> Vectors:
-    vectors = as_array(embeddings, name)
-    if vectors.dtype == np.float16:
-        vectors = vectors.astype(np.float32)
-    if vectors.dtype not in (np.float32, np.float64) or vectors.ndim != 2 or 0 in vectors.shape:
-        raise InputError(
-            f"{name}: embeddings of shape {vectors.shape} and type {vectors.dtype}. "
-            "Fix: pass float32 or float64, one a row."
-        )
-    return np.ascontiguousarray(vectors)
-
-
-def _lengths(vectors: Vectors, name: str) -> Floats:
-    """Euclidean length of each row; that all are finite is the check that every value is."""
-    squares = np.empty(len(vectors), dtype=np.float64)
-    rows = max(1, _COMPARED // 8 // vectors.shape[1])
-    with np.errstate(over="ignore", invalid="ignore"):
-        for start in range(0, len(vectors), rows):
-            part = vectors[start : start + rows].astype(np.float64)
-            np.einsum("ij,ij->i", part, part, out=squares[start : start + rows])
-    lengths: Floats = np.sqrt(squares)
-    wrong = np.flatnonzero(~np.isfinite(lengths))
-    if wrong.size:
-        raise InputError(
-            f"{name}[{wrong[0]}] holds NaN, infinity or numbers too large to score. "
-            "Fix: find where they arose, or normalise."
-        )
-    return lengths
-
-
-def _around(values: Any, near: Any, kind: np.dtype[Any]) -> tuple[Any, Any]:
-    """`values` less and plus `near` in another type, rounded outwards."""
-    low = np.nextafter((values - near).astype(kind), kind.type(-np.inf))
-    return low, np.nextafter((values + near).astype(kind), kind.type(np.inf))
 
 
 def _reached(scores: Vectors, lengths: IntArray) -> Floats:
@@ -429,6 +379,17 @@ def _reached(scores: Vectors, lengths: IntArray) -> Floats:
         kth = scores.shape[1] - int(lengths[query])
         last[query] = np.partition(scores[query], kth)[kth]
     return last
+
+
+def _runs(counts: IntArray, most: int) -> Iterator[tuple[int, int]]:
+    """Stretches of queries that have equally many targets, `most` together at most."""
+    first = 0
+    while first < len(counts):
+        others = np.flatnonzero(counts[first:] != counts[first])
+        alike = int(others[0]) if others.size else len(counts) - first
+        last = first + min(alike, most // int(counts[first]))
+        yield first, last
+        first = last
 
 
 def _check_block(block: object) -> int:

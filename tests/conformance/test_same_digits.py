@@ -23,7 +23,7 @@ VECTORS = ("submissions/retrieval/heads/", "submissions/retrieval/shapes_trainin
 
 ALLOWED = {
     "cir_datasets/shapes/render.py": "products of whole numbers",
-    "cir_metrics/gallery.py": "a product decides only what its bound of error allows",
+    "cir_metrics/products.py": "a product decides only what its bound of error allows",
     "cir_metrics/sums.py": "products that are exact",
     "submissions/methods/composing.py": "vectors of encoders",
     "submissions/methods/pixels/image_only.py": "products of whole numbers",

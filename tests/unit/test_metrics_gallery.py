@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,10 @@ import numpy as np
 import pytest
 from metrics_twins import best_first
 
+from cir_metrics import gallery
 from cir_metrics.errors import InputError
 from cir_metrics.gallery import Gallery
+from cir_metrics.products import threads_of_blas
 
 IDS = ["a", "b", "c"]
 IMAGES = np.eye(3, dtype=np.float32)
@@ -163,3 +166,35 @@ def test_the_best_of_a_large_gallery_are_those_of_a_plain_sort(k: int, levels: i
         if left_out >= 0:
             del scores[ids[left_out]]
         assert ranking == best_first(scores, str(place))[:k]
+
+
+@pytest.mark.parametrize("threads", [2, 3, 50])
+def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
+    random = np.random.default_rng(5)
+    # Few values, so that many scores tie; and other numbers of targets from query to query.
+    images = random.integers(-1, 2, (300, 6)).astype(np.float32)
+    queries = random.integers(-1, 2, (41, 6)).astype(np.float32)
+    targets = [random.choice(299, size, replace=False) for size in random.integers(1, 6, 41)]
+    ids = [f"image {number}" for number in range(300)]
+    asked: dict[str, Any] = {"targets": targets, "excluded": np.full(41, 299), "block": 16}
+
+    def search() -> Any:
+        return Gallery(images, ids).search(queries, 20, **asked)
+
+    alone = search()
+    monkeypatch.setattr(gallery, "_SMALL", 0)
+    monkeypatch.setattr(gallery, "threads_of_blas", lambda: threads)
+    found = search()
+    assert found.rankings == alone.rankings
+    assert [ranks.tolist() for ranks in found.ranks] == [ranks.tolist() for ranks in alone.ranks]
+    assert found.best_ranks.tolist() == alone.best_ranks.tolist()
+
+
+@pytest.mark.parametrize(("told", "threads"), [("1", 1), ("0", 1), ("", None), ("100000", None)])
+def test_the_environment_says_how_many_threads(
+    monkeypatch: pytest.MonkeyPatch, told: str, threads: int | None
+) -> None:
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", told)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    assert threads_of_blas() == (threads or cores)
