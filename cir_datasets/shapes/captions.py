@@ -134,8 +134,8 @@ def relative_caption(found: Iterable[Change], draws: Draws | None = None) -> str
         elif change.kind == "negation" and isinstance(change.before, Look):
             absent.append(_absent(change.before))
         elif change.kind == "addition" and isinstance(change.after, Look):
-            words = ADJECTIVES if change.after.texture != "plain" else ("size", "colour")
-            added.append(f"also {noun_phrase(change.after, words)}")
+            # Of a thing that the reader has never seen nothing goes without saying, not even "plain".
+            added.append(f"also {noun_phrase(change.after)}")
         elif isinstance(change.after, Look):
             said = mentions.setdefault(change.after, {})
             said[_CHANGED.get(change.kind, change.kind)] = change.cell

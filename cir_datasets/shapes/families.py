@@ -16,7 +16,7 @@ from cir_datasets.errors import RecordError
 from cir_datasets.shapes.captions import relative_caption
 from cir_datasets.shapes.draws import Draws
 from cir_datasets.shapes.edits import altered, random_scene, rearranged, retaken
-from cir_datasets.shapes.merging import merge
+from cir_datasets.shapes.merging import is_rival, merge
 from cir_datasets.shapes.world import Change, Goal, Look, Meaning, Scene
 
 MEANING_KINDS = (
@@ -58,6 +58,8 @@ class Family:
     reference: Scene
     questions: tuple[Question, ...]
     bystanders: tuple[Scene, ...]
+    attempt: int
+    """Which attempt this is."""
 
     @property
     def scenes(self) -> tuple[Scene, ...]:
@@ -65,21 +67,34 @@ class Family:
         asked = [(question.target, *question.distractors, *question.others) for question in self.questions]
         return (self.reference, *(scene for scenes in asked for scene in scenes), *self.bystanders)
 
+    @property
+    def ambiguous(self) -> bool:
+        """Whether some picture of the family answers a question as well as its target, and is no positive."""
+        return any(
+            is_rival(scene, self.reference, question.caption, question.target)
+            for question in self.questions
+            for scene in self.scenes
+        )
 
-def family(split: str, index: int, *, avoid: Collection[Meaning] = frozenset()) -> Family:
+
+def family(
+    split: str, index: int, *, avoid: Collection[Meaning] = frozenset(), first_attempt: int = 0
+) -> Family:
     """The family of one reference.
 
     Args:
         split: part of the random draws' name.
         index: the rest of it.
         avoid: meanings that no picture of the family may have.
+        first_attempt: attempts before it are passed over.
 
     Returns:
-        The first family, over as many attempts as it takes, whose captions read literally give their goals.
+        The first family, over as many attempts as it takes, whose captions read literally give their goals,
+        and nothing else in it as well.
     """
-    attempt = 0
+    attempt = first_attempt
     while True:
-        found = _attempt(Draws(split, "family", index, attempt))
+        found = _attempt(Draws(split, "family", index, attempt), attempt)
         if found is not None and not (avoid and any(scene.meaning in avoid for scene in found.scenes)):
             return found
         attempt += 1
@@ -99,7 +114,7 @@ def aspects(changes: Collection[Change]) -> list[str]:
     return [*dict.fromkeys(words), *(["complex"] if len(kinds) > 1 else [])]
 
 
-def _attempt(draws: Draws) -> Family | None:
+def _attempt(draws: Draws, attempt: int) -> Family | None:
     reference = random_scene(draws)
     questions: list[Question] = []
     while len(questions) < QUESTIONS:
@@ -108,7 +123,9 @@ def _attempt(draws: Draws) -> Family | None:
             continue
         questions.append(question)
     steps = [altered(reference, draws.weighted(_ALL_KINDS), draws) for _ in range(_BYSTANDERS)]
-    return Family(reference, tuple(questions), tuple(step[0] for step in steps if step is not None))
+    bystanders = tuple(step[0] for step in steps if step is not None)
+    found = Family(reference, tuple(questions), bystanders, attempt)
+    return None if found.ambiguous else found
 
 
 def _question(reference: Scene, draws: Draws) -> Question | None:

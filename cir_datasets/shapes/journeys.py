@@ -16,7 +16,7 @@ from cir_datasets.shapes.captions import relative_caption
 from cir_datasets.shapes.draws import Draws
 from cir_datasets.shapes.edits import altered, random_scene, rearranged, retaken
 from cir_datasets.shapes.families import MEANING_KINDS
-from cir_datasets.shapes.merging import merge
+from cir_datasets.shapes.merging import is_rival, is_true, merge
 from cir_datasets.shapes.world import Change, Look, Meaning, Scene, changes, distance
 
 _MORE_TRUTHS = ((0, 40), (1, 40), (2, 20))
@@ -38,6 +38,8 @@ class Journey:
     target: Scene
     steps: tuple[Step, ...]
     others: tuple[Scene, ...]
+    attempt: int
+    """Which attempt this is."""
 
     @property
     def scenes(self) -> tuple[Scene, ...]:
@@ -45,17 +47,24 @@ class Journey:
         return (self.target, *(step.reference for step in self.steps), *self.others)
 
 
-def journey(split: str, index: int, turns: int, *, avoid: Collection[Meaning] = frozenset()) -> Journey:
+def journey(
+    split: str,
+    index: int,
+    turns: int,
+    *,
+    avoid: Collection[Meaning] = frozenset(),
+    first_attempt: int = 0,
+) -> Journey:
     """One session of the given number of turns; arguments as for `families.family`."""
-    attempt = 0
+    attempt = first_attempt
     while True:
-        found = _attempt(Draws(split, "journey", index, attempt), turns)
+        found = _attempt(Draws(split, "journey", index, attempt), turns, attempt)
         if found is not None and not (avoid and any(scene.meaning in avoid for scene in found.scenes)):
             return found
         attempt += 1
 
 
-def _attempt(draws: Draws, turns: int) -> Journey | None:
+def _attempt(draws: Draws, turns: int, attempt: int) -> Journey | None:
     said = [1] * turns
     if draws.chance(50):
         said[1 + draws.below(turns - 1)] += 1
@@ -70,7 +79,7 @@ def _attempt(draws: Draws, turns: int) -> Journey | None:
         still = {_aim(change) for change in changes(nearer, target)}
         mentioned = [change for change in changes(reference, target) if _aim(change) not in still]
         caption = relative_caption(draws.shuffled(mentioned), draws if turn == turns - 1 else None)
-        if not _brings(caption, reference, target, left - count):
+        if not is_true(caption, target) or not _brings(caption, reference, target, left - count):
             return None
         steps.append(Step(rearranged(reference, draws) if draws.chance(50) else reference, caption))
         left -= count
@@ -80,7 +89,11 @@ def _attempt(draws: Draws, turns: int) -> Journey | None:
     strays = [
         step[0] for _ in range(_STRAYS) if (step := altered(target, draws.weighted(MEANING_KINDS), draws))
     ]
-    return Journey(target, tuple(steps), (*truths, *strays))
+    found = Journey(target, tuple(steps), (*truths, *strays), attempt)
+    last = steps[-1]
+    if any(is_rival(scene, last.reference, last.caption, target) for scene in found.scenes):
+        return None
+    return found
 
 
 def _away(target: Scene, distance_wanted: int, draws: Draws) -> list[Scene] | None:

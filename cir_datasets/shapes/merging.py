@@ -1,18 +1,30 @@
 """Captions of the world of shapes, read back: what a reference becomes when a relative caption is true of it.
 
 This is the reader whom every query was checked against: a caption from which it does not get the target is
-not asked. Out of scope: English in general; only captions in the manner of `cir_datasets.shapes.captions`.
+not asked, nor one that a picture of another meaning answers as well. Out of scope: English in general; only
+captions in the manner of `cir_datasets.shapes.captions`.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import replace
 from typing import NamedTuple
 
 from cir_datasets.errors import RecordError
 from cir_datasets.shapes.captions import NUMBERS, PLACES, VIEWS, plural
-from cir_datasets.shapes.world import BACKGROUNDS, CELLS, COLOURS, SHAPES, SIZES, TEXTURES, Scene, Thing
+from cir_datasets.shapes.world import (
+    BACKGROUNDS,
+    CELLS,
+    COLOURS,
+    SHAPES,
+    SIZES,
+    TEXTURES,
+    Scene,
+    Thing,
+    distance,
+)
 
 
 class Mention(NamedTuple):
@@ -26,6 +38,8 @@ class Mention(NamedTuple):
     cell: int | None
     added: bool
     """Whether it is said to be there "also"."""
+    counted: bool = False
+    """Whether a number is said, where "a star" may leave it open."""
 
 
 class Reading(NamedTuple):
@@ -40,7 +54,8 @@ def _any(words: tuple[str, ...]) -> str:
     return "|".join(sorted(words, key=len, reverse=True))
 
 
-_COUNTS = {"a": 1, "an": 1, **{word: number for number, word in enumerate(NUMBERS)}}
+_ARTICLES = ("a", "an")
+_COUNTS = {**dict.fromkeys(_ARTICLES, 1), **{word: number for number, word in enumerate(NUMBERS)}}
 _SINGULAR = {form: shape for shape in SHAPES for form in (shape, plural(shape))}
 _THING = re.compile(
     rf"(?P<added>also )?(?P<count>{_any(tuple(_COUNTS))}) (?:(?P<size>{_any(SIZES)}) )?"
@@ -52,6 +67,7 @@ _VIEW = re.compile(_any(tuple(VIEWS.values())))
 _BETWEEN = re.compile(r",| and ")
 
 
+@functools.lru_cache(maxsize=4096)
 def read(caption: str) -> Reading:
     """What a caption says.
 
@@ -84,6 +100,7 @@ def read(caption: str) -> Reading:
                 shape=_SINGULAR[found["shape"]],
                 cell=PLACES.index(found["place"]) if found["place"] else None,
                 added=bool(found["added"]),
+                counted=found["count"] not in _ARTICLES,
             )
         )
     return Reading(
@@ -128,6 +145,64 @@ def merge(reference: Scene, relative_caption: str) -> Scene:
         things=tuple(things),
         background=reading.background or reference.background,
         viewpoint=reading.viewpoint or reference.viewpoint,
+    )
+
+
+def is_rival(scene: Scene, reference: Scene, relative_caption: str, target: Scene) -> bool:
+    """Whether a scene answers a query as well as its target does, though it means something else.
+
+    It does where all that the caption says is true of it, "a star" taken for one or more, and it is no more
+    changes away from the reference than the target.
+
+    Args:
+        scene: any scene.
+        reference: of the query.
+        relative_caption: of the query.
+        target: of the query.
+
+    Raises:
+        RecordError: the caption is not in the language of this world.
+
+    Example:
+        >>> moon = Thing("moon", "blue", "small", "plain", (0,))
+        >>> dots = [Thing("circle", colour, "small", "plain", (4,)) for colour in ("red", "green")]
+        >>> reference, other = (Scene((dot, moon), "sandy") for dot in dots)
+        >>> is_rival(other, reference, "no red circle", target=Scene((moon,), "sandy"))
+        True
+    """
+    if not is_true(relative_caption, scene) or scene.meaning == target.meaning:
+        return False
+    return distance(reference.meaning, scene.meaning) <= distance(reference.meaning, target.meaning)
+
+
+def is_true(caption: str, scene: Scene) -> bool:
+    """Whether all that a caption says is true of a scene; "a star" may be one or more, "one star" may not.
+
+    Raises:
+        RecordError: the caption is not in the language of this world.
+
+    Example:
+        >>> scene = Scene((Thing("star", "blue", "large", "plain", (0, 1)),), "sandy")
+        >>> [is_true(caption, scene) for caption in ("a blue star", "one blue star", "no red star")]
+        [True, False, True]
+    """
+    reading = read(caption)
+    if reading.background not in (None, scene.background) or reading.viewpoint not in (None, scene.viewpoint):
+        return False
+    return all(
+        any(_shows(thing, mention) for thing in scene.things) == (mention.number > 0)
+        for mention in reading.mentions
+    )
+
+
+def _shows(thing: Thing, mention: Mention) -> bool:
+    """Whether a thing is what a mention speaks of, or denies."""
+    return (
+        _fits(thing, mention)
+        and mention.size in (None, thing.size)
+        and mention.texture in (None, thing.texture)
+        and (not mention.counted or mention.number in (0, len(thing.cells)))
+        and (mention.cell is None or thing.cells == (mention.cell,))
     )
 
 

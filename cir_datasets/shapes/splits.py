@@ -9,15 +9,33 @@ from __future__ import annotations
 
 import functools
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from cir_datasets.shapes.captions import VIEWS, noun_phrase
 from cir_datasets.shapes.draws import Draws
-from cir_datasets.shapes.families import QUESTIONS, Question, aspects, family
+from cir_datasets.shapes.families import QUESTIONS, Family, Question, aspects, family
 from cir_datasets.shapes.journeys import Journey, journey
-from cir_datasets.shapes.world import Change, Goal, Look, Meaning, Scene, less_one, one_step_away
+from cir_datasets.shapes.merging import is_rival, read
+from cir_datasets.shapes.world import (
+    BACKGROUNDS,
+    COLOURS,
+    MOST_OBJECTS,
+    SHAPES,
+    SIZES,
+    TEXTURES,
+    Change,
+    Goal,
+    Look,
+    Meaning,
+    Scene,
+    distance,
+    less_one,
+    one_step_away,
+)
 from cir_metrics.errors import UnknownNameError
 
 Row = dict[str, Any]
@@ -68,10 +86,19 @@ def split(name: str) -> Split:
     families = [family(name, i, avoid=avoid) for i in range(plan.references)]
     lengths = Draws(name, "lengths").shuffled([turns for turns, count in plan.sessions for _ in range(count)])
     journeys = [journey(name, i, turns, avoid=avoid) for i, turns in enumerate(lengths)]
-    made = [scene for found in families for scene in found.scenes]
-    made += [scene for session in journeys for scene in session.scenes]
-    scenes = tuple(Draws(name, "gallery").shuffled(list(dict.fromkeys(made))))
-    gallery = _Gallery(name, scenes)
+    while True:  # until no picture answers what was asked elsewhere
+        made = [scene for one in (*families, *journeys) for scene in one.scenes]
+        scenes = tuple(Draws(name, "gallery").shuffled(list(dict.fromkeys(made))))
+        gallery = _Gallery(name, scenes)
+        rivalled = [i for i, one in enumerate(families) if any(map(gallery.has_rival, _asked_of(one)))]
+        lost = [i for i, one in enumerate(journeys) if gallery.has_rival(_asked_last(one))]
+        if not rivalled and not lost:
+            break
+        for i in rivalled:
+            families[i] = family(name, i, avoid=avoid, first_attempt=families[i].attempt + 1)
+        for i in lost:
+            again = journeys[i].attempt + 1
+            journeys[i] = journey(name, i, lengths[i], avoid=avoid, first_attempt=again)
     asked = [(found.reference, found.questions[i]) for i in range(QUESTIONS) for found in families]
     queries = tuple(_query(f"shapes_{name}_{i:05d}", *query, gallery) for i, query in enumerate(asked))
     config = f"multiturn_{name}"
@@ -83,6 +110,14 @@ def split(name: str) -> Split:
 
 def _meanings(name: str) -> frozenset[Meaning]:
     return frozenset(scene.meaning for scene in split(name).scenes)
+
+
+class _Asked(NamedTuple):
+    """A question: what is seen, what is said of it, what is meant."""
+
+    reference: Scene
+    caption: str
+    target: Scene
 
 
 class _Gallery:
@@ -97,6 +132,43 @@ class _Gallery:
         for meaning, found in self.by_meaning.items():
             for less in less_one(meaning):
                 self.with_one_more[less].extend(found)
+        self._meanings = list(self.by_meaning)
+        self._backgrounds = np.array([BACKGROUNDS.index(each.background) for each in self._meanings])
+        self._things = np.array([len(each.looks) for each in self._meanings])
+        self._by_shape = np.zeros((len(self._meanings), len(SHAPES)), dtype=np.int64)
+        self._by_colour = np.zeros((len(self._meanings), len(COLOURS)), dtype=np.int64)
+        for row, each in enumerate(self._meanings):
+            for look in each.looks:
+                self._by_shape[row, SHAPES.index(look.shape)] = _number(look)
+                self._by_colour[row, COLOURS.index(look.colour)] = _number(look)
+
+    def has_rival(self, asked: _Asked) -> bool:
+        """Whether some picture answers what is asked as well as the target, and means something else."""
+        return any(is_rival(scene, *asked) for scene in self._perhaps_rivals(asked))
+
+    def _perhaps_rivals(self, asked: _Asked) -> Iterator[Scene]:
+        """The pictures with the shapes that are asked for and not clearly further away than the target.
+
+        A thing that shares neither shape nor colour with one of the reference is added or removed, and of the
+        others each that has no equal takes part in a change.
+        """
+        meaning = asked.reference.meaning
+        equal, near, rivals = np.zeros((3, len(self._meanings)), dtype=np.int64)
+        for look in meaning.looks:
+            alike = self._by_shape[:, SHAPES.index(look.shape)]
+            coloured = self._by_colour[:, COLOURS.index(look.colour)]
+            equal += alike == _number(look)
+            near += (alike > 0) | (coloured > 0)
+            rivals += (alike > 0) + ((coloured > 0) & (coloured != alike))
+        rivals = np.minimum(rivals, self._things)
+        alone = self._things - rivals + len(meaning.looks) - near
+        least = alone + np.maximum(near, rivals) - equal
+        least += self._backgrounds != BACKGROUNDS.index(meaning.background)
+        fit = least <= distance(meaning, asked.target.meaning)
+        for mention in read(asked.caption).mentions:
+            if mention.number:
+                fit &= self._by_shape[:, SHAPES.index(mention.shape)] > 0
+        return (scene for i in np.flatnonzero(fit) for scene in self.by_meaning[self._meanings[i]])
 
     def ids(self, scenes: Collection[Scene]) -> list[str]:
         """Their ids, sorted."""
@@ -112,6 +184,22 @@ class _Gallery:
         near = [scene for other in one_step_away(goal.meaning) for scene in self.by_meaning.get(other, ())]
         near += self.with_one_more.get(goal.meaning, ())
         return same + [scene for scene in near if not goal.unnamed_misses(scene)]
+
+
+def _asked_of(found: Family) -> list[_Asked]:
+    return [_Asked(found.reference, question.caption, question.target) for question in found.questions]
+
+
+def _asked_last(found: Journey) -> _Asked:
+    return _Asked(*found.steps[-1], found.target)
+
+
+def _number(look: Look) -> int:
+    """A number of its own for each look, above 0."""
+    number = 0
+    for place, names in zip(look[:4], (SHAPES, COLOURS, SIZES, TEXTURES), strict=True):
+        number = number * len(names) + names.index(place)
+    return number * MOST_OBJECTS + look.number
 
 
 def _query(query_id: str, reference: Scene, found: Question, gallery: _Gallery) -> Row:

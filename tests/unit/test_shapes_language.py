@@ -198,7 +198,7 @@ def test_additions_removals_background_and_viewpoint_in_words() -> None:
         Change("viewpoint", "far", "straight"),
     ]
     assert relative_caption(found) == (
-        "also two small orange crosses, a snowy background and no black heart, seen straight on"
+        "also two small plain orange crosses, a snowy background and no black heart, seen straight on"
     )
 
 
