@@ -87,7 +87,8 @@ def split(name: str) -> Split:
     lengths = Draws(name, "lengths").shuffled([turns for turns, count in plan.sessions for _ in range(count)])
     journeys = [journey(name, i, turns, avoid=avoid) for i, turns in enumerate(lengths)]
     while True:  # until no picture answers what was asked elsewhere
-        made = [scene for one in (*families, *journeys) for scene in one.scenes]
+        made = [scene for one in families for scene in one.scenes]
+        made += [scene for one in journeys for scene in one.scenes]
         scenes = tuple(Draws(name, "gallery").shuffled(list(dict.fromkeys(made))))
         gallery = _Gallery(name, scenes)
         rivalled = [i for i, one in enumerate(families) if any(map(gallery.has_rival, _asked_of(one)))]

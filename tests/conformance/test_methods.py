@@ -47,7 +47,7 @@ def concat(clip: Path, folder: Path) -> Path:
     from submissions.retrieval.heads.checkpoints import save_head
     from submissions.retrieval.heads.concat import ConcatHead
 
-    sizes = {"vector_size": 24, "hidden_size": 8}
+    sizes = {"vector_size": 24, "hidden_size": 64}
     identity = load_encoder(clip, device="cpu").identity
     return save_head(folder, "concat", ConcatHead(**sizes), sizes=sizes, encoder=identity, training={})
 

@@ -91,7 +91,7 @@ def test_a_rank_file_is_uploaded_and_its_row_is_on_the_board(
     page.click("#send")
     page.wait_for_selector(".outcome.good")
     assert "From the browser" in page.inner_text(".outcome.good h3")
-    assert "shapes/val#1 | data:" in page.inner_text(".outcome.good .signature")
+    assert "shapes/val#2 | data:" in page.inner_text(".outcome.good .signature")
     page.click(".to-board")
     row = page.wait_for_selector("tr.marked")
     (entry,) = [row for row in server.rows() if row["method"]["name"] == "From the browser"]

@@ -103,7 +103,7 @@ def test_submit_prints_scores_and_the_row(world: ModuleType, server: Any, good: 
     done = world.cir("submit", str(good), "--to", server.url)
     assert done.returncode == 0, done.stderr
     assert "recall@10" in done.stdout
-    assert "shapes/val#1 | data:" in done.stdout
+    assert "shapes/val#2 | data:" in done.stdout
     (row,) = [row for row in server.rows() if row["method"]["name"] == "Command line"]
     assert f"{server.url}/?board=shapes%2Fval&entry={row['submission']}" in done.stdout
     again = world.cir("submit", str(good), "--to", server.url + "/", "--json")

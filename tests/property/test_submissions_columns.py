@@ -118,7 +118,7 @@ def test_scores_of_queries_are_those_of_the_lists(
         "format": "cir-rank-file",
         "format_version": 1,
         "benchmark": "shapes/val",
-        "benchmark_version": 1,
+        "benchmark_version": benchmark.spec.card.version,
         "method": {"name": "toy"},
         "rankings": {name: rankings[name] for name in names},
         "subset_rankings": {name: subsets[name] for name in names},

@@ -323,19 +323,22 @@ def test_the_example_of_an_overlay_is_a_query_that_it_has(home: Path) -> None:
 def test_add_checks_the_ids_where_it_can(home: Path) -> None:
     queries = [f"shapes_val_{number:04d}" for number in range(2)]
     known = cir_datasets.load("shapes/val").query_ids[:2]
-    bad = write(home, benchmark="shapes/val", queries=["nothing", *queries])
+    version = cir_datasets.spec("shapes/val").card.version
+    bad = write(home, benchmark="shapes/val", benchmark_version=version, queries=["nothing", *queries])
     with pytest.raises(OverlayError, match="unknown to shapes/val"):
         cir_datasets.add_overlay(bad)
     assert cir_datasets.overlay_ids() == ()
-    assert (
-        cir_datasets.add_overlay(write(home, benchmark="shapes/val", queries=known)).id == "shapes/val+short"
-    )
+    good = write(home, benchmark="shapes/val", benchmark_version=version, queries=known)
+    assert cir_datasets.add_overlay(good).id == "shapes/val+short"
     assert cir_datasets.load("shapes/val+short").query_ids == known
 
 
 def test_sessions_have_overlays_too(home: Path) -> None:
-    sessions = cir_datasets.load("shapes/multiturn_val").query_ids[3:6]
-    cir_datasets.add_overlay(write(home, benchmark="shapes/multiturn_val", queries=sessions))
+    whole = cir_datasets.load("shapes/multiturn_val")
+    sessions, version = whole.query_ids[3:6], whole.spec.card.version
+    cir_datasets.add_overlay(
+        write(home, benchmark="shapes/multiturn_val", benchmark_version=version, queries=sessions)
+    )
     overlay = cir_datasets.load("shapes/multiturn_val+short")
     assert overlay.query_ids == sessions
     assert overlay.multi_turn

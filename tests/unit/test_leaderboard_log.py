@@ -13,7 +13,7 @@ from leaderboard.server import Server
 from leaderboard.settings import Settings
 
 MANY = 50_000
-HEAD = {"format": "cir-rank-file", "format_version": 1, "benchmark": "shapes/val", "benchmark_version": 1}
+HEAD = {"format": "cir-rank-file", "format_version": 1, "benchmark": "shapes/val", "benchmark_version": 2}
 
 
 @pytest.mark.parametrize(

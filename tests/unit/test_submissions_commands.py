@@ -66,12 +66,12 @@ def test_score_prints_a_table_with_signatures(folder: Path) -> None:
     done = cir("score", "run.json", folder=folder)
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
-    assert lines[0] == "Random on shapes/val#1, 300 answered"
+    assert lines[0] == "Random on shapes/val#2, 300 answered"
     assert lines[1].split() == ["metric", "score", "random", "image", "only", "text", "only"]
     (recall,) = (line for line in lines if line.startswith("recall@10 "))
     (main,) = (line for line in lines if line.startswith("main: recall@10 "))
     assert recall.split()[1:] == main.split()[2:]
-    (signature,) = (line for line in lines if line.startswith("signature: shapes/val#1 | data:"))
+    (signature,) = (line for line in lines if line.startswith("signature: shapes/val#2 | data:"))
     assert "| ties:listed | metric:1 | sig:2 | n:300 | v:" in signature
 
 

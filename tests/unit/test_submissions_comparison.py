@@ -449,7 +449,7 @@ class TestCommand:
         done = self.run(*files, "--metric", "recall@10", "--format", "latex", "--draws", "100")
         assert done.exit_code == 0
         assert r"method & letter & group & recall@10 \\" in done.stdout
-        assert r"\textbf{41.00}$^{b}$" in done.stdout
+        assert r"\textbf{39.00}$^{b}$" in done.stdout
 
     def test_wrong_calls_and_wrong_files(self, files: list[str], tmp_path: Path) -> None:
         twice = self.run(*files, "--json", "--format", "csv")
