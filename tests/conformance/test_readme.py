@@ -11,6 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from leaderboard import boards
+from leaderboard.intake import Cover, chunks_of
+from leaderboard.server import Server
+from leaderboard.settings import Settings
+from leaderboard.table import board_text
+from submissions.entries import BENCHMARKS, entries
+
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(console|python)\n(.*?)^```", README, flags=re.M | re.S)
@@ -54,3 +61,19 @@ def test_python_blocks(folder: Path) -> None:
         [sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_the_boards_of_make_run(tmp_path: Path) -> None:
+    opened = Server.open(Settings(tmp_path / "home"))
+    try:
+        for entry in entries():
+            board = boards.board(entry.benchmark)
+            cover = Cover(file_name=entry.file, baseline=True)
+            submission, _ = opened.intake.take(board.id, chunks_of(entry.path), cover)
+            assert opened.worker.process(submission).state == "published"
+        shown = [board_text(boards.board(name), opened.entries(boards.board(name))) for name in BENCHMARKS]
+    finally:
+        opened.close()
+    (block,) = re.findall(r"^```text\n\$ make run\n(.*?)^```", README, flags=re.M | re.S)
+    printed = block[block.index("Shapes, single-turn") : block.index("Leaderboard on")].strip()
+    assert doctest.OutputChecker().check_output(printed, "\n\n".join(shown), doctest.ELLIPSIS)
