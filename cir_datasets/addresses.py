@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 from urllib.request import getproxies
@@ -42,6 +43,25 @@ def address_and_login(given: str) -> tuple[str, httpx.BasicAuth | None] | None:
         return None
     login = httpx.BasicAuth(url.username, url.password) if url.userinfo else None
     return str(url.copy_with(username="", password="")).rstrip("/"), login
+
+
+def endpoint(variable: str, default: str) -> tuple[str, httpx.BasicAuth | None]:
+    """The server that a variable of the environment names, and who logs in there.
+
+    Args:
+        variable: its name, `HF_ENDPOINT`.
+        default: the address where it is not set.
+
+    Raises:
+        CallError: it is not an address; the message names the variable alone.
+    """
+    found = address_and_login(os.environ.get(variable) or default)
+    if found is None:
+        raise CallError(
+            f"{variable}: not an address. Fix: write http:// or https:// and the host; in a "
+            "password write %2F for /, %23 for # and %3F for ?."
+        )
+    return found
 
 
 def check_proxies() -> None:

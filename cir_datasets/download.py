@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote, urljoin, urlsplit
 
-from cir_datasets.addresses import address_and_login, check_proxies
+from cir_datasets.addresses import check_proxies
+from cir_datasets.addresses import endpoint as endpoint_of
 from cir_datasets.atomic import staging_folder, sweep
 from cir_datasets.deadline import Deadline
 from cir_datasets.errors import IntegrityError, SourceError
@@ -224,7 +225,7 @@ def _check_json(path: Path, url: str) -> None:
 def _from_github(
     source: Source, file: str, pin: Pin | None, folder: Path, deadline: Deadline
 ) -> tuple[Path, dict[str, str]]:
-    endpoint, auth = _endpoint("CIR_GITHUB_ENDPOINT", GITHUB_ENDPOINT)
+    endpoint, auth = endpoint_of("CIR_GITHUB_ENDPOINT", GITHUB_ENDPOINT)
     revision = source.revision or "HEAD"
     url = f"{endpoint}/{source.repository}/{revision}/{quote(file)}"
     partial = folder / "file"
@@ -238,11 +239,11 @@ def _from_github(
 def _from_hub(
     source: Source, file: str, pin: Pin | None, folder: Path, deadline: Deadline
 ) -> tuple[Path, dict[str, str]]:
+    # Read at each call, and first: huggingface_hub reads it when imported, and shows what it cannot read.
+    endpoint, auth = endpoint_of("HF_ENDPOINT", "https://huggingface.co")
     from huggingface_hub import constants, hf_hub_url
     from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
 
-    # Read at each call: huggingface_hub reads it once, when it is imported.
-    endpoint, auth = _endpoint("HF_ENDPOINT", "https://huggingface.co")
     url = hf_hub_url(
         source.repository, file, repo_type="dataset", revision=source.revision, endpoint=endpoint
     )
@@ -264,16 +265,6 @@ def _from_hub(
             "Fix: try again."
         )
     return partial, {"url": url, "revision": commit}
-
-
-def _endpoint(variable: str, default: str) -> tuple[str, httpx.BasicAuth | None]:
-    found = address_and_login(os.environ.get(variable) or default)
-    if found is None:
-        raise CallError(
-            f"{variable}: not an address. Fix: write http:// or https:// and the host; in a "
-            "password write %2F for /, %23 for # and %3F for ?."
-        )
-    return found
 
 
 def _client(headers: Mapping[str, str], auth: httpx.BasicAuth | None, deadline: Deadline) -> httpx.Client:

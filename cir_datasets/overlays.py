@@ -243,10 +243,14 @@ def _from_json(path: Path) -> dict[str, Any]:
         text = path.read_text(encoding="utf-8-sig")
         found = json.loads(text, object_pairs_hook=lambda p: _unrepeated(path, p))
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no UTF-8 text"
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         _fail(path, f"cannot be read: {reason}", "check the path")
     except json.JSONDecodeError as error:
-        _fail(path, f"line {error.lineno} is no JSON: {error.msg}", "correct that line")
+        _fail(
+            path,
+            f"line {error.lineno} is not JSON: {error.msg}",
+            f"an overlay is one JSON object with the keys {', '.join(_KEYS)}",
+        )
     except OverlayError:  # a ValueError, too
         raise
     except RecursionError:

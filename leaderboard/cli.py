@@ -20,6 +20,7 @@ import cir_datasets.commands
 import cir_metrics.commands
 import leaderboard.commands
 import submissions.commands
+from cir_datasets.addresses import endpoint
 from cir_metrics.errors import CirError
 from cir_metrics.terminal import echo
 from submissions.allocators import give_back_freed_memory
@@ -88,6 +89,9 @@ def main() -> None:
     warnings.showwarning = _show_warning
     give_back_freed_memory()
     try:
+        if os.environ.get("HF_ENDPOINT"):
+            # huggingface_hub reads it when it is imported, and its error would show a part of a password.
+            endpoint("HF_ENDPOINT", "")
         build()()
     except CirError as error:
         if _debugging():

@@ -399,6 +399,17 @@ def test_an_address_that_is_none_is_not_shown(
     assert pinned.requests == []
 
 
+def test_an_endpoint_that_huggingface_hub_cannot_read_is_not_shown_by_cir() -> None:
+    # In a process of its own: the library reads the variable once, when it is imported.
+    environment = {**os.environ, "HF_ENDPOINT": "http://user:s3c/r3t@127.0.0.1:9", "PYTHONPATH": str(ROOT)}
+    environment.pop("CIR_DATA_HOME", None)
+    command = [sys.executable, "-m", "leaderboard.cli", "datasets", "prepare", "circled/circo_val"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "HF_ENDPOINT: not an address" in done.stderr
+    assert "s3c" not in done.stderr
+
+
 KILLED = """
 import os, signal, sys
 from pathlib import Path
