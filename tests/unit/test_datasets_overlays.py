@@ -222,7 +222,7 @@ def test_what_is_wrong_with_a_list_is_said(changes: dict[str, Any], words: str, 
 def test_broken_json_is_located(home: Path) -> None:
     path = home / "broken.json"
     path.write_text('{"overlay": "short",\n "queries": [}', encoding="utf-8")
-    with pytest.raises(OverlayError, match="line 2 is no JSON"):
+    with pytest.raises(OverlayError, match="line 2 is not JSON"):
         read_overlay(path)
     path.write_text('{"queries": {"900": null, "900": "a"}}', encoding="utf-8")
     with pytest.raises(OverlayError, match="'900' is there twice"):
@@ -245,7 +245,7 @@ def test_a_byte_order_mark_is_read(tmp_path: Path) -> None:
     [
         (b'{"benchmark_version": ' + b"1" * 5000 + b"}", "an integer of too many digits"),
         (b"[" * 200_000, "nested too deeply"),
-        (b'{"source": "\xff"}', "no UTF-8 text"),
+        (b'{"source": "\xff"}', "not UTF-8 text"),
         (b'{"benchmark": "cirr/val", "benchmark_version": ' + b"[" * 900 + b"]" * 900 + b"}", "for version"),
     ],
 )
