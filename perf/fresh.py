@@ -1,12 +1,17 @@
-"""Run tasks in fresh Pythons, in turn, and show medians: what the scripts of this folder share.
+"""Run tasks in fresh Pythons, in turn, show medians and bounds: what the scripts of this folder share.
 
 A script has tasks: functions that import and prepare what they need, and return the function whose time is
 taken. Each run is a process of its own, so that its peak memory (`VmHWM` of /proc/self/status, hence Linux
 only) is its own too, and the tasks take turns, so that a busy minute of the machine hits all alike.
+
+A script's `BOUNDS` says what is asked of its figures, at the size that it has without options. `Verdict`
+prints each beside what was measured, and ends the script with exit code 1 where one is missed. For another
+size there are other bounds: `--bound "score / orjson=5"`.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import statistics
@@ -98,6 +103,81 @@ def show(name: str, this: Measured) -> None:
 HEAD = f"{'task':24} {'median s':>8} {'least s':>8} {'peak MiB':>9}"
 
 
-def show_ratio(what: str, value: float, bound: str, kept: bool) -> None:
-    """One line: a ratio, what was asked for, and whether it is kept."""
-    print(f"{what:66} {value:8.2f}   {bound:>12}  {'yes' if kept else 'NO'}", flush=True)
+@dataclass(frozen=True)
+class Bound:
+    """What is asked of a figure.
+
+    Args:
+        limit: the bound itself.
+        least: whether it is asked for at least; else at most.
+    """
+
+    limit: float
+    least: bool = False
+
+    def kept(self, value: float) -> bool:
+        return value >= self.limit if self.least else value <= self.limit
+
+    def __str__(self) -> str:
+        return f"{'>=' if self.least else '<='} {self.limit:.4g}"
+
+
+def at_most(limit: float) -> Bound:
+    return Bound(limit)
+
+
+def at_least(limit: float) -> Bound:
+    return Bound(limit, least=True)
+
+
+class Verdict:
+    """The figures of a script beside its bounds.
+
+    Args:
+        bounds: by figure what is asked of it.
+        given: other limits, `FIGURE=NUMBER`.
+    """
+
+    def __init__(self, bounds: Mapping[str, Bound], given: Sequence[str] = ()) -> None:
+        self._bounds = dict(bounds)
+        self._missed: list[str] = []
+        self._shown: set[str] = set()
+        for text in given:
+            figure, _, limit = text.rpartition("=")
+            if figure not in bounds:
+                raise SystemExit(f"--bound {text}: there is no such figure. There are: {'; '.join(bounds)}.")
+            self._bounds[figure] = Bound(float(limit), bounds[figure].least)
+
+    def head(self) -> None:
+        print(f"\n{'':66} {'':8}   {'asked':>12}  kept")
+
+    def show(self, figure: str, value: float) -> None:
+        """One line: a figure, what is asked of it, and whether that is kept."""
+        bound = self._bounds[figure]
+        self._shown.add(figure)
+        if not bound.kept(value):
+            self._missed.append(figure)
+        print(f"{figure:66} {value:8.2f}   {bound!s:>12}  {'yes' if bound.kept(value) else 'NO'}", flush=True)
+
+    def note(self, figure: str, value: float) -> None:
+        """One line: a figure of which nothing is asked."""
+        print(f"{figure:66} {value:8.2f}   {'-':>12}", flush=True)
+
+    def end(self) -> None:
+        """Say what was not measured, and exit with code 1 where a bound is missed."""
+        for figure in self._bounds:
+            if figure not in self._shown:
+                print(f"{figure:66} {'-':>8}   {self._bounds[figure]!s:>12}  not measured")
+        if self._missed:
+            print(f"missed: {'; '.join(self._missed)}", file=sys.stderr)
+            raise SystemExit(1)
+
+
+def add_bound_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--bound",
+        action="append",
+        default=[],
+        metavar="FIGURE=NUMBER",
+        help="another bound for a figure, under the name that is printed; may be given several times",
+    )

@@ -16,10 +16,15 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from fresh import Verdict, add_bound_option, at_most
 
 from cir_metrics.resampling import bootstrap_means, bootstrap_medians, percentile_interval
 from cir_metrics.significance import randomisation_test
 
+BOUNDS = {
+    "intervals of means, s": at_most(10),
+    "interval of one median, s": at_most(10),
+}
 LOOP_SHARE = 100
 
 
@@ -38,7 +43,9 @@ def main() -> None:
     parser.add_argument("--metrics", type=int, default=8, help="metrics, half of them zeros and ones")
     parser.add_argument("--draws", type=int, default=10_000, help="draws of the bootstrap, changes of sign")
     parser.add_argument("--repeat", type=int, default=3, help="runs of each, whose median is printed")
+    add_bound_option(parser)
     options = parser.parse_args()
+    verdict = Verdict(BOUNDS, options.bound)
     n, m, draws = options.queries, options.metrics, options.draws
     random = np.random.default_rng(1)
     values = random.random((n, m))
@@ -67,6 +74,10 @@ def main() -> None:
     found["plain loop (a hundredth, times 100)"] = LOOP_SHARE * median_seconds(loop, options.repeat)
     for name, seconds in found.items():
         print(f"{name:<36} {seconds:7.2f} s  {seconds / found['draws alone']:6.2f} x draws alone")
+    verdict.head()
+    for name in ("intervals of means", "interval of one median"):
+        verdict.show(f"{name}, s", found[name])
+    verdict.end()
 
 
 if __name__ == "__main__":

@@ -29,9 +29,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-from fresh import ROOT, peak_mib
+from fresh import ROOT, Verdict, add_bound_option, at_most, peak_mib
 from stand_in import ZEROSIGHT, mode, write_run, write_stand_in
 
+BOUNDS = {
+    # The most that a million queries may need, and so whatever is smaller.
+    "peak memory of prepare, MiB": at_most(500),
+    "peak memory of command, MiB": at_most(500),
+}
 MAX_SCORED = 100_000
 
 
@@ -113,6 +118,7 @@ def main() -> None:
     )
     options.add_argument("--images", type=int, default=ZEROSIGHT[1], help="images of the pool")
     options.add_argument("--repeat", type=int, default=3, help="runs of each task; times are medians")
+    add_bound_option(options)
     options.add_argument("--task", help=argparse.SUPPRESS)
     options.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     given = options.parse_args()
@@ -123,6 +129,7 @@ def main() -> None:
     if given.task:
         print(json.dumps(task(given.task, given.folder)))
         return
+    verdict, peaks = Verdict(BOUNDS, given.bound), {}
     with tempfile.TemporaryDirectory(prefix="cir-perf-") as home:
         folder = Path(home) / "ZeroSight"
         write_stand_in(folder, given.queries, given.images)
@@ -140,12 +147,17 @@ def main() -> None:
                 measured_run(folder)
             found = measured(name, folder, given.repeat)
             reference = reference or found["seconds"]
+            peaks[name] = found["peak_mib"]
             extra = "".join(f"  {key}={value}" for key, value in found.items() if key == "datasets_imported")
             print(
                 f"{name:10} {found['seconds']:8.2f} {found['peak_mib']:9.0f} "
                 f"{found['seconds'] / reference:9.2f}{extra}",
                 flush=True,
             )
+    verdict.head()
+    for name in ("prepare", "command"):
+        verdict.show(f"peak memory of {name}, MiB", peaks[name])
+    verdict.end()
 
 
 def measured_run(folder: Path) -> None:

@@ -32,12 +32,15 @@ from operator import mul
 from typing import Any
 
 import numpy as np
-from fresh import show_ratio
+from fresh import Verdict, add_bound_option, at_least, at_most
 
 from cir_metrics.gallery import BLOCK
 from submissions.retrieval.search import Searcher
 
-BOUND, TIMES = 1.5, 50
+BOUNDS = {
+    "search / bare product (medians)": at_most(1.5),
+    "loop in Python / search (medians)": at_least(50),
+}
 
 
 def unit_vectors(random: np.random.Generator, shape: tuple[int, int]) -> Any:
@@ -79,7 +82,9 @@ def main() -> None:
     options.add_argument("--loop-queries", type=int, default=4, help="queries of the loop in Python")
     options.add_argument("--numpy-queries", type=int, default=100, help="queries of the loop with numpy")
     options.add_argument("--whole-gib", type=float, default=2, help="scores held by the whole product, GiB")
+    add_bound_option(options)
     given = options.parse_args()
+    verdict = Verdict(BOUNDS, given.bound)
     random = np.random.default_rng(0)
     queries = unit_vectors(random, (given.queries, given.dimensions))
     images = unit_vectors(random, (given.gallery, given.dimensions))
@@ -125,11 +130,11 @@ def main() -> None:
     same = found["python"] == ranks[:few].tolist()
     print(f"same ranks by search and the loop in Python: {'yes' if same else 'NO'}")
     print(f"ranks that float32 products get otherwise: {np.mean(found['numpy'] != ranks[:some]):.1%}")
-    ratio = median["search"] / bound
-    show_ratio("search / bare product (medians)", ratio, f"<= {BOUND}", ratio <= BOUND)
-    ratio = median["python"] / median["search"]
-    show_ratio("loop in Python / search (medians)", ratio, f">= {TIMES}", ratio >= TIMES)
-    print(f"loop with numpy / search (medians): {median['numpy'] / median['search']:.1f}")
+    verdict.head()
+    verdict.show("search / bare product (medians)", median["search"] / bound)
+    verdict.show("loop in Python / search (medians)", median["python"] / median["search"])
+    verdict.note("loop with numpy / search (medians)", median["numpy"] / median["search"])
+    verdict.end()
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -26,14 +25,29 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from fresh import HEAD, ROOT, Measured, answer, environment, measured, show, show_ratio
+from fresh import (
+    HEAD,
+    ROOT,
+    Measured,
+    Verdict,
+    add_bound_option,
+    answer,
+    at_most,
+    environment,
+    measured,
+    show,
+)
 from stand_in import CIRR_VAL, write_cirr
 
-SHARE = 0.05
-"""The most of `cir score` that verifying may take."""
 LARGE = 64
 """MiB of large prepared files, such as ZeroSight's."""
 
+BOUNDS = {
+    "import cir_metrics above import numpy, ms": at_most(0),
+    "import cir_metrics.evaluation above import numpy, ms": at_most(50),
+    "verify / cir score": at_most(0.05),
+    "cir score less twice the parse of its file by orjson, s": at_most(0.8),
+}
 IMPORTS = {
     "python": "pass",
     "numpy": "import numpy",
@@ -84,12 +98,14 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     options.add_argument("--repeat", type=int, default=7, help="runs of cir score")
     options.add_argument("--imports", type=int, default=21, help="runs of each import")
+    add_bound_option(options)
     options.add_argument("--task", help=argparse.SUPPRESS)
     options.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     given = options.parse_args()
     if given.task:
         answer(TASKS, given.task, given.folder)
         return
+    verdict = Verdict(BOUNDS, given.bound)
     with tempfile.TemporaryDirectory(prefix="cir-perf-") as home:
         folder, env = Path(home), environment(Path(home))
         real = Path(os.environ.get("CIR_DATA_HOME", "")) / "cirr" / "captions" / "cap.rc2.val.json"
@@ -113,18 +129,16 @@ def main() -> None:
         prepared = sum(path.stat().st_size for path in cache.rglob("*") if path.is_file()) / 2**20
         for name, each in found.items():
             show(name, each)
-    print(f"\n{'':66} {'':8}   {'asked':>12}  kept")
+    verdict.head()
     for module in ("cir_metrics", "cir_metrics.evaluation"):
         above = 1000 * (found[module].median - found["numpy"].median)
-        show_ratio(f"import {module} above import numpy, ms", above, "<= 50", above <= 50)
-    verified = found["verify"].median
-    share = verified / found["cir score"].median
-    show_ratio("verify / cir score", share, f"<= {SHARE}", share <= SHARE)
+        verdict.show(f"import {module} above import numpy, ms", above)
+    verified, parse, score = (found[name].median for name in ("verify", "orjson", "cir score"))
+    verdict.show("verify / cir score", verified / score)
+    verdict.show("cir score less twice the parse of its file by orjson, s", score - 2 * parse)
     large = 1000 * verified / prepared * LARGE
     print(f"verify: {prepared:.1f} MiB in {1000 * verified:.1f} ms; {LARGE} MiB at that rate: {large:.0f} ms")
-    allowed = 0.8 + 2 * statistics.median(found["orjson"].seconds)
-    score = found["cir score"].median
-    show_ratio("cir score, s", score, f"<= {allowed:.2f}", score <= allowed)
+    verdict.end()
 
 
 if __name__ == "__main__":

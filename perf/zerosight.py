@@ -11,8 +11,11 @@ four mAP alone), and the script stops where two of them disagree.
     score      cir_datasets.load and submissions.score of the rank file: checks, numbers, signatures
     parquet    the same from the rank file as Parquet (`cir convert --to parquet`)
     evaluate   the two files parsed with orjson, then cir_metrics.evaluate_single_turn
-    loop       the two files parsed with json, then a loop over the queries: numpy isin on arrays of strings,
-               torch cumsum, Python over the 50 places for the weights, mean at the end
+    torch_loop the two files parsed with json, then a loop over the queries in the manner of the paper's
+               program: numpy isin on arrays of strings, torch cumsum, and for PNR-mAP's weights a nonzero
+               and a mean of torch at each of the 50 places, which is most of its time
+    python_loop  the same loop with the weights in plain Python, a running mean over the 50 places; nothing is
+               asked of the ratio to it
     map_ours   mAP of lists that are parsed already, with cir_metrics.evaluate_single_turn
     pytrec     the same with pytrec_eval, its dictionaries included
     ranx       the same with ranx, compiled before, its Qrels and Run included
@@ -41,7 +44,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from fresh import HEAD, ROOT, Measured, answer, environment, measured, show, show_ratio
+from fresh import (
+    HEAD,
+    ROOT,
+    Measured,
+    Verdict,
+    add_bound_option,
+    answer,
+    at_least,
+    at_most,
+    environment,
+    measured,
+    show,
+)
 from stand_in import ZEROSIGHT, mode, write_released, write_run, write_stand_in
 
 KS = (5, 10, 25, 50)
@@ -49,7 +64,20 @@ MAPS = [f"map@{k}" for k in KS]
 METRICS = [*MAPS, *(f"pnr_map@{k}" for k in KS)]
 SMALL = "small"
 """Folder of a small stand-in beside the other."""
-PEERS = {"pytrec": "pytrec_eval", "ranx": "ranx", "loop": "torch"}
+PEERS = {"pytrec": "pytrec_eval", "ranx": "ranx", "torch_loop": "torch", "python_loop": "torch"}
+LOOPS = ("torch_loop", "python_loop")
+BOUNDS = {
+    "torch loop / score": at_least(25),
+    "torch loop / evaluate": at_least(25),
+    "score / orjson": at_most(3),
+    "evaluate / orjson": at_most(3),
+    "pytrec_eval / ours, mAP of parsed lists": at_least(1.5),
+    "ranx / ours, mAP of parsed lists": at_least(5),
+    # A third was asked first. 0.36 is accepted: most of what is left is the same work for both.
+    "Parquet / JSON": at_most(0.4),
+    "peak memory of cir / size of the JSON": at_most(6),
+    "peak memory of cir_parquet / size of the JSON": at_most(2),
+}
 
 
 def parse_released(folder: Path) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
@@ -124,9 +152,17 @@ def evaluate_task(folder: Path) -> Callable[[], Any]:
     return lambda: evaluate_single_turn(METRICS, *asked(*parse_released(folder))).values
 
 
-def loop_task(folder: Path) -> Callable[[], Any]:
+def torch_loop_task(folder: Path, *, plain_weights: bool = False) -> Callable[[], Any]:
     import numpy as np
     import torch
+
+    def plain(wrong: list[bool]) -> list[float]:
+        weights, count, total = [], 0, 0
+        for place, is_wrong in enumerate(wrong, start=1):
+            weights.append(total / count / place if count else 1.0)
+            if is_wrong:
+                count, total = count + 1, total + place
+        return weights
 
     def one(ranking: list[str], positives: list[str], negatives: list[str]) -> list[float]:
         listed = np.array(ranking)
@@ -134,11 +170,14 @@ def loop_task(folder: Path) -> Callable[[], Any]:
         wrong = torch.tensor(np.isin(listed, np.array(negatives)))
         places = torch.arange(1, len(listed) + 1)
         precisions = torch.cumsum(hit, dim=0) / places.double()
-        weights = torch.ones(len(listed), dtype=torch.float64)
-        for place in range(len(listed)):
-            before = torch.nonzero(wrong[:place]).flatten() + 1
-            if len(before):
-                weights[place] = torch.mean(before.double() / (place + 1))
+        if plain_weights:
+            weights = torch.tensor(plain(wrong.tolist()), dtype=torch.float64)
+        else:
+            weights = torch.ones(len(listed), dtype=torch.float64)
+            for place in range(len(listed)):
+                before = torch.nonzero(wrong[:place]).flatten() + 1
+                if len(before):
+                    weights[place] = torch.mean(before.double() / (place + 1))
         values = []
         for terms in (precisions * hit, precisions * hit * weights):
             values += [float(terms[:k].sum()) / min(len(positives), k) for k in KS]
@@ -153,6 +192,10 @@ def loop_task(folder: Path) -> Callable[[], Any]:
         return dict(zip(METRICS, np.mean(np.array(rows), axis=0).tolist(), strict=True))
 
     return run
+
+
+def python_loop_task(folder: Path) -> Callable[[], Any]:
+    return torch_loop_task(folder, plain_weights=True)
 
 
 def map_ours_task(folder: Path) -> Callable[[], Any]:
@@ -203,7 +246,8 @@ TASKS = {
     "score": score_task,
     "parquet": parquet_task,
     "evaluate": evaluate_task,
-    "loop": loop_task,
+    "torch_loop": torch_loop_task,
+    "python_loop": python_loop_task,
     "map_ours": map_ours_task,
     "pytrec": pytrec_task,
     "ranx": ranx_task,
@@ -228,7 +272,7 @@ def write_all(folder: Path, queries: int, images: int, env: dict[str, str]) -> N
 def check_values(found: dict[str, Measured]) -> None:
     """Stop where two ways give different numbers."""
     expected = found["score"].shown
-    for name in ("parquet", "evaluate", "loop", "map_ours", "cir", "cir_parquet"):
+    for name in ("parquet", "evaluate", *LOOPS, "map_ours", "cir", "cir_parquet"):
         for metric, value in (found[name].shown if name in found else {}).items():
             if abs(value - expected[metric]) > 1e-9:
                 raise SystemExit(f"{name} says {metric} = {value}, score says {expected[metric]}")
@@ -237,25 +281,25 @@ def check_values(found: dict[str, Measured]) -> None:
             raise SystemExit(f"{name} says map@50 = {found[name].shown['map@50']}, not {expected['map@50']}")
 
 
-def ratios(found: dict[str, Measured], json_mib: float) -> None:
-    def at_least(what: str, peer: str, ours: str, bound: float) -> None:
-        if peer in found:
-            value = found[peer].median / found[ours].median
-            show_ratio(what, value, f">= {bound:g}", value >= bound)
-
-    def at_most(what: str, value: float, bound: float) -> None:
-        show_ratio(what, value, f"<= {bound:.3g}", value <= bound)
-
-    print(f"\n{'ratio of medians':66} {'':8}   {'asked':>12}  kept")
-    at_least("loop / score", "loop", "score", 25)
-    at_least("loop / evaluate", "loop", "evaluate", 25)
-    at_most("score / orjson", found["score"].median / found["orjson"].median, 3)
-    at_most("evaluate / orjson", found["evaluate"].median / found["orjson"].median, 3)
-    at_least("pytrec_eval / ours, mAP of parsed lists", "pytrec", "map_ours", 1.5)
-    at_least("ranx / ours, mAP of parsed lists", "ranx", "map_ours", 5)
-    at_most("Parquet / JSON", found["parquet"].median / found["score"].median, 1 / 3)
-    for name, bound in (("cir", 6), ("cir_parquet", 2)):
-        at_most(f"peak memory of {name} / size of the JSON", (found[name].peak_mib or 0) / json_mib, bound)
+def show_ratios(found: dict[str, Measured], json_mib: float, verdict: Verdict) -> None:
+    median = {name: each.median for name, each in found.items()}
+    verdict.head()
+    for figure, one, other in (
+        ("torch loop / score", "torch_loop", "score"),
+        ("torch loop / evaluate", "torch_loop", "evaluate"),
+        ("score / orjson", "score", "orjson"),
+        ("evaluate / orjson", "evaluate", "orjson"),
+        ("pytrec_eval / ours, mAP of parsed lists", "pytrec", "map_ours"),
+        ("ranx / ours, mAP of parsed lists", "ranx", "map_ours"),
+        ("Parquet / JSON", "parquet", "score"),
+    ):
+        if one in median:
+            verdict.show(figure, median[one] / median[other])
+    for name in ("cir", "cir_parquet"):
+        verdict.show(f"peak memory of {name} / size of the JSON", (found[name].peak_mib or 0) / json_mib)
+    if "python_loop" in median:
+        verdict.note("loop with plain-Python weights / score", median["python_loop"] / median["score"])
+    verdict.end()
 
 
 def main() -> None:
@@ -263,8 +307,9 @@ def main() -> None:
     options.add_argument("--queries", type=int, default=ZEROSIGHT[0], help="queries, all of which are ranked")
     options.add_argument("--images", type=int, default=ZEROSIGHT[1], help="images of the pool")
     options.add_argument("--repeat", type=int, default=5, help="runs of each task, by turns")
-    options.add_argument("--loops", type=int, default=3, help="runs of the loop among them, which takes long")
-    options.add_argument("--only", nargs="+", choices=TASKS, help="tasks; default: all")
+    options.add_argument("--loops", type=int, default=3, help="runs of the two loops, which take long")
+    options.add_argument("--only", nargs="+", choices=TASKS, help="tasks, without ratios; default: all")
+    add_bound_option(options)
     options.add_argument("--task", help=argparse.SUPPRESS)
     options.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     given = options.parse_args()
@@ -274,6 +319,7 @@ def main() -> None:
     if given.task:
         answer(TASKS, given.task, given.folder)
         return
+    verdict = Verdict(BOUNDS, given.bound)
     names = list(given.only or TASKS)
     for name in [name for name in names if name in PEERS]:
         if importlib.util.find_spec(PEERS[name]) is None:
@@ -287,14 +333,13 @@ def main() -> None:
         print(f"{given.queries:,} queries, {given.images:,} images; MiB: ", end="")
         print(", ".join(f"{name} {size:,.1f}" for name, size in sizes.items()))
         print(HEAD)
-        found = measured(__file__, [name for name in names if name != "loop"], folder, given.repeat, env)
-        if "loop" in names:
-            found |= measured(__file__, ["loop"], folder, given.loops, env)
+        found = measured(__file__, [name for name in names if name not in LOOPS], folder, given.repeat, env)
+        found |= measured(__file__, [name for name in names if name in LOOPS], folder, given.loops, env)
         for name in names:
             show(name, found[name])
         if given.only is None:
             check_values(found)
-            ratios(found, sizes["run.json"])
+            show_ratios(found, sizes["run.json"], verdict)
 
 
 if __name__ == "__main__":
