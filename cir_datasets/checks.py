@@ -84,16 +84,18 @@ def checked_rows(
     """
     members = None if gallery is None else frozenset(gallery)
     id_name = "session_id" if spec.kind == "multi_turn" else "query_id"
-    seen: dict[str, int] = {}
+    # In the order of the rows, so that a place is a number: a million numbers beside them would take memory.
+    seen: dict[str, None] = {}
     for number, row in enumerate(rows, start=1):
         fault = _fault(spec, row, members)
         if row[id_name] in seen:
-            here, first = origin(number).rpartition(": "), origin(seen[row[id_name]]).rpartition(": ")
+            earlier = list(seen).index(row[id_name]) + 1
+            here, first = origin(number).rpartition(": "), origin(earlier).rpartition(": ")
             place = first[2] if here[0] == first[0] else ": ".join(first[::2])
             fault = f"its id occurs a second time (first in {place})"
         if fault is not None:
             raise RecordError(f"{origin(number)} ({id_name} {row[id_name]}): {fault}. {FIX}")
-        seen[row[id_name]] = number
+        seen[row[id_name]] = None
         yield row
 
 

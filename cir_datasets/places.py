@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 PLACES_FILE = "places.parquet"
+_BATCH_ROWS = 2**15
 _ID_COLUMNS = ("target_image_id", "positive_image_ids", "negative_image_ids", "ground_truth_ids")
 
 
@@ -30,12 +31,22 @@ def write_places(folder: Path) -> None:
     columns: dict[str, pa.ChunkedArray] = {"row": pa.chunked_array([pa.array(range(rows.metadata.num_rows))])}
     for name in _ID_COLUMNS:
         if name in rows.schema_arrow.names:
-            chunks = [_places(chunk, gallery) for chunk in rows.read(columns=[name]).column(0).chunks]
-            found = [chunk for chunk in chunks if chunk is not None]
-            if found and len(found) == len(chunks):
+            found = _column(rows, name, gallery)
+            if found:
                 columns[name] = pa.chunked_array(found)
     table = pa.table(columns)
     pq.write_table(table, folder / PLACES_FILE, row_group_size=max(1, len(table)))
+
+
+def _column(rows: pq.ParquetFile, name: str, gallery: pa.Array) -> list[pa.Array]:
+    """Places of a column, the ids of a batch in memory at a time; empty where one is not in the gallery."""
+    found = []
+    for batch in rows.iter_batches(_BATCH_ROWS, columns=[name]):
+        places = _places(batch.column(0), gallery)
+        if places is None:
+            return []
+        found.append(places)
+    return found
 
 
 def _places(chunk: pa.Array, gallery: pa.Array) -> pa.Array | None:

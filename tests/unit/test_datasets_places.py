@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -84,3 +86,40 @@ def test_scores_are_the_same_with_and_without(benchmark_id: str) -> None:
     )
     assert in_memory.places(names[0]) is None
     assert score(rank_file, in_memory).to_dict() == with_places.to_dict()
+
+
+PEAK = """
+import sys
+from pathlib import Path
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from cir_datasets.places import write_places
+
+folder, rows, each = Path(sys.argv[1]), 200_000, 10
+ids = pa.array([f"frames/a_video_of_some_length/{number:06d}.jpg" for number in range(5_000)])
+names = ids.take(pa.array(np.arange(rows * each, dtype=np.int64) * 7919 % len(ids)))
+lists = pa.ListArray.from_arrays(pa.array(np.arange(rows + 1, dtype=np.int32) * each), names)
+size = names.nbytes
+pq.write_table(pa.table({"image_id": ids}), folder / "images.parquet")
+pq.write_table(pa.table({"negative_image_ids": lists}), folder / "rows.parquet", row_group_size=rows // 4)
+del names, lists
+before = pa.total_allocated_bytes()
+assert before < size / 10
+# The peak so far is that of making the rows: a pool of its own sees what comes now.
+pool = pa.system_memory_pool()
+pa.set_memory_pool(pool)
+write_places(folder)
+print(size, pool.max_memory())
+"""
+
+
+def test_ids_are_read_a_batch_at_a_time(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PEAK, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    ids, peak = map(int, done.stdout.split())
+    # Places are small numbers: four bytes for an id of 45.
+    assert peak < ids
+    places = pq.read_table(tmp_path / "places.parquet").column("negative_image_ids")
+    assert places[1].as_py() == [number * 7919 % 5_000 for number in range(10, 20)]
