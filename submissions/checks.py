@@ -11,13 +11,20 @@ from submissions.columns import Columns
 from submissions.depth import MAX_DEPTH, SUBSET_DEPTH
 from submissions.drafts import Answers, Draft
 from submissions.findings import MAX_EXAMPLES, Findings, ordinal, shown
-from submissions.formats import TREC
+from submissions.formats import LINES, PARQUET, TREC
 from submissions.image_ids import image_family, near_miss, well_formed
 from submissions.questions import Questions
 from submissions.screening import suspects
 
 _LONGEST = 100
 """Characters of a query's id that may be meant for another."""
+_SUBSETS = {
+    TREC: "lines with the query id QUERY#subset",
+    LINES: 'the field "subset_ranking" to each line',
+    PARQUET: 'the column "subset_ranking"',
+}
+"""Where a file that is not JSON ranks the subsets."""
+_SUBSET_FIX = "add {place}: three to five ids a query, best first, the reference left out"
 _JOIN_FIX = "join it with your other file:  cir convert {file} OTHER --benchmark {benchmark} --to native"
 
 
@@ -90,15 +97,21 @@ class _Checker:
                 if answer is not None:
                     self._subset_ranking(query, answer, members)
             elif query in ranked:
-                self._add("missing-subset", "its subset is not ranked.", query, cause="some")
+                self._add(
+                    "missing-subset", "its subset is not ranked.", query, cause="some", fix=self._subset_fix()
+                )
 
     def _missing_subsets(self) -> None:
         message = "the board shows Recall_subset, and no subset is ranked."
-        fix = None
+        fix = self._subset_fix()
         if self.draft.format == "cirr-server":
             message = "the file ranks for recall alone; the board also shows Recall_subset."
             fix = _JOIN_FIX.replace("OTHER", "RECALL_SUBSET")
         self.findings.add("missing-subset", message, count=len(self.asked.subsets), fix=fix)
+
+    def _subset_fix(self) -> str | None:
+        place = _SUBSETS.get(self.draft.kind)
+        return None if place is None else _SUBSET_FIX.replace("{place}", place)
 
     def _ranking(self, query: str, turn: int | None, ids: list[Any]) -> None:
         asked, depth = self.asked, self.asked.depth

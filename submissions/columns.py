@@ -198,8 +198,50 @@ class Columns(Mapping[str, Any]):
     def without(self, names: Iterable[str]) -> Columns:
         """The same rankings but for some names."""
         dropped = set(names)
-        kept = {name: answer for name, answer in self.items() if name not in dropped}
-        return Columns.of_lists(kept, by_turn=self.turn_offsets is not None)
+        kept = [name for name in self.names if name not in dropped]
+        codes, offsets, turns = self._picked(kept)
+        return Columns(kept, codes, offsets, self.images, turns)
+
+    def to_arrow(self, names: Sequence[str]) -> pa.Array:
+        """The answers of some names as an Arrow array of lists, every image once in its dictionary.
+
+        Args:
+            names: query or session ids, one a row; the row of one without an answer is null.
+
+        Returns:
+            `list<dictionary<string>>`, or of sessions a list of such lists a row; the dictionary holds the
+            images in the order in which they are first named.
+
+        Example:
+            >>> Columns.of_lists({"q": ["b", "a"]}, by_turn=False).to_arrow(["q", "r"]).to_pylist()
+            [['b', 'a'], None]
+        """
+        import pyarrow as pa
+
+        codes, offsets, turns = self._picked(names)
+        used, first, places = np.unique(codes, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        ranks = np.empty(len(order), dtype=np.int32)
+        ranks[order] = np.arange(len(order), dtype=np.int32)
+        images = self.images.take(pa.array(used[order], pa.int32())).cast(pa.string())
+        made = pa.DictionaryArray.from_arrays(pa.array(ranks[places.reshape(-1)], pa.int32()), images)
+        gone = pa.array([name not in self.position for name in names], pa.bool_())
+        for ends, mask in [(offsets, gone if turns is None else None), (turns, gone)]:
+            if ends is not None:
+                made = pa.ListArray.from_arrays(pa.array(ends.astype(np.int32)), made, mask=mask)
+        return made
+
+    def _picked(self, names: Sequence[str]) -> tuple[Codes, Offsets, Offsets | None]:
+        """Codes, offsets and turn offsets of some names; of one without an answer, no rankings."""
+        places = np.array([self.position.get(name, -1) for name in names], dtype=np.int64)
+        there = places >= 0
+        turns = None
+        if self.turn_offsets is not None:
+            turns, rankings = _ranges(self.turn_offsets, places[there], there)
+            offsets, codes = _ranges(self.offsets, rankings, np.ones(len(rankings), dtype=np.bool_))
+        else:
+            offsets, codes = _ranges(self.offsets, places[there], there)
+        return self.codes[codes], offsets, turns
 
     def __getitem__(self, name: str) -> list[Any]:
         """The ranking of a query, or the rankings of a session, as lists of ids."""
@@ -227,8 +269,8 @@ class Columns(Mapping[str, Any]):
         return f"<rankings of {len(self):,} names, {len(self.images):,} distinct images>"
 
     def _ranking(self, number: int) -> list[str]:
-        named = self.image_ids
-        return [named[code] for code in self.codes[self.offsets[number] : self.offsets[number + 1]].tolist()]
+        codes = self.codes[self.offsets[number] : self.offsets[number + 1]].tolist()
+        return list(map(self.image_ids.__getitem__, codes))
 
     @functools.cached_property
     def image_ids(self) -> list[str]:
@@ -307,6 +349,17 @@ class Gathering:
         self._texts, self._bytes = [], 0
 
 
+def _ranges(
+    offsets: Offsets, places: NDArray[np.int64], there: NDArray[np.bool_]
+) -> tuple[Offsets, NDArray[np.int64]]:
+    """Where some ranges start once they lie one behind the other, and what they are made of."""
+    lengths = np.zeros(len(there), dtype=np.int64)
+    starts = np.zeros(len(there), dtype=np.int64)
+    lengths[there], starts[there] = offsets[places + 1] - offsets[places], offsets[places]
+    found = _offsets(lengths, len(lengths))
+    return found, np.arange(found[-1]) + np.repeat(starts - found[:-1], lengths)
+
+
 _SHOWN = 5
 """Names that a repr spells out at most."""
 
@@ -325,18 +378,30 @@ def _offsets(lengths: Iterable[int], count: int) -> Offsets:
 
 def _encoded(rankings: Iterable[Sequence[str]]) -> tuple[Codes, pa.Array]:
     """All ids as codes, and the distinct ids."""
-    import pyarrow as pa
-
+    gathering = Gathering(by_turn=False)
     remaining = chain.from_iterable(rankings)
-    blocks = []
     while block := list(islice(remaining, _BLOCK)):
-        blocks.append(_strings(block))
-    encoded = pa.chunked_array(blocks, pa.string()).dictionary_encode()
-    if not encoded.num_chunks:
-        return np.zeros(0, dtype=np.int32), pa.array([], pa.string())
-    # The blocks share the dictionary, which is whole in the last.
-    codes = np.concatenate([numbers(chunk.indices) for chunk in encoded.chunks])
-    return codes, encoded.chunks[-1].dictionary
+        for part in _parts(block):
+            gathering.take((), [part])
+    columns = gathering.columns()
+    return columns.codes, columns.images
+
+
+def _parts(ids: list[str]) -> Iterator[list[str]]:
+    """The ids in parts of bounded length: one string may stand at all places, and each gets a copy."""
+    try:
+        lengths = np.fromiter(map(len, ids), np.int64, len(ids))
+    except TypeError:
+        # Joining them says which one is no string, before it takes any memory.
+        yield ids
+        return
+    ends = np.cumsum(lengths)
+    start = 0
+    while start < len(ids):
+        before = ends[start] - lengths[start]
+        end = max(start + 1, int(np.searchsorted(ends, before + _GATHERED, side="right")))
+        yield ids if end - start == len(ids) else ids[start:end]
+        start = end
 
 
 def _strings(ids: list[str]) -> pa.Array:

@@ -35,6 +35,7 @@ class Draft:
         rankings: the answers; None where there are none at all (the CIRR server's subset file).
         subset_rankings: rankings of the queries' subsets, or None.
         format: the format's name.
+        kind: a name of `submissions.formats.FORMATS` where the format has several: JSON, JSON Lines, Parquet.
     """
 
     spec: BenchmarkSpec
@@ -43,6 +44,7 @@ class Draft:
     rankings: Answers | None
     subset_rankings: Answers | None
     format: str
+    kind: str = ""
 
     def finished(self) -> RankFile | None:
         """The rank file, or None where a part could not be read."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
+from submissions.columns import Columns
 from submissions.findings import shown
 from submissions.formats import CIRCO_SERVER, CIRR_SERVER, FASHIONIQ, NATIVE, TREC, ZEROSIGHT
 
@@ -62,12 +64,18 @@ def _trec(rank_file: RankFile) -> list[str]:
     tag = tag_of(rank_file)
     if tag != rank_file.method.name:
         said.append(f"the method's name is written as the tag {shown(tag)}.")
-    lists = [ids for answer in rank_file.rankings.values() for ids in _turns(answer)]
-    empty = sum(not ids for ids in [*lists, *(rank_file.subset_rankings or {}).values()])
+    empty = _empty(rank_file.rankings) + _empty(rank_file.subset_rankings or {})
     if empty:
         what = "1 ranking" if empty == 1 else f"{empty:,} rankings"
         said.append(f"{what} without images left out: a TREC run has no line for that.")
     return said
+
+
+def _empty(answers: Mapping[str, Any]) -> int:
+    """Number of rankings without images."""
+    if isinstance(answers, Columns):
+        return int((answers.lengths == 0).sum())
+    return sum(not ids for answer in answers.values() for ids in _turns(answer))
 
 
 def _turns(answer: list[object]) -> list[object]:
@@ -78,14 +86,21 @@ def _turns(answer: list[object]) -> list[object]:
 def _cut(rank_file: RankFile, to: str) -> list[str]:
     said = []
     depth = _DEPTHS[to]
-    longer = sum(len(ids) > depth for ids in rank_file.rankings.values())
+    longer = _longer(rank_file.rankings, depth)
     if longer:
         said.append(f"{_lists(longer)} cut to the first {depth} images, which is all that {to} takes.")
-    subsets = (rank_file.subset_rankings or {}).values()
-    longer = sum(len(ids) > _SUBSET_DEPTH for ids in subsets) if to == CIRR_SERVER else 0
+    subsets = rank_file.subset_rankings or {}
+    longer = _longer(subsets, _SUBSET_DEPTH) if to == CIRR_SERVER else 0
     if longer:
         said.append(f"{_lists(longer)} of a subset cut to the first {_SUBSET_DEPTH} images.")
     return said
+
+
+def _longer(answers: Mapping[str, Any], depth: int) -> int:
+    """Number of rankings with more images than that."""
+    if isinstance(answers, Columns):
+        return int((answers.lengths > depth).sum())
+    return sum(len(ids) > depth for ids in answers.values())
 
 
 def _lists(count: int) -> str:

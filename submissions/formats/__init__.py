@@ -10,7 +10,7 @@ from them is of the format `native`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from submissions.budget import Budget
@@ -93,9 +93,9 @@ def parse_packed(kind: str, content: bytes, context: Context) -> Draft | None:
     """
     from submissions.formats import lines, parquet, trec
 
-    if kind == PARQUET:
-        return parquet.parse(content, context)
-    return lines.parse(content, context) if kind == LINES else trec.parse(content, context)
+    readers = {PARQUET: parquet.parse, LINES: lines.parse, TREC: trec.parse}
+    draft = readers[kind](content, context)
+    return None if draft is None else replace(draft, kind=kind)
 
 
 def parse(document: Any, context: Context) -> Draft | None:

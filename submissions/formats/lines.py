@@ -15,7 +15,7 @@ import orjson
 
 from cir_metrics.errors import did_you_mean
 from submissions.budget import Budget
-from submissions.columns import Gathering
+from submissions.columns import Columns, Gathering
 from submissions.findings import Findings, json_type, shown
 from submissions.formats import LINES, LINES_FILE, RANK_FILE, Context, native
 from submissions.reading import parse_json
@@ -90,12 +90,18 @@ def header_of(rank_file: RankFile) -> dict[str, Any]:
     return {key: value for key, value in whole.items() if key not in _SECTIONS}
 
 
+def is_by_turn(answers: Mapping[str, Any]) -> bool:
+    """Whether answers are lists of rankings, one a turn."""
+    if isinstance(answers, Columns):
+        return answers.turn_offsets is not None
+    # An empty answer does not say what it is; the first that holds something says it of all.
+    return next((not isinstance(answer[0], str) for answer in answers.values() if answer), False)
+
+
 def entries_of(rank_file: RankFile) -> Iterator[dict[str, Any]]:
     """One entry a query: its ranking or its turns, and the ranking of its subset, where it has them."""
     subsets = rank_file.subset_rankings or {}
-    # An empty answer does not say what it is; the first that holds something says it of all.
-    answers = rank_file.rankings.values()
-    by_turn = next((not isinstance(answer[0], str) for answer in answers if answer), False)
+    by_turn = is_by_turn(rank_file.rankings)
     for query, answer in rank_file.rankings.items():
         entry = {QUERY: query, TURNS if by_turn else RANKING: answer}
         if query in subsets:

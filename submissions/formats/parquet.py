@@ -7,6 +7,7 @@ The columns are those of a query's line in JSON Lines (`lines.py`): `query_id`, 
 from __future__ import annotations
 
 import io
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -17,7 +18,7 @@ from submissions.columns import Columns
 from submissions.errors import SubmissionError
 from submissions.findings import MAX_EXAMPLES, Findings, json_type, shown
 from submissions.formats import PARQUET, RANK_FILE, Context, native
-from submissions.formats.lines import QUERY, RANKING, SUBSET, TURNS, entries_of, header_of
+from submissions.formats.lines import QUERY, RANKING, SUBSET, TURNS, header_of, is_by_turn
 from submissions.formats.parquet_pages import MARK, MAX_FOOTER, Chunk, EncodingError, row_groups
 from submissions.reading import parse_json
 
@@ -78,16 +79,22 @@ def dump(rank_file: RankFile) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    entries = list(entries_of(rank_file))
+    rankings, subsets = rank_file.rankings, rank_file.subset_rankings or {}
+    queries = [*rankings, *(query for query in subsets if query not in rankings)]
+    of_rankings = TURNS if is_by_turn(rankings) else RANKING
     # Query ids occur once each: a dictionary would only repeat them.
     types = {name: _type(name) for name in _NAMES} | {QUERY: pa.string()}
-    used = [QUERY, *(name for name in _NAMES[1:] if any(name in entry for entry in entries))]
-    if len(used) == 1:
-        used.append(RANKING)
+    sections = {of_rankings: rankings} if rankings or not subsets else {}
+    sections |= {SUBSET: subsets} if subsets else {}
     header = orjson.dumps(header_of(rank_file))
-    schema = pa.schema([(name, types[name]) for name in used], metadata={KEY: header})
+    schema = pa.schema([(name, types[name]) for name in (QUERY, *sections)], metadata={KEY: header})
     try:
-        columns = [pa.array([entry.get(name) for entry in entries], types[name]) for name in used]
+        columns = [pa.array(queries, types[QUERY])]
+        for name, answers in sections.items():
+            if isinstance(answers, Columns):
+                columns.append(answers.to_arrow(queries))
+            else:
+                columns.append(pa.array([answers.get(query) for query in queries], types[name]))
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise SubmissionError(
             f"the rank file cannot be written as Parquet: {error}. Fix: use strings as ids."
@@ -122,28 +129,58 @@ def rankings_of(table: pa.Table, findings: Findings, budget: Budget) -> dict[str
     queries = _values(table.column(QUERY), 0)
     if not _queries_are_sound(queries, findings):
         return None
-    by_turn = TURNS in table.column_names
-    if len(table.column_names) == 2 and SUBSET not in table.column_names:
-        columns = Columns.of_arrow(queries, table.column(TURNS if by_turn else RANKING), by_turn=by_turn)
-        if columns is not None:
-            return {"rankings": columns}
-    answers = _values(table.column(TURNS), 2) if TURNS in table.column_names else None
-    if answers is None and RANKING in table.column_names:
-        answers = _values(table.column(RANKING), 1)
-    subsets = _values(table.column(SUBSET), 1) if SUBSET in table.column_names else None
-    rows = answers or [None] * len(queries)
-    alone = [None] * len(queries) if subsets is None else subsets
-    # A row without ranking of its own is there for its subset; without either it is a mistake, said later.
-    kept = {
-        query: answer
-        for query, answer, subset in zip(queries, rows, alone, strict=True)
-        if answer is not None or subset is None
+    columns = {
+        "subset_rankings" if name == SUBSET else "rankings": (name, table.column(name))
+        for name in table.column_names
+        if name != QUERY
     }
-    found: dict[str, Any] = {"rankings": kept}
-    if subsets is not None:
-        given = zip(queries, subsets, strict=True)
-        found["subset_rankings"] = {query: subset for query, subset in given if subset is not None}
+    there = {section: column.is_valid().to_pylist() for section, (_, column) in columns.items()}
+    none = [False] * len(queries)
+    ranked, of_subset = there.get("rankings", none), there.get("subset_rankings", none)
+    # A row without ranking of its own is there for its subset; without either it is a mistake, said later.
+    kept = [answer or not subset for answer, subset in zip(ranked, of_subset, strict=True)]
+    rows = {"rankings": kept, "subset_rankings": of_subset}
+    found: dict[str, Any] = {"rankings": dict.fromkeys(itertools.compress(queries, kept))}
+    for section, (name, column) in columns.items():
+        names = list(itertools.compress(queries, rows[section]))
+        found[section] = _answers(names, _of_rows(column, rows[section]), name, budget)
     return found
+
+
+def _of_rows(column: pa.ChunkedArray, rows: list[bool]) -> pa.ChunkedArray:
+    """Some of a column's rows."""
+    import pyarrow as pa
+
+    return column if all(rows) else column.filter(pa.array(rows, pa.bool_()))
+
+
+def _answers(queries: list[str], column: pa.ChunkedArray, name: str, budget: Budget) -> Any:
+    """A column's answers by query: as columns, or as lists where one of them is null or has an odd id.
+
+    Raises:
+        OverBudgetError: as lists they would take more than is read.
+    """
+    columns = Columns.of_arrow(queries, column, by_turn=name == TURNS)
+    if columns is not None:
+        return columns
+    # Whatever looks at the lists one by one may copy an id at each place.
+    budget.spend("copies", _bytes_of_copies(column, _DEPTHS[name]))
+    return dict(zip(queries, _values(column, _DEPTHS[name]), strict=True))
+
+
+def _bytes_of_copies(column: pa.ChunkedArray, depth: int) -> int:
+    """Bytes of a column's ids, each counted at every place."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    size = 0
+    for chunk in column.chunks:
+        for _ in range(depth):
+            chunk = chunk.flatten()
+        lengths = numbers(pc.binary_length(chunk.dictionary), null=0)
+        places = numbers(chunk.indices, null=-1)
+        size += int(np.append(lengths, 0).astype(np.int64)[places].sum())
+    return size
 
 
 def _queries_are_sound(queries: list[Any], findings: Findings) -> bool:

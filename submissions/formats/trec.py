@@ -8,7 +8,6 @@ subset is `QUERY#subset`.
 from __future__ import annotations
 
 import io
-import itertools
 import re
 from array import array
 from collections.abc import Callable
@@ -135,10 +134,11 @@ class _Writer:
         self._kept = (0, 0)
 
     def write(self, qid: str, ids: list[str]) -> None:
-        for word in (qid, *ids):
-            if word not in self._words:
+        fresh = {qid, *ids} - self._words
+        for word in (qid, *ids) if fresh else ():
+            if word in fresh:
                 self._check(qid, word)
-                self._words.add(word)
+        self._words |= fresh
         if ids and not self._written.tell() and qid.startswith(_MARK):
             raise ConversionError(
                 f"query {shown(qid)}: a TREC run cannot start with a byte order mark, which is "
@@ -147,8 +147,9 @@ class _Writer:
         head = f"{qid} Q0 "
         for start in range(0, len(ids), _BLOCK):
             part = ids[start : start + _BLOCK]
-            lines = map("".join, zip(itertools.repeat(head), part, self._ends(start, len(ids))))
-            self._written.write("".join(lines).encode())
+            words = [head] * (3 * len(part))
+            words[1::3], words[2::3] = part, self._ends(start, len(ids))
+            self._written.write("".join(words).encode())
 
     def _ends(self, start: int, depth: int) -> list[str]:
         """What follows the images of a block: rank, score and tag, the same for rankings of one length."""

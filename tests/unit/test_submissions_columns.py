@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from submissions.arrow_numbers import numbers
-from submissions.columns import Columns
+from submissions.columns import Columns, _parts
 
 QUERIES = {"q1": ["a", "b", "é中"], "q2": [], "q3": ["b"]}
 SESSIONS = {"s1": [["a", "b"], ["b"]], "s2": [], "s3": [["c", "a"]]}
@@ -121,3 +121,22 @@ def test_numbers_of_a_slice_with_nulls() -> None:
     array = pa.array([1, None, 3, None], pa.int32())
     assert numbers(array.slice(1, 3), null=-1).tolist() == [-1, 3, -1]
     assert numbers(pa.array([4, 5], pa.int64()).slice(1)).tolist() == [5]
+
+
+def test_long_ids_are_copied_a_few_at_a_time() -> None:
+    ids = ["x" * 2**23, "a", "y" * 2**25, *["x" * 2**23] * 5, "b"]
+    parts = list(_parts(ids))
+    assert [image for part in parts for image in part] == ids
+    assert all(len(part) == 1 or sum(map(len, part)) <= 2**24 for part in parts)
+    assert Columns.of_lists({"q": ids}, by_turn=False)["q"] == ids
+
+
+def test_the_lists_of_some_names_as_arrow() -> None:
+    table = Columns.of_lists({"a": ["x", "y"], "b": [], "c": ["z", "x"]}, by_turn=False)
+    made = table.to_arrow(["c", "none", "b", "a"])
+    assert made.to_pylist() == [["z", "x"], None, [], ["x", "y"]]
+    assert made.values.dictionary.to_pylist() == ["z", "x", "y"]
+    sessions = Columns.of_lists({"a": [["x"], []], "b": [], "c": [["z", "x"]]}, by_turn=True)
+    assert sessions.to_arrow(["c", "none", "b", "a"]).to_pylist() == [[["z", "x"]], None, [], [["x"], []]]
+    assert dict(sessions.without(["a"])) == {"b": [], "c": [["z", "x"]]}
+    assert dict(table.without(["b"])) == {"a": ["x", "y"], "c": ["z", "x"]}

@@ -330,3 +330,46 @@ def test_what_is_written_has_one_dictionary_of_ids() -> None:
     ((_, ids),) = row_groups(content)
     assert ids.as_text is False
     assert dict(read(content).rankings) == many
+
+
+HOW = ": three to five ids a query, best first, the reference left out"
+
+
+@pytest.mark.parametrize(
+    ("to", "place"),
+    [
+        ("native", '"subset_rankings"'),
+        ("lines", 'the field "subset_ranking" to each line'),
+        ("parquet", 'the column "subset_ranking"'),
+        ("trec", "lines with the query id QUERY#subset"),
+    ],
+)
+def test_the_fix_of_a_missing_subset_is_one_of_the_format(to: str, place: str) -> None:
+    alone = written({"query_id": QUERIES, "ranking": RANKINGS})
+    (made,) = submissions.convert([alone], to)
+    report = submissions.validate(made.content, CIRR)
+    assert [found.fix for found in report.findings if found.code == "missing-subset"] == [f"add {place}{HOW}"]
+
+
+def test_an_id_that_is_long_and_often_there_is_written_once() -> None:
+    texts = pa.DictionaryArray.from_arrays(pa.array([0] * 1_000_000, pa.int32()), ["x" * 900_000])
+    ranking = pa.ListArray.from_arrays(pa.array([0, 999_999, 1_000_000], pa.int32()), texts)
+    content = written({"query_id": ["a", "b"], "ranking": ranking}, compression="zstd")
+    (made,) = submissions.convert([content], "parquet")
+    assert len(made.content) < 10_000
+    table = pq.read_table(pa.BufferReader(made.content), read_dictionary=["ranking.list.element"])
+    (chunk,) = table.column("ranking").chunks
+    assert chunk.offsets.to_pylist() == [0, 999_999, 1_000_000]
+    assert chunk.values.dictionary.to_pylist() == ["x" * 900_000]
+    with pytest.raises(submissions.ConversionError, match="choose --to parquet"):
+        submissions.convert([content], "native")
+
+
+def test_rows_without_a_ranking_of_the_one_or_the_other_kind() -> None:
+    columns = {"ranking": [["x"], None, ["y"]], "subset_ranking": [None, ["y"], ["z", "x"]]}
+    found = read(
+        written({"query_id": QUERIES, **{name: pa.array(each, ONE) for name, each in columns.items()}})
+    )
+    assert dict(found.rankings) == {"a": ["x"], "c": ["y"]}
+    assert dict(found.subset_rankings or {}) == {"b": ["y"], "c": ["z", "x"]}
+    assert read(parquet.dump(found)) == found
