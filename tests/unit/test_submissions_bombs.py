@@ -48,7 +48,9 @@ def check(name: str, folder: Path, *ways: str) -> None:
     assert found["peak"] < MEMORY_MIB, found
     for way in ("validate", "judge"):
         if bomb.codes is not None and way in found["said"]:
-            assert found["said"][way] == bomb.codes, way
+            # Whatever else is wrong with it (queries that are missing) is found beside.
+            said = set(found["said"][way].split(","))
+            assert said >= set(bomb.codes.split(",")), way
 
 
 QUICK = ("json-deep-lists", "gzip-empty-lists", "lines-broken", "trec-broken", "parquet-unknown-column")
@@ -66,12 +68,9 @@ def test_a_bomb_is_refused_in_bounded_memory_by_every_reader(name: str, tmp_path
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("to", ["native", "lines", "trec", "parquet"])
 @pytest.mark.parametrize("name", [name for name in bombs.BOMBS if name.startswith("within-")])
-def test_what_is_just_within_the_limits_is_converted_in_bounded_memory(
-    name: str, to: str, tmp_path: Path
-) -> None:
-    check(name, tmp_path, f"convert to {to}")
+def test_what_is_just_within_the_limits_is_converted_in_bounded_memory(name: str, tmp_path: Path) -> None:
+    check(name, tmp_path, *(f"convert to {to}" for to in ("native", "lines", "trec", "parquet")))
 
 
 @pytest.mark.slow
