@@ -1,14 +1,16 @@
-"""Writes the generated pages of the docs, and the table of benchmarks in the README, from the code.
+"""Writes the generated pages of the docs, and the tables of the README and of other pages, from the code.
 
 `python docs/generate.py` writes them; with `--check` it fails where they differ from the code.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import sys
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,9 @@ os.environ["TERM"] = "dumb"
 
 DOCS = Path(__file__).resolve().parent
 README = DOCS.parent / "README.md"
-BEGIN, END = "<!-- benchmarks:begin -->", "<!-- benchmarks:end -->"
+
+PIXELS = "`image_only` of pixels"
+PAIRED = ["method", "against", "difference", "p (Holm)", "verdict"]
 
 
 def command_line() -> str:
@@ -104,12 +108,20 @@ def _differences(card: Any) -> list[str]:
 
 def readme() -> str:
     """`README.md` with its table of benchmarks written anew between the markers."""
-    text = README.read_text(encoding="utf-8")
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise SystemExit(f"README.md lacks {BEGIN} or {END}. Fix: put both lines where the table goes.")
-    return f"{before}{begin}\n{readme_table()}\n{end}{after}"
+    return _filled(README, {"benchmarks": readme_table()})
+
+
+def _filled(page: Path, tables: Mapping[str, str]) -> str:
+    """A page with its tables written anew, each between the two comments that name it."""
+    text = page.read_text(encoding="utf-8")
+    for name, table in tables.items():
+        begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
+        before, found, rest = text.partition(begin)
+        _, closed, after = rest.partition(end)
+        if not found or not closed:
+            raise SystemExit(f"{page.name} lacks {begin} or {end}. Fix: put both lines where the table goes.")
+        text = f"{before}{begin}\n{table}\n{end}{after}"
+    return text
 
 
 def readme_table() -> str:
@@ -171,6 +183,106 @@ def _ending(config: str) -> str:
 
 def _several(cells: list[str]) -> str:
     return f"{cells[0]} each" if len(cells) > 1 and len(set(cells)) == 1 else " / ".join(cells)
+
+
+def shapes_encoder() -> str:
+    """`docs/shapes_encoder.md` with its tables, which score and compare the entries."""
+    composed, floor = "`image_text_sum`", f"{PIXELS} | `latest`"
+    queries = {
+        "`text_only`": "text_only-shapes",
+        "`image_only`": "image_only-shapes",
+        PIXELS: "image_only-pixels",
+        composed: "image_text_sum-shapes",
+        "`captioning`": "captioning-shapes",
+        "`cirevl`": "cirevl-shapes",
+    }
+    sessions = {
+        f"{composed} | `{name}`": f"image_text_sum-shapes-{name}"
+        for name in ("latest", "average", "weighted", "feedback")
+    }
+    sessions |= {floor: "image_only-pixels", "`captioning` | `weighted`": "captioning-shapes"}
+    sessions |= {
+        f"`cirevl` | `{name}`": f"cirevl-shapes-{name}" for name in ("latest", "weighted", "feedback")
+    }
+    names, turns = list(queries), list(sessions)
+    shown = {
+        "queries": (names[:4], [(composed, other) for other in names[:3]]),
+        "words-queries": (names[4:], [*((name, PIXELS) for name in names[4:]), ("`cirevl`", composed)]),
+        "sessions": (turns[:5], [(name, floor) for name in turns[:4]]),
+        "words-sessions": (
+            turns[5:],
+            [(name, floor) for name in turns[5:]]
+            + [(name, name.replace("`cirevl`", composed)) for name in turns[6:]],
+        ),
+    }
+    asked = (["method"], ["recall@1", "recall@5", "recall@10", "recall@50", "map@10"], "recall@10")
+    turned = (
+        ["method", "aggregation"],
+        ["hits@10@turn1", "hits@10@turn2", "hits@10@turn6", "final_recall@10", "hits_auc@10"],
+        "hits_auc@10",
+    )
+    tables = {}
+    for benchmark, files, (labels, metrics, main) in (
+        ("shapes/val", queries, asked),
+        ("shapes/multiturn_val", sessions, turned),
+    ):
+        reports = _entries(benchmark, files)
+        scores, tests = score_rows(reports, metrics), paired_rows(reports, main)
+        for table, (rows, pairs) in shown.items():
+            if rows[0] in reports:
+                tables[table] = _table([*labels, *metrics], [scores[row] for row in rows])
+                tables[f"{table}-tests"] = _table(PAIRED, [tests[pair] for pair in pairs])
+    return _filled(DOCS / "shapes_encoder.md", tables)
+
+
+def _entries(benchmark: str, names: Mapping[str, str]) -> dict[str, Any]:
+    """Scores of entries, by what a table calls them."""
+    import submissions
+    from submissions.entries import entries
+
+    paths = {entry.file: entry.path for entry in entries(benchmark)}
+    ending = f".{benchmark.replace('/', '-')}.json.gz"
+    return {label: submissions.score(paths[name + ending]) for label, name in names.items()}
+
+
+def score_rows(reports: Mapping[str, Any], metrics: Iterable[str]) -> dict[str, str]:
+    """A row for each score, per cent with intervals, behind its label."""
+    from submissions.intervals import intervals
+
+    rows = {}
+    for label, report in reports.items():
+        ends = intervals(report).values
+        cells = []
+        for name in metrics:
+            # Four places first, which is what the encoder's recipe holds.
+            numbers = (round(each, 4) for each in (report.metrics[name], ends[name].low, ends[name].high))
+            cells.append("{:.1f} [{:.1f}, {:.1f}]".format(*(100 * each for each in numbers)))
+        rows[label] = f"| {' | '.join([label, *cells])} |"
+    return rows
+
+
+def paired_rows(reports: Mapping[str, Any], metric: str) -> dict[tuple[str, str], str]:
+    """A row for each ordered pair of scores: what `cir compare` says of all of them at once."""
+    from submissions import compare
+
+    found = compare(list(reports.values()), metrics=[metric])
+    rows = {}
+    for (one, other), pair in zip(itertools.combinations(reports, 2), found.pairs, strict=True):
+        each = pair.differences[metric]
+        p = f"{each.adjusted:.4f}" if each.adjusted >= 0.0001 else "<0.0001"
+        for first, second, numbers in (
+            (one, other, (each.difference, each.interval.low, each.interval.high)),
+            (other, one, (-each.difference, -each.interval.high, -each.interval.low)),
+        ):
+            verdict = ("better" if numbers[0] > 0 else "worse") if each.significant else "not told apart"
+            labels = [name.replace(" | ", ", ") for name in (first, second)]
+            difference = "{:+.1f} [{:+.1f}, {:+.1f}]".format(*(100 * number for number in numbers))
+            rows[first, second] = f"| {' | '.join([*labels, difference, p, verdict])} |"
+    return rows
+
+
+def _table(head: list[str], rows: list[str]) -> str:
+    return "\n".join([f"| {' | '.join(head)} |", "|" + "---|" * len(head), *rows])
 
 
 def finding_table() -> str:
@@ -248,6 +360,7 @@ PAGES = {
     "docs/cli.md": command_line,
     "docs/benchmarks.md": benchmark_table,
     "docs/findings.md": finding_table,
+    "docs/shapes_encoder.md": shapes_encoder,
     "docs/python_api.md": api_page,
     "README.md": readme,
 }

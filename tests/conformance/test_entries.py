@@ -91,6 +91,21 @@ def test_words_and_picture_together_beat_either_alone(read: dict[str, RankFile])
         assert ends["cirevl"].low > ends[alone].high
 
 
+def test_words_and_picture_together_beat_the_stronger_picture_alone(read: dict[str, RankFile]) -> None:
+    """On shapes/val at Recall@10, by paired tests; the one without weights is the stronger."""
+    alone = {
+        name: submissions.score(read[f"image_only-{name}.shapes-val.json.gz"])
+        for name in ("pixels", "shapes")
+    }
+    assert alone["pixels"].metrics["recall@10"] > alone["shapes"].metrics["recall@10"]
+    for method in ("image_text_sum", "cirevl"):
+        made = submissions.score(read[f"{method}-shapes.shapes-val.json.gz"])
+        (pair,) = submissions.compare([made, alone["pixels"]], metrics=["recall@10"]).pairs
+        found = pair.differences["recall@10"]
+        assert found.significant
+        assert found.difference > 0, method
+
+
 def test_sessions_are_found_more_often_with_every_turn(read: dict[str, RankFile]) -> None:
     for entry in entries("shapes/multiturn_val"):
         if entry.file.startswith("image_text_sum-shapes"):

@@ -187,7 +187,42 @@ def test_the_page_shows_what_the_entries_with_the_oracle_score(entry: Entry) -> 
 
 def test_the_page_has_a_row_for_each_entry_with_the_oracle_and_no_other() -> None:
     assert len(ORACLES) == 6
-    assert len(re.findall(r"^\| `(?:captioning|cirevl)` \|", DOCS.read_text(encoding="utf-8"), re.M)) == 6
+    rows = re.findall(
+        r"^\| `(?:captioning|cirevl)` \|(?: `\w+` \|)? \d", DOCS.read_text(encoding="utf-8"), re.M
+    )
+    assert len(rows) == 6
+
+
+def test_the_page_says_in_words_what_its_paired_tests_found() -> None:
+    """Who beats the strongest baseline that knows the image alone or the text alone, and who does not."""
+    page = DOCS.read_text(encoding="utf-8")
+    rows = re.findall(
+        r"^\| ([^|]+) \| ([^|]+) \| [^|]+ \| [<.\d]+ \| (better|worse|not told apart) \|$", page, re.M
+    )
+    verdicts: dict[str, dict[str, list[str]]] = {}
+    for method, rival, verdict in rows:
+        verdicts.setdefault(rival.replace("`", ""), {}).setdefault(verdict, []).append(
+            method.replace("`", "")
+        )
+    assert verdicts == {
+        "text_only": {"better": ["image_text_sum"]},
+        "image_only": {"better": ["image_text_sum"]},
+        "image_only of pixels": {"better": ["image_text_sum", "cirevl"], "worse": ["captioning"]},
+        "image_text_sum": {"better": ["cirevl"]},
+        "image_only of pixels, latest": {
+            "better": ["image_text_sum, latest", "cirevl, latest", "cirevl, weighted"],
+            "not told apart": [
+                *(f"image_text_sum, {name}" for name in ("average", "weighted", "feedback")),
+                "cirevl, feedback",
+            ],
+            "worse": ["captioning, weighted"],
+        },
+        **{
+            f"image_text_sum, {name}": {"not told apart": [f"cirevl, {name}"]}
+            for name in ("latest", "weighted", "feedback")
+        },
+    }
+    assert "Only `latest` beats the image of pixels. `average`, `feedback` and `weighted`" in page
 
 
 def test_the_page_shows_the_recipe() -> None:

@@ -1,10 +1,9 @@
-"""The commands that train heads: what they write, print and refuse, and whether training helps on shapes."""
+"""The commands that train heads: what they write, print and refuse."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,17 +16,13 @@ from head_worlds import few_pictures
 from retrieval_models import save_clip
 from typer.testing import CliRunner, Result
 
-import cir_datasets
-import submissions
 from cir_metrics.errors import CallError
 from submissions.errors import CheckpointError, EncoderError
-from submissions.methods import make_rank_file
 from submissions.retrieval import train_concat, train_magiclens, train_pic2word
 from submissions.retrieval.encoders import load_encoder
 from submissions.retrieval.heads.checkpoints import load_head
 from submissions.retrieval.heads.command_line import tell
-from submissions.retrieval.heads.loop import Plan, Trained
-from submissions.retrieval.pictures import ShapesPictures
+from submissions.retrieval.heads.loop import Trained
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -132,37 +127,3 @@ def test_a_training_that_went_on_says_where(capsys: pytest.CaptureFixture[str]) 
     told = capsys.readouterr()
     assert told.out == "head\n"
     assert told.err == "went on at step 1,200 of 2,000.\n2,000 steps: loss 2.0000 -> 0.5000\n"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["concat", "pic2word", "magiclens"])
-def test_a_short_training_on_shapes_helps(tmp_path: Path, name: str) -> None:
-    """With the shipped encoder: better than either half of the query alone, and than no training."""
-    encoder = load_encoder("shapes", device="cpu")
-    short, none = Plan(200, 128, 1e-3), Plan(1, 128, 1e-12)
-    for folder, plan in (("trained", short), ("untrained", none)):
-        _train(name, encoder, tmp_path / folder, plan)
-    made = {
-        "image": make_rank_file("shapes/val", "image_only", encoder="shapes", workers=0),
-        "text": make_rank_file("shapes/val", "text_only", encoder="shapes", workers=0),
-        **{
-            folder: make_rank_file("shapes/val", name, checkpoint=tmp_path / folder, workers=0)
-            for folder in ("trained", "untrained")
-        },
-    }
-    found = {each: submissions.score(file, "shapes/val").metrics["recall@10"] for each, file in made.items()}
-    assert found["trained"] > max(found["image"], found["text"], found["untrained"]) + 0.05, found
-
-
-def _train(name: str, encoder: Any, out: Path, plan: Plan) -> None:
-    from submissions.retrieval.heads.concat_training import train_concat
-    from submissions.retrieval.heads.magiclens_training import train_magiclens
-    from submissions.retrieval.heads.pic2word_training import train_pic2word
-
-    if name == "concat":
-        train_concat(encoder, "shapes/train", out, plan=plan)
-    elif name == "magiclens":
-        train_magiclens(encoder, "shapes/train", out, plan=plan, layers=2)
-    else:
-        ids = tuple(cir_datasets.load("shapes/train").gallery or ())
-        train_pic2word(encoder, ShapesPictures("shapes/train", ids[::8]), out, plan=plan)

@@ -1,0 +1,147 @@
+"""docs/methods.md: its figures on shapes, and whether training helps, against the strongest baseline."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import submissions
+from submissions.entries import entries
+from submissions.methods import make_rank_file
+from submissions.score_report import ScoreReport
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
+METRICS = ("recall@1", "recall@10", "recall@50", "recall_subset@1", "map@10")
+MAIN = "recall@10"
+PIXELS, SUM = "`image_only` of pixels", "`image_text_sum`"
+BASELINES = {
+    "`text_only`": "text_only-shapes",
+    "`image_only`": "image_only-shapes",
+    PIXELS: "image_only-pixels",
+    SUM: "image_text_sum-shapes",
+}
+HEADS = ("concat", "pic2word", "magiclens")
+POINTS = 1.5
+"""Other processors and versions of torch round otherwise, which may move some of 300 queries by a rank."""
+
+
+@pytest.fixture(scope="module")
+def baselines() -> dict[str, ScoreReport]:
+    paths = {entry.file: entry.path for entry in entries("shapes/val")}
+    return {
+        label: submissions.score(paths[f"{file}.shapes-val.json.gz"]) for label, file in BASELINES.items()
+    }
+
+
+def rows(head: str) -> list[list[str]]:
+    """Cells of the page's table with that head."""
+    table = PAGE.partition(f"| {head} |\n")[2].partition("\n\n")[0]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[1:]]
+
+
+def scores() -> dict[str, list[str]]:
+    return {cells[0]: cells[1:] for cells in rows(f"method | {' | '.join(METRICS)}")}
+
+
+def paired() -> dict[tuple[str, str], list[str]]:
+    return {
+        (cells[0], cells[1]): cells[2:]
+        for cells in rows("method | against | difference | p (Holm) | verdict")
+    }
+
+
+def numbers(text: str) -> list[float]:
+    return [float(each) for each in re.findall(r"[-+]?\d+\.\d+", text)]
+
+
+def test_the_rows_of_baselines_are_what_the_entries_score(
+    generate: Any, baselines: dict[str, ScoreReport]
+) -> None:
+    for row in generate.score_rows(baselines, METRICS).values():
+        assert f"{row}\n" in PAGE
+
+
+def test_the_strongest_baseline_of_one_half_alone_is_the_one_compared_with(
+    baselines: dict[str, ScoreReport],
+) -> None:
+    alone = {label: report.metrics[MAIN] for label, report in baselines.items() if label != SUM}
+    assert max(alone, key=lambda label: alone[label]) == PIXELS
+    heads = [f"`{name}`" for name in HEADS]
+    wanted = [(label, PIXELS) for label in (SUM, *heads)] + [(label, SUM) for label in heads]
+    assert list(paired()) == wanted
+
+
+def test_differences_are_those_of_the_rows_and_words_follow_from_the_paired() -> None:
+    shown = {label: numbers(cells[1])[0] for label, cells in scores().items()}
+    for (one, other), (difference, p, verdict) in paired().items():
+        value, low, high = numbers(difference)
+        assert value == pytest.approx(shown[one] - shown[other], abs=0.11)
+        assert low < value < high
+        significant = p.startswith("<") or float(p) <= 0.05
+        assert verdict == (("better" if value > 0 else "worse") if significant else "not told apart")
+    verdicts = {pair: cells[2] for pair, cells in paired().items()}
+    behind = [one for one, other in verdicts if other == PIXELS and verdicts[one, other] != "better"]
+    assert behind == ["`pic2word`"]
+    assert "`pic2word` does not beat the image of pixels at `recall@10`" in PAGE
+    assert {verdict for (_, other), verdict in verdicts.items() if other == SUM} == {"not told apart"}
+    assert re.search(r"None of the three is told apart from the\s+plain sum", PAGE)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ScoreReport]:
+    """Scores after the trainings of the page, by the very commands, and after a step that changes nothing."""
+    pytest.importorskip("torch", reason="needs the extra `retrieval`")
+    folder, found = tmp_path_factory.mktemp("heads"), {}
+    text = PAGE.replace("\\\n", " ")
+    for name in HEADS:
+        shown = re.search(
+            rf"^\$ python (-m submissions\.retrieval\.train_{name} .*shapes/train.*)$", text, re.M
+        )
+        assert shown is not None
+        words = shlex.split(shown[1])
+        numbers_of = {"trained": [], "untrained": ["--steps", "1", "--learning-rate", "1e-12"]}
+        for kind, more in numbers_of.items():
+            out = folder / f"{name}-{kind}"
+            command = [sys.executable, *words, "--out", str(out), "--threads", "1", "--device", "cpu", *more]
+            subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+            made = make_rank_file("shapes/val", name, checkpoint=out, device="cpu", workers=0)
+            found[f"`{name}`" if kind == "trained" else name] = submissions.score(made)
+    return found
+
+
+@pytest.mark.slow
+def test_the_rows_of_heads_are_what_their_trainings_give(
+    generate: Any, baselines: dict[str, ScoreReport], trained: dict[str, ScoreReport]
+) -> None:
+    heads = {f"`{name}`": trained[f"`{name}`"] for name in HEADS}
+    for label, row in generate.score_rows(heads, METRICS).items():
+        assert numbers(row) == pytest.approx(numbers(" ".join(scores()[label])), abs=POINTS)
+    both = {label: baselines[label] for label in (PIXELS, SUM)} | heads
+    found = generate.paired_rows(both, MAIN)
+    for pair, cells in paired().items():
+        again = [cell.strip() for cell in found[pair].strip("|").split("|")][2:]
+        assert numbers(again[0]) == pytest.approx(numbers(cells[0]), abs=POINTS)
+        assert again[2] == cells[2], pair
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HEADS)
+def test_training_helps(
+    name: str, baselines: dict[str, ScoreReport], trained: dict[str, ScoreReport]
+) -> None:
+    """Against no training, and against the strongest baseline where the page says so."""
+    after = trained[f"`{name}`"]
+    rivals = [trained[name], baselines["`image_only`"], baselines["`text_only`"]]
+    if paired()[f"`{name}`", PIXELS][2] == "better":
+        rivals.append(baselines[PIXELS])
+    for rival in rivals:
+        (pair,) = submissions.compare([after, rival], metrics=[MAIN]).pairs
+        assert pair.differences[MAIN].significant
+        assert pair.differences[MAIN].difference > 0
