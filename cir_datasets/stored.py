@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+import numpy as np
+
 from cir_datasets.errors import DatasetError
 
 if TYPE_CHECKING:
@@ -178,7 +180,14 @@ class Ids(Sequence[str]):
 
 
 def id_array(ids: Sequence[str]) -> pa.Array:
-    """Ids as an Arrow array of texts.
+    """Ids as an Arrow array of texts; pandas is not imported, as `pa.array` of a list would.
+
+    Args:
+        ids: texts, as many as there are.
+
+    Raises:
+        ValueError: one is no text that UTF-8 can hold.
+        TypeError: one is no text.
 
     Example:
         >>> id_array(["a", "b"]).to_pylist()
@@ -186,4 +195,19 @@ def id_array(ids: Sequence[str]) -> pa.Array:
     """
     import pyarrow as pa
 
-    return ids.array if isinstance(ids, Ids) else pa.array(list(ids), pa.string())
+    if isinstance(ids, Ids):
+        return ids.array
+    text = "".join(ids)
+    if text.isascii():
+        packed = text.encode()
+        lengths = np.fromiter(map(len, ids), np.int64, len(ids))
+    else:
+        encoded = [one.encode() for one in ids]
+        packed = b"".join(encoded)
+        lengths = np.fromiter(map(len, encoded), np.int64, len(ids))
+    if len(packed) >= 2**31:
+        return pa.array(list(ids), pa.string())
+    # One text and where each id ends is what Arrow holds; left to itself it would look at every object.
+    ends = np.zeros(len(ids) + 1, dtype=np.int32)
+    np.cumsum(lengths, out=ends[1:])
+    return pa.StringArray.from_buffers(len(ids), pa.py_buffer(ends), pa.py_buffer(packed))

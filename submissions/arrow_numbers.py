@@ -1,7 +1,7 @@
-"""Numbers of Arrow arrays as numpy arrays, without pandas.
+"""Numbers of Arrow arrays as numpy arrays and back, without pandas.
 
-Arrow's own `to_numpy`, `fill_null` and comparisons with a Python number import pandas first where it is
-installed, which takes longer than scoring most files.
+Arrow's own `array`, `to_numpy`, `fill_null` and comparisons with a Python number import pandas first where it
+is installed, which takes longer than scoring most files.
 """
 
 from __future__ import annotations
@@ -34,6 +34,22 @@ def numbers(array: pa.Array, null: int | None = None) -> NDArray[Any]:
     if null is None or not array.null_count:
         return values
     return np.where(numbers(array.is_valid().cast(pa.uint8())) > 0, values, values.dtype.type(null))
+
+
+def int32_array(values: NDArray[Any]) -> pa.Array:
+    """Whole numbers as an Arrow array of int32.
+
+    Args:
+        values: whole numbers between -2^31 and 2^31 - 1, shape (n,).
+
+    Example:
+        >>> int32_array(np.array([3, -1])).to_pylist()
+        [3, -1]
+    """
+    import pyarrow as pa
+
+    packed = np.ascontiguousarray(values, dtype=np.int32)
+    return pa.Array.from_buffers(pa.int32(), len(packed), [None, pa.py_buffer(packed)])
 
 
 def list_lengths(column: pa.ChunkedArray) -> NDArray[np.int64]:

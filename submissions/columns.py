@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from submissions.arrow_numbers import list_lengths, numbers
+from cir_datasets.stored import id_array
+from submissions.arrow_numbers import int32_array, list_lengths, numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -189,9 +190,7 @@ class Columns(Mapping[str, Any]):
         Args:
             images: the new spelling of each of `self.images`, strings that may now coincide.
         """
-        import pyarrow as pa
-
-        encoded = pa.array(images, pa.string()).dictionary_encode()
+        encoded = id_array(list(images)).dictionary_encode()
         codes = numbers(encoded.indices)
         return Columns(self.names, codes[self.codes], self.offsets, encoded.dictionary, self.turn_offsets)
 
@@ -223,12 +222,12 @@ class Columns(Mapping[str, Any]):
         order = np.argsort(first)
         ranks = np.empty(len(order), dtype=np.int32)
         ranks[order] = np.arange(len(order), dtype=np.int32)
-        images = self.images.take(pa.array(used[order], pa.int32())).cast(pa.string())
-        made = pa.DictionaryArray.from_arrays(pa.array(ranks[places.reshape(-1)], pa.int32()), images)
-        gone = pa.array([name not in self.position for name in names], pa.bool_())
+        images = self.images.take(int32_array(used[order])).cast(pa.string())
+        made = pa.DictionaryArray.from_arrays(int32_array(ranks[places.reshape(-1)]), images)
+        gone = int32_array(np.array([name not in self.position for name in names])).cast(pa.bool_())
         for ends, mask in [(offsets, gone if turns is None else None), (turns, gone)]:
             if ends is not None:
-                made = pa.ListArray.from_arrays(pa.array(ends.astype(np.int32)), made, mask=mask)
+                made = pa.ListArray.from_arrays(int32_array(ends), made, mask=mask)
         return made
 
     def _picked(self, names: Sequence[str]) -> tuple[Codes, Offsets, Offsets | None]:
@@ -345,7 +344,7 @@ class Gathering:
             # The parts share the dictionary, which is whole in the last.
             codes = np.concatenate([numbers(chunk.indices) for chunk in encoded.chunks])
             whole = encoded.chunks[-1].dictionary
-            self._encoded.append(pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), whole))
+            self._encoded.append(pa.DictionaryArray.from_arrays(int32_array(codes), whole))
         self._texts, self._bytes = [], 0
 
 
@@ -405,16 +404,7 @@ def _parts(ids: list[str]) -> Iterator[list[str]]:
 
 
 def _strings(ids: list[str]) -> pa.Array:
-    import pyarrow as pa
-
-    text = "".join(ids)
-    lengths = np.fromiter(map(len, ids), np.int32, len(ids))
-    if len(ids) and not lengths.min():
+    texts = id_array(ids)
+    if not all(ids):
         raise ValueError("an empty id")
-    if not text.isascii() or len(text) >= 2**31:
-        return pa.array(ids, pa.string())
-    # One text and where each id ends is what Arrow holds; left to itself it would look at every object.
-    ends = np.zeros(len(ids) + 1, dtype=np.int32)
-    np.cumsum(lengths, out=ends[1:])
-    buffers = [None, pa.py_buffer(ends), pa.py_buffer(text.encode())]
-    return pa.StringArray.from_buffers(len(ids), *buffers[1:])
+    return texts

@@ -97,7 +97,6 @@ def _with_strangers(columns: Columns, asked: Questions, family: str) -> NDArray[
 
 def _with_references(columns: Columns, asked: Questions, owners: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Rankings that hold the reference of their turn, where the protocol removes it."""
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     count = len(columns.lengths)
@@ -106,13 +105,13 @@ def _with_references(columns: Columns, asked: Questions, owners: NDArray[np.int6
     starts = np.zeros(len(columns.names), dtype=np.int64)
     if columns.turn_offsets is not None:
         starts = columns.turn_offsets[:-1]
-    wanted: list[str | None] = [None] * count
+    # An id is never empty, so that the empty text is found nowhere.
+    wanted = [""] * count
     for ranking, owner in enumerate(owners.tolist()):
         turns = asked.removed.get(columns.names[owner], ())
         turn = ranking - int(starts[owner]) if columns.turn_offsets is not None else 0
-        wanted[ranking] = turns[turn] if turn < len(turns) else None
-    # A null is found nowhere, since no image id is one.
-    found_at = pc.index_in(pa.array(wanted, columns.images.type), value_set=columns.images)
+        wanted[ranking] = (turns[turn] or "") if turn < len(turns) else ""
+    found_at = pc.index_in(id_array(wanted), value_set=columns.images)
     references = numbers(found_at, null=-1)
     held = columns.codes == np.repeat(references, columns.lengths)
     before = np.concatenate([[0], np.cumsum(held)])

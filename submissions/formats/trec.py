@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from cir_datasets.stored import id_array
 from submissions.budget import Budget
 from submissions.columns import Codes, Columns
 from submissions.drafts import Draft, read_rankings
@@ -230,8 +231,6 @@ class _Lines:
 
     def columns(self) -> Columns:
         """By qid, in the order of its first line, its images, the best first and none twice."""
-        import pyarrow as pa
-
         queries, images = _int32(self._query), _int32(self._image)
         self.budget.spend("lists", len(self._query_names))
         # Line by line of each qid, an image's first line only.
@@ -247,7 +246,7 @@ class _Lines:
         self._compare(lines, queries, images)
         lengths = np.bincount(queries[lines], minlength=len(self._query_names))
         offsets = np.concatenate([[0], np.cumsum(lengths)])
-        named = pa.array(self._image_names, pa.string())
+        named = id_array(self._image_names)
         return Columns(self._query_names, images[lines], offsets, named)
 
     def _best_first(self, lines: Places, queries: Codes, images: Codes) -> Places:

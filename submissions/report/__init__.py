@@ -31,7 +31,7 @@ def full_report(score: ScoreReport, intervals: Intervals | None = None) -> Repor
         >>> from submissions import make_rank_file, score
         >>> report = full_report(score(make_rank_file("shapes/val", "random")))
         >>> [table.title for table in report.tables()]
-        ['Random on shapes/val#1, 300 answered', 'Counts', 'By aspect']
+        ['Random on shapes/val#2, 300 answered', 'Counts', 'By aspect']
     """
     from submissions.report.building import build
 
