@@ -125,6 +125,8 @@ def main() -> None:
         )
     same = all(bool((ranks(block) == first).all()) for block in BLOCKS)
     print(f"same ranks in blocks of {', '.join(map(str, BLOCKS))}: {'yes' if same else 'NO'}")
+    if not same:
+        verdict.fail("ranks in blocks of different sizes are the same")
     verdict.head()
     for name in ("ranks", "targets", "best"):
         verdict.show(f"{name} / bare product (medians)", statistics.median(taken[name]) / bound["median"])

@@ -129,6 +129,8 @@ def main() -> None:
     ranks = found["search"].ranks
     same = found["python"] == ranks[:few].tolist()
     print(f"same ranks by search and the loop in Python: {'yes' if same else 'NO'}")
+    if not same:
+        verdict.fail("search and the loop in Python give the same ranks")
     print(f"ranks that float32 products get otherwise: {np.mean(found['numpy'] != ranks[:some]):.1%}")
     verdict.head()
     verdict.show("search / bare product (medians)", median["search"] / bound)

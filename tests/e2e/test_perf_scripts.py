@@ -29,6 +29,7 @@ def load(script: str) -> ModuleType:
         assert spec is not None
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module
         spec.loader.exec_module(module)
     finally:
         sys.path.remove(str(ROOT / "perf"))
@@ -67,6 +68,24 @@ def keeps_its_word(script: str, *options: str, absent: str | None = None) -> str
     output_of_miss = run(script, *options, *kept, f"--bound={missed}={NEVER[asked[missed]]}", code=1)
     assert [found[0] for found in LINE.findall(output_of_miss) if found[4] == "NO"] == [missed]
     return output
+
+
+def test_a_figure_that_was_forgotten_or_is_missed_ends_a_script_with_exit_code_1() -> None:
+    fresh = load("fresh.py")
+    for end in ("kept", "left out", "forgotten", "missed", "failed"):
+        verdict = fresh.Verdict({"a / b": fresh.at_most(2)})
+        if end == "left out":
+            verdict.leave_out("a / b")
+        elif end != "forgotten":
+            verdict.show("a / b", 3.0 if end == "missed" else 1.0)
+        if end == "failed":
+            verdict.fail("the ranks are the same")
+        if end in ("kept", "left out"):
+            verdict.end()
+        else:
+            with pytest.raises(SystemExit) as stopped:
+                verdict.end()
+            assert stopped.value.code == 1
 
 
 @pytest.mark.slow
