@@ -127,7 +127,7 @@ def example_rank_file(name_or_id: str) -> str:
         "method": {
             "name": "my method",
             "zero_shot": True,
-            "text_fields": ["relative_caption"],
+            "text_fields": [builder_class(spec.card.name).captions_field],
             "notes": f"An example. {found.notes}",
         },
         "rankings": {found.query: rankings if spec.kind == "multi_turn" else rankings[0]},
@@ -161,7 +161,7 @@ def _row_of_card(spec: BenchmarkSpec) -> _ExampleRow:
     images = list(example.images)
     notes = "The ids are the benchmark's own; the order of the images means nothing."
     if example.invented:
-        notes = "The ids are invented in the benchmark's form, because its data is not here."
+        notes = "The ids have the benchmark's form and were not checked: its data could not be had."
     return _ExampleRow(example.query, images, images, 2 if spec.kind == "multi_turn" else 1, notes)
 
 
@@ -326,7 +326,7 @@ def _protocol_facts(protocol: dict[str, Any]) -> list[list[str]]:
 
 def _example_ids(noun: str, example: dict[str, Any]) -> str:
     ids = f"{'session' if noun == 'sessions' else 'query'} {example['query']}, image {example['images'][0]}"
-    return f"{ids} (invented in that form)" if example["invented"] else ids
+    return f"{ids} (not checked: the data could not be had)" if example["invented"] else ids
 
 
 def _file_line(file: dict[str, Any]) -> str:

@@ -88,7 +88,7 @@ def _examples(card: Any) -> list[str]:
     """An id of a query or session and one of an image, of every configuration."""
     lines = ["", "Ids of a query or session, and of an image:\n"]
     for name, example in card.examples.items():
-        note = " (invented in that form)" if example.invented else ""
+        note = " (not checked: the data could not be had)" if example.invented else ""
         lines.append(f"- `{card.name}/{name}`: `{example.query}`, `{example.images[0]}`{note}")
     return lines
 

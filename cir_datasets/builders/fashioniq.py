@@ -7,6 +7,7 @@ gallery protocols of the validation split. Captions are kept as published, blank
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 import pyarrow as pa
 
@@ -20,6 +21,8 @@ _CAPTIONS = 2
 
 class Fashioniq(BenchmarkBuilder):
     """Rows of `fashioniq/{dress,shirt,toptee}_{train,val,val_union,test}`."""
+
+    captions_field: ClassVar[str] = "captions"
 
     def schema(self) -> pa.Schema:
         """A query with its `category`."""

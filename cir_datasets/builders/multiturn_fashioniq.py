@@ -7,7 +7,7 @@ kept as published: turns with one caption or three, empty captions, and the one 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
@@ -18,6 +18,8 @@ from cir_datasets.records import Row, image_row, session_schema
 
 class MultiturnFashioniq(BenchmarkBuilder):
     """Rows of `multiturn_fashioniq/{dress,shirt,toptee}_{train,val}`."""
+
+    captions_field: ClassVar[str] = "captions"
 
     def schema(self) -> pa.Schema:
         """A session whose turns carry `captions`."""

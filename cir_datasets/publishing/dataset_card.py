@@ -201,7 +201,7 @@ def _ids(card: Card, configs: Sequence[PublishedConfig]) -> Iterable[str]:
         if not config.is_manifest:
             example = card.examples[config.name]
             cells = (f"`{config.name}`", f"`{example.query}`", f"`{example.images[0]}`")
-            rows.append((*cells, "invented in that form" if example.invented else ""))
+            rows.append((*cells, "not checked: the data could not be had" if example.invented else ""))
     yield _table(("configuration", "a query or session", "an image", "note"), (), rows)
 
 

@@ -23,6 +23,8 @@ FOLDER = Path(submissions.retrieval.__file__).with_name("shapes_encoder")
 DOCS = Path(__file__).parents[2] / "docs" / "shapes_encoder.md"
 ORACLES = [entry for entry in entries() if "--language oracle" in entry.command]
 
+PIXELS = "image_only-pixels.shapes-val.json.gz"
+
 MOST_BYTES = 8_000_000
 MOST_CPU_SECONDS = 15 * 60 * 2
 TOLERANCE = 0.015
@@ -114,8 +116,15 @@ def test_it_tells_a_star_from_a_heart() -> None:
     assert np.argmax(images @ texts.T, axis=1).tolist() == [0, 1, 2]
 
 
+def of_pixels() -> Interval:
+    """Recall@10 of the strongest baseline that knows the image alone: the pixels' image only."""
+    (entry,) = [entry for entry in entries() if entry.file == PIXELS]
+    return intervals(submissions.score(entry.path)).values["recall@10"]
+
+
 def test_composition_beats_its_parts() -> None:
     found = {name: interval(each["recall@10"]) for name, each in recipe()["results"]["shapes/val"].items()}
+    assert apart(found["image_text_sum"], of_pixels())
     assert apart(found["image_text_sum"], found["image_only"])
     assert apart(found["image_text_sum"], found["text_only"])
 
@@ -141,6 +150,7 @@ def test_results_are_found_again() -> None:
                 tolerance = {"abs": TOLERANCE}
                 assert again[benchmark][name][metric] == pytest.approx(numbers, **tolerance), (name, metric)
     recall = {name: interval(each["recall@10"]) for name, each in again["shapes/val"].items()}
+    assert apart(recall["image_text_sum"], of_pixels())
     assert apart(recall["image_text_sum"], recall["image_only"])
     assert apart(recall["image_text_sum"], recall["text_only"])
 
