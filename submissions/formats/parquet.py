@@ -223,7 +223,7 @@ def _read(content: bytes, findings: Findings, budget: Budget) -> pa.Table | None
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from submissions.formats.thrift import ThriftError
+    from submissions.formats.thrift import LongHeaderError, ThriftError
 
     if not content.endswith(MARK):
         findings.add("unreadable", "the Parquet file has no footer; it was cut.", fix=_AGAIN)
@@ -237,7 +237,7 @@ def _read(content: bytes, findings: Findings, budget: Budget) -> pa.Table | None
     try:
         limits = {"thrift_string_size_limit": MAX_FOOTER, "thrift_container_size_limit": _MAX_ITEMS}
         bare = pq.ParquetFile(pa.BufferReader(content), **limits)
-        groups = row_groups(content, min(len(content), budget.limit("headers")))
+        groups = row_groups(content, budget.limit("headers"))
         if not _is_schema(bare.schema_arrow, findings) or not _is_light(content, groups, findings, budget):
             return None
         paths = [bare.metadata.schema.column(number).path for number in range(bare.metadata.num_columns)]
@@ -253,6 +253,8 @@ def _read(content: bytes, findings: Findings, budget: Budget) -> pa.Table | None
     except EncodingError as error:
         message = f"a page of the Parquet file is in {error}, which is not read."
         findings.add("unreadable", message, fix=_ENCODINGS)
+    except LongHeaderError as error:
+        findings.add("too-large", f"{error}.", fix=_FEWER_PAGES)
     except ThriftError as error:
         findings.add("unreadable", f"the Parquet file is damaged: {error}.", fix=_AGAIN)
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, IndexError, MemoryError) as error:
@@ -333,6 +335,7 @@ _SMALLER = (
     "dictionaries for the ids"
 )
 _AGAIN = "write it again from what it was made of, for example  cir convert RUN.json --to parquet"
+_FEWER_PAGES = "write it again with larger pages, without statistics"
 _ENCODINGS = "let the writer choose dictionaries or PLAIN; with pyarrow write without column_encoding"
 
 

@@ -8,6 +8,7 @@ footer may end the process.
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 
 from submissions.formats.thrift import I32, I64, Compact, Fields, ThriftError, inner, number, structs
@@ -16,6 +17,9 @@ MARK = b"PAR1"
 """What a Parquet file starts and ends with."""
 MAX_FOOTER = 2**19
 """Bytes: a footer unfolds to about two hundred times its size."""
+
+MAX_VALUES = 1_000
+"""Fields and elements of lists in one page header; those of known writers have about twenty."""
 
 _TAIL = 8
 """Bytes behind the footer: its length and the mark."""
@@ -30,6 +34,8 @@ _BOUNDED = frozenset({_PLAIN, 2, 3, _DELTA_LENGTH, 8})
 
 (In DELTA_BYTE_ARRAY a few bytes repeat a text of a megabyte.)"""
 _UNREAD = {7: "DELTA_BYTE_ARRAY", 9: "BYTE_STREAM_SPLIT"}
+_LENGTH = struct.Struct("<I")
+"""What stands before each text."""
 _CODECS = {0: None, 1: "snappy", 2: "gzip", 4: "brotli", 6: "zstd", 7: "lz4_raw"}
 
 
@@ -46,14 +52,15 @@ class Chunk:
         size: bytes of its pages once decompressed.
         as_text: whether it has to be read as text and not as places in a dictionary, because only some of its
             pages use one (writers drop a dictionary that grows too large), or because of its encoding.
-        dictionary: place and lengths (packed, unpacked) of the dictionary page, or None.
+        dictionary: place and lengths (packed, unpacked) of the dictionary page, and how many texts it has, or
+            None.
         codec: Parquet's number of the compression.
     """
 
     values: int = 0
     size: int = 0
     as_text: bool = False
-    dictionary: tuple[int, int, int] | None = None
+    dictionary: tuple[int, int, int, int] | None = None
     codec: int = 0
 
     def text(self, content: bytes) -> int:
@@ -76,7 +83,8 @@ def row_groups(content: bytes, most: int | None = None) -> list[list[Chunk]]:
         most: bytes of page headers that are walked over; default: as many as the file has.
 
     Raises:
-        ThriftError: footer or header is damaged, or there are more bytes of headers than that.
+        ThriftError: footer or header is damaged, or pages are shared by columns.
+        LongHeaderError: there are more bytes of headers than that, or more than `MAX_VALUES` in one.
         EncodingError: a page is of an encoding whose size cannot be bounded.
     """
     length = int.from_bytes(content[-_TAIL:-4], "little")
@@ -84,7 +92,7 @@ def row_groups(content: bytes, most: int | None = None) -> list[list[Chunk]]:
     if start < 0:
         raise ThriftError("the footer starts before the file")
     footer = Compact(content[start:-_TAIL], 0).struct()
-    walked = _Walked(len(content) if most is None else most)
+    walked = _Walked(len(content), len(content) if most is None else most)
     return [
         [_weigh(content, inner(column, 3), walked) for column in structs(group, 1)]
         for group in structs(footer, 4)
@@ -96,15 +104,21 @@ class _Walked:
     """Bytes of headers that may still be walked over.
 
     The columns of a sound file lie one behind the other; a hostile one has ten thousand of them, all of which
-    point to the same run of pages.
+    point to the same run of pages: their headers have more bytes than the file.
     """
 
+    size: int
     left: int
 
-    def take(self, size: int) -> None:
-        self.left -= size
-        if self.left < 0:
-            raise ThriftError("its page headers have more bytes than those of a rank file, or are shared")
+    def header(self, content: bytes, place: int) -> tuple[Fields, int]:
+        """The page header at a place, and the place behind it."""
+        if not self.size:
+            raise ThriftError("its page headers are shared, or have no end")
+        reader = Compact(content, place, most=self.left, values=MAX_VALUES)
+        found = reader.struct()
+        walked = reader.place - place
+        self.size, self.left = max(0, self.size - walked), self.left - walked
+        return found, reader.place
 
 
 def _weigh(content: bytes, column: Fields, walked: _Walked) -> Chunk:
@@ -115,11 +129,9 @@ def _weigh(content: bytes, column: Fields, walked: _Walked) -> Chunk:
     seen = 0
     encodings = set()
     while seen < wanted:
-        reader = Compact(content, place)
-        header = reader.struct()
-        walked.take(reader.place - place)
+        header, start = walked.header(content, place)
         kind, unpacked, packed = (number(header, field, I32) for field in (1, 2, 3))
-        place = reader.place + packed
+        place = start + packed
         if place > len(content):
             raise ThriftError("a page ends behind the file")
         chunk.size += unpacked
@@ -133,7 +145,7 @@ def _weigh(content: bytes, column: Fields, walked: _Walked) -> Chunk:
             raise EncodingError(_UNREAD.get(encoding, f"the encoding number {encoding}"))
         chunk.values += held
         if kind == _DICTIONARY:
-            chunk.dictionary = (reader.place, packed, unpacked)
+            chunk.dictionary = (start, packed, unpacked, held)
         else:
             seen += held
             encodings.add(encoding)
@@ -148,7 +160,7 @@ def _longest(content: bytes, chunk: Chunk) -> int:
 
     if chunk.dictionary is None:
         return 0
-    place, packed, unpacked = chunk.dictionary
+    place, packed, unpacked, texts = chunk.dictionary
     page = content[place : place + packed]
     if chunk.codec not in _CODECS:
         raise ThriftError(f"the compression number {chunk.codec} is not read")
@@ -156,8 +168,13 @@ def _longest(content: bytes, chunk: Chunk) -> int:
     if codec is not None:
         page = pa.decompress(page, decompressed_size=unpacked, codec=codec, asbytes=True)
     longest = at = 0
-    while at + 4 <= len(page):
-        length = int.from_bytes(page[at : at + 4], "little")
-        longest = max(longest, length)
+    last = len(page) - _LENGTH.size
+    # A page of zeros has an empty text every four bytes; a decoder takes as many as the header says.
+    for _ in range(texts):
+        if at > last:
+            break
+        (length,) = _LENGTH.unpack_from(page, at)
+        if length > longest:
+            longest = length
         at += 4 + length
     return longest

@@ -26,17 +26,28 @@ class ThriftError(ValueError):
     """The bytes are no such struct."""
 
 
+class LongHeaderError(ThriftError):
+    """The struct is longer, or holds more, than is read."""
+
+
 class Compact:
     """Reads structs from bytes.
 
     Args:
         data: the bytes.
         place: where the struct starts; afterwards the place behind it.
+        most: bytes that are read at most.
+        values: fields and elements of lists that are read at most. A value of one byte takes a hundred in
+            memory; what is passed over, such as texts, costs nothing.
     """
 
-    def __init__(self, data: bytes, place: int) -> None:
+    def __init__(
+        self, data: bytes, place: int, *, most: int | None = None, values: int | None = None
+    ) -> None:
         """See the class."""
         self.data, self.place = data, place
+        self._end = len(data) if most is None else min(len(data), place + most)
+        self._left = len(data) if values is None else values
 
     def struct(self, depth: int = 0) -> Fields:
         """The fields of a struct; a field that is there twice is refused, since readers differ there.
@@ -46,12 +57,14 @@ class Compact:
 
         Raises:
             ThriftError: the bytes are no struct.
+            LongHeaderError: it is longer, or holds more, than is read.
         """
         if depth > _MAX_DEPTH:
             raise ThriftError("a header is nested too deeply")
         fields: Fields = {}
         number = 0
         while first := self._byte():
+            self._take(1)
             kind, delta = first & 15, first >> 4
             number = number + delta if delta else self._signed()
             if number in fields:
@@ -78,6 +91,7 @@ class Compact:
         first = self._byte()
         kind, count = first & 15, first >> 4
         count = self._unsigned() if count == 15 else count
+        self._take(count)
         # Every element has a byte or more, so that a false count ends with the bytes.
         return [self._byte() if kind in _BOOLEANS else self._value(kind, depth) for _ in range(count)]
 
@@ -85,10 +99,17 @@ class Compact:
         self._skip(1)
         return self.data[self.place - 1]
 
+    def _take(self, count: int) -> None:
+        self._left -= count
+        if self._left < 0:
+            raise LongHeaderError("a header holds more values than are read")
+
     def _skip(self, count: int) -> None:
         self.place += count
         if not 0 < self.place <= len(self.data):
             raise ThriftError("a header ends behind the file")
+        if self.place > self._end:
+            raise LongHeaderError("there are more bytes of headers than are read")
 
     def _unsigned(self) -> int:
         value = shift = 0

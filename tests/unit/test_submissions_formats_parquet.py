@@ -16,7 +16,9 @@ import submissions_worlds as worlds
 import submissions
 from submissions import Method, RankFile, SubmissionError
 from submissions.formats import parquet
-from submissions.formats.parquet_pages import row_groups
+from submissions.formats.parquet_pages import MAX_VALUES, row_groups
+
+from submissions.formats.thrift import Compact, LongHeaderError
 
 CIRR, CIRCLED = worlds.cirr(), worlds.circled()
 HEADER: dict[str, Any] = {
@@ -301,12 +303,15 @@ def test_what_it_unfolds_to_is_bounded_before_it_is_decoded() -> None:
 
 def varint(value: int) -> bytes:
     """Thrift's zigzag number."""
-    value <<= 1
-    out = bytearray()
+    return plain_varint(value << 1)
+
+
+def plain_varint(value: int) -> bytes:
+    made = b""
     while value > 127:
-        out.append(value & 127 | 128)
+        made += bytes([value & 127 | 128])
         value >>= 7
-    return bytes([*out, value])
+    return made + bytes([value])
 
 
 def test_a_lying_row_count_is_found() -> None:
@@ -330,6 +335,45 @@ def test_what_is_written_has_one_dictionary_of_ids() -> None:
     ((_, ids),) = row_groups(content)
     assert ids.as_text is False
     assert dict(read(content).rankings) == many
+
+
+def test_a_dictionary_has_the_texts_that_its_header_says() -> None:
+    # A decoder takes one text here; what stands behind it, a length of 1.6 thousand million, is not read.
+    texts = pa.array([["a" * 40], *[["y"]] * 20], ONE)
+    columns = {"query_id": [str(row) for row in range(21)], "ranking": texts}
+    layout = {"dictionary_pagesize_limit": 10, "write_batch_size": 1, "compression": "none"}
+    content = written(columns, write_statistics=False, **layout)
+    length = struct.pack("<I", 40) + b"a" * 8
+    assert content.count(length) == 1
+    content = content.replace(length, bytes(4) + b"a" * 8)
+    ((_, ids),) = row_groups(content)
+    assert ids.as_text
+    assert ids.text(content) == ids.size
+
+
+def header_with_a_list(count: int) -> bytes:
+    """A struct whose field 15 is a list of so many empty structs."""
+    return bytes([0xF9, 0xFC]) + plain_varint(count) + b"\0" * count + b"\0"
+
+
+def test_a_header_of_many_values_is_not_kept() -> None:
+    sound = header_with_a_list(MAX_VALUES - 1)
+    assert len(Compact(sound, 0, values=MAX_VALUES).struct()[15][1]) == MAX_VALUES - 1
+    with pytest.raises(LongHeaderError, match="more values"):
+        Compact(header_with_a_list(MAX_VALUES), 0, values=MAX_VALUES).struct()
+
+
+def test_a_header_ends_where_the_budget_does() -> None:
+    header = header_with_a_list(500)
+    Compact(b"PAR1" + header, 4, most=len(header)).struct()
+    with pytest.raises(LongHeaderError, match="more bytes"):
+        Compact(b"PAR1" + header, 4, most=len(header) - 1).struct()
+
+
+def test_long_statistics_in_a_page_header_are_passed_over() -> None:
+    # A binary field, as the smallest and the largest id of a page are.
+    text = bytes([0xF8]) + plain_varint(1_000_000) + b"x" * 1_000_000 + b"\0"
+    assert Compact(text, 0, values=MAX_VALUES).struct() == {15: (8, None)}
 
 
 HOW = ": three to five ids a query, best first, the reference left out"
