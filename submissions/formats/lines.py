@@ -258,7 +258,9 @@ class _Reader:
         if isinstance(value, dict) and _is_plain(line, value):
             return value
         # Something is odd or a key may stand twice: the careful reader says which.
-        self.budget.spend("odd_bytes", len(line))
+        where = f"line {number:,}: "
+        self.budget.spend("odd_lines", where=where)
+        self.budget.spend("odd_bytes", len(line), where=where)
         found = Findings(self.findings.file)
         value = parse_json(line.rstrip(b"\r\n"), found)
         for finding in found.listed():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import submissions_worlds as worlds
 
 import submissions
 from submissions import RankFile
+from submissions.budget import LIMITS
 
 CIRR, CIRCLED = worlds.cirr(), worlds.circled()
 HEADER: dict[str, Any] = {
@@ -142,3 +144,17 @@ def test_what_is_wrong_inside_a_ranking_names_the_query() -> None:
     assert findings(HEADER, {"query_id": "b", "rankings": [["x"]]}) == [
         ("bad-type", "the ranking holds lists; a benchmark without turns wants a flat list of image ids.", 1)
     ]
+
+
+def test_odd_lines_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Each costs a look of its own, whatever its length, and may hold no list that would be counted.
+    monkeypatch.setitem(LIMITS, "odd_lines", replace(LIMITS["odd_lines"], least=3, per_byte=0))
+    odd = [b'{"query_id": "%d", "ranking": "\\u0142"}' % number for number in range(3)]
+    plain = [{"query_id": f"p{number}", "ranking": ["x"]} for number in range(9)]
+    # The header, with its numbers, is one of them.
+    assert {code for code, *_ in findings(HEADER, *plain, *odd[:2])} == {"bad-type"}
+    ((code, message, _),) = findings(HEADER, *plain, *odd[:3])
+    assert code == "too-large"
+    assert message == (
+        "line 13: it holds more than 3 lines that have to be looked at one by one; no more are read."
+    )

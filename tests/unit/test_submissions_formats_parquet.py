@@ -17,7 +17,6 @@ import submissions
 from submissions import Method, RankFile, SubmissionError
 from submissions.formats import parquet
 from submissions.formats.parquet_pages import MAX_VALUES, row_groups
-
 from submissions.formats.thrift import Compact, LongHeaderError
 
 CIRR, CIRCLED = worlds.cirr(), worlds.circled()
