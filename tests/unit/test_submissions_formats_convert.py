@@ -221,6 +221,17 @@ def test_sessions_survive_every_form(folder: Path) -> None:
     assert json.loads((folder / source).read_text())["rankings"] == wanted
 
 
+def test_large_files_are_compressed_quickly() -> None:
+    images = [f"folder/image_{number:06d}.jpg" for number in range(50)]
+    for queries, level in ((20, 9), (14_000, 4)):
+        rankings = {f"{number}": images for number in range(queries)}
+        content = json.dumps({**document(), "rankings": rankings}).encode()
+        (plain,) = submissions.convert([content], "lines", benchmark=CIRR)
+        (packed,) = submissions.convert([content], "lines", benchmark=CIRR, compress=True)
+        assert (len(plain.content) > 2**24) == (level == 4)
+        assert packed.content == gzip.compress(plain.content, level, mtime=0)
+
+
 def test_gzip_by_option_or_by_name(folder: Path) -> None:
     done = cir("convert", "run.json", "--to", "lines", "--gzip", folder=folder)
     assert done.stdout == f"{folder / 'run.jsonl.gz'}\n"
