@@ -58,7 +58,7 @@ test: lint types
 	@$(TEST_VENV)/bin/python -m pytest -m "not slow" -n 2 --dist loadfile
 
 test-slow: $(TEST_VENV)/.installed
-	@$(TEST_VENV)/bin/python -m pytest -m slow
+	@$(TEST_VENV)/bin/python -m pytest -m slow -n 2 --dist loadfile
 
 docs: $(TEST_VENV)/.installed
 	@$(TEST_VENV)/bin/python docs/generate.py
