@@ -25,6 +25,7 @@ from cir_datasets.paths import overlay_home
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
     from cir_datasets.registry import BenchmarkSpec
 
@@ -34,6 +35,11 @@ LABEL_FIELD = "overlay_label"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _KEYS = ("overlay", "benchmark", "benchmark_version", "source", "queries")
 _SHOWN = 5
+_MAX_BYTES = 2**26
+"""Bytes of an overlay's file, and of the texts that a Parquet file unfolds to."""
+_MAX_QUERIES = 1_000_000
+_MAX_HEADERS = 2**21
+"""Bytes of Parquet's page headers."""
 _DIGITS = 9
 """Digits of the longest version that Parquet's metadata may name."""
 
@@ -240,7 +246,7 @@ def _place(benchmark: str, name: str) -> Path:
 
 def _from_json(path: Path) -> dict[str, Any]:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = _content(path).decode("utf-8-sig")
         found = json.loads(text, object_pairs_hook=lambda p: _unrepeated(path, p))
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
@@ -274,17 +280,45 @@ def _unrepeated(path: Path, pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+def _content(path: Path) -> bytes:
+    """The file's bytes.
+
+    Raises:
+        OSError: the system refuses to read it.
+        OverlayError: it has more bytes than are read.
+    """
+    with path.open("rb") as handle:
+        content = handle.read(_MAX_BYTES + 1)
+    if len(content) > _MAX_BYTES:
+        _fail(path, f"it has more than {_MAX_BYTES:,} bytes", "list query ids and labels only")
+    return content
+
+
 def _from_parquet(path: Path) -> dict[str, Any]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from cir_datasets.parquet_pages import EncodingError
+    from cir_datasets.thrift import ThriftError
+
     try:
-        table = pq.ParquetFile(path).read()
+        content = _content(path)
+        _check_footer(path, content)
+        file = pq.ParquetFile(pa.BufferReader(content))
+        names = file.schema_arrow.names
+        if names.count("query_id") != 1 or names.count("label") > 1:
+            _fail(path, f"its columns are {', '.join(names)}", "name the column of ids query_id")
+        wanted = [name for name in ("query_id", "label") if name in names]
+        _check_light(path, content, file, wanted)
+        table = file.read(columns=wanted, use_threads=False)
+    except EncodingError as error:
+        _fail(
+            path, f"a page is in {error}, which is not read", "write its columns without an encoding, or JSON"
+        )
+    except ThriftError as error:
+        _fail(path, f"the Parquet file is damaged: {error}", "write it again, or as JSON")
     except (pa.ArrowException, OSError) as error:
         _fail(path, f"cannot be read as Parquet: {error}", "check the path")
-    names = table.schema.names
-    if names.count("query_id") != 1 or names.count("label") > 1:
-        _fail(path, f"its columns are {', '.join(names)}", "name the column of ids query_id")
     fields: dict[str, Any] = {}
     for key in _KEYS[:-1]:
         value = (table.schema.metadata or {}).get(key.encode())
@@ -301,6 +335,44 @@ def _from_parquet(path: Path) -> dict[str, Any]:
         zip(_column(path, table, "query_id"), _column(path, table, "label"), strict=True)
     )
     return fields
+
+
+def _check_footer(path: Path, content: bytes) -> None:
+    from cir_datasets.parquet_pages import MAX_FOOTER
+
+    size = int.from_bytes(content[-8:-4], "little")
+    if size > MAX_FOOTER and content.startswith(b"PAR1"):
+        message = f"its footer has {size:,} bytes; at most {MAX_FOOTER:,} are read"
+        _fail(path, message, "write one row group, without statistics")
+
+
+def _check_light(path: Path, content: bytes, file: pq.ParquetFile, wanted: Sequence[str]) -> None:
+    """Refuse what unfolds to more than a list of queries, before it is decoded.
+
+    Raises:
+        OverlayError: it does.
+        ThriftError: the file is damaged.
+        EncodingError: a page is of an encoding whose size cannot be bounded.
+    """
+    from cir_datasets.parquet_pages import row_groups
+
+    leaves = file.metadata.schema
+    places = {
+        place
+        for place in range(file.metadata.num_columns)
+        if leaves.column(place).path.partition(".")[0] in wanted
+    }
+    groups = row_groups(content, _MAX_HEADERS, places)
+    chunks = [chunk for group in groups for chunk in group]
+    rows = max(file.metadata.num_rows, sum(chunk.values for chunk in chunks) // (2 * len(wanted)))
+    if rows > _MAX_QUERIES:
+        _fail(path, f"it lists {rows:,} queries; at most {_MAX_QUERIES:,} are read", "list every query once")
+    if sum(chunk.size for chunk in chunks) <= _MAX_BYTES:
+        size = sum(chunk.text(content) for chunk in chunks)
+        if size <= _MAX_BYTES:
+            return
+    what = f"its ids and labels unfold to more than {_MAX_BYTES:,} bytes"
+    _fail(path, what, "list every query once, with a short label")
 
 
 def _column(path: Path, table: pa.Table, name: str) -> list[Any]:

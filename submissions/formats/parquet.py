@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from cir_datasets.parquet_pages import MARK, MAX_FOOTER, Chunk, EncodingError, row_groups
 from submissions.arrow_numbers import list_lengths, numbers
 from submissions.budget import Budget
 from submissions.columns import Columns
@@ -19,7 +20,6 @@ from submissions.errors import SubmissionError
 from submissions.findings import MAX_EXAMPLES, Findings, json_type, shown
 from submissions.formats import PARQUET, RANK_FILE, Context, native
 from submissions.formats.lines import QUERY, RANKING, SUBSET, TURNS, header_of, is_by_turn
-from submissions.formats.parquet_pages import MARK, MAX_FOOTER, Chunk, EncodingError, row_groups
 from submissions.reading import parse_json
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ def _read(content: bytes, findings: Findings, budget: Budget) -> pa.Table | None
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from submissions.formats.thrift import LongHeaderError, ThriftError
+    from cir_datasets.thrift import LongHeaderError, ThriftError
 
     if not content.endswith(MARK):
         findings.add("unreadable", "the Parquet file has no footer; it was cut.", fix=_AGAIN)

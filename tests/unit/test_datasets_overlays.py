@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import datasets_publishers as made
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -264,6 +265,56 @@ def test_a_version_in_parquet_is_plain_digits(version: str, home: Path) -> None:
     pq.write_table(said, home / "audit.parquet")
     with pytest.raises(OverlayError, match=r"audit\.parquet: it was made for version .*Fix: "):
         read_overlay(home / "audit.parquet", benchmark="cirr/val")
+
+
+@pytest.mark.parametrize("dictionary", [True, False])
+def test_whole_numbers_in_parquet_are_ids_too(dictionary: bool, home: Path) -> None:
+    table = pa.table({"query_id": pa.array([2**40 + 1, 902]), "label": ["kept", None], "x": [[0.5], []]})
+    pq.write_table(table, home / "short.parquet", use_dictionary=dictionary)
+    found = read_overlay(home / "short.parquet", benchmark="cirr/val")
+    assert dict(found.labels) == {str(2**40 + 1): "kept", "902": None}
+
+
+UNFOLDED: dict[str, tuple[dict[str, Any], str]] = {
+    "rows": ({"query_id": (3_000_000, "x")}, "it lists 3,000,000 queries; at most 1,000,000 are read"),
+    "long ids": (
+        {"query_id": (100_000, "x" * 2_000)},
+        "its ids and labels unfold to more than 67,108,864 bytes",
+    ),
+    "long labels": (
+        {"query_id": (100_000, "x"), "label": (100_000, "y" * 2_000)},
+        "its ids and labels unfold to more than 67,108,864 bytes",
+    ),
+}
+
+
+@pytest.mark.parametrize(("columns", "words"), UNFOLDED.values(), ids=UNFOLDED)
+def test_parquet_that_unfolds_is_refused_before_it_is_decoded(
+    columns: dict[str, tuple[int, str]], words: str, home: Path
+) -> None:
+    path = home / "short.parquet"
+    arrays = {
+        name: pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, np.int32)), [text])
+        for name, (count, text) in columns.items()
+    }
+    pq.write_table(pa.table(arrays), path, compression="zstd")
+    assert path.stat().st_size < 100_000
+    with pytest.raises(OverlayError, match=words):
+        read_overlay(path, benchmark="cirr/val")
+
+
+def test_other_columns_of_parquet_are_not_decoded(home: Path) -> None:
+    path = home / "short.parquet"
+    pq.write_table(pa.table({"query_id": ["902"], "x": [["y" * 100_000] * 5_000]}), path, compression="zstd")
+    assert list(read_overlay(path, benchmark="cirr/val").labels) == ["902"]
+
+
+def test_a_file_of_more_bytes_than_a_list_has_is_refused(home: Path) -> None:
+    for name in ("short.json", "short.parquet"):
+        with (home / name).open("wb") as handle:
+            handle.truncate(2**26 + 1)
+        with pytest.raises(OverlayError, match="it has more than 67,108,864 bytes"):
+            read_overlay(home / name, benchmark="cirr/val")
 
 
 def test_metadata_of_others_is_left_alone_and_ours_must_be_text(home: Path) -> None:

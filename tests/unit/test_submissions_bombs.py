@@ -53,6 +53,11 @@ def check(name: str, folder: Path, *ways: str) -> None:
             assert said >= set(bomb.codes.split(",")), way
 
 
+@pytest.mark.parametrize("name", [name for name in bombs.BOMBS if "overlay" in name])
+def test_an_overlay_is_refused_in_bounded_memory(name: str, tmp_path: Path) -> None:
+    check(name, tmp_path, "validate", "overlay")
+
+
 QUICK = ("json-deep-lists", "gzip-empty-lists", "lines-broken", "trec-broken", "parquet-unknown-column")
 
 
@@ -64,7 +69,7 @@ def test_a_bomb_of_each_container_is_refused_in_bounded_memory(name: str, tmp_pa
 @pytest.mark.slow
 @pytest.mark.parametrize("name", bombs.BOMBS)
 def test_a_bomb_is_refused_in_bounded_memory_by_every_reader(name: str, tmp_path: Path) -> None:
-    check(name, tmp_path, "validate", "score", "judge", "compare", "fuse")
+    check(name, tmp_path, "validate", "score", "judge", "compare", "fuse", "overlay")
 
 
 @pytest.mark.slow

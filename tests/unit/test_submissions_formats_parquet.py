@@ -14,10 +14,10 @@ import pytest
 import submissions_worlds as worlds
 
 import submissions
+from cir_datasets.parquet_pages import MAX_VALUES, row_groups
+from cir_datasets.thrift import Compact, LongHeaderError
 from submissions import Method, RankFile, SubmissionError
 from submissions.formats import parquet
-from submissions.formats.parquet_pages import MAX_VALUES, row_groups
-from submissions.formats.thrift import Compact, LongHeaderError
 
 CIRR, CIRCLED = worlds.cirr(), worlds.circled()
 HEADER: dict[str, Any] = {

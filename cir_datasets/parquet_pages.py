@@ -9,9 +9,10 @@ footer may end the process.
 from __future__ import annotations
 
 import struct
+from collections.abc import Container
 from dataclasses import dataclass
 
-from submissions.formats.thrift import I32, I64, Compact, Fields, ThriftError, inner, number, structs
+from cir_datasets.thrift import I32, I64, Compact, Fields, ThriftError, inner, number, structs
 
 MARK = b"PAR1"
 """What a Parquet file starts and ends with."""
@@ -27,10 +28,13 @@ _DATA, _INDEX, _DICTIONARY, _DATA_V2 = range(4)
 _BODY = {_DATA: 5, _DICTIONARY: 7, _DATA_V2: 8}
 """Field of a page header that describes a page of each type."""
 _ENCODING = {_DATA: 2, _DICTIONARY: 2, _DATA_V2: 4}
+_BYTE_ARRAY = 6
+"""The physical type of texts."""
 _PLAIN = 0
 _DELTA_LENGTH = 6
-_BOUNDED = frozenset({_PLAIN, 2, 3, _DELTA_LENGTH, 8})
-"""PLAIN, PLAIN_DICTIONARY, RLE, DELTA_LENGTH_BYTE_ARRAY, RLE_DICTIONARY: text costs the bytes that it has.
+_BOUNDED = frozenset({_PLAIN, 2, 3, 5, _DELTA_LENGTH, 8})
+"""PLAIN, PLAIN_DICTIONARY, RLE, DELTA_BINARY_PACKED (whole numbers), DELTA_LENGTH_BYTE_ARRAY, RLE_DICTIONARY:
+text costs the bytes that it has.
 
 (In DELTA_BYTE_ARRAY a few bytes repeat a text of a megabyte.)"""
 _UNREAD = {7: "DELTA_BYTE_ARRAY", 9: "BYTE_STREAM_SPLIT"}
@@ -55,6 +59,7 @@ class Chunk:
         dictionary: place and lengths (packed, unpacked) of the dictionary page, and how many texts it has, or
             None.
         codec: Parquet's number of the compression.
+        kind: Parquet's number of the physical type.
     """
 
     values: int = 0
@@ -62,6 +67,7 @@ class Chunk:
     as_text: bool = False
     dictionary: tuple[int, int, int, int] | None = None
     codec: int = 0
+    kind: int = _BYTE_ARRAY
 
     def text(self, content: bytes) -> int:
         """Bytes that the column's texts have at most where each place gets a copy.
@@ -75,12 +81,15 @@ class Chunk:
         return self.size + self.values * _longest(content, self)
 
 
-def row_groups(content: bytes, most: int | None = None) -> list[list[Chunk]]:
+def row_groups(
+    content: bytes, most: int | None = None, columns: Container[int] | None = None
+) -> list[list[Chunk]]:
     """The columns of every row group, weighed by walking over their pages as a decoder does.
 
     Args:
         content: the file's bytes.
         most: bytes of page headers that are walked over; default: as many as the file has.
+        columns: places of the columns that are read; default: all.
 
     Raises:
         ThriftError: footer or header is damaged, or pages are shared by columns.
@@ -94,7 +103,11 @@ def row_groups(content: bytes, most: int | None = None) -> list[list[Chunk]]:
     footer = Compact(content[start:-_TAIL], 0).struct()
     walked = _Walked(len(content), len(content) if most is None else most)
     return [
-        [_weigh(content, inner(column, 3), walked) for column in structs(group, 1)]
+        [
+            _weigh(content, inner(column, 3), walked)
+            for place, column in enumerate(structs(group, 1))
+            if columns is None or place in columns
+        ]
         for group in structs(footer, 4)
     ]
 
@@ -122,7 +135,7 @@ class _Walked:
 
 
 def _weigh(content: bytes, column: Fields, walked: _Walked) -> Chunk:
-    chunk = Chunk(codec=number(column, 4, I32))
+    chunk = Chunk(codec=number(column, 4, I32), kind=number(column, 1, I32))
     wanted, place = number(column, 5, I64), number(column, 9, I64)
     first = number(column, 11, I64) if 11 in column else 0
     place = first if 0 < first < place else place
@@ -161,6 +174,8 @@ def _longest(content: bytes, chunk: Chunk) -> int:
     if chunk.dictionary is None:
         return 0
     place, packed, unpacked, texts = chunk.dictionary
+    if chunk.kind != _BYTE_ARRAY:
+        return unpacked // max(1, texts)
     page = content[place : place + packed]
     if chunk.codec not in _CODECS:
         raise ThriftError(f"the compression number {chunk.codec} is not read")
