@@ -153,6 +153,17 @@ def test_intervals() -> None:
     ]
 
 
+@pytest.mark.slow
+def test_bombs() -> None:
+    options = ("--bomb", "lines-broken", "--bomb", "parquet-overlay-of-one", "--way", "validate")
+    output = keeps_its_word("bombs.py", *options, "--way", "overlay in .parquet", "--worst", "2")
+    head, *rest = output.splitlines()
+    assert head == "2 bombs, 3 readings, median of 1"
+    rows = [match for line in rest if (match := re.fullmatch(r"([\w-]+), ([\w. ]+?) +\d+\.\d\d +\d+", line))]
+    assert len(rows) == 4
+    assert {match[1] for match in rows} <= {"lines-broken", "parquet-overlay-of-one-query"}
+
+
 def test_a_bound_of_no_figure_is_refused() -> None:
     options = [str(ROOT / "perf" / "intervals.py"), "--bound", "intervals of modes, s=3"]
     done = subprocess.run([sys.executable, *options], capture_output=True, text=True, check=False)

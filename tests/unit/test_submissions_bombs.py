@@ -76,6 +76,7 @@ def test_a_bomb_is_refused_in_bounded_memory_by_every_reader(name: str, tmp_path
 @pytest.mark.parametrize("name", [name for name in bombs.BOMBS if name.startswith("within-")])
 def test_what_is_just_within_the_limits_is_converted_in_bounded_memory(name: str, tmp_path: Path) -> None:
     check(name, tmp_path, *(f"convert to {to}" for to in ("native", "lines", "trec", "parquet")))
+    check(name, tmp_path, *(f"convert under gzip to {to}" for to in ("native", "lines", "trec")))
 
 
 @pytest.mark.slow
