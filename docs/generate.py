@@ -247,7 +247,7 @@ def _entries(benchmark: str, names: Mapping[str, str]) -> dict[str, Any]:
 
 def score_rows(reports: Mapping[str, Any], metrics: Iterable[str]) -> dict[str, str]:
     """A row for each score, per cent with intervals, behind its label."""
-    from submissions.intervals import intervals
+    from submissions.scoring.intervals import intervals
 
     rows = {}
     for label, report in reports.items():
@@ -287,11 +287,11 @@ def _table(head: list[str], rows: list[str]) -> str:
 
 def finding_table() -> str:
     """`docs/findings.md`: every code that validation can give."""
-    from submissions.findings import codes
+    from submissions.rank_file.findings import codes
 
     lines = [
         "# Findings\n",
-        "Written by `make docs` from `submissions/findings.yaml`. An error refuses the file, a warning does",
+        "Written by `make docs` from `submissions/rank_file/findings.yaml`. An error refuses the file, a warning does",
         "not. A code never changes its meaning. Words in braces are filled in: the file, the benchmark, the",
         "depth that its board needs.\n",
         "| code | severity | meaning | fix |",

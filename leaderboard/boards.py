@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from cir_datasets import registry
-from cir_datasets.card import main_metric_terms
-from cir_datasets.yaml_text import checked, parse_yaml, yaml_fault
+from cir_datasets.common.yaml import checked, parse_yaml, yaml_fault
+from cir_datasets.registry.card import main_metric_terms
 from cir_metrics.errors import UnknownNameError, did_you_mean
 from leaderboard.errors import BoardError
 

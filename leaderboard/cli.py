@@ -20,7 +20,7 @@ import cir_datasets.commands
 import cir_metrics.commands
 import leaderboard.commands
 import submissions.commands
-from cir_datasets.addresses import endpoint
+from cir_datasets.sources.addresses import endpoint
 from cir_metrics.errors import CirError
 from cir_metrics.terminal import echo
 from submissions.allocators import give_back_freed_memory

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import httpx
 
-from cir_datasets.addresses import address_and_login, check_proxies
+from cir_datasets.sources.addresses import address_and_login, check_proxies
 from leaderboard.errors import RefusedError, RemoteError
 
 _TIMEOUT = httpx.Timeout(60.0, connect=10.0)

@@ -314,7 +314,7 @@ def _show(client: Client, outcome: Outcome, as_json: bool) -> None:
 
 
 def _score_lines(outcome: Outcome) -> list[str]:
-    from submissions.score_report import shown_value
+    from submissions.scoring.score_report import shown_value
 
     scores: dict[str, Any] = outcome["scores"]
     width = max(map(len, scores["metrics"]))

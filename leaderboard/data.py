@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cir_datasets import download, sources
-from cir_datasets.paths import data_home
+from cir_datasets import sources
+from cir_datasets.common.paths import data_home
+from cir_datasets.sources import download
 from leaderboard.boards import Board
 
 if TYPE_CHECKING:
-    from cir_datasets.benchmark import Benchmark
-    from cir_datasets.card import Card
+    from cir_datasets.registry.card import Card
+    from cir_datasets.rows.benchmark import Benchmark
 
 
 def problem(board: Board) -> str | None:

@@ -65,7 +65,7 @@ def method_from_form(form: Mapping[str, str]) -> dict[str, Any]:
     """
     from pydantic import ValidationError
 
-    from submissions.rank_file import Method
+    from submissions.rank_file.model import Method
 
     method: dict[str, Any] = {key: form[key].strip() for key in _TEXT_FIELDS if form.get(key, "").strip()}
     written = form.get("zero_shot", "").strip().lower()

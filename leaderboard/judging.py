@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import submissions
 from leaderboard.submission import Submission
-from submissions.budget import MAX_BYTES
+from submissions.formats.budget import MAX_BYTES
 
 if TYPE_CHECKING:
-    from cir_datasets.benchmark import Benchmark
-    from submissions.rank_file import RankFile
+    from cir_datasets.rows.benchmark import Benchmark
+    from submissions.rank_file.model import RankFile
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ def judge_file(path: Path, benchmark: Benchmark, submission: Submission) -> Reje
         benchmark: what the board ranks.
         submission: its file name stands in the messages.
     """
-    from submissions.known import Known
-    from submissions.rank_file import Method, RankFile
+    from submissions.rank_file.benchmarks import Known
+    from submissions.rank_file.model import Method, RankFile
     from submissions.validation import validate_known
 
     report = validate_known(
@@ -74,7 +74,7 @@ def score_file(judged: Validated, benchmark: Benchmark, submission: Submission) 
 
 def _method(rank_file: RankFile, form: dict[str, Any]) -> dict[str, Any]:
     from submissions.formats.native import completed
-    from submissions.rank_file import FORMAT
+    from submissions.rank_file.model import FORMAT
 
     block = rank_file.method.to_dict()
     return completed(block, form) if rank_file.format == FORMAT else {**block, **form}

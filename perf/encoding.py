@@ -37,10 +37,10 @@ from typing import Any
 from fresh import Verdict, add_bound_option, at_least
 
 import cir_datasets
-from submissions.retrieval.embedding import Timing, embed_gallery
-from submissions.retrieval.encoders import load_encoder
-from submissions.retrieval.pictures import pictures_of
-from submissions.retrieval.store import EmbeddingStore
+from submissions.embeddings.embed import Timing, embed_gallery
+from submissions.embeddings.pictures import pictures_of
+from submissions.embeddings.store import EmbeddingStore
+from submissions.encoders.protocol import load_encoder
 
 BOUNDS = {"forward / wall time": at_least(0.85)}
 """On the CPU."""

@@ -35,7 +35,7 @@ import numpy as np
 from fresh import Verdict, add_bound_option, at_least, at_most
 
 from cir_metrics.gallery import BLOCK
-from submissions.retrieval.search import Searcher
+from submissions.running.search import Searcher
 
 BOUNDS = {
     "search / bare product (medians)": at_most(1.5),

@@ -58,10 +58,10 @@ IMPORTS = {
 
 
 def rank(folder: Path) -> Callable[[], Any]:
-    import submissions.rank_file
+    import submissions.rank_file.model
     from submissions.methods import make_rank_file
 
-    return lambda: submissions.rank_file.write(
+    return lambda: submissions.rank_file.model.write(
         make_rank_file("cirr/val", "random", k=50), folder / "run.json"
     )
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cir_datasets.benchmark import Benchmark
-    from cir_datasets.records import Row
+    from cir_datasets.rows.benchmark import Benchmark
+    from cir_datasets.rows.records import Row
 
 
 @dataclass(frozen=True)

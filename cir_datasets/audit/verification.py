@@ -15,16 +15,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from cir_datasets import registry, sources
-from cir_datasets.checks import Tally, check_counts, checked_rows
+from cir_datasets.audit.leaks import leaks, repeated
 from cir_datasets.errors import CountError, DamagedError, DatasetError, RecordError, UnpinnedDataWarning
-from cir_datasets.hashing import data_hash, gallery_hash
-from cir_datasets.leaks import leaks, repeated
 from cir_datasets.prepared import last_prepared, load
+from cir_datasets.rows.checks import Tally, check_counts, checked_rows
+from cir_datasets.rows.hashing import data_hash, gallery_hash
 
 if TYPE_CHECKING:
-    from cir_datasets.benchmark import Benchmark
-    from cir_datasets.card import Card
     from cir_datasets.registry import BenchmarkSpec
+    from cir_datasets.registry.card import Card
+    from cir_datasets.rows.benchmark import Benchmark
 
 Kind = Literal["sources", "rows", "counts", "hashes", "difference", "leak", "repeated", "unchecked"]
 

@@ -1,7 +1,7 @@
 """The contract of a builder: the publisher's files in, rows out.
 
 A builder is plain Python, so that scoring can prepare a benchmark without importing `datasets`;
-`cir_datasets.builders.hub` wraps each of them as a `datasets.GeneratorBasedBuilder` for `load_dataset`.
+`cir_datasets.huggingface.builder` wraps each of them as a `datasets.GeneratorBasedBuilder` for `load_dataset`.
 No function in a builder may rank.
 """
 
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, ClassVar
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from cir_datasets.records import Row
     from cir_datasets.registry import BenchmarkSpec
+    from cir_datasets.rows.records import Row
 
 
 class BenchmarkBuilder(ABC):
@@ -49,7 +49,7 @@ class BenchmarkBuilder(ABC):
 
     @abstractmethod
     def schema(self) -> pa.Schema:
-        """Arrow schema of the rows (see `cir_datasets.records`)."""
+        """Arrow schema of the rows (see `cir_datasets.rows.records`)."""
 
     @abstractmethod
     def rows(self) -> Iterator[Row]:

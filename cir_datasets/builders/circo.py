@@ -14,7 +14,7 @@ import pyarrow as pa
 from cir_datasets.builders.base import BenchmarkBuilder
 from cir_datasets.builders.reading import Record, read_json, read_records
 from cir_datasets.errors import FIX, RecordError
-from cir_datasets.records import Row, image_row, query_schema
+from cir_datasets.rows.records import Row, image_row, query_schema
 
 _DIGITS = 12
 

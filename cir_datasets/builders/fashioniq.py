@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from cir_datasets.builders.base import BenchmarkBuilder
 from cir_datasets.builders.reading import read_image_ids, read_records
-from cir_datasets.records import Row, image_row, query_schema
+from cir_datasets.rows.records import Row, image_row, query_schema
 
 _CAPTIONS = 2
 """Captions of a query, by two people."""

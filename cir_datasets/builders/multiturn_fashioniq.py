@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from cir_datasets.builders.base import BenchmarkBuilder
 from cir_datasets.builders.reading import Record, read_image_ids, read_records
-from cir_datasets.records import Row, image_row, session_schema
+from cir_datasets.rows.records import Row, image_row, session_schema
 
 
 class MultiturnFashioniq(BenchmarkBuilder):

@@ -9,7 +9,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 from cir_datasets.builders.base import BenchmarkBuilder
-from cir_datasets.records import Row, query_schema, session_schema
+from cir_datasets.rows.records import Row, query_schema, session_schema
 from cir_datasets.shapes.gallery import manifest, split_of
 
 

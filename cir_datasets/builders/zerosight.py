@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from cir_datasets.builders.base import BenchmarkBuilder
 from cir_datasets.builders.reading import Record, read_image_ids, read_records
-from cir_datasets.records import Row, image_row, query_schema
+from cir_datasets.rows.records import Row, image_row, query_schema
 
 if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec

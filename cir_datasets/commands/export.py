@@ -30,7 +30,7 @@ def export_queries(
         cir datasets export zerosight/test --out queries.json
     """
     from cir_datasets import load
-    from cir_datasets.evaluator_files import evaluator_queries
+    from cir_datasets.export.zerosight_queries import evaluator_queries
 
     mode = mode_of(no_checks)
     content = evaluator_queries(load(benchmark, data_dir=data_dir, verification_mode=mode))

@@ -51,7 +51,7 @@ def cover_images(
         cir datasets images cirr/val --root ~/nlvr2
         cir datasets images fashioniq/dress_val --root ~/fashion-iq --open --json
     """
-    from cir_datasets.coverage import image_coverage
+    from cir_datasets.images.coverage import image_coverage
 
     coverage = image_coverage(
         benchmark,
@@ -90,7 +90,7 @@ def hash_benchmark_images(
         cir datasets hash cirr/val --root ~/nlvr2
         cir datasets hash circo/val --workers 8 --out circo_val.parquet
     """
-    from cir_datasets.image_hashes import hash_images
+    from cir_datasets.images.hashes import hash_images
 
     report = hash_images(
         benchmark,

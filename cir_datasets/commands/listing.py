@@ -18,7 +18,7 @@ def list_benchmarks(
     Example:
         cir datasets list
     """
-    from cir_datasets.describe import list_text, listed
+    from cir_datasets.audit.describe import list_text, listed
 
     if as_json:
         import json
@@ -47,7 +47,7 @@ def show_benchmark(
         cir datasets show cirr/val
         cir datasets show cirr/val --format
     """
-    from cir_datasets.describe import described, described_text, example_rank_file
+    from cir_datasets.audit.describe import described, described_text, example_rank_file
 
     if rank_file:
         echo(example_rank_file(benchmark))

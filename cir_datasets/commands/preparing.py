@@ -34,7 +34,7 @@ def prepare_benchmarks(
         cir datasets prepare shapes
         cir datasets prepare cirr/val --data-dir ~/data/cirr
     """
-    from cir_datasets.preparing import prepare_all
+    from cir_datasets.huggingface.prepare_all import prepare_all
 
     mode = mode_of(no_checks)
     done = []

@@ -31,7 +31,7 @@ def write_qrels(
         cir datasets qrels shapes/val --out shapes.qrels
     """
     from cir_datasets import load
-    from cir_datasets.qrels import trec_qrels
+    from cir_datasets.export.qrels import trec_qrels
 
     mode = mode_of(no_checks)
     content = trec_qrels(load(benchmark, data_dir=data_dir, verification_mode=mode), subset=subset)

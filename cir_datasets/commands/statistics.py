@@ -38,9 +38,9 @@ def show_statistics(
         cir datasets stats shapes/val
         cir datasets stats circled --plots plots
     """
+    from cir_datasets.common.progress import step_progress
+    from cir_datasets.huggingface.prepare_all import ids_of
     from cir_datasets.prepared import load
-    from cir_datasets.preparing import ids_of
-    from cir_datasets.progress import step_progress
     from cir_datasets.statistics.measuring import measure
 
     wanted = list(dict.fromkeys(found for name in benchmarks for found in ids_of(name)))

@@ -30,7 +30,7 @@ def template_folder(
         cir datasets template fisd FISD
         cir datasets prepare fisd --data-dir FISD --no-checks
     """
-    from cir_datasets.templating import write_template
+    from cir_datasets.export.template import write_template
 
     for path in write_template(name, folder, config or ()):
         echo(str(path))

@@ -25,10 +25,10 @@ def verify_benchmarks(
         cir datasets verify cirr/val
         cir datasets verify fashioniq --json
     """
+    from cir_datasets.audit.verification import Result, faults, verify
+    from cir_datasets.common.progress import step_progress
     from cir_datasets.errors import SourceError
-    from cir_datasets.preparing import ids_of
-    from cir_datasets.progress import step_progress
-    from cir_datasets.verification import Result, faults, verify
+    from cir_datasets.huggingface.prepare_all import ids_of
 
     wanted = list(dict.fromkeys(found for name in benchmarks for found in ids_of(name)))
     found, told, absent = [], list[Result](), 0

@@ -14,7 +14,7 @@ from cir_datasets.errors import DatasetError
 from cir_metrics.errors import CallError
 
 if TYPE_CHECKING:
-    from cir_datasets.benchmark import Benchmark
+    from cir_datasets.rows.benchmark import Benchmark
 
 POSITIVE, NEGATIVE = 1, 0
 """Grades of positives and of hard negatives."""

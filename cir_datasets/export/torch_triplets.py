@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from torch.utils.data import IterableDataset
 
-from cir_datasets.training_triplets import Triplet
+from cir_datasets.export.triplets import Triplet
 
 if TYPE_CHECKING:
-    from cir_datasets.training_triplets import Triplets
+    from cir_datasets.export.triplets import Triplets
 
 
 class TorchTriplets(IterableDataset[Triplet]):

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import pyarrow.parquet as pq
 
-from cir_datasets.caption_rules import CaptionRule, caption_rule_names
-from cir_datasets.caption_rules import caption_rule as rule_of
 from cir_datasets.errors import CaptionRuleError
 from cir_datasets.prepared import Prepared, ensure
+from cir_datasets.registry.caption_rules import CaptionRule, caption_rule_names
+from cir_datasets.registry.caption_rules import caption_rule as rule_of
 from cir_metrics.errors import CallError, MissingExtraError
 
 if TYPE_CHECKING:
-    from cir_datasets.records import Row
+    from cir_datasets.export.torch_triplets import TorchTriplets
     from cir_datasets.registry import BenchmarkSpec
-    from cir_datasets.torch_triplets import TorchTriplets
+    from cir_datasets.rows.records import Row
 
 _BATCH_ROWS = 1_000
 _QUERY_COLUMNS = ("query_id", "reference_image_id", "captions", "positive_image_ids")
@@ -128,7 +128,7 @@ class Triplets:
             MissingExtraError: torch is not installed.
         """
         try:
-            from cir_datasets.torch_triplets import TorchTriplets
+            from cir_datasets.export.torch_triplets import TorchTriplets
         except ImportError as error:
             raise MissingExtraError(
                 'to_torch needs torch. Fix: pip install "cir-benchmarks[retrieval]"'

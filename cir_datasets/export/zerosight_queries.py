@@ -9,7 +9,7 @@ import orjson
 from cir_metrics.errors import CallError
 
 if TYPE_CHECKING:
-    from cir_datasets.benchmark import Benchmark
+    from cir_datasets.rows.benchmark import Benchmark
 
 
 def evaluator_queries(benchmark: Benchmark) -> bytes:

@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from cir_datasets import registry
+from cir_datasets.common.parallel import done_in_parallel
+from cir_datasets.common.progress import step_progress
 from cir_datasets.errors import MissingImagesError, MissingImagesWarning, SourceError
-from cir_datasets.image_files import (
+from cir_datasets.images.locate import (
     EXAMPLES,
     Located,
     Roots,
@@ -25,10 +27,8 @@ from cir_datasets.image_files import (
     manifest_paths,
     needs_relative_path,
 )
-from cir_datasets.in_parallel import done_in_parallel
-from cir_datasets.picture_facts import damage
+from cir_datasets.images.picture import damage
 from cir_datasets.prepared import ensure
-from cir_datasets.progress import step_progress
 from cir_datasets.registry import IMAGES_SUFFIX, BenchmarkSpec
 from cir_metrics.errors import CallError, UnknownNameError
 

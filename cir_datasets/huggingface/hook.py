@@ -16,7 +16,7 @@ from cir_metrics.post_import import on_import
 
 _FACTORY = "dataset_module_factory"
 _MARK = "_cir_datasets_wraps"
-_BUILDER_MODULE = "cir_datasets.builders.hub"
+_BUILDER_MODULE = "cir_datasets.huggingface.builder"
 
 
 def install() -> None:
@@ -57,7 +57,7 @@ def _module(name: str) -> Any:
     """What `datasets` needs to build one of our benchmarks."""
     from datasets.load import BuilderConfigsParameters, DatasetModule
 
-    from cir_datasets.builders import hub
+    from cir_datasets.huggingface import builder as hub
 
     return DatasetModule(
         module_path=_BUILDER_MODULE,

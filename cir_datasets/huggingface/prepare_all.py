@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from cir_datasets import registry
+from cir_datasets.common.progress import step_progress
 from cir_datasets.errors import DatasetError
 from cir_datasets.prepared import Prepared, checks_wanted, ensure
-from cir_datasets.progress import step_progress
-from cir_datasets.suites import suite, suite_ids
+from cir_datasets.registry.suites import suite, suite_ids
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def _prepare(
     prepared = ensure(benchmark_id, data_dir=data_dir, verification_mode=verification_mode, force=force)
     folders: list[Path] = []
     if hub_cache:
-        from cir_datasets.builders.hub import fill_cache
+        from cir_datasets.huggingface.builder import fill_cache
 
         folders = fill_cache(benchmark_id, data_dir, verification_mode)
     return Outcome(prepared, tuple(folders))

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.image_files import EXAMPLES, Located, Roots, image_card, locate, manifest_paths
-from cir_datasets.in_parallel import done_in_parallel
-from cir_datasets.picture_facts import PictureFormat, read_picture
+from cir_datasets.common.parallel import done_in_parallel
+from cir_datasets.common.progress import step_progress
+from cir_datasets.images.locate import EXAMPLES, Located, Roots, image_card, locate, manifest_paths
+from cir_datasets.images.picture import PictureFormat, read_picture
 from cir_datasets.prepared import Prepared, ensure, read_table
-from cir_datasets.progress import step_progress
 
 if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec

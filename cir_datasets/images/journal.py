@@ -15,7 +15,7 @@ from types import TracebackType
 import orjson
 
 from cir_datasets.errors import HashingError
-from cir_datasets.picture_facts import PictureFacts
+from cir_datasets.images.picture import PictureFacts
 
 _FIELDS = {field.name for field in fields(PictureFacts)}
 

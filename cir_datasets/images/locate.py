@@ -16,13 +16,13 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from cir_datasets import registry
+from cir_datasets.common.paths import data_home
 from cir_datasets.errors import MissingImagesError, RecordError, SourceError
-from cir_datasets.paths import data_home
 
 if TYPE_CHECKING:
-    from cir_datasets.card import Card
     from cir_datasets.prepared import Prepared
     from cir_datasets.registry import BenchmarkSpec
+    from cir_datasets.registry.card import Card
 
 Roots = str | Path | Sequence[str | Path] | None
 """Folder or folders that hold pictures; None is `CIR_IMAGES/<the card's image_folder>`."""
@@ -289,8 +289,8 @@ def manifest_paths(prepared: Prepared) -> Iterator[tuple[str, str | None]]:
     Raises:
         SourceError: the list of its gallery is not at hand.
     """
-    from cir_datasets.images import manifest_file
     from cir_datasets.prepared import read_table
+    from cir_datasets.prepared.manifest import manifest_file
 
     table = read_table(manifest_file(prepared), columns=["image_id", "relative_path"])
     for batch in table.to_batches(10_000):

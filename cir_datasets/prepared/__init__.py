@@ -28,8 +28,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cir_datasets import registry, sources
-from cir_datasets.benchmark import Benchmark
 from cir_datasets.builders import builder_class
+from cir_datasets.common.paths import cache_home
 from cir_datasets.errors import (
     WITHOUT_CHECKS,
     DamagedError,
@@ -38,18 +38,18 @@ from cir_datasets.errors import (
     SourceError,
     UnpinnedDataWarning,
 )
-from cir_datasets.hashing import data_hash
-from cir_datasets.making import META_FILE, make_prepared, meta_hash, new_folder, write_meta
-from cir_datasets.overlays import LABEL_FIELD, id_field, read_overlay, restrict
-from cir_datasets.paths import cache_home
-from cir_datasets.places import write_places
+from cir_datasets.prepared.making import META_FILE, make_prepared, meta_hash, new_folder, write_meta
 from cir_datasets.registry import BenchmarkSpec
-from cir_datasets.stored import Ids, StoredRows
+from cir_datasets.registry.overlays import LABEL_FIELD, id_field, read_overlay, restrict
+from cir_datasets.rows.benchmark import Benchmark
+from cir_datasets.rows.columns import Ids, StoredRows
+from cir_datasets.rows.hashing import data_hash
+from cir_datasets.rows.places import write_places
 from cir_metrics.errors import CallError
 
 if TYPE_CHECKING:
     from cir_datasets.builders.base import BenchmarkBuilder
-    from cir_datasets.overlays import Overlay
+    from cir_datasets.registry.overlays import Overlay
 
 FORMAT = 4
 """+1 whenever the layout of a prepared folder changes; part of the key."""

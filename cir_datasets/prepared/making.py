@@ -16,14 +16,14 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cir_datasets.atomic import staging_folder, sweep
-from cir_datasets.checks import Tally, check_counts, checked_images, checked_rows
+from cir_datasets.common.atomic import staging_folder, sweep
+from cir_datasets.common.paths import cache_home
+from cir_datasets.common.progress import step_progress
 from cir_datasets.errors import FIX, DatasetError, RecordError
-from cir_datasets.hashing import DataHasher, gallery_hash
-from cir_datasets.paths import cache_home
-from cir_datasets.places import write_places
-from cir_datasets.progress import step_progress
-from cir_datasets.records import Row, image_schema
+from cir_datasets.rows.checks import Tally, check_counts, checked_images, checked_rows
+from cir_datasets.rows.hashing import DataHasher, gallery_hash
+from cir_datasets.rows.places import write_places
+from cir_datasets.rows.records import Row, image_schema
 from cir_datasets.sources import sha256_of
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from cir_datasets.prepared import Prepared, ensure, read_table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from cir_datasets.records import Row
+    from cir_datasets.rows.records import Row
 
 
 def image_manifest(

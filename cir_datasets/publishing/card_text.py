@@ -12,8 +12,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from cir_datasets.common.yaml import read_model
 from cir_datasets.errors import CardError
-from cir_datasets.yaml_text import read_model
 
 _FENCE = "---\n"
 

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cir_datasets import registry
-from cir_datasets.card import Card
 from cir_datasets.prepared import Prepared
 from cir_datasets.publishing.card_text import CardText
 from cir_datasets.publishing.fields import flat, published_fields
 from cir_datasets.publishing.layout import PublishedConfig
+from cir_datasets.registry.card import Card
 
 _TAGS = ("composed-image-retrieval", "image-retrieval", "benchmark")
 _TASKS = ("image-feature-extraction",)

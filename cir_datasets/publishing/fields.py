@@ -91,7 +91,7 @@ def _field(name: str, field: pa.Field, above: str, words: Mapping[str, str]) -> 
 
 @functools.cache
 def _shared() -> Mapping[str, Mapping[str, str]]:
-    from cir_datasets.yaml_text import parse_yaml
+    from cir_datasets.common.yaml import parse_yaml
 
     text = (resources.files("cir_datasets") / "publishing" / "fields.yaml").read_text(encoding="utf-8")
     loaded: dict[str, Any] = parse_yaml(text)

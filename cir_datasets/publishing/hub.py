@@ -14,18 +14,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.addresses import address_and_login
 from cir_datasets.errors import PublishError, PushError
 from cir_datasets.publishing.earlier import Earlier, check_earlier, read_earlier
 from cir_datasets.publishing.publication import CROISSANT, Publication, documents
 from cir_datasets.registry import IMAGES_SUFFIX
+from cir_datasets.sources.addresses import address_and_login
 from cir_metrics.errors import without_secret_cause
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
-    from cir_datasets.card import Card
     from cir_datasets.prepared import Prepared
+    from cir_datasets.registry.card import Card
 
 _UNAUTHORIZED, _FORBIDDEN, _CONFLICTS = 401, 403, (409, 412)
 

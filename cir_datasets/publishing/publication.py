@@ -11,20 +11,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets import registry
+from cir_datasets.common.progress import step_progress
 from cir_datasets.errors import IntegrityError, SourceError
 from cir_datasets.prepared import Prepared, ensure
-from cir_datasets.progress import step_progress
 from cir_datasets.publishing.card_text import card_text
 from cir_datasets.publishing.croissant import as_bytes, check, croissant, need_mlcroissant
 from cir_datasets.publishing.dataset_card import readme
 from cir_datasets.publishing.earlier import Earlier, check_earlier, read_earlier
 from cir_datasets.publishing.layout import PublishedConfig, write_config
 from cir_datasets.registry import IMAGES_SUFFIX
-from cir_datasets.suites import suite, suite_ids
+from cir_datasets.registry.suites import suite, suite_ids
 from cir_metrics.errors import CallError
 
 if TYPE_CHECKING:
-    from cir_datasets.card import Card
+    from cir_datasets.registry.card import Card
 
 README, CROISSANT = "README.md", "croissant.json"
 

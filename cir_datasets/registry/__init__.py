@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Literal
 
+from cir_datasets.common.yaml import read_model
 from cir_datasets.errors import CardError
-from cir_datasets.yaml_text import read_model
 from cir_metrics.errors import UnknownNameError, did_you_mean
 
 if TYPE_CHECKING:
-    from cir_datasets.card import Card, Config
-    from cir_datasets.overlays import Overlay
+    from cir_datasets.registry.card import Card, Config
+    from cir_datasets.registry.overlays import Overlay
 
 IMAGES_SUFFIX = "_images"
 """`<config>_images` is the configuration that holds the gallery of `<config>`."""
@@ -100,7 +100,7 @@ def card(name: str) -> Card:
         UnknownNameError: no benchmark has that name.
         CardError: the card is malformed.
     """
-    from cir_datasets.card import Card
+    from cir_datasets.registry.card import Card
 
     if name not in names():
         raise UnknownNameError(_unknown(name, names()))
@@ -139,7 +139,7 @@ def spec(benchmark_id: str) -> BenchmarkSpec:
     base = BenchmarkSpec(card(name), config_name)
     if not plus:
         return base
-    from cir_datasets import overlays
+    from cir_datasets.registry import overlays
 
     overlay = overlays.registered(base, overlay_name)
     if overlay is None:
@@ -149,7 +149,7 @@ def spec(benchmark_id: str) -> BenchmarkSpec:
 
 
 def _unknown(wanted: str, known: tuple[str, ...]) -> str:
-    from cir_datasets.suites import suite_ids
+    from cir_datasets.registry.suites import suite_ids
 
     if wanted in suite_ids():
         return (

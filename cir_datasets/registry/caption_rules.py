@@ -13,8 +13,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from cir_datasets.common.yaml import checked, parse_yaml, yaml_fault
 from cir_datasets.errors import CaptionRuleError, CardError
-from cir_datasets.yaml_text import checked, parse_yaml, yaml_fault
 from cir_metrics.errors import UnknownNameError, did_you_mean
 
 
@@ -71,7 +71,7 @@ class CaptionRule(BaseModel):
 def _rules() -> dict[str, CaptionRule]:
     import yaml
 
-    where = "caption_rules.yaml"
+    where = "registry/caption_rules.yaml"
     text = (resources.files("cir_datasets") / where).read_text(encoding="utf-8")
     try:
         rules = parse_yaml(text)

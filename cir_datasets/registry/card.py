@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, RootModel, model_validator
 
-from cir_datasets.picture_facts import BENCHMARK_FORMATS, PictureFormat
+from cir_datasets.images.picture import BENCHMARK_FORMATS, PictureFormat
 from cir_metrics.catalogue import METRICS, parse_metric
 from cir_metrics.errors import CirError
 

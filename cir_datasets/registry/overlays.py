@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from cir_datasets.common.paths import overlay_home
 from cir_datasets.errors import OverlayError
-from cir_datasets.paths import overlay_home
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,14 +12,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.hashing import data_hash, gallery_hash
-from cir_datasets.records import Row
+from cir_datasets.rows.hashing import data_hash, gallery_hash
+from cir_datasets.rows.records import Row
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from cir_datasets.registry import BenchmarkSpec
-    from cir_datasets.stored import StoredRows
+    from cir_datasets.rows.columns import StoredRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,13 +120,13 @@ class Benchmark:
 
     def ids(self, name: str) -> pa.ChunkedArray:
         """A column of ids, or of lists of ids, as Arrow holds it: texts, or dictionaries of texts."""
-        from cir_datasets.stored import StoredRows
+        from cir_datasets.rows.columns import StoredRows
 
         return self.table.ids(name) if isinstance(self.table, StoredRows) else self.table.column(name)
 
     def places(self, name: str) -> pa.ChunkedArray | None:
         """A column of ids, or of lists of ids, as places in the gallery; None where they are not known."""
-        from cir_datasets.stored import StoredRows
+        from cir_datasets.rows.columns import StoredRows
 
         return self.table.places(name) if isinstance(self.table, StoredRows) else None
 

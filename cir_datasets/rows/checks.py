@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cir_datasets.errors import FIX, WITHOUT_CHECKS, CountError, RecordError
-from cir_datasets.records import Row
+from cir_datasets.rows.records import Row
 
 if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec

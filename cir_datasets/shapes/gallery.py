@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cir_datasets.common.progress import step_progress
 from cir_datasets.errors import DatasetError
-from cir_datasets.progress import step_progress
-from cir_datasets.records import Row, image_row
+from cir_datasets.rows.records import Row, image_row
 from cir_datasets.shapes.render import SIDE, Pixels, pixel_sha256, pixels
 from cir_datasets.shapes.splits import SPLITS, Split, split
 from cir_datasets.shapes.world import Scene
@@ -203,7 +203,7 @@ def _write(whole: Pixels, path: Path) -> bool:
 def _holds(path: Path, whole: Pixels) -> bool:
     from PIL import UnidentifiedImageError
 
-    from cir_datasets.picture_facts import open_picture
+    from cir_datasets.images.picture import open_picture
 
     try:
         with open_picture(path, ["PNG"]) as image:

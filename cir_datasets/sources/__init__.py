@@ -19,14 +19,14 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from cir_datasets import download
+from cir_datasets.common.paths import data_home
+from cir_datasets.common.yaml import read_model
 from cir_datasets.errors import CardError, IntegrityError, SourceError, UnpinnedDataWarning
-from cir_datasets.paths import data_home
-from cir_datasets.yaml_text import read_model
+from cir_datasets.sources import download
 
 if TYPE_CHECKING:
-    from cir_datasets.card import Card
     from cir_datasets.registry import BenchmarkSpec
+    from cir_datasets.registry.card import Card
 
 Origin = Literal["data_dir", "CIR_DATA_HOME", "download"]
 
@@ -67,7 +67,7 @@ def pins(name: str) -> Mapping[str, download.Pin | None]:
         CardError: the list is malformed.
     """
     from cir_datasets import registry
-    from cir_datasets.card import SourceFiles
+    from cir_datasets.registry.card import SourceFiles
 
     listed = registry.card(name).source.files
     if listed is None:

@@ -22,20 +22,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote, urljoin, urlsplit
 
-from cir_datasets.addresses import check_proxies
-from cir_datasets.addresses import endpoint as endpoint_of
-from cir_datasets.atomic import staging_folder, sweep
-from cir_datasets.deadline import Deadline
+from cir_datasets.common.atomic import staging_folder, sweep
+from cir_datasets.common.paths import cache_home
+from cir_datasets.common.progress import byte_progress
 from cir_datasets.errors import IntegrityError, SourceError
-from cir_datasets.paths import cache_home
-from cir_datasets.progress import byte_progress
+from cir_datasets.sources.addresses import check_proxies
+from cir_datasets.sources.addresses import endpoint as endpoint_of
+from cir_datasets.sources.deadline import Deadline
 from cir_metrics.errors import CallError, without_secret_cause
 
 if TYPE_CHECKING:
     import httpx
     from tenacity import Retrying
 
-    from cir_datasets.card import Source
+    from cir_datasets.registry.card import Source
 
 GITHUB_ENDPOINT = "https://raw.githubusercontent.com"
 ATTEMPTS = 3

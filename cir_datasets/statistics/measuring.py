@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from cir_datasets.statistics.words import stop_words, words
 
 if TYPE_CHECKING:
-    from cir_datasets.benchmark import Benchmark
-    from cir_datasets.records import Row
+    from cir_datasets.rows.benchmark import Benchmark
+    from cir_datasets.rows.records import Row
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from cir_datasets.common.progress import step_progress
 from cir_datasets.errors import MissingExtraError
-from cir_datasets.progress import step_progress
 from cir_datasets.statistics.words import tokens, words
 
 OTHER = "other"
@@ -25,7 +25,7 @@ def classes() -> dict[str, str]:
         >>> classes()["NN1"], classes()["AJC"]
         ('noun', 'adjective')
     """
-    from cir_datasets.yaml_text import parse_yaml
+    from cir_datasets.common.yaml import parse_yaml
 
     text = (resources.files("cir_datasets.statistics") / "tagset.yaml").read_text(encoding="utf-8")
     return {tag: name for name, tags in parse_yaml(text).items() for tag in tags}

@@ -42,7 +42,7 @@ def stop_words() -> frozenset[str]:
         >>> "the" in stop_words(), "longer" in stop_words()
         (True, False)
     """
-    from cir_datasets.yaml_text import parse_yaml
+    from cir_datasets.common.yaml import parse_yaml
 
     text = (resources.files("cir_datasets.statistics") / "stop_words.yaml").read_text(encoding="utf-8")
     return frozenset(word for group in parse_yaml(text).values() for word in group)

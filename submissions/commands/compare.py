@@ -51,10 +51,10 @@ def compare_command(
     Example:
         cir compare ours.json theirs.json baseline.json --format latex
     """
+    from cir_datasets.common.tables import check_format
     from cir_metrics.errors import CallError
     from submissions.comparison.comparing import compare
-    from submissions.rank_file import write_bytes
-    from submissions.tables import check_format
+    from submissions.rank_file.model import write_bytes
 
     if as_json and format not in (None, "json"):
         raise CallError(f"--json and --format {format} ask for two formats. Fix: leave one of them out.")

@@ -12,7 +12,7 @@ from cir_metrics.terminal import echo
 from submissions.commands.words import BENCHMARK_HELP, as_text
 
 if TYPE_CHECKING:
-    from submissions.conversion import Converted
+    from submissions.transform.convert import Converted
 
 
 def convert_command(
@@ -61,8 +61,8 @@ def convert_command(
     Example:
         cir convert run.json --to parquet
     """
-    from submissions.conversion import convert
-    from submissions.rank_file import write_bytes
+    from submissions.rank_file.model import write_bytes
+    from submissions.transform.convert import convert
 
     compress = compress or (out is not None and out.suffix.lower() == ".gz" and not out.is_dir())
     written = []
@@ -83,7 +83,7 @@ def convert_command(
 
 def _target(converted: Converted, first: str, to: str, out: Path | None) -> Path:
     """Where a converted file goes: beside the first input, or where the caller said."""
-    from submissions.containers import label_of
+    from submissions.formats.containers import label_of
 
     part = f".{converted.part}" if converted.part else ""
     own = "" if converted.ending.startswith((f".{to}", ".jsonl")) else f".{to}"

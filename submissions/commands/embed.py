@@ -12,7 +12,7 @@ from cir_metrics.terminal import echo
 from submissions.commands.words import as_text
 
 if TYPE_CHECKING:
-    from submissions.retrieval.ray_cluster import Cluster
+    from submissions.embeddings.ray_cluster import Cluster
 
 ENGINES = ("local", "ray")
 _READERS = {"local": 2, "ray": 0}
@@ -109,12 +109,12 @@ def embed_command(
     """
     import cir_datasets
     from cir_metrics.errors import UnknownNameError, did_you_mean
-    from submissions.retrieval.embedding import Timing, embed_gallery
-    from submissions.retrieval.encoders import load_encoder
-    from submissions.retrieval.options import check_pixels
-    from submissions.retrieval.pictures import pictures_of
-    from submissions.retrieval.running import chosen_encoder
-    from submissions.retrieval.store import EmbeddingStore
+    from submissions.embeddings.embed import Timing, embed_gallery
+    from submissions.embeddings.pictures import pictures_of
+    from submissions.embeddings.store import EmbeddingStore
+    from submissions.encoders.protocol import load_encoder
+    from submissions.running.make import chosen_encoder
+    from submissions.running.options import check_pixels
 
     if engine not in ENGINES:
         known = ", ".join(ENGINES)
@@ -131,7 +131,7 @@ def embed_command(
     if cluster is not None:
         import functools
 
-        from submissions.retrieval.ray_engine import embed_gallery_on_ray
+        from submissions.embeddings.ray import embed_gallery_on_ray
 
         made = embed_gallery_on_ray(
             functools.partial(load_encoder, name, revision=revision, device=device, dtype=dtype),
@@ -191,8 +191,8 @@ def _cluster(
         if unused:
             raise CallError(f"{', '.join(unused)}: of a Ray cluster. Fix: add --engine ray, or leave it out.")
         return None
-    from submissions.retrieval.extras import needs_ray
-    from submissions.retrieval.ray_cluster import Cluster
+    from submissions.embeddings.ray_cluster import Cluster
+    from submissions.encoders.extras import needs_ray
 
     needs_ray("--engine ray")
     return Cluster(address=address, workers=workers, cpus=1 if cpus is None else cpus, gpus=gpus)

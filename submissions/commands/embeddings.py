@@ -10,7 +10,7 @@ from cir_metrics.terminal import echo
 from submissions.commands.words import as_text
 
 if TYPE_CHECKING:
-    from submissions.retrieval.store import Stored
+    from submissions.embeddings.store import Stored
 
 
 def register_embeddings(app: typer.Typer) -> None:
@@ -32,7 +32,7 @@ def list_embeddings(
     Example:
         cir embeddings list
     """
-    from submissions.retrieval.store import EmbeddingStore
+    from submissions.embeddings.store import EmbeddingStore
 
     store = EmbeddingStore()
     found = store.list()
@@ -62,7 +62,7 @@ def remove_embeddings(
         cir embeddings rm --all
     """
     from cir_metrics.errors import CallError
-    from submissions.retrieval.store import EmbeddingStore
+    from submissions.embeddings.store import EmbeddingStore
 
     if bool(keys) == remove_all:
         raise CallError("name the entries to remove, or all. Fix: add KEY (cir embeddings list), or --all.")

@@ -48,8 +48,8 @@ def fuse_command(
     Example:
         cir fuse a.json b.json --method rrf --out fused.json
     """
-    from submissions.fusion import fuse
-    from submissions.rank_file import RankBundle, write
+    from submissions.rank_file.model import RankBundle, write
+    from submissions.transform.fuse import fuse
 
     check_file(out)
     fused = fuse(files, benchmark, method=method, k=k, depth=depth, name=name)

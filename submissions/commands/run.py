@@ -16,7 +16,7 @@ from submissions.commands.words import as_text
 
 if TYPE_CHECKING:
     from submissions.language import Language
-    from submissions.rank_file import RankBundle, RankFile
+    from submissions.rank_file.model import RankBundle, RankFile
 
 
 def run_command(
@@ -139,9 +139,9 @@ def run_command(
             --images ~/images --out run.json
     """
     from cir_metrics.errors import CallError
+    from submissions.encoders.truncation import one_truncation_warning
     from submissions.methods import method_names
-    from submissions.rank_file import write
-    from submissions.retrieval.truncation import one_truncation_warning
+    from submissions.rank_file.model import write
 
     if (method is None) == (not all_baselines):
         known = ", ".join(method_names())
@@ -199,7 +199,7 @@ def run_command(
 def _one(
     benchmark: str, method: str, options: dict[str, Any]
 ) -> Iterator[tuple[str, str, RankFile | RankBundle]]:
-    from cir_datasets.suites import suite_ids
+    from cir_datasets.registry.suites import suite_ids
     from submissions.methods import make_bundle, make_rank_file
 
     if ":" in method:
@@ -232,7 +232,7 @@ def _tell_usage(language: Language | None) -> None:
 def _all(
     benchmark: str, encoder: str | None, language: str | None, options: dict[str, Any]
 ) -> Iterator[tuple[str, str, RankFile | RankBundle]]:
-    from submissions.retrieval.baselines import baselines, check_used, run_baselines
+    from submissions.running.baselines import baselines, check_used, run_baselines
 
     chosen = baselines(benchmark, encoder=encoder, language=language)
     for sentence in chosen.left_out:
@@ -252,8 +252,8 @@ def _all(
 def _warn_of_short_rankings(benchmark: str, k: int | None) -> None:
     """Say before the work that a file's rankings will be shorter than what the board's metrics use."""
     from cir_datasets import load
-    from cir_datasets.suites import suite, suite_ids
-    from submissions.depth import board_depth
+    from cir_datasets.registry.suites import suite, suite_ids
+    from submissions.rank_file.depth import board_depth
 
     if k is None:
         return
@@ -269,7 +269,7 @@ def _warn_of_short_rankings(benchmark: str, k: int | None) -> None:
 
 def _tell_skipped(rank_file: RankFile | RankBundle) -> None:
     """How many images could not be read, of each benchmark."""
-    from submissions.rank_file import RankBundle
+    from submissions.rank_file.model import RankBundle
 
     for each in rank_file.runs if isinstance(rank_file, RankBundle) else (rank_file,):
         if each.method.skipped_images:

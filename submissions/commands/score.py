@@ -13,8 +13,8 @@ from cir_metrics.terminal import echo
 from submissions.commands.words import BENCHMARK_HELP, FILE_HELP, as_text
 
 if TYPE_CHECKING:
-    from submissions.intervals import Intervals
-    from submissions.score_report import ScoreReport
+    from submissions.scoring.intervals import Intervals
+    from submissions.scoring.score_report import ScoreReport
 
 
 def score_command(
@@ -77,12 +77,12 @@ def score_command(
         cir score run.json --json
         cir score run.json --metric recall@20 --format latex --plot run.svg
     """
+    from cir_datasets.common.tables import check_format
     from cir_metrics.errors import CallError
     from submissions.errors import RefusedError
-    from submissions.rank_file import write_bytes
+    from submissions.rank_file.model import write_bytes
     from submissions.report import full_report
     from submissions.scoring import score
-    from submissions.tables import check_format
 
     if as_json and format not in (None, "json"):
         raise CallError(f"--json and --format {format} ask for two formats. Fix: leave one of them out.")
@@ -113,6 +113,6 @@ def score_command(
 
 
 def _intervals(scored: ScoreReport, draws: int, seed: int) -> Intervals:
-    from submissions.intervals import intervals
+    from submissions.scoring.intervals import intervals
 
     return intervals(scored, draws=draws, seed=seed)

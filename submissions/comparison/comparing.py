@@ -17,13 +17,13 @@ from cir_metrics.errors import CallError, InputError, UnknownNameError, did_you_
 from cir_metrics.resampling import DRAWS, SEED, is_share, percentile_interval
 from cir_metrics.significance import holm, paired_differences, randomisation_test, rank_groups
 from cir_metrics.sums import exact_means, exact_sums
-from submissions.budget import MAX_BYTES
 from submissions.comparison.keys import check_comparable, check_same_order
 from submissions.comparison.result import ALPHA, ComparedMethod, Comparison, Difference, Flips, Pair
-from submissions.further_metrics import metric_names
-from submissions.intervals import Interval
-from submissions.samples import NO_MEANS, Sample, is_better, resampled_metrics
-from submissions.score_report import ScoreReport, member_metric
+from submissions.formats.budget import MAX_BYTES
+from submissions.scoring.further_metrics import metric_names
+from submissions.scoring.intervals import Interval
+from submissions.scoring.samples import NO_MEANS, Sample, is_better, resampled_metrics
+from submissions.scoring.score_report import ScoreReport, member_metric
 
 if TYPE_CHECKING:
     from submissions.validation import BenchmarkLike, FileLike
@@ -228,7 +228,7 @@ class _Comparing:
         return rank_groups(order, apart)
 
     def _flips(self, pair: Places) -> tuple[Flips, ...]:
-        from cir_datasets.card import main_metric_terms
+        from cir_datasets.registry.card import main_metric_terms
 
         found = []
         ids = self.samples[0].query_ids()
@@ -297,7 +297,7 @@ def _not_compared(
     name: str, reports: Sequence[ScoreReport], listed: Sequence[Sequence[str]], common: Sequence[str]
 ) -> CallError:
     """The error for a metric that not all files have a value of."""
-    from cir_datasets.card import main_metric_terms
+    from cir_datasets.registry.card import main_metric_terms
 
     for report, own in zip(reports, listed, strict=True):
         absent = [term for term in main_metric_terms(name) if member_metric(term) in report.missing_metrics]

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from cir_metrics.signature import Signature, differences
 from submissions.errors import ComparisonError
-from submissions.suite_signature import SuiteSignature
+from submissions.scoring.suite_signature import SuiteSignature
 
 if TYPE_CHECKING:
-    from submissions.samples import Sample
-    from submissions.score_report import ScoreReport
+    from submissions.scoring.samples import Sample
+    from submissions.scoring.score_report import ScoreReport
 
 _HASH = re.compile(r"\b([0-9a-f]{7})[0-9a-f]{57}\b")
 _FIXES = {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from submissions.samples import is_better
-from submissions.score_report import shown_value
-from submissions.tables import Cell, Table
+from cir_datasets.common.tables import Cell, Table
+from submissions.scoring.samples import is_better
+from submissions.scoring.score_report import shown_value
 
 if TYPE_CHECKING:
     from submissions.comparison.result import ComparedMethod, Comparison, Pair

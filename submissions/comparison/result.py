@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from cir_datasets.common.tables import Table, check_format, render
 from cir_metrics.significance import PValue
-from submissions.intervals import METHOD, Interval
-from submissions.tables import Table, check_format, render
+from submissions.scoring.intervals import METHOD, Interval
 
 ALPHA = 0.05
 """Level of significance where the caller names none."""
@@ -240,7 +240,7 @@ class Comparison:
         return comparison_tables(self)
 
     def text(self, format: str = "table") -> str:
-        """The comparison in one of the formats of `submissions.tables`.
+        """The comparison in one of the formats of `cir_datasets.common.tables`.
 
         Raises:
             UnknownNameError: there is no such format.

@@ -15,12 +15,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cir_datasets.common.progress import step_progress
 from cir_datasets.errors import MissingImagesError
-from cir_datasets.progress import step_progress
 from cir_metrics.errors import CallError
-from submissions.retrieval.encoded import checked_vectors
-from submissions.retrieval.encoders import PreparingEncoder
-from submissions.retrieval.opening import (
+from submissions.embeddings.opening import (
     Batch,
     Opened,
     Opener,
@@ -28,8 +26,8 @@ from submissions.retrieval.opening import (
     killed_workers_told,
     opened_batches,
 )
-from submissions.retrieval.pictures import still_missing
-from submissions.retrieval.store import (
+from submissions.embeddings.pictures import still_missing
+from submissions.embeddings.store import (
     SHARD_SIZE,
     EmbeddingFolder,
     Embeddings,
@@ -37,12 +35,14 @@ from submissions.retrieval.store import (
     Shard,
     store_of,
 )
+from submissions.encoders.check import checked_vectors
+from submissions.encoders.protocol import PreparingEncoder
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from submissions.retrieval.encoders import Encoder, Vectors
-    from submissions.retrieval.pictures import Pictures
+    from submissions.embeddings.pictures import Pictures
+    from submissions.encoders.protocol import Encoder, Vectors
 
 LISTED = 20
 """How many missing images a message names."""

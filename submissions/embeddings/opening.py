@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cir_datasets.errors import MissingImagesError
+from submissions.embeddings.shards import Shard
 from submissions.errors import EncoderError
-from submissions.retrieval.shards import Shard
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from submissions.retrieval.pictures import Pictures
+    from submissions.embeddings.pictures import Pictures
 
 _BLANK_SIDE = 32
 _LOOKS_EVERY = 1.0

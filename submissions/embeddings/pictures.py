@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from cir_datasets.errors import MissingImagesError, SourceError
-from cir_datasets.picture_facts import PICTURE_FORMATS, PictureFormat, open_picture
+from cir_datasets.images.picture import PICTURE_FORMATS, PictureFormat, open_picture
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from cir_datasets.benchmark import Benchmark
+    from cir_datasets.rows.benchmark import Benchmark
 
 _DRAWN = "drawn"
 _LOOKED_AT = 16
@@ -80,7 +80,7 @@ class FilePictures:
 
         Of a file of 12 KiB or less that is all. Where it lies and when it was written change nothing.
         """
-        from cir_datasets.in_parallel import done_in_parallel
+        from cir_datasets.common.parallel import done_in_parallel
 
         jobs = ((place, path) for place, path in enumerate(self.paths) if path is not None)
         # Threads beyond the processors: over a network each file takes a few ms of waiting.
@@ -97,8 +97,8 @@ class FilePictures:
         The header of every file is read, and its end; a file that seems cut off is decoded to be sure. Of
         PNG the checksums of all parts are computed.
         """
-        from cir_datasets.in_parallel import done_in_parallel
-        from cir_datasets.progress import step_progress
+        from cir_datasets.common.parallel import done_in_parallel
+        from cir_datasets.common.progress import step_progress
 
         bad = {image for image, path in zip(self.ids, self.paths, strict=True) if path is None}
         jobs = ((image, path) for image, path in zip(self.ids, self.paths, strict=True) if path is not None)
@@ -229,7 +229,7 @@ def pictures_of(
         >>> pictures_of(cir_datasets.load("shapes/val")).open(0).size
         (96, 96)
     """
-    from cir_datasets.image_files import image_card, locate
+    from cir_datasets.images.locate import image_card, locate
 
     spec = benchmark.spec
     wanted = benchmark.gallery if ids is None else ids
@@ -281,7 +281,7 @@ def pictures_in(folder: str | Path, *, name: str | None = None) -> FilePictures:
 
 def _relative_paths(benchmark: Benchmark) -> dict[str, str | None]:
     """The publisher's relative path by image id, where the layout asks for it."""
-    from cir_datasets.image_files import manifest_paths, needs_relative_path
+    from cir_datasets.images.locate import manifest_paths, needs_relative_path
     from cir_datasets.prepared import last_prepared
 
     if not needs_relative_path(benchmark.spec):

@@ -18,19 +18,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cir_datasets.common.progress import step_progress
 from cir_datasets.errors import MissingImagesError
-from cir_datasets.progress import step_progress
 from cir_metrics.errors import CallError, CirError, MissingExtraError
-from submissions.errors import EncoderError
-from submissions.retrieval.embedding import (
+from submissions.embeddings.embed import (
     check_gallery,
     encode_shard,
     missing_error,
     set_repaired_aside,
 )
-from submissions.retrieval.extras import needs_ray
-from submissions.retrieval.ray_cluster import Cluster, connected
-from submissions.retrieval.store import (
+from submissions.embeddings.ray_cluster import Cluster, connected
+from submissions.embeddings.store import (
     SHARD_SIZE,
     EmbeddingFolder,
     Embeddings,
@@ -38,12 +36,14 @@ from submissions.retrieval.store import (
     Shard,
     store_of,
 )
+from submissions.encoders.extras import needs_ray
+from submissions.errors import EncoderError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from submissions.retrieval.encoders import Encoder, Identity, Vectors
-    from submissions.retrieval.pictures import Pictures
+    from submissions.embeddings.pictures import Pictures
+    from submissions.encoders.protocol import Encoder, Identity, Vectors
 
 _CLAIMED_AT_ONCE = 200
 """Shards; each claim is an open file, and a process may open a thousand or fewer."""

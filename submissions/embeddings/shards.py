@@ -23,9 +23,9 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
+from submissions.embeddings.locks import file_lock, whole_file
+from submissions.encoders.protocol import Identity, Vectors
 from submissions.errors import StoreError
-from submissions.retrieval.encoders import Identity, Vectors
-from submissions.retrieval.locks import file_lock, whole_file
 
 FORMAT = 1
 """Of the folder; part of the key, so that another format is another entry."""

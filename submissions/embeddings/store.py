@@ -13,13 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cir_datasets.paths import cache_home
+from cir_datasets.common.paths import cache_home
 from cir_metrics.errors import CallError, did_you_mean
-from submissions.errors import StoreError
-from submissions.retrieval.encoders import Identity
-from submissions.retrieval.locks import file_lock
-from submissions.retrieval.pictures import Pictures
-from submissions.retrieval.shards import (
+from submissions.embeddings.locks import file_lock
+from submissions.embeddings.pictures import Pictures
+from submissions.embeddings.shards import (
     FORMAT,
     SHARD_SIZE,
     EmbeddingFolder,
@@ -29,6 +27,8 @@ from submissions.retrieval.shards import (
     lock_of,
     write_whole,
 )
+from submissions.encoders.protocol import Identity
+from submissions.errors import StoreError
 
 __all__ = [
     "MISSING_CHECK",

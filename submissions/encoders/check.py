@@ -9,7 +9,7 @@ import numpy as np
 from submissions.errors import EncoderError
 
 if TYPE_CHECKING:
-    from submissions.retrieval.encoders import Encoder, Vectors
+    from submissions.encoders.protocol import Encoder, Vectors
 
 _LENGTH_TOLERANCE = 1e-3
 

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from submissions.encoders.families import FAMILIES, Family
+from submissions.encoders.model_files import ModelFiles, model_files, told
+from submissions.encoders.openclip import load_open_clip
+from submissions.encoders.pretrained import NO_FOREIGN_CODE, device_of, libraries, quiet
+from submissions.encoders.protocol import Identity, Prepared, Vectors
+from submissions.encoders.truncation import tell_cuts
 from submissions.errors import EncoderError
-from submissions.pretrained import NO_FOREIGN_CODE, device_of, libraries, quiet
-from submissions.retrieval.encoders import Identity, Prepared, Vectors
-from submissions.retrieval.families import FAMILIES, Family
-from submissions.retrieval.model_files import ModelFiles, model_files, told
-from submissions.retrieval.openclip import load_open_clip
-from submissions.retrieval.truncation import tell_cuts
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -202,7 +202,7 @@ def _loaded(files: ModelFiles, dtype: Any) -> _Loaded:
     """Load what the files hold."""
     import transformers
 
-    from submissions.retrieval.heads.magiclens import register
+    from submissions.encoders.magiclens import register
 
     source = files.source
     if files.open_clip:

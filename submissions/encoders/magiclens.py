@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from transformers import AutoConfig, AutoModel, CLIPConfig, CLIPModel
 
-from submissions.retrieval.heads.fusion import Fusion
+from submissions.encoders.magiclens_fusion import Fusion
 
 MODEL_TYPE = "magiclens"
 

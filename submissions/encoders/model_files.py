@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cir_metrics.errors import MissingExtraError, without_secret_cause
+from submissions.encoders import openclip
+from submissions.encoders.pretrained import update_with
 from submissions.errors import EncoderError
-from submissions.pretrained import update_with
-from submissions.retrieval import openclip
 
 CONFIG = "config.json"
 _WEIGHTS = ("*.safetensors", "*.bin")

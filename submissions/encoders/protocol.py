@@ -135,7 +135,7 @@ def load_encoder(
             known, or `threads` is below 1.
         MissingExtraError: torch or transformers is not installed.
     """
-    from submissions.retrieval.huggingface import HuggingFaceEncoder
+    from submissions.encoders.huggingface import HuggingFaceEncoder
 
     if str(name) == SHAPES_ENCODER:
         return HuggingFaceEncoder(
@@ -151,6 +151,6 @@ def is_shapes_encoder(identity: Identity) -> bool:
 
 @functools.cache
 def _shapes_revision() -> str:
-    from submissions.retrieval.model_files import folder_sha256
+    from submissions.encoders.model_files import folder_sha256
 
     return folder_sha256(SHAPES_FOLDER)

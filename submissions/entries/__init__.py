@@ -50,7 +50,7 @@ def entries(benchmark: str | None = None) -> list[Entry]:
         >>> entries("shapes/val")[0].method
         'Random'
     """
-    from cir_datasets.yaml_text import parse_yaml
+    from cir_datasets.common.yaml import parse_yaml
 
     listed = parse_yaml((folder() / LIST).read_text(encoding="utf-8"))
     return [Entry(**each) for each in listed if benchmark in (None, each["benchmark"])]

@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Literal
 
 from cir_metrics.terminal import echo
+from submissions.embeddings.store import EmbeddingStore
+from submissions.encoders.protocol import SHAPES_ENCODER
 from submissions.entries import BENCHMARKS, LIST, Entry, entries, folder
 from submissions.methods.registry import PIXELS
-from submissions.rank_file import RankFile, write_bytes
-from submissions.retrieval.baselines import Baseline, Baselines, baselines, run_baselines
-from submissions.retrieval.encoders import SHAPES_ENCODER
-from submissions.retrieval.store import EmbeddingStore
+from submissions.rank_file.model import RankFile, write_bytes
+from submissions.running.baselines import Baseline, Baselines, baselines, run_baselines
 
 _HEAD = """\
 # The rank files beside this list, written with them by `python -m submissions.entries.make`.

@@ -13,13 +13,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from submissions.budget import Budget
-from submissions.columns import Columns
-from submissions.findings import Findings, json_type, shown
+from submissions.formats.budget import Budget
+from submissions.rank_file.columns import Columns
+from submissions.rank_file.findings import Findings, json_type, shown
 
 if TYPE_CHECKING:
-    from submissions.drafts import Draft
-    from submissions.known import Known
+    from submissions.formats.draft import Draft
+    from submissions.rank_file.benchmarks import Known
 
 RANK_FILE = "cir-rank-file"
 """What a native rank file says under "format"."""

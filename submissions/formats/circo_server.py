@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from submissions.errors import ConversionError
-from submissions.findings import shown
 from submissions.formats import CIRCO_SERVER, Context
+from submissions.rank_file.findings import shown
 
 if TYPE_CHECKING:
-    from submissions.drafts import Draft
-    from submissions.rank_file import RankFile
+    from submissions.formats.draft import Draft
+    from submissions.rank_file.model import RankFile
 
 NAME = CIRCO_SERVER
 BENCHMARKS = ("circo",)
@@ -52,7 +52,7 @@ def dump(rank_file: RankFile) -> dict[str, bytes]:
         ConversionError: a list is too short, or an id is not a number.
     """
     from submissions.formats.foreign import cut_rankings
-    from submissions.rank_file import compact
+    from submissions.rank_file.model import compact
 
     document: dict[str, list[int]] = {}
     for query, ids in cut_rankings(rank_file, DEPTH, "the CIRCO server").items():

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from submissions.drafts import Draft, read_rankings
 from submissions.errors import ConversionError
-from submissions.findings import json_type, shown
 from submissions.formats import CIRR_SERVER, Context
+from submissions.formats.draft import Draft, read_rankings
+from submissions.rank_file.findings import json_type, shown
 
 if TYPE_CHECKING:
-    from submissions.rank_file import RankFile
+    from submissions.rank_file.model import RankFile
 
 NAME = CIRR_SERVER
 BENCHMARKS = ("cirr",)
@@ -76,7 +76,7 @@ def dump(rank_file: RankFile) -> dict[str, bytes]:
     Raises:
         ConversionError: a list is too short, or a file would be larger than the server takes.
     """
-    from submissions.rank_file import compact
+    from submissions.rank_file.model import compact
 
     parts = {"recall": rank_file.rankings or None, "recall_subset": rank_file.subset_rankings}
     written: dict[str, bytes] = {}

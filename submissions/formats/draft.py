@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from submissions.arrow_numbers import numbers
-from submissions.budget import Budget
-from submissions.columns import Columns
-from submissions.findings import Findings, json_type, ordinal, shown
-from submissions.image_ids import image_family, normaliser
+from submissions.formats.budget import Budget
+from submissions.rank_file.arrow import numbers
+from submissions.rank_file.columns import Columns
+from submissions.rank_file.findings import Findings, json_type, ordinal, shown
+from submissions.rank_file.image_ids import image_family, normaliser
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from cir_datasets.registry import BenchmarkSpec
-    from submissions.rank_file import Method, RankFile
+    from submissions.rank_file.model import Method, RankFile
 
 Answers = Mapping[str, list[Any] | None]
 """By query or session id the ranking (or one a turn); None where it has a wrong type, which is reported.
@@ -48,7 +48,7 @@ class Draft:
 
     def finished(self) -> RankFile | None:
         """The rank file, or None where a part could not be read."""
-        from submissions.rank_file import RankFile
+        from submissions.rank_file.model import RankFile
 
         rankings = {} if self.rankings is None else _complete(self.rankings)
         subset = None if self.subset_rankings is None else _complete(self.subset_rankings)

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from submissions.drafts import Draft, read_rankings
 from submissions.errors import ConversionError
-from submissions.findings import json_type, shown
 from submissions.formats import FASHIONIQ, Context
+from submissions.formats.draft import Draft, read_rankings
+from submissions.rank_file.findings import json_type, shown
 
 if TYPE_CHECKING:
-    from cir_datasets.benchmark import Benchmark
-    from cir_datasets.records import Row
-    from submissions.known import Known
-    from submissions.rank_file import RankFile
+    from cir_datasets.rows.benchmark import Benchmark
+    from cir_datasets.rows.records import Row
+    from submissions.rank_file.benchmarks import Known
+    from submissions.rank_file.model import RankFile
 
 NAME = FASHIONIQ
 BENCHMARKS = ("fashioniq",)

@@ -6,14 +6,14 @@ import unicodedata
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from submissions.drafts import Draft, read_rankings
 from submissions.errors import ConversionError
-from submissions.findings import shown
 from submissions.formats import Context
+from submissions.formats.draft import Draft, read_rankings
+from submissions.rank_file.findings import shown
 
 if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec
-    from submissions.rank_file import Method, RankFile
+    from submissions.rank_file.model import Method, RankFile
 
 
 _LABEL = 1_000
@@ -102,7 +102,7 @@ def nameless_method(label: str) -> Method:
         >>> nameless_method("sum-clip.test1").name
         'sum-clip.test1'
     """
-    from submissions.rank_file import Method
+    from submissions.rank_file.model import Method
 
     # A name has eighty characters; bringing a million combining marks to NFC would take half an hour.
     start = unicodedata.normalize("NFC", label[:_LABEL])

@@ -6,7 +6,7 @@ budget is much tighter (`budget.LIMITS`).
 
 What JSON libraries let through is refused here: repeated keys (the last silently wins), NaN and Infinity,
 lone surrogates, numbers beyond a double, and nesting that exhausts the stack. Nothing is unpickled or
-fetched; `submissions.containers` has taken gzip off and has kept Parquet and TREC runs for their readers.
+fetched; `submissions.formats.containers` has taken gzip off and has kept Parquet and TREC runs for their readers.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from typing import Any
 
 import orjson
 
-from submissions.budget import MAX_BYTES, MAX_DEPTH, Budget
-from submissions.columns import Columns, Gathering
-from submissions.containers import byte_limit, too_large
 from submissions.errors import MissingFileError
-from submissions.findings import MAX_EXAMPLES, Findings, shown
+from submissions.formats.budget import MAX_BYTES, MAX_DEPTH, Budget
+from submissions.formats.containers import byte_limit, too_large
+from submissions.rank_file.columns import Columns, Gathering
+from submissions.rank_file.findings import MAX_EXAMPLES, Findings, shown
 
 Source = str | os.PathLike[str] | bytes
 

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from cir_metrics.errors import did_you_mean
-from submissions.budget import Budget
-from submissions.columns import Columns, Gathering
-from submissions.findings import Findings, json_type, shown
 from submissions.formats import LINES, LINES_FILE, RANK_FILE, Context, native
-from submissions.reading import parse_json
+from submissions.formats.budget import Budget
+from submissions.formats.json_reader import parse_json
+from submissions.rank_file.columns import Columns, Gathering
+from submissions.rank_file.findings import Findings, json_type, shown
 
 if TYPE_CHECKING:
-    from submissions.drafts import Draft
-    from submissions.rank_file import RankFile
+    from submissions.formats.draft import Draft
+    from submissions.rank_file.model import RankFile
 
 NAME = LINES
 QUERY, RANKING, TURNS, SUBSET = "query_id", "ranking", "rankings", "subset_ranking"
@@ -73,7 +73,7 @@ def dump(rank_file: RankFile) -> bytes:
     Raises:
         SubmissionError: an id is not text that JSON can hold.
     """
-    from submissions.rank_file import compact
+    from submissions.rank_file.model import compact
 
     written = io.BytesIO()
     written.write(compact({**header_of(rank_file), "format": LINES_FILE}))

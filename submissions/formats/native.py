@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from cir_datasets.errors import OverlayError
 from cir_metrics.errors import UnknownNameError, did_you_mean
-from submissions.drafts import Answers, Draft, read_rankings
-from submissions.findings import MAX_EXAMPLES, Findings, json_type, shown
 from submissions.formats import BUNDLE, FORMAT_VERSION, NATIVE, RANK_FILE, Context
+from submissions.formats.draft import Answers, Draft, read_rankings
+from submissions.rank_file.findings import MAX_EXAMPLES, Findings, json_type, shown
 
 if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec
-    from submissions.rank_file import Method
+    from submissions.rank_file.model import Method
 
 NAME = NATIVE
 _KEYS = (
@@ -127,7 +127,7 @@ def read_method(raw: Any, present: bool, findings: Findings) -> Method | None:
     """
     from pydantic import ValidationError
 
-    from submissions.rank_file import Method
+    from submissions.rank_file.model import Method
 
     if not present:
         findings.add(

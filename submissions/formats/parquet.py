@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from cir_datasets.parquet_pages import MARK, MAX_FOOTER, Chunk, EncodingError, row_groups
-from submissions.arrow_numbers import list_lengths, numbers
-from submissions.budget import Budget
-from submissions.columns import Columns
 from submissions.errors import SubmissionError
-from submissions.findings import MAX_EXAMPLES, Findings, json_type, shown
 from submissions.formats import PARQUET, RANK_FILE, Context, native
+from submissions.formats.budget import Budget
+from submissions.formats.json_reader import parse_json
 from submissions.formats.lines import QUERY, RANKING, SUBSET, TURNS, header_of, is_by_turn
-from submissions.reading import parse_json
+from cir_datasets.parquet_pages import MARK, MAX_FOOTER, Chunk, EncodingError, row_groups
+from submissions.rank_file.arrow import list_lengths, numbers
+from submissions.rank_file.columns import Columns
+from submissions.rank_file.findings import MAX_EXAMPLES, Findings, json_type, shown
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from submissions.drafts import Draft
-    from submissions.rank_file import RankFile
+    from submissions.formats.draft import Draft
+    from submissions.rank_file.model import RankFile
 
 NAME = PARQUET
 KEY = b"cir-rank-file"

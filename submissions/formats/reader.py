@@ -7,20 +7,20 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from cir_metrics.errors import CallError, did_you_mean
-from submissions.budget import MAX_BYTES, Budget, OverBudgetError
-from submissions.containers import JSON, Unpacked, label_of, unpack
-from submissions.drafts import Draft, read_rankings
 from submissions.errors import RefusedError
-from submissions.findings import MAX_EXAMPLES, Findings, shown
 from submissions.formats import BUNDLE, Context, is_bundle, native, parse, parse_packed
-from submissions.known import Known, find_suite
-from submissions.reading import collector_paused, parse_json, read_bytes
+from submissions.formats.budget import MAX_BYTES, Budget, OverBudgetError
+from submissions.formats.containers import JSON, Unpacked, label_of, unpack
+from submissions.formats.draft import Draft, read_rankings
+from submissions.formats.json_reader import collector_paused, parse_json, read_bytes
+from submissions.rank_file.benchmarks import Known, find_suite
+from submissions.rank_file.findings import MAX_EXAMPLES, Findings, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from cir_datasets.suites import Suite
-    from submissions.rank_file import RankBundle, RankFile
+    from cir_datasets.registry.suites import Suite
+    from submissions.rank_file.model import RankBundle, RankFile
     from submissions.validation import BenchmarkLike, FileLike
 
 
@@ -46,7 +46,7 @@ class Parsed:
 
     def finished(self) -> RankFile | RankBundle | None:
         """The rank file or bundle, or None where a part could not be read."""
-        from submissions.rank_file import RankBundle
+        from submissions.rank_file.model import RankBundle
 
         runs = [draft.finished() if draft is not None else None for draft, _ in self.drafts]
         whole = tuple(run for run in runs if run is not None)
@@ -77,7 +77,7 @@ def parse_file(
         CallError: `file` is of none of these types.
         MissingFileError: no file has that name.
     """
-    from submissions.rank_file import RankBundle, RankFile
+    from submissions.rank_file.model import RankBundle, RankFile
 
     if not isinstance(file, str | os.PathLike | bytes | RankFile | RankBundle):
         raise CallError(
@@ -213,7 +213,7 @@ def _parse_bundle(document: dict[str, Any], known: Known, parsed: Parsed, budget
 
 
 def _suite(suite_id: str, known: Known, findings: Findings) -> Suite | None:
-    from cir_datasets.suites import suite_ids
+    from cir_datasets.registry.suites import suite_ids
 
     suite = find_suite(suite_id)
     if suite is None:
@@ -285,7 +285,7 @@ _ONE_EACH = "put one rank file a member into the bundle, no other, then run  cir
 
 
 def _parse_object(file: RankFile | RankBundle, known: Known, label: str) -> Parsed:
-    from submissions.rank_file import RankFile
+    from submissions.rank_file.model import RankFile
 
     parsed = Parsed(Findings(label, known.expected))
     if isinstance(file, RankFile):

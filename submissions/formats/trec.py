@@ -16,18 +16,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from cir_datasets.stored import id_array
-from submissions.budget import Budget
-from submissions.columns import Codes, Columns
-from submissions.drafts import Draft, read_rankings
+from cir_datasets.rows.columns import id_array
 from submissions.errors import ConversionError
-from submissions.findings import MAX_EXAMPLES, Findings, shown
 from submissions.formats import TREC, Context
-from submissions.image_ids import image_family, normaliser
+from submissions.formats.budget import Budget
+from submissions.formats.draft import Draft, read_rankings
+from submissions.rank_file.columns import Codes, Columns
+from submissions.rank_file.findings import MAX_EXAMPLES, Findings, shown
+from submissions.rank_file.image_ids import image_family, normaliser
 
 if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec
-    from submissions.rank_file import Method, RankFile
+    from submissions.rank_file.model import Method, RankFile
 
     Places = NDArray[np.int64]
 
@@ -414,7 +414,7 @@ def _method(tag: bytes | None, label: str) -> Method:
     from pydantic import ValidationError
 
     from submissions.formats.foreign import nameless_method
-    from submissions.rank_file import Method
+    from submissions.rank_file.model import Method
 
     name = label if tag is None else tag.decode("utf-8", errors="replace")
     try:

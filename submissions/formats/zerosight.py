@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from submissions.formats import ZEROSIGHT, Context
 
 if TYPE_CHECKING:
-    from submissions.drafts import Draft
-    from submissions.rank_file import RankFile
+    from submissions.formats.draft import Draft
+    from submissions.rank_file.model import RankFile
 
 NAME = ZEROSIGHT
 BENCHMARKS = ("zerosight",)
@@ -50,6 +50,6 @@ def dump(rank_file: RankFile) -> dict[str, bytes]:
         ConversionError: a list is too short.
     """
     from submissions.formats.foreign import cut_rankings
-    from submissions.rank_file import compact
+    from submissions.rank_file.model import compact
 
     return {"": compact(cut_rankings(rank_file, DEPTH, "the ZeroSight evaluator"))}

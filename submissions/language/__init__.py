@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+    from submissions.embeddings.pictures import Pictures
     from submissions.language.loading import load_language as load_language
-    from submissions.retrieval.pictures import Pictures
 
 __all__ = ["Language", "LanguageIdentity", "Picture", "load_language", "pictures_by_id"]
 

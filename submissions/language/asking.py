@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any, NoReturn, TypeVar
 
-from cir_datasets.progress import step_progress
+from cir_datasets.common.progress import step_progress
 from cir_metrics.errors import CirError
 from submissions.errors import LanguageError
 from submissions.language import Picture

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from cir_datasets.paths import cache_home
+from cir_datasets.common.paths import cache_home
 from submissions.errors import LanguageError, SubmissionError
 from submissions.language.answers import Answer
-from submissions.rank_file import write_bytes
+from submissions.rank_file.model import write_bytes
 
 if TYPE_CHECKING:
     from PIL.Image import Image

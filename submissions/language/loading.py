@@ -100,7 +100,7 @@ def _value(option: str, text: str, kind: str) -> Any:
     """An option's value out of a name: a number, true or false, a {mapping}, else the text."""
     import yaml
 
-    from cir_datasets.yaml_text import parse_yaml
+    from cir_datasets.common.yaml import parse_yaml
 
     if "bool" in kind:
         return {"true": True, "false": False}.get(text, text)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cir_metrics.errors import CallError, MissingExtraError, without_secret_cause
+from submissions.encoders.pretrained import NO_FOREIGN_CODE, device_of, libraries, quiet, update_with
 from submissions.errors import LanguageError
 from submissions.language import LanguageIdentity
 from submissions.language.answers import Answer, NoAnswerError, Question, usable
@@ -22,7 +23,6 @@ from submissions.language.asking import AskingLanguage, opened
 from submissions.language.cache import answer_cache
 from submissions.language.prompts import load_prompts
 from submissions.language.usage import Usage
-from submissions.pretrained import NO_FOREIGN_CODE, device_of, libraries, quiet, update_with
 
 _DTYPES = ("auto", "float32", "float16", "bfloat16")
 _CONTENT = (".safetensors", ".bin", ".json", ".jinja", ".txt", ".model")

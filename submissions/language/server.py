@@ -19,8 +19,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from cir_datasets.addresses import check_proxies
-from cir_datasets.deadline import Deadline
+from cir_datasets.sources.addresses import check_proxies
+from cir_datasets.sources.deadline import Deadline
 from cir_metrics.errors import CallError, MissingExtraError
 from submissions.language import LanguageIdentity, Picture
 from submissions.language.answers import Answer, NoAnswerError, Question, usable

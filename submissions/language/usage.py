@@ -168,7 +168,7 @@ _FIX = "Fix: write `MODEL: {input: 0.15, output: 0.60}`, prices of a million tok
 def _read(path: Path) -> Any:
     import yaml
 
-    from cir_datasets.yaml_text import parse_yaml, yaml_fault
+    from cir_datasets.common.yaml import parse_yaml, yaml_fault
 
     try:
         return parse_yaml(path.read_text(encoding="utf-8"))

@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.caption_rules import caption_rule
+from cir_datasets.registry.caption_rules import caption_rule
 from submissions.errors import MethodError
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from cir_datasets.benchmark import Benchmark
+    from cir_datasets.rows.benchmark import Benchmark
 
 CAPTION_RULE = "trim_and"
-"""How several captions become `Ask.text`, by the names of `cir_datasets.caption_rules`."""
+"""How several captions become `Ask.text`, by the names of `cir_datasets.registry.caption_rules`."""
 
 _SHRINK = 4
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 from submissions.methods.asking import Ask
 from submissions.methods.composing import Context, Vectors
 from submissions.methods.reference_captions import reference_captions
-from submissions.rank_file import Method
+from submissions.rank_file.model import Method
 
 if TYPE_CHECKING:
-    from submissions.retrieval.encoders import Encoder
+    from submissions.encoders.protocol import Encoder
 
 
 class Captioning:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from cir_datasets.yaml_text import read_model
+from cir_datasets.common.yaml import read_model
 from submissions.errors import MethodError
 from submissions.methods.registry import (
     brought_names,

@@ -1,7 +1,7 @@
 """What a method on embeddings is: it turns references and captions into query vectors, and nothing else.
 
-Which turns count how much (`submissions.retrieval.aggregation`), how the gallery is searched
-(`submissions.retrieval.search`) and what is ranked (`cir_metrics.ranking`) is the same for all of them.
+Which turns count how much (`submissions.running.aggregation`), how the gallery is searched
+(`submissions.running.search`) and what is ranked (`cir_metrics.ranking`) is the same for all of them.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cir_datasets.progress import step_progress
-from submissions.retrieval.encoded import checked_vectors
+from cir_datasets.common.progress import step_progress
+from submissions.encoders.check import checked_vectors
 
 if TYPE_CHECKING:
-    from cir_datasets.benchmark import Benchmark
+    from cir_datasets.rows.benchmark import Benchmark
+    from submissions.embeddings.pictures import Pictures
+    from submissions.embeddings.store import Embeddings
+    from submissions.encoders.protocol import Encoder
     from submissions.language import Language
     from submissions.methods.asking import Ask
-    from submissions.rank_file import Method
-    from submissions.retrieval.encoders import Encoder
-    from submissions.retrieval.pictures import Pictures
-    from submissions.retrieval.store import Embeddings
+    from submissions.rank_file.model import Method
 
 Vectors = NDArray[np.float32]
 
@@ -97,8 +97,8 @@ class Context:
         Raises:
             MissingImagesError: some cannot be read and may not be skipped; the message lists them.
         """
-        from submissions.retrieval.embedding import check_pictures
-        from submissions.retrieval.pictures import pictures_of
+        from submissions.embeddings.embed import check_pictures
+        from submissions.embeddings.pictures import pictures_of
 
         pictures = pictures_of(self.benchmark, images=self.images, ids=ids)
         self.missing_outside |= check_pictures(pictures, skip_missing=self.skip_missing)
@@ -131,7 +131,7 @@ class Context:
         Raises:
             CaptionRuleError: the rule is for one caption, and a question has several.
         """
-        from cir_datasets.caption_rules import caption_rule
+        from cir_datasets.registry.caption_rules import caption_rule
 
         rule = caption_rule(self.caption_rule)
         # A rule makes " and " of two empty captions, which nobody wrote.

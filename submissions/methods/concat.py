@@ -1,7 +1,7 @@
 """CIRR's concatenation baseline: a perceptron makes the query of the image's and the caption's vectors.
 
 Source: Liu et al., ICCV 2021, arXiv:2108.04024, section 5. The paper trains its encoders too; here only the
-perceptron is trained (`submissions.retrieval.train_concat`), on the vectors of any encoder.
+perceptron is trained (`submissions.training.train_concat`), on the vectors of any encoder.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from submissions.encoders.extras import needs_torch
 from submissions.methods.asking import Ask
 from submissions.methods.composing import Context, Vectors, unit
-from submissions.rank_file import Method
-from submissions.retrieval.extras import needs_torch
-from submissions.retrieval.heads.checkpoints import Head, load_head
+from submissions.methods.heads.checkpoints import Head, load_head
+from submissions.rank_file.model import Method
 
 if TYPE_CHECKING:
-    from submissions.retrieval.encoders import Encoder
+    from submissions.encoders.protocol import Encoder
 
 KIND = "concat"
 
@@ -26,7 +26,7 @@ class Concat:
     """A trained perceptron on the vectors of image and caption: q = W2 relu(W1 [image; text]), of length 1.
 
     Args:
-        checkpoint: a folder that `python -m submissions.retrieval.train_concat` wrote.
+        checkpoint: a folder that `python -m submissions.training.train_concat` wrote.
     """
 
     name: ClassVar[str] = "concat"
@@ -64,7 +64,7 @@ class Concat:
         """
         import torch
 
-        from submissions.retrieval.heads.concat import ConcatHead
+        from submissions.methods.heads.concat import ConcatHead
 
         head = self._head(context.encoder).module(ConcatHead)
         images = context.image_vectors([ask.reference for ask in asks])

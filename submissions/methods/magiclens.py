@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from submissions.errors import CheckpointError
 from submissions.methods.asking import Ask
 from submissions.methods.composing import Context, Vectors, unit
-from submissions.rank_file import Method
+from submissions.rank_file.model import Method
 
 if TYPE_CHECKING:
-    from submissions.retrieval.encoders import Encoder
+    from submissions.encoders.protocol import Encoder
 
 FAMILY = "magiclens"
 
@@ -66,7 +66,7 @@ class MagicLens:
         """
         import torch
 
-        from submissions.retrieval.heads.features import reference_features, text_features
+        from submissions.methods.heads.features import reference_features, text_features
 
         model = self._model(context.encoder)
         device, dtype = model.fusion.question.device, model.fusion.question.dtype

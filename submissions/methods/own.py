@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from cir_metrics.errors import CirError
 from submissions.errors import MethodError
-from submissions.rank_file import Method
+from submissions.rank_file.model import Method
 
 if TYPE_CHECKING:
     from submissions.methods.asking import Ask, Gallery
     from submissions.methods.composing import Composer, Context, Vectors
-    from submissions.methods.rankers import Ranker
-    from submissions.methods.scorers import Scorer
+    from submissions.running.by_lists import Ranker
+    from submissions.running.by_scores import Scorer
 
 _OURS = "submissions."
 

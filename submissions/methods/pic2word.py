@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from submissions.encoders.extras import needs_torch
 from submissions.methods.asking import Ask
 from submissions.methods.composing import Context, Vectors, unit
-from submissions.rank_file import Method
-from submissions.retrieval.extras import needs_torch
-from submissions.retrieval.heads.checkpoints import Head, load_head
+from submissions.methods.heads.checkpoints import Head, load_head
+from submissions.rank_file.model import Method
 
 if TYPE_CHECKING:
-    from submissions.retrieval.encoders import Encoder
+    from submissions.encoders.protocol import Encoder
 
 KIND = "pic2word"
 
@@ -30,7 +30,7 @@ class Pic2Word:
     """A word made of the reference image, in the text "a photo of [*], caption".
 
     Args:
-        checkpoint: a folder that `python -m submissions.retrieval.train_pic2word` wrote, or a file in the
+        checkpoint: a folder that `python -m submissions.training.train_pic2word` wrote, or a file in the
             layout of the authors' release.
     """
 
@@ -70,9 +70,9 @@ class Pic2Word:
         """
         import torch
 
-        from submissions.retrieval.heads.features import reference_features
-        from submissions.retrieval.heads.mapping_network import MappingNetwork
-        from submissions.retrieval.heads.pseudo_words import PseudoWords
+        from submissions.methods.heads.features import reference_features
+        from submissions.methods.heads.mapping_network import MappingNetwork
+        from submissions.methods.heads.pseudo_words import PseudoWords
 
         head = self._head(context.encoder)
         words = PseudoWords(context.encoder)
@@ -100,8 +100,8 @@ class Pic2Word:
     def _head(self, encoder: Encoder) -> Head:
         needs_torch("pic2word")
         if self._checkpoint.is_file():
-            from submissions.retrieval.heads.pseudo_words import PseudoWords
-            from submissions.retrieval.heads.published_pic2word import load_published
+            from submissions.methods.heads.pseudo_words import PseudoWords
+            from submissions.methods.heads.published_pic2word import load_published
 
             return load_published(self._checkpoint, PseudoWords(encoder), encoder.identity.dimensions)
         return load_head(self._checkpoint, KIND, encoder=encoder.identity)

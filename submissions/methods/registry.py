@@ -14,10 +14,10 @@ from submissions.errors import MethodError
 from submissions.methods.own import made
 
 if TYPE_CHECKING:
-    from cir_datasets.benchmark import Benchmark
+    from cir_datasets.rows.benchmark import Benchmark
     from submissions.methods.composing import Composer
-    from submissions.methods.rankers import Ranker
-    from submissions.methods.scorers import Scorer
+    from submissions.running.by_lists import Ranker
+    from submissions.running.by_scores import Scorer
 
 PIXELS = "pixels"
 """`--encoder pixels`: the methods that need no weights."""

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from cir_metrics.errors import CallError
 
 if TYPE_CHECKING:
-    from cir_datasets.benchmark import Benchmark
     from cir_datasets.registry import BenchmarkSpec
-    from cir_datasets.suites import Suite
+    from cir_datasets.registry.suites import Suite
+    from cir_datasets.rows.benchmark import Benchmark
 
 
 class Known:
@@ -26,7 +26,7 @@ class Known:
 
     def __init__(self, given: str | Benchmark | Mapping[str, Benchmark] | None) -> None:
         """See the class."""
-        from cir_datasets.benchmark import Benchmark
+        from cir_datasets.rows.benchmark import Benchmark
 
         self._own: dict[str, Benchmark] = {}
         self.expected: str | None = None
@@ -78,6 +78,6 @@ class Known:
 
 def find_suite(suite_id: str) -> Suite | None:
     """The suite of that id, or None."""
-    from cir_datasets.suites import suite, suite_ids
+    from cir_datasets.registry.suites import suite, suite_ids
 
     return suite(suite_id) if suite_id in suite_ids() else None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cir_metrics.catalogue import METRICS, parse_metric, reads_subset
 
 if TYPE_CHECKING:
-    from cir_datasets.benchmark import Benchmark
+    from cir_datasets.rows.benchmark import Benchmark
 
 MAX_DEPTH = 1000
 """Images that a ranking may hold at most."""

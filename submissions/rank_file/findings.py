@@ -42,9 +42,9 @@ def codes() -> dict[str, Code]:
         >>> codes()["duplicate-image"].severity
         'error'
     """
-    from cir_datasets.yaml_text import parse_yaml
+    from cir_datasets.common.yaml import parse_yaml
 
-    text = (resources.files("submissions") / "findings.yaml").read_text(encoding="utf-8")
+    text = (resources.files("submissions") / "rank_file" / "findings.yaml").read_text(encoding="utf-8")
     return {name: Code(**entry) for name, entry in parse_yaml(text).items()}
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from submissions.report.document import Report
 
 if TYPE_CHECKING:
-    from submissions.intervals import Intervals
-    from submissions.score_report import ScoreReport
+    from submissions.scoring.intervals import Intervals
+    from submissions.scoring.score_report import ScoreReport
 
 __all__ = ["Report", "full_report"]
 
@@ -22,7 +22,7 @@ def full_report(score: ScoreReport, intervals: Intervals | None = None) -> Repor
 
     Args:
         score: what `submissions.score` returned.
-        intervals: of the same score, from `submissions.intervals.intervals`; shown beside the numbers.
+        intervals: of the same score, from `submissions.scoring.intervals.intervals`; shown beside the numbers.
 
     Returns:
         Tables, JSON values, and the text of any format.

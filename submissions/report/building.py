@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, cast
 
 from cir_metrics.catalogue import check_variant, metric, parse_metric
 from cir_metrics.sums import exact_mean
-from submissions.arrow_numbers import list_lengths
+from submissions.rank_file.arrow import list_lengths
 from submissions.report.chance import Chance, chance
-from submissions.report.derived import card_values
 from submissions.report.document import Report
 from submissions.report.floors import FLOOR_NAMES, random_floor, recorded_floors
 from submissions.report.grouping import Grouping, by_aspect
 from submissions.report.members import mean_groups, means
 from submissions.report.sessions import by_length, by_turn
+from submissions.scoring.derived import card_values
 
 if TYPE_CHECKING:
-    from cir_datasets.benchmark import Benchmark
+    from cir_datasets.rows.benchmark import Benchmark
     from cir_metrics.kernels import FloatArray
     from cir_metrics.signature import Signature
-    from submissions.evidence import Evidence
-    from submissions.intervals import Intervals
-    from submissions.score_report import ScoreReport
-    from submissions.suite_signature import SuiteSignature
+    from submissions.scoring.evidence import Evidence
+    from submissions.scoring.intervals import Intervals
+    from submissions.scoring.score_report import ScoreReport
+    from submissions.scoring.suite_signature import SuiteSignature
 
 
 def build(score: ScoreReport, intervals: Intervals | None = None) -> Report:

@@ -20,11 +20,11 @@ import numpy as np
 from cir_metrics.catalogue import parse_metric
 from cir_metrics.kernels import FloatArray, IntArray, area_under_hits
 from cir_metrics.sums import exact_sums
-from submissions.arrow_numbers import list_lengths
-from submissions.depth import board_depth
+from submissions.rank_file.arrow import list_lengths
+from submissions.rank_file.depth import board_depth
 
 if TYPE_CHECKING:
-    from cir_datasets.benchmark import Benchmark
+    from cir_datasets.rows.benchmark import Benchmark
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cir_datasets.common.tables import Table, check_format, render
 from submissions.report.floors import main_value
-from submissions.tables import Table, check_format, render
 
 if TYPE_CHECKING:
     from cir_metrics.signature import Signature
-    from submissions.intervals import Intervals
     from submissions.report.grouping import Group, Grouping, Values
-    from submissions.score_report import ScoreReport
-    from submissions.suite_signature import SuiteSignature
+    from submissions.scoring.intervals import Intervals
+    from submissions.scoring.score_report import ScoreReport
+    from submissions.scoring.suite_signature import SuiteSignature
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Report:
         return document
 
     def render(self, format: str = "table") -> str:
-        """The report in one of `submissions.tables.FORMATS`, without a line feed at the end.
+        """The report in one of `cir_datasets.common.tables.FORMATS`, without a line feed at the end.
 
         Args:
             format: `table`, `json` (fractions, all fields), `csv` (long form), `latex` or `markdown`.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from cir_datasets.card import main_metric_terms
+from cir_datasets.registry.card import main_metric_terms
 from cir_metrics.sums import exact_mean, exact_sums
 
 if TYPE_CHECKING:
-    from cir_datasets.benchmark import Benchmark
+    from cir_datasets.rows.benchmark import Benchmark
     from submissions.report.chance import Chance
     from submissions.report.grouping import Values
 

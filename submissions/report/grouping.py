@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cir_metrics.sums import exact_mean, exact_sums
-from submissions.arrow_numbers import list_lengths, numbers
+from submissions.rank_file.arrow import list_lengths, numbers
 
 if TYPE_CHECKING:
     from cir_metrics.kernels import FloatArray
-    from submissions.evidence import Evidence
     from submissions.report.chance import Chance
+    from submissions.scoring.evidence import Evidence
 
 Values = Mapping[str, float | None]
 

@@ -6,9 +6,9 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from cir_datasets.common.tables import Cell, Table
 from submissions.report.floors import FLOOR_NAMES, main_value
-from submissions.score_report import shown_value
-from submissions.tables import Cell, Table
+from submissions.scoring.score_report import shown_value
 
 if TYPE_CHECKING:
     from submissions.report.document import Report

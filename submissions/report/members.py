@@ -24,7 +24,7 @@ def means(suite_id: str, members: Sequence[Report], values: Sequence[Values]) ->
         By metric the macro mean, and as `<metric>@micro` the micro mean of those that are means over queries;
         a metric that is not known of a member has neither.
     """
-    from cir_datasets.suites import suite
+    from cir_datasets.registry.suites import suite
 
     both = suite(suite_id).model_copy(update={"averages": ("macro", "micro")})
     ids = [member.score.benchmark for member in members]
@@ -40,7 +40,7 @@ def mean_groups(suite_id: str, members: Sequence[Report]) -> tuple[Group, ...]:
         suite_id: id of the suite.
         members: in the suite's order.
     """
-    from cir_datasets.suites import MICRO_SUFFIX
+    from cir_datasets.registry.suites import MICRO_SUFFIX
 
     found = means(suite_id, members, [member.values() for member in members])
     random = means(suite_id, members, [member.floors.get("random", {}) for member in members])
@@ -53,7 +53,7 @@ def mean_groups(suite_id: str, members: Sequence[Report]) -> tuple[Group, ...]:
 
 def _ending(values: dict[str, float], suffix: str) -> dict[str, float | None]:
     """Those with the suffix, or with none, under the members' names."""
-    from submissions.score_report import member_metric
+    from submissions.scoring.score_report import member_metric
 
     return {
         member_metric(name): value for name, value in values.items() if name == member_metric(name) + suffix

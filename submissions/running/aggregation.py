@@ -262,8 +262,8 @@ def _firsts(turns: Sequence[int]) -> list[bool]:
 
 @functools.cache
 def _figures() -> dict[str, dict[str, float]]:
-    from cir_datasets.yaml_text import parse_yaml
+    from cir_datasets.common.yaml import parse_yaml
 
-    text = (resources.files("submissions") / "retrieval" / "aggregation.yaml").read_text(encoding="utf-8")
+    text = (resources.files("submissions") / "running" / "aggregation.yaml").read_text(encoding="utf-8")
     read: dict[str, dict[str, float]] = parse_yaml(text)
     return read

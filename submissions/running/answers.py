@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from submissions.depth import needs_subset
+from submissions.rank_file.depth import needs_subset
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cir_datasets.benchmark import Benchmark
+    from cir_datasets.rows.benchmark import Benchmark
 
 
 @dataclass

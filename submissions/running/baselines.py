@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from submissions.encoders.protocol import SHAPES_ENCODER
 from submissions.errors import MethodError
 from submissions.methods.card import method_card
 from submissions.methods.registry import PIXELS, methods_for, scorer
-from submissions.retrieval.encoders import SHAPES_ENCODER
-from submissions.retrieval.options import LOADING, USUAL, check_loading, not_usual, option_words
-from submissions.retrieval.search import check_search
+from submissions.running.options import LOADING, USUAL, check_loading, not_usual, option_words
+from submissions.running.search import check_search
 
 if TYPE_CHECKING:
-    from cir_datasets.benchmark import Benchmark
+    from cir_datasets.rows.benchmark import Benchmark
+    from submissions.encoders.protocol import Encoder
     from submissions.language import Language
-    from submissions.rank_file import RankFile
-    from submissions.retrieval.encoders import Encoder
+    from submissions.rank_file.model import RankFile
 
 SHAPES_LANGUAGE = "oracle"
 """The language backend of shapes that needs no weights either."""
@@ -174,7 +174,7 @@ def run_baselines(
         'Random'
     """
     import cir_datasets
-    from submissions.retrieval.running import make_rank_file
+    from submissions.running.make import make_rank_file
 
     _check_options(chosen, options)
     if isinstance(benchmark, str):
@@ -226,7 +226,7 @@ def _encoders(chosen: Baselines) -> list[str]:
 
 def _check_options(chosen: Baselines, options: dict[str, Any]) -> None:
     """Refuse, before anything is run, names that nothing has."""
-    from cir_datasets.caption_rules import caption_rule
+    from cir_datasets.registry.caption_rules import caption_rule
 
     loading = {name: options.get(name, USUAL[name]) for name in LOADING}
     for encoder in _encoders(chosen):
@@ -237,7 +237,7 @@ def _check_options(chosen: Baselines, options: dict[str, Any]) -> None:
 
 
 def _encoder(name: str, **loading: Any) -> Encoder:
-    from submissions.retrieval.encoders import load_encoder
+    from submissions.encoders.protocol import load_encoder
 
     return load_encoder(name, **loading)
 
@@ -252,7 +252,7 @@ def _language(name: str, **speaking: Any) -> Language:
 @functools.cache
 def _listed() -> dict[str, list[str | None]]:
     """The methods with an encoder, and the aggregations of each."""
-    from cir_datasets.yaml_text import parse_yaml
+    from cir_datasets.common.yaml import parse_yaml
 
-    text = (resources.files("submissions") / "retrieval" / "baselines.yaml").read_text(encoding="utf-8")
+    text = (resources.files("submissions") / "running" / "baselines.yaml").read_text(encoding="utf-8")
     return {row["method"]: row.get("aggregations", [None]) for row in parse_yaml(text)}

@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cir_datasets.progress import step_progress
-from submissions.depth import SUBSET_DEPTH, needs_subset
+from cir_datasets.common.progress import step_progress
 from submissions.methods.asking import Ask, Gallery, excluded_columns, subset_members
 from submissions.methods.composing import Composer, Context, Vectors, unit
 from submissions.methods.own import composed
-from submissions.retrieval.aggregation import (
+from submissions.rank_file.depth import SUBSET_DEPTH, needs_subset
+from submissions.running.aggregation import (
     Aggregation,
     aggregate,
     aggregate_feedback,
     feedback_weights,
 )
-from submissions.retrieval.answers import Answers
-from submissions.retrieval.describing import describe
-from submissions.retrieval.search import Searcher
+from submissions.running.answers import Answers
+from submissions.running.describing import describe
+from submissions.running.search import Searcher
 
 if TYPE_CHECKING:
-    from submissions.rank_file import Method
+    from submissions.rank_file.model import Method
 
 
 def rank_by_embeddings(
@@ -47,7 +47,7 @@ def rank_by_embeddings(
         asks: all questions of the benchmark, row after row.
         how: how a session's turns become one vector.
         k: images a ranking.
-        search: one of `submissions.retrieval.search.SEARCHES`.
+        search: one of `submissions.running.search.SEARCHES`.
 
     Raises:
         MethodError: what the method composes is no query vector a question.

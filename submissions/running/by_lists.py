@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from cir_datasets.progress import step_progress
-from submissions.depth import SUBSET_DEPTH, needs_subset
+from cir_datasets.common.progress import step_progress
 from submissions.errors import MethodError
 from submissions.methods.asking import Ask, Gallery, asks_of, subset_members
 from submissions.methods.own import listed
-from submissions.retrieval.answers import Answers
+from submissions.rank_file.depth import SUBSET_DEPTH, needs_subset
+from submissions.running.answers import Answers
 
 if TYPE_CHECKING:
-    from submissions.rank_file import Method
+    from submissions.rank_file.model import Method
 
 _ROWS = 256
 """Queries or sessions that are asked at once."""

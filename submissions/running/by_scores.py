@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cir_datasets.progress import step_progress
+from cir_datasets.common.progress import step_progress
 from cir_metrics.ranking import top_k
-from submissions.depth import SUBSET_DEPTH, needs_subset
 from submissions.methods.asking import Ask, Gallery, asks_of, excluded_columns, subset_members
 from submissions.methods.own import scored
-from submissions.retrieval.aggregation import Aggregation, aggregate_scores
-from submissions.retrieval.answers import Answers
+from submissions.rank_file.depth import SUBSET_DEPTH, needs_subset
+from submissions.running.aggregation import Aggregation, aggregate_scores
+from submissions.running.answers import Answers
 
 if TYPE_CHECKING:
-    from submissions.rank_file import Method
+    from submissions.rank_file.model import Method
 
 _CELLS = 8_000_000
 """Scores held at once."""

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from submissions.rank_file import Method
+from submissions.rank_file.model import Method
 
 if TYPE_CHECKING:
+    from submissions.encoders.protocol import Identity
     from submissions.methods.asking import Ask
     from submissions.methods.composing import Composer, Context
-    from submissions.retrieval.aggregation import Aggregation
-    from submissions.retrieval.encoders import Identity
+    from submissions.running.aggregation import Aggregation
 
 _LONGEST_NAME = 80
 _SHAPES_DATA = "shapes/train"
@@ -31,7 +31,7 @@ def describe(
         how: how turns became one vector; said of sessions only.
         search: how the gallery was searched, or "" where that was exact.
     """
-    from submissions.retrieval.encoders import is_shapes_encoder
+    from submissions.encoders.protocol import is_shapes_encoder
 
     identity = context.encoder.identity
     told = method.method(context.encoder)
@@ -69,11 +69,11 @@ def encoder_label(identity: Identity) -> str:
     """A few words that tell one encoder from another in a table.
 
     Example:
-        >>> from submissions.retrieval.encoders import Identity
+        >>> from submissions.encoders.protocol import Identity
         >>> encoder_label(Identity("openai/clip-vit-large-patch14", "32bd", "clip", "", "float32", 768))
         'clip-vit-large-patch14'
     """
-    from submissions.retrieval.encoders import is_shapes_encoder
+    from submissions.encoders.protocol import is_shapes_encoder
 
     return "shapes encoder" if is_shapes_encoder(identity) else PurePath(identity.model).name
 

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from cir_datasets.caption_rules import caption_rule as check_caption_rule
+from cir_datasets.registry.caption_rules import caption_rule as check_caption_rule
 from cir_metrics.errors import MissingExtraError
-from submissions.depth import board_depth
+from submissions.embeddings.embed import check_pictures, embed_gallery
+from submissions.embeddings.pictures import pictures_of
+from submissions.encoders.truncation import one_truncation_warning
 from submissions.errors import MethodError
 from submissions.methods.asking import Ask, Gallery, asks_of, gallery_of
 from submissions.methods.card import method_card
 from submissions.methods.composing import Composer, Context
 from submissions.methods.own import told_method
-from submissions.methods.rankers import Ranker, rank_by_lists
 from submissions.methods.registry import (
     PIXELS,
     composer_names,
@@ -23,14 +24,15 @@ from submissions.methods.registry import (
     methods_for,
     needs_of,
 )
-from submissions.methods.scorers import Scorer, rank_by_scores
-from submissions.rank_file import Method, RankBundle, RankFile
-from submissions.retrieval.aggregation import Aggregation
-from submissions.retrieval.aggregation import aggregation as aggregation_of
-from submissions.retrieval.answers import Answers
-from submissions.retrieval.by_embeddings import rank_by_embeddings
-from submissions.retrieval.embedding import check_pictures, embed_gallery
-from submissions.retrieval.options import (
+from submissions.rank_file.depth import board_depth
+from submissions.rank_file.model import Method, RankBundle, RankFile
+from submissions.running.aggregation import Aggregation
+from submissions.running.aggregation import aggregation as aggregation_of
+from submissions.running.answers import Answers
+from submissions.running.by_embeddings import rank_by_embeddings
+from submissions.running.by_lists import Ranker, rank_by_lists
+from submissions.running.by_scores import Scorer, rank_by_scores
+from submissions.running.options import (
     LOADING,
     USUAL,
     check_counts,
@@ -43,15 +45,13 @@ from submissions.retrieval.options import (
     checked_store,
     not_usual,
 )
-from submissions.retrieval.pictures import pictures_of
-from submissions.retrieval.search import check_search
-from submissions.retrieval.truncation import one_truncation_warning
+from submissions.running.search import check_search
 
 if TYPE_CHECKING:
-    from cir_datasets.benchmark import Benchmark
+    from cir_datasets.rows.benchmark import Benchmark
+    from submissions.embeddings.store import EmbeddingStore
+    from submissions.encoders.protocol import Encoder
     from submissions.language import Language
-    from submissions.retrieval.encoders import Encoder
-    from submissions.retrieval.store import EmbeddingStore
 
 DEFAULT_AGGREGATION = "weighted"
 """How turns become one vector, unless told otherwise: what CIRCLED's appendix B finds best."""
@@ -177,7 +177,7 @@ def make_rank_file(
     check_loading(chosen, options)
     pictures = pictures_of(benchmark, images=images)
     if isinstance(chosen, str):
-        from submissions.retrieval.encoders import load_encoder
+        from submissions.encoders.protocol import load_encoder
 
         try:
             chosen = load_encoder(chosen, revision=revision, device=device, dtype=dtype)
@@ -212,14 +212,14 @@ def make_bundle(suite: str, method: str | Composer | Scorer | Ranker, **options:
         UnknownNameError: no suite has that id, and as for `make_rank_file`.
         MethodError: as for `make_rank_file`.
     """
-    from cir_datasets.suites import suite as suite_of
+    from cir_datasets.registry.suites import suite as suite_of
 
     declared, encoder = suite_of(suite), checked_encoder(options.get("encoder"))
     if (
         isinstance(encoder, str)
         and kind_of_class(_method(method, encoder, options.get("checkpoint"))) == "composer"
     ):
-        from submissions.retrieval.encoders import load_encoder
+        from submissions.encoders.protocol import load_encoder
 
         check_pixels(method if isinstance(method, str) else type(method).__name__, encoder)
         loading = {name: options.pop(name, USUAL[name]) for name in LOADING}
@@ -250,7 +250,7 @@ def chosen_encoder(name: str, benchmark: Benchmark, encoder: str | Encoder | Non
     Raises:
         MethodError: none was given, and the benchmark has no encoder of its own.
     """
-    from submissions.retrieval.encoders import SHAPES_ENCODER
+    from submissions.encoders.protocol import SHAPES_ENCODER
 
     if encoder is not None:
         return encoder

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from submissions.depth import MAX_DEPTH
 from submissions.errors import MethodError
 from submissions.methods.registry import PIXELS, composer_names, scorer_names
+from submissions.rank_file.depth import MAX_DEPTH
 
 if TYPE_CHECKING:
+    from submissions.embeddings.store import EmbeddingStore
+    from submissions.encoders.protocol import Encoder
     from submissions.language import Language
-    from submissions.retrieval.encoders import Encoder
-    from submissions.retrieval.store import EmbeddingStore
 
 USUAL: Mapping[str, object] = {
     "encoder": None,
@@ -90,7 +90,7 @@ def check_loading(encoder: str | Encoder, options: Mapping[str, object]) -> None
     Raises:
         MethodError: the encoder is loaded already, or a revision is asked of what has none.
     """
-    from submissions.retrieval.encoders import SHAPES_ENCODER
+    from submissions.encoders.protocol import SHAPES_ENCODER
 
     if not isinstance(encoder, str):
         unused = not_usual({name: options[name] for name in LOADING})
@@ -151,7 +151,7 @@ def checked_encoder(encoder: object) -> str | Encoder | None:
         >>> checked_encoder(Path("models/clip"))
         'models/clip'
     """
-    from submissions.retrieval.encoders import Encoder
+    from submissions.encoders.protocol import Encoder
 
     if isinstance(encoder, Path):
         return str(encoder)
@@ -193,7 +193,7 @@ def checked_store(store: object) -> EmbeddingStore | None:
         >>> checked_store("kept").root.name
         'kept'
     """
-    from submissions.retrieval.store import EmbeddingStore
+    from submissions.embeddings.store import EmbeddingStore
 
     if isinstance(store, str | Path):
         return EmbeddingStore(Path(store))

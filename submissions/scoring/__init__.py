@@ -10,23 +10,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from submissions.budget import MAX_BYTES
-from submissions.coding import code_queries, code_sessions
-from submissions.depth import board_depth, is_subset_metric
 from submissions.errors import RefusedError, WithheldError
-from submissions.evidence import Evidence
 from submissions.formats import CIRR_SERVER, server_format
-from submissions.further_metrics import Further, check_further, further_values, metric_names, parse_further
-from submissions.known import Known, find_suite
-from submissions.score_report import ScoreReport, member_metric
+from submissions.formats.budget import MAX_BYTES
+from submissions.rank_file.benchmarks import Known, find_suite
+from submissions.rank_file.depth import board_depth, is_subset_metric
+from submissions.scoring.coding import code_queries, code_sessions
+from submissions.scoring.evidence import Evidence
+from submissions.scoring.further_metrics import (
+    Further,
+    check_further,
+    further_values,
+    metric_names,
+    parse_further,
+)
+from submissions.scoring.score_report import ScoreReport, member_metric
 from submissions.validation import ValidationReport, validate_known
 
 if TYPE_CHECKING:
-    from cir_datasets.benchmark import Benchmark
+    from cir_datasets.rows.benchmark import Benchmark
     from cir_metrics.kernels import FloatArray
     from cir_metrics.signature import Signature
-    from submissions.rank_file import RankBundle, RankFile
-    from submissions.suite_signature import SuiteSignature
+    from submissions.rank_file.model import RankBundle, RankFile
+    from submissions.scoring.suite_signature import SuiteSignature
     from submissions.validation import BenchmarkLike, FileLike
 
 _FORGIVEN = frozenset({"missing-query", "missing-turn"})
@@ -75,7 +81,7 @@ def score(
         UnknownNameError: `benchmark` is no benchmark and no suite, or one of `metrics` is no metric.
         SourceError: the benchmark's own data is not at hand.
     """
-    from submissions.rank_file import RankBundle
+    from submissions.rank_file.model import RankBundle
 
     wanted = parse_further(metric_names(metrics))
     known = Known(benchmark)
@@ -122,7 +128,7 @@ def _score_bundle(
     *,
     per_query: bool,
 ) -> ScoreReport:
-    from cir_datasets.suites import suite
+    from cir_datasets.registry.suites import suite
 
     declared = suite(bundle.suite)
     by_id = {run.benchmark: run for run in bundle.runs}
@@ -161,7 +167,7 @@ def _score_bundle(
 def _suite_signature(
     suite_id: str, version: int, metric: str, runs: tuple[ScoreReport, ...]
 ) -> SuiteSignature:
-    from submissions.suite_signature import SuiteSignature
+    from submissions.scoring.suite_signature import SuiteSignature
 
     own = member_metric(metric)
     members = tuple(cast("Signature", run.signatures[own]) for run in runs)
@@ -260,7 +266,7 @@ def _computable(rank_file: RankFile, benchmark: Benchmark) -> tuple[list[str], t
 
 
 def _main(expression: str, values: dict[str, float]) -> float | None:
-    from cir_datasets.card import main_metric_terms
+    from cir_datasets.registry.card import main_metric_terms
     from cir_metrics.sums import exact_mean
 
     terms = [values.get(term) for term in main_metric_terms(expression)]

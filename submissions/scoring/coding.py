@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cir_datasets.stored import id_array
+from cir_datasets.rows.columns import id_array
 from cir_metrics import kernels
 from cir_metrics.coded import CodedQueries, CodedSessions, mark
 from cir_metrics.errors import InputError
-from submissions.arrow_numbers import list_lengths, numbers
-from submissions.columns import Codes, Columns
 from submissions.errors import SubmissionError
+from submissions.rank_file.arrow import list_lengths, numbers
+from submissions.rank_file.columns import Codes, Columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from cir_datasets.benchmark import Benchmark
-    from submissions.rank_file import RankFile
+    from cir_datasets.rows.benchmark import Benchmark
+    from submissions.rank_file.model import RankFile
 
 _COLUMNS = {
     "target": "target_image_id",

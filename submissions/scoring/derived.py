@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from cir_metrics.catalogue import parse_metric
 from cir_metrics.kernels import FloatArray, IntArray, reciprocal_within, within
-from submissions.arrow_numbers import list_lengths
-from submissions.depth import SUBSET_DEPTH, board_depth
+from submissions.rank_file.arrow import list_lengths
+from submissions.rank_file.depth import SUBSET_DEPTH, board_depth
 
 if TYPE_CHECKING:
-    from submissions.evidence import Evidence
+    from submissions.scoring.evidence import Evidence
 
 
 def card_values(evidence: Evidence, shown: Collection[str]) -> tuple[dict[str, FloatArray], list[str]]:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from cir_metrics.catalogue import METRICS, check_variant, metric, parse_metric
 from cir_metrics.errors import CallError, InputError, UnknownNameError
-from submissions.depth import SUBSET_DEPTH, board_depth, is_subset_metric
+from submissions.rank_file.depth import SUBSET_DEPTH, board_depth, is_subset_metric
 
 if TYPE_CHECKING:
-    from cir_datasets.benchmark import Benchmark
+    from cir_datasets.rows.benchmark import Benchmark
     from cir_metrics.coded import CodedQueries, CodedSessions
     from cir_metrics.kernels import FloatArray
-    from submissions.rank_file import RankFile
+    from submissions.rank_file.model import RankFile
 
 
 @dataclass(frozen=True)

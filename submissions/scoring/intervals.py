@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cir_metrics.resampling import DRAWS, LEVEL, SEED, FloatArray, bootstrap_medians, percentile_interval
-from submissions.report.derived import card_values
-from submissions.samples import NO_MEANS, Sample, resampled_metrics
-from submissions.score_report import shown_value
+from submissions.scoring.derived import card_values
+from submissions.scoring.samples import NO_MEANS, Sample, resampled_metrics
+from submissions.scoring.score_report import shown_value
 
 if TYPE_CHECKING:
-    from submissions.score_report import ScoreReport
+    from submissions.scoring.score_report import ScoreReport
 
 METHOD = "percentile bootstrap"
 

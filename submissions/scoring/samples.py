@@ -20,8 +20,8 @@ from cir_metrics.significance import NEAR
 from cir_metrics.sums import exact_means, exact_sums
 
 if TYPE_CHECKING:
-    from submissions.evidence import Evidence
-    from submissions.score_report import ScoreReport
+    from submissions.scoring.evidence import Evidence
+    from submissions.scoring.score_report import ScoreReport
 
 NO_MEANS = ("median_rank", "censored")
 """Numbers of a report that are no mean over queries: a median, and a count."""
@@ -68,8 +68,8 @@ class Sample:
         Args:
             metric: a printed name, that with `@micro`, or `mean(a, b)`.
         """
-        from cir_datasets.card import main_metric_terms
-        from submissions.score_report import member_metric
+        from cir_datasets.registry.card import main_metric_terms
+        from submissions.scoring.score_report import member_metric
 
         terms = [member_metric(term) for term in main_metric_terms(metric)]
         return [exact_means([part.values[term] for term in terms]) for part in self.parts]
@@ -80,7 +80,7 @@ class Sample:
         Returns:
             Shape (parts,), adding up to 1.
         """
-        from submissions.score_report import member_metric
+        from submissions.scoring.score_report import member_metric
 
         sizes = np.array([len(part.query_ids) for part in self.parts], dtype=np.float64)
         shares = sizes if member_metric(metric) != metric else np.ones(len(sizes))

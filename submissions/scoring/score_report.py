@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from submissions.findings import Finding
+from submissions.rank_file.findings import Finding
 
 if TYPE_CHECKING:
     from cir_metrics.signature import Signature
-    from submissions.evidence import Evidence
-    from submissions.suite_signature import SuiteSignature
+    from submissions.scoring.evidence import Evidence
+    from submissions.scoring.suite_signature import SuiteSignature
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class ScoreReport:
 
 def member_metric(metric: str) -> str:
     """The members' metric behind a metric of the suite."""
-    from cir_datasets.suites import MICRO_SUFFIX
+    from cir_datasets.registry.suites import MICRO_SUFFIX
 
     return metric.removesuffix(MICRO_SUFFIX)
 

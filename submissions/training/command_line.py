@@ -16,7 +16,7 @@ from cir_metrics.errors import CirError
 from cir_metrics.terminal import echo
 
 if TYPE_CHECKING:
-    from submissions.retrieval.heads.loop import Plan, Trained
+    from submissions.training.loop import Plan, Trained
 
 _INTERRUPTED = 130
 """What a shell tells of a program that Ctrl-C has ended."""

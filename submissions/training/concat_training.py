@@ -14,15 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cir_metrics.errors import UnknownNameError, did_you_mean
-from submissions.retrieval.heads.checkpoints import save_head
-from submissions.retrieval.heads.loop import SAVE_SECONDS, Plan, Trained, finished, forget, train
-from submissions.retrieval.heads.triplets import load_triplets
+from submissions.methods.heads.checkpoints import save_head
+from submissions.training.loop import SAVE_SECONDS, Plan, Trained, finished, forget, train
+from submissions.training.triplets import load_triplets
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from submissions.retrieval.encoders import Encoder, Vectors
-    from submissions.retrieval.store import EmbeddingStore
+    from submissions.embeddings.store import EmbeddingStore
+    from submissions.encoders.protocol import Encoder, Vectors
 
 KIND = "concat"
 
@@ -68,8 +68,8 @@ def train_concat(
     """
     import torch
 
-    from submissions.retrieval.embedding import embed_gallery
-    from submissions.retrieval.heads.concat import ConcatHead, batch_softmax_loss, soft_triplet_loss
+    from submissions.embeddings.embed import embed_gallery
+    from submissions.methods.heads.concat import ConcatHead, batch_softmax_loss, soft_triplet_loss
 
     if loss not in LOSSES:
         raise UnknownNameError(

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cir_datasets.progress import step_progress
+from cir_datasets.common.progress import step_progress
 from cir_metrics.errors import CallError
 from cir_metrics.sums import exact_mean
 from submissions.errors import CheckpointError
-from submissions.retrieval.heads.checkpoints import CONFIG, replace_bytes
+from submissions.methods.heads.checkpoints import CONFIG, replace_bytes
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

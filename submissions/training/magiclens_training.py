@@ -21,17 +21,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cir_metrics.errors import CallError
+from submissions.encoders.pretrained import quiet
 from submissions.errors import EncoderError
-from submissions.pretrained import quiet
-from submissions.retrieval.heads.checkpoints import CONFIG
-from submissions.retrieval.heads.loop import SAVE_SECONDS, Plan, Trained, finished, forget, train
-from submissions.retrieval.heads.triplets import Examples, load_triplets
+from submissions.methods.heads.checkpoints import CONFIG
+from submissions.training.loop import SAVE_SECONDS, Plan, Trained, finished, forget, train
+from submissions.training.triplets import Examples, load_triplets
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from submissions.retrieval.encoders import Encoder
-    from submissions.retrieval.heads.fusion import Fusion
+    from submissions.encoders.magiclens_fusion import Fusion
+    from submissions.encoders.protocol import Encoder
 
 PLAN = Plan(steps=1000, batch_size=256, learning_rate=3e-4)
 
@@ -81,8 +81,8 @@ def train_magiclens(
     import torch
     from torch import nn
 
-    from submissions.retrieval.heads.features import features_of, text_features
-    from submissions.retrieval.heads.fusion import Fusion
+    from submissions.encoders.magiclens_fusion import Fusion
+    from submissions.methods.heads.features import features_of, text_features
 
     plan.check()
     size = encoder.identity.dimensions
@@ -169,7 +169,7 @@ def _save(root: Path, encoder: Any, fusion: Fusion, training: dict[str, Any]) ->
     """Write the encoder with its fusion; config.json comes last, so that a folder with it is whole."""
     import transformers
 
-    from submissions.retrieval.heads.magiclens import MagicLensConfig, MagicLensModel
+    from submissions.encoders.magiclens import MagicLensConfig, MagicLensModel
 
     clip = encoder.model.config.to_dict()
     own = {

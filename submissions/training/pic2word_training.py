@@ -19,15 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cir_metrics.errors import CallError
-from submissions.retrieval.heads.checkpoints import save_head
-from submissions.retrieval.heads.loop import SAVE_SECONDS, Plan, Trained, finished, forget, train
+from submissions.methods.heads.checkpoints import save_head
+from submissions.training.loop import SAVE_SECONDS, Plan, Trained, finished, forget, train
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from submissions.retrieval.encoders import Encoder
-    from submissions.retrieval.pictures import Pictures
-    from submissions.retrieval.store import EmbeddingStore
+    from submissions.embeddings.pictures import Pictures
+    from submissions.embeddings.store import EmbeddingStore
+    from submissions.encoders.protocol import Encoder
 
 KIND = "pic2word"
 
@@ -67,9 +67,9 @@ def train_pic2word(
     import torch
     from torch import nn
 
-    from submissions.retrieval.embedding import embed_gallery
-    from submissions.retrieval.heads.mapping_network import MappingNetwork
-    from submissions.retrieval.heads.pseudo_words import PseudoWords
+    from submissions.embeddings.embed import embed_gallery
+    from submissions.methods.heads.mapping_network import MappingNetwork
+    from submissions.methods.heads.pseudo_words import PseudoWords
 
     root = Path(folder).expanduser()
     plan.check()

@@ -1,4 +1,4 @@
-"""Train the head of the method `concat`: `python -m submissions.retrieval.train_concat --help`."""
+"""Train the head of the method `concat`: `python -m submissions.training.train_concat --help`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from submissions.retrieval.heads import command_line as words
+from submissions.training import command_line as words
 
 
 def main(
@@ -39,10 +39,10 @@ def main(
 
     \b
     Example:
-        python -m submissions.retrieval.train_concat --benchmark shapes/train --encoder shapes --out FOLDER
+        python -m submissions.training.train_concat --benchmark shapes/train --encoder shapes --out FOLDER
     """
-    from submissions.retrieval.encoders import load_encoder
-    from submissions.retrieval.heads.concat_training import PLAN, train_concat
+    from submissions.encoders.protocol import load_encoder
+    from submissions.training.concat_training import PLAN, train_concat
 
     plan = words.changed_plan(
         PLAN,

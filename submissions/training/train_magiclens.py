@@ -1,4 +1,4 @@
-"""Train the head of the method `magiclens`: `python -m submissions.retrieval.train_magiclens --help`."""
+"""Train the head of the method `magiclens`: `python -m submissions.training.train_magiclens --help`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from submissions.retrieval.heads import command_line as words
+from submissions.training import command_line as words
 
 
 def main(
@@ -40,10 +40,10 @@ def main(
 
     \b
     Example:
-        python -m submissions.retrieval.train_magiclens --benchmark shapes/train --encoder shapes --out FOLDER
+        python -m submissions.training.train_magiclens --benchmark shapes/train --encoder shapes --out FOLDER
     """
-    from submissions.retrieval.encoders import load_encoder
-    from submissions.retrieval.heads.magiclens_training import PLAN, train_magiclens
+    from submissions.encoders.protocol import load_encoder
+    from submissions.training.magiclens_training import PLAN, train_magiclens
 
     plan = words.changed_plan(
         PLAN,

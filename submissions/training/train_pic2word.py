@@ -1,4 +1,4 @@
-"""Train the head of the method `pic2word`: `python -m submissions.retrieval.train_pic2word --help`."""
+"""Train the head of the method `pic2word`: `python -m submissions.training.train_pic2word --help`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from submissions.retrieval.heads import command_line as words
+from submissions.training import command_line as words
 
 if TYPE_CHECKING:
-    from submissions.retrieval.pictures import Pictures
+    from submissions.embeddings.pictures import Pictures
 
 
 def main(
@@ -49,10 +49,10 @@ def main(
 
     \b
     Example:
-        python -m submissions.retrieval.train_pic2word --benchmark shapes/train --encoder shapes --out FOLDER
+        python -m submissions.training.train_pic2word --benchmark shapes/train --encoder shapes --out FOLDER
     """
-    from submissions.retrieval.encoders import load_encoder
-    from submissions.retrieval.heads.pic2word_training import PLAN, train_pic2word
+    from submissions.encoders.protocol import load_encoder
+    from submissions.training.pic2word_training import PLAN, train_pic2word
 
     plan = words.changed_plan(
         PLAN,
@@ -70,7 +70,7 @@ def main(
 def _pictures(benchmark: str | None, images: Path | None) -> Pictures:
     """What is trained on: a benchmark's gallery, or all pictures below a folder."""
     from cir_metrics.errors import CallError
-    from submissions.retrieval.pictures import pictures_in, pictures_of
+    from submissions.embeddings.pictures import pictures_in, pictures_of
 
     if benchmark is not None:
         import cir_datasets

@@ -1,4 +1,4 @@
-"""Train the encoder that comes with the package: `python -m submissions.retrieval.train_shapes`.
+"""Train the encoder that comes with the package: `python -m submissions.training.train_shapes`.
 
 A CLIP of about a million parameters, trained on nine tenths of `shapes/train` alone; the last tenth judges
 the recipe. A training that was stopped goes on where it was when the same command is given again.
@@ -14,10 +14,10 @@ from typing import Annotated, Any
 import typer
 
 from cir_metrics.terminal import echo
+from submissions.encoders.extras import needs_torch
 from submissions.errors import CheckpointError
-from submissions.retrieval.extras import needs_torch
-from submissions.retrieval.heads.command_line import run
-from submissions.retrieval.shapes_training.recipe import (
+from submissions.training.command_line import run
+from submissions.training.shapes.recipe import (
     RECIPE,
     Order,
     versions,
@@ -52,12 +52,12 @@ def train_shapes(folder: str | Path, order: Order) -> Path:
         MissingExtraError: torch is not installed.
     """
     needs_torch("the training of the shapes encoder")
-    from submissions.retrieval.encoders import load_encoder
-    from submissions.retrieval.heads.loop import Plan, forget
-    from submissions.retrieval.shapes_training import heldout, pictures
-    from submissions.retrieval.shapes_training.learning import Settings, learn, prepare_torch
-    from submissions.retrieval.shapes_training.measured import measured
-    from submissions.retrieval.shapes_training.model import save
+    from submissions.encoders.protocol import load_encoder
+    from submissions.training.loop import Plan, forget
+    from submissions.training.shapes import heldout, pictures
+    from submissions.training.shapes.learning import Settings, learn, prepare_torch
+    from submissions.training.shapes.measured import measured
+    from submissions.training.shapes.model import save
 
     root = Path(folder).expanduser()
     if (root / RECIPE).exists():
@@ -122,7 +122,7 @@ def main(
 
     \b
     Example:
-        python -m submissions.retrieval.train_shapes --out shapes_encoder
+        python -m submissions.training.train_shapes --out shapes_encoder
     """
     echo(f"{out}: drawing the pictures of shapes/train, then {steps:,} steps ...", err=True)
     echo(str(train_shapes(out, Order(steps, seed, threads))))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from submissions.retrieval.pictures import Pictures
+    from submissions.embeddings.pictures import Pictures
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,8 +72,8 @@ def load_triplets(
         SourceError: the data or the folder of images is not at hand.
     """
     import cir_datasets
-    from cir_datasets.training_triplets import triplets
-    from submissions.retrieval.pictures import pictures_of
+    from cir_datasets.export.triplets import triplets
+    from submissions.embeddings.pictures import pictures_of
 
     rows = list(triplets(benchmark_id, caption_rule=caption_rule))
     shown = {row.reference_image_id for row in rows} | {row.target_image_id for row in rows}

@@ -17,11 +17,7 @@ import numpy as np
 import orjson
 
 from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
-from submissions.budget import MAX_BYTES
-from submissions.columns import Columns
-from submissions.containers import limit_of_kind
 from submissions.errors import ConversionError, RefusedError
-from submissions.findings import shown
 from submissions.formats import (
     CIRCO_SERVER,
     CIRR_SERVER,
@@ -40,12 +36,16 @@ from submissions.formats import (
     trec,
     zerosight,
 )
-from submissions.losses import losses
-from submissions.parsing import read
+from submissions.formats.budget import MAX_BYTES
+from submissions.formats.containers import limit_of_kind
+from submissions.formats.reader import read
+from submissions.rank_file.columns import Columns
+from submissions.rank_file.findings import shown
+from submissions.transform.losses import losses
 from submissions.validation import validate
 
 if TYPE_CHECKING:
-    from submissions.rank_file import RankBundle, RankFile
+    from submissions.rank_file.model import RankBundle, RankFile
     from submissions.validation import BenchmarkLike
 
 _SERVERS = {CIRR_SERVER: cirr_server, CIRCO_SERVER: circo_server, ZEROSIGHT: zerosight}
@@ -122,7 +122,7 @@ def convert(
         >>> converted.content
         b'12063 Q0 dev-0-0-img0 1 1 toy\\n'
     """
-    from submissions.rank_file import RankBundle
+    from submissions.rank_file.model import RankBundle
 
     if not isinstance(files, Sequence) or isinstance(files, str | bytes):
         raise CallError(f"files is of type {type(files).__name__}. Fix: pass a list, such as ['run.json'].")
@@ -198,7 +198,7 @@ def _least_bytes(answers: Mapping[str, Any], to: str) -> int:
 def _convert(
     found: Sequence[RankFile | RankBundle], to: str, benchmark: BenchmarkLike, name: str | None, label: str
 ) -> list[Converted]:
-    from submissions.rank_file import RankBundle, RankFile
+    from submissions.rank_file.model import RankBundle, RankFile
 
     runs = [each for each in found if isinstance(each, RankFile)]
     if len(runs) == len(found):
@@ -236,7 +236,7 @@ def _written(rank_file: RankFile, to: str, benchmark: BenchmarkLike, label: str)
 
 
 def _contents(rank_file: RankFile, to: str, benchmark: BenchmarkLike) -> dict[str, bytes]:
-    from submissions.known import Known
+    from submissions.rank_file.benchmarks import Known
 
     if to in _SERVERS:
         parts: dict[str, bytes] = _SERVERS[to].dump(rank_file)
@@ -294,7 +294,7 @@ def _named(rank_file: RankFile, name: str | None) -> RankFile:
         return rank_file
     from pydantic import ValidationError
 
-    from submissions.rank_file import Method
+    from submissions.rank_file.model import Method
 
     try:
         method = Method.model_validate({**rank_file.method.to_dict(), "name": name})

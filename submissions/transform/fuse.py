@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
 from cir_metrics.ranking import best_of
-from submissions.budget import MAX_BYTES
-from submissions.depth import MAX_DEPTH, board_depth
 from submissions.errors import FusionError, RefusedError
-from submissions.findings import shown
-from submissions.known import Known
+from submissions.formats.budget import MAX_BYTES
 from submissions.methods.asking import turn_key
-from submissions.rank_file import Method, RankBundle, RankFile
+from submissions.rank_file.benchmarks import Known
+from submissions.rank_file.depth import MAX_DEPTH, board_depth
+from submissions.rank_file.findings import shown
+from submissions.rank_file.model import Method, RankBundle, RankFile
 from submissions.validation import validate_known
 
 if TYPE_CHECKING:

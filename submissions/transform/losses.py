@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from submissions.columns import Columns
-from submissions.findings import shown
 from submissions.formats import CIRCO_SERVER, CIRR_SERVER, FASHIONIQ, NATIVE, TREC, ZEROSIGHT
+from submissions.rank_file.columns import Columns
+from submissions.rank_file.findings import shown
 
 if TYPE_CHECKING:
-    from submissions.rank_file import RankFile
+    from submissions.rank_file.model import RankFile
 
 _DEPTHS = {CIRR_SERVER: 50, CIRCO_SERVER: 50, ZEROSIGHT: 50}
 _SUBSET_DEPTH = 3
@@ -26,7 +26,7 @@ def losses(rank_file: RankFile, to: str) -> tuple[str, ...]:
         to: name of the new format.
 
     Example:
-        >>> from submissions.rank_file import Method, RankFile
+        >>> from submissions.rank_file.model import Method, RankFile
         >>> method = Method(name="CLIP sum", backbone="ViT-B/32")
         >>> for sentence in losses(RankFile("cirr/val", 1, method, {"1": ["a"]}), "trec"):
         ...     print(sentence)

@@ -11,17 +11,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from submissions.budget import MAX_BYTES
-from submissions.columns import Columns
-from submissions.findings import MAX_FINDINGS, Finding, Findings
 from submissions.formats import CIRR_SERVER
-from submissions.known import Known
-from submissions.parsing import Parsed, parse_file
+from submissions.formats.budget import MAX_BYTES
+from submissions.formats.reader import Parsed, parse_file
+from submissions.rank_file.benchmarks import Known
+from submissions.rank_file.columns import Columns
+from submissions.rank_file.findings import MAX_FINDINGS, Finding, Findings
 
 if TYPE_CHECKING:
-    from cir_datasets.benchmark import Benchmark
-    from submissions.drafts import Answers, Draft
-    from submissions.rank_file import RankBundle, RankFile
+    from cir_datasets.rows.benchmark import Benchmark
+    from submissions.formats.draft import Answers, Draft
+    from submissions.rank_file.model import RankBundle, RankFile
 
     BenchmarkLike = str | Benchmark | Mapping[str, Benchmark] | None
     FileLike = str | os.PathLike[str] | bytes | RankFile | RankBundle
@@ -173,8 +173,8 @@ def report_of(parsed: Parsed) -> ValidationReport:
 
 
 def _check(draft: Draft, known: Known, findings: Findings, part: bool | None) -> None:
-    from submissions.checks import check_content
-    from submissions.questions import questions
+    from submissions.validation.questions import questions
+    from submissions.validation.rules import check_content
 
     benchmark = known.load(draft.spec.id)
     if benchmark.gallery is None:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from submissions.depth import Depth, board_depth, needs_subset
+from submissions.rank_file.depth import Depth, board_depth, needs_subset
 
 if TYPE_CHECKING:
-    from cir_datasets.benchmark import Benchmark
+    from cir_datasets.rows.benchmark import Benchmark
 
 
 @dataclass(frozen=True)

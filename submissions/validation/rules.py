@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
-from submissions.columns import Columns
-from submissions.depth import MAX_DEPTH, SUBSET_DEPTH
-from submissions.drafts import Answers, Draft
-from submissions.findings import MAX_EXAMPLES, Findings, ordinal, shown
 from submissions.formats import LINES, PARQUET, TREC
-from submissions.image_ids import image_family, near_miss, well_formed
-from submissions.questions import Questions
-from submissions.screening import suspects
+from submissions.formats.draft import Answers, Draft
+from submissions.rank_file.columns import Columns
+from submissions.rank_file.depth import MAX_DEPTH, SUBSET_DEPTH
+from submissions.rank_file.findings import MAX_EXAMPLES, Findings, ordinal, shown
+from submissions.rank_file.image_ids import image_family, near_miss, well_formed
+from submissions.validation.questions import Questions
+from submissions.validation.screening import suspects
 
 _LONGEST = 100
 """Characters of a query's id that may be meant for another."""

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from cir_datasets.stored import id_array
-from submissions.arrow_numbers import numbers
-from submissions.columns import Columns
-from submissions.depth import MAX_DEPTH
-from submissions.image_ids import well_formed
-from submissions.questions import Questions
+from cir_datasets.rows.columns import id_array
+from submissions.rank_file.arrow import numbers
+from submissions.rank_file.columns import Columns
+from submissions.rank_file.depth import MAX_DEPTH
+from submissions.rank_file.image_ids import well_formed
+from submissions.validation.questions import Questions
 
 _BLOCK = 2**20
 """Places that are sorted at a time."""

@@ -8,7 +8,7 @@ from cir_datasets import registry
 from cir_datasets.builders import builder_class
 from cir_datasets.publishing.card_text import card_text
 from cir_datasets.publishing.fields import flat, published_fields
-from cir_datasets.records import image_schema
+from cir_datasets.rows.records import image_schema
 
 
 @pytest.mark.parametrize("name", registry.names())

@@ -12,13 +12,13 @@ from typer.main import get_command
 
 import submissions
 from leaderboard.cli import build
+from submissions.encoders import protocol as encoders
+from submissions.encoders.model_files import model_files
 from submissions.entries import BENCHMARKS, Entry, entries, folder
 from submissions.entries.make import file_name, make_entries
-from submissions.intervals import intervals
-from submissions.rank_file import RankFile
-from submissions.retrieval import encoders
-from submissions.retrieval.baselines import baselines
-from submissions.retrieval.model_files import model_files
+from submissions.rank_file.model import RankFile
+from submissions.running.baselines import baselines
+from submissions.scoring.intervals import intervals
 
 ENTRIES = entries()
 

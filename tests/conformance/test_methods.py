@@ -17,12 +17,12 @@ from typer.main import get_command
 import submissions
 from cir_datasets import caption_rule_names
 from leaderboard.cli import build
+from submissions.embeddings.store import EmbeddingStore
+from submissions.encoders.protocol import load_encoder
 from submissions.methods import make_rank_file, method_names
 from submissions.methods.card import MethodCard, method_card, method_cards
 from submissions.methods.registry import class_of, composer_names, kind_of_class, scorer_names
-from submissions.rank_file import RankFile
-from submissions.retrieval.encoders import load_encoder
-from submissions.retrieval.store import EmbeddingStore
+from submissions.rank_file.model import RankFile
 
 CARDS = Path(submissions.__file__).parent / "methods" / "cards"
 KINDS = [*((name, "scorer") for name in scorer_names()), *((name, "composer") for name in composer_names())]
@@ -44,8 +44,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> EmbeddingStore:
 
 
 def concat(clip: Path, folder: Path) -> Path:
-    from submissions.retrieval.heads.checkpoints import save_head
-    from submissions.retrieval.heads.concat import ConcatHead
+    from submissions.methods.heads.checkpoints import save_head
+    from submissions.methods.heads.concat import ConcatHead
 
     sizes = {"vector_size": 24, "hidden_size": 64}
     identity = load_encoder(clip, device="cpu").identity
@@ -53,8 +53,8 @@ def concat(clip: Path, folder: Path) -> Path:
 
 
 def pic2word(clip: Path, folder: Path) -> Path:
-    from submissions.retrieval.heads.checkpoints import save_head
-    from submissions.retrieval.heads.mapping_network import MappingNetwork
+    from submissions.methods.heads.checkpoints import save_head
+    from submissions.methods.heads.mapping_network import MappingNetwork
 
     sizes = {"vector_size": 24, "token_size": 32, "hidden_size": 8}
     identity = load_encoder(clip, device="cpu").identity
@@ -67,7 +67,7 @@ def pic2word(clip: Path, folder: Path) -> Path:
 def magiclens(clip: Path, folder: Path) -> Path:
     from transformers import CLIPModel
 
-    from submissions.retrieval.heads.magiclens import MagicLensConfig, MagicLensModel
+    from submissions.encoders.magiclens import MagicLensConfig, MagicLensModel
 
     encoder: Any = load_encoder(clip, device="cpu")
     described = CLIPModel.from_pretrained(clip).config.to_dict()

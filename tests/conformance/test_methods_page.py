@@ -14,7 +14,7 @@ import pytest
 import submissions
 from submissions.entries import entries
 from submissions.methods import make_rank_file
-from submissions.score_report import ScoreReport
+from submissions.scoring.score_report import ScoreReport
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")

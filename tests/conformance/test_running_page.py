@@ -11,11 +11,11 @@ from retrieval_worlds import PlainEncoder, small_shapes
 
 import submissions
 from cir_datasets import caption_rule, caption_rule_names
+from submissions.embeddings.store import EmbeddingStore
 from submissions.methods import make_rank_file
 from submissions.methods.card import method_cards
-from submissions.retrieval.aggregation import AGGREGATIONS, aggregation, feedback_weights
-from submissions.retrieval.search import MEASURED, SEARCHES, Searcher
-from submissions.retrieval.store import EmbeddingStore
+from submissions.running.aggregation import AGGREGATIONS, aggregation, feedback_weights
+from submissions.running.search import MEASURED, SEARCHES, Searcher
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "running.md"
 TEXT = PAGE.read_text(encoding="utf-8")

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 import submissions
-import submissions.retrieval
+import submissions.encoders
 from submissions.entries import Entry, entries
-from submissions.intervals import Interval, intervals
-from submissions.rank_file import RankFile
-from submissions.retrieval.shapes_training.recipe import Order, read_recipe
+from submissions.rank_file.model import RankFile
+from submissions.scoring.intervals import Interval, intervals
+from submissions.training.shapes.recipe import Order, read_recipe
 
-FOLDER = Path(submissions.retrieval.__file__).with_name("shapes_encoder")
+FOLDER = Path(submissions.encoders.__file__).with_name("shapes_encoder")
 DOCS = Path(__file__).parents[2] / "docs" / "shapes_encoder.md"
 ORACLES = [entry for entry in entries() if "--language oracle" in entry.command]
 
@@ -74,9 +74,9 @@ def test_the_recipe_says_how_it_was_made() -> None:
 
 
 def test_the_recipe_is_the_codes() -> None:
-    from submissions.retrieval import train_shapes
-    from submissions.retrieval.heads.loop import Plan
-    from submissions.retrieval.shapes_training.learning import Settings
+    from submissions.training import train_shapes
+    from submissions.training.loop import Plan
+    from submissions.training.shapes.learning import Settings
 
     found = recipe()
     plan = Plan(**found["plan"])
@@ -101,7 +101,7 @@ def test_transformers_load_it_without_this_package() -> None:
 
 def test_it_tells_a_star_from_a_heart() -> None:
     from cir_datasets import shapes
-    from submissions.retrieval.encoders import load_encoder
+    from submissions.encoders.protocol import load_encoder
 
     encoder = load_encoder("shapes", device="cpu")
     things = {
@@ -138,8 +138,8 @@ def test_hits_rise_with_turns() -> None:
 
 @pytest.mark.slow
 def test_results_are_found_again() -> None:
-    from submissions.retrieval.encoders import load_encoder
-    from submissions.retrieval.shapes_training.measured import measured
+    from submissions.encoders.protocol import load_encoder
+    from submissions.training.shapes.measured import measured
 
     again, told = measured(load_encoder("shapes", device="cpu")), recipe()["results"]
     assert again["intervals"] == told["intervals"]

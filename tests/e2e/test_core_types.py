@@ -43,7 +43,7 @@ for format in test_compare_golden.ENDINGS:
 
 import submissions
 from submissions import entries
-from submissions.intervals import intervals
+from submissions.scoring.intervals import intervals
 from submissions.report import full_report
 scored = {}
 for entry in entries.entries():

@@ -24,13 +24,13 @@ from typer.testing import CliRunner
 import cir_datasets
 from cir_datasets.errors import MissingImagesError
 from cir_metrics.errors import CallError
+from submissions.embeddings.embed import Timing, embed_gallery
+from submissions.embeddings.pictures import pictures_of
+from submissions.embeddings.ray import embed_gallery_on_ray
+from submissions.embeddings.ray_cluster import Cluster
+from submissions.embeddings.store import EmbeddingStore
+from submissions.encoders.protocol import Identity, load_encoder
 from submissions.errors import EncoderError
-from submissions.retrieval.embedding import Timing, embed_gallery
-from submissions.retrieval.encoders import Identity, load_encoder
-from submissions.retrieval.pictures import pictures_of
-from submissions.retrieval.ray_cluster import Cluster
-from submissions.retrieval.ray_engine import embed_gallery_on_ray
-from submissions.retrieval.store import EmbeddingStore
 
 pytest.importorskip("ray", reason="Ray is not installed (extra `distributed`)")
 
@@ -345,11 +345,11 @@ def test_no_room_and_no_cluster(machines: Machines, tmp_path: Path) -> None:
 INTERRUPTED = """
 import functools, sys, time
 import cir_datasets
-from submissions.retrieval.encoders import load_encoder
-from submissions.retrieval.pictures import pictures_of
-from submissions.retrieval.ray_cluster import Cluster
-from submissions.retrieval.ray_engine import embed_gallery_on_ray
-from submissions.retrieval.store import EmbeddingStore
+from submissions.encoders.protocol import load_encoder
+from submissions.embeddings.pictures import pictures_of
+from submissions.embeddings.ray_cluster import Cluster
+from submissions.embeddings.ray import embed_gallery_on_ray
+from submissions.embeddings.store import EmbeddingStore
 
 model, store, address = sys.argv[1:]
 embed_gallery_on_ray(

@@ -11,11 +11,11 @@ from retrieval_worlds import PlainEncoder
 
 import cir_datasets
 import submissions
-from cir_datasets.benchmark import Benchmark
 from cir_datasets.errors import MissingImagesError
-from submissions.retrieval.aggregation import AGGREGATIONS
-from submissions.retrieval.pictures import FilePictures, pictures_of
-from submissions.retrieval.store import EmbeddingStore
+from cir_datasets.rows.benchmark import Benchmark
+from submissions.embeddings.pictures import FilePictures, pictures_of
+from submissions.embeddings.store import EmbeddingStore
+from submissions.running.aggregation import AGGREGATIONS
 
 pytestmark = pytest.mark.real_data
 

@@ -12,7 +12,7 @@ import pytest
 
 import cir_datasets
 import submissions
-from cir_datasets.benchmark import Benchmark
+from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics.kernels import within
 from cir_metrics.ranking import target_ranks, top_k
 from submissions import Method, RankFile, WithheldError

@@ -9,7 +9,7 @@ import pytest
 
 import cir_datasets
 import submissions
-from cir_datasets.benchmark import Benchmark
+from cir_datasets.rows.benchmark import Benchmark
 from submissions import Method, RankFile
 from submissions.report import full_report
 

@@ -20,8 +20,8 @@ import pytest
 import submissions_worlds as worlds
 
 import submissions
-from cir_datasets.benchmark import Benchmark
 from cir_datasets.registry import spec
+from cir_datasets.rows.benchmark import Benchmark
 from submissions.formats import FORMATS
 
 FOLDER = Path(__file__).resolve().parent / "formats"

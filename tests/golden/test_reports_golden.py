@@ -2,7 +2,7 @@
 
 From: `python tests/golden/test_reports_golden.py` (with tests/fixtures on PYTHONPATH) at the commit that put
 them here; rank files of `image_text_sum` on shapes, and the invented ones of tests/fixtures/report_worlds.py,
-whose numbers tests/unit/test_submissions_reports.py works out by hand.
+whose numbers tests/unit/submissions/report/test_reports.py works out by hand.
 The package's version is written VERSION.
 """
 
@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 import report_worlds
 
+from cir_datasets.common.tables import FORMATS
 from cir_metrics.signature import package_version
 from submissions.report import full_report
-from submissions.tables import FORMATS
 
 FOLDER = Path(__file__).parent / "reports"
 CASES = ("shapes_val", "shapes_multiturn_val", "circo_like", "cirr_like")

@@ -18,7 +18,7 @@ import pytest
 
 from cir_datasets import registry
 from cir_datasets.builders.shapes import Shapes
-from cir_datasets.hashing import data_hash, gallery_hash
+from cir_datasets.rows.hashing import data_hash, gallery_hash
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = json.loads((ROOT / "tests" / "golden" / "shapes.json").read_text(encoding="utf-8"))

@@ -12,12 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cir_datasets import making, registry
-from cir_datasets.benchmark import Benchmark
+from cir_datasets import registry
 from cir_datasets.builders.reading import read_json, read_records
 from cir_datasets.builders.streaming import stream_items
 from cir_datasets.errors import RecordError
-from cir_datasets.hashing import DataHasher, data_hash
+from cir_datasets.prepared import making
+from cir_datasets.rows.benchmark import Benchmark
+from cir_datasets.rows.hashing import DataHasher, data_hash
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -117,7 +118,7 @@ def test_hashing_row_by_row_is_hashing_all(ids: list[str], tmp_path_factory: pyt
 def test_the_size_of_a_batch_changes_nothing(batch: int, tmp_path: Path, monkeypatch: Any) -> None:
     from cir_datasets import load
     from cir_datasets.builders import builder_class
-    from cir_datasets.templating import write_template
+    from cir_datasets.export.template import write_template
 
     monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(making, "BATCH_ROWS", batch)

@@ -23,10 +23,10 @@ from cir_metrics.errors import InputError
 from cir_metrics.gallery import Gallery
 from cir_metrics.ranking import best_of, top_k
 from cir_metrics.ties import Ties, tie_keys
-from submissions.fusion import _reciprocals, _rrf
 from submissions.methods import make_rank_file
 from submissions.methods.asking import Ask
-from submissions.retrieval.search import Searcher
+from submissions.running.search import Searcher
+from submissions.transform.fuse import _reciprocals, _rrf
 
 ROOT = Path(__file__).resolve().parents[2]
 IMAGES, QUERIES, K = 24, 4000, 6

@@ -11,18 +11,18 @@ import submissions_worlds as worlds
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cir_datasets.benchmark import Benchmark
 from cir_datasets.registry import spec
+from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics.coded import mark
 from cir_metrics.evaluation import evaluate_multi_turn, evaluate_single_turn
 from cir_metrics.ground_truth import references
-from submissions.checks import check_content
-from submissions.columns import Columns
-from submissions.drafts import Draft
-from submissions.findings import Finding, Findings
-from submissions.questions import questions
-from submissions.rank_file import Method
+from submissions.formats.draft import Draft
+from submissions.rank_file.columns import Columns
+from submissions.rank_file.findings import Finding, Findings
+from submissions.rank_file.model import Method
 from submissions.scoring import score
+from submissions.validation.questions import questions
+from submissions.validation.rules import check_content
 
 CIRR = worlds.cirr()
 CIRCLED = worlds.circled()
@@ -123,7 +123,7 @@ def test_scores_of_queries_are_those_of_the_lists(
         "rankings": {name: rankings[name] for name in names},
         "subset_rankings": {name: subsets[name] for name in names},
     }
-    from submissions.rank_file import compact
+    from submissions.rank_file.model import compact
 
     report = score(compact(document), benchmark)
     expected = evaluate_single_turn(
@@ -152,7 +152,7 @@ def test_scores_of_sessions_are_those_of_the_lists(random: Any) -> None:
         row["session_id"]: [random.sample(gallery, 10) for _ in range(row["num_turns"])] for row in rows
     }
     document = worlds.circled_document(benchmark) | {"rankings": dict(reversed(rankings.items()))}
-    from submissions.rank_file import compact
+    from submissions.rank_file.model import compact
 
     report = score(compact(document), benchmark)
     expected = evaluate_multi_turn(benchmark.spec.metrics, list(rankings.values()), references(rows))

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import submissions
 from cir_metrics.ranking import top_k
-from submissions.containers import kind_of, unpack
-from submissions.findings import Findings
-from submissions.rank_file import RankFile
+from submissions.formats.containers import kind_of, unpack
+from submissions.rank_file.findings import Findings
+from submissions.rank_file.model import RankFile
 
 CIRR, CIRCLED, CIRCO = worlds.cirr(), worlds.circled(), worlds.circo()
 DRESS = worlds.fashioniq("dress")

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import submissions
-from submissions.findings import codes
+from submissions.rank_file.findings import codes
 
 CIRR = worlds.cirr()
 CIRCLED = worlds.circled()

@@ -13,13 +13,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from submissions.embeddings.locks import whole_file
 from submissions.errors import CheckpointError
-from submissions.retrieval.locks import whole_file
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from submissions.retrieval.encoders import Identity
+    from submissions.encoders.protocol import Identity
 
 Module = TypeVar("Module", bound="nn.Module")
 
@@ -37,9 +37,9 @@ def command(kind: str) -> str:
 
     Example:
         >>> command("concat")
-        'python -m submissions.retrieval.train_concat'
+        'python -m submissions.training.train_concat'
     """
-    return f"python -m submissions.retrieval.train_{kind}"
+    return f"python -m submissions.training.train_{kind}"
 
 
 @dataclass(frozen=True)

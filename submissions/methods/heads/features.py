@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from submissions.encoders.truncation import tell_cuts
 from submissions.errors import EncoderError
-from submissions.retrieval.truncation import tell_cuts
 
 if TYPE_CHECKING:
-    from cir_datasets.benchmark import Benchmark
+    from cir_datasets.rows.benchmark import Benchmark
+    from submissions.embeddings.pictures import Pictures
+    from submissions.encoders.protocol import Encoder, Vectors
     from submissions.methods.composing import Context
-    from submissions.retrieval.encoders import Encoder, Vectors
-    from submissions.retrieval.pictures import Pictures
 
 
 def reference_features(context: Context, references: Sequence[str | None]) -> Vectors:
@@ -47,7 +47,7 @@ def features_of_ids(
     batch_size: int,
 ) -> Vectors:
     """Features of images of a benchmark, in the order of the ids."""
-    from submissions.retrieval.pictures import pictures_of
+    from submissions.embeddings.pictures import pictures_of
 
     return features_of(encoder, pictures_of(benchmark, images=images, ids=ids), batch_size)
 
@@ -61,7 +61,7 @@ def features_of(encoder: Any, pictures: Pictures, batch_size: int) -> Vectors:
     """
     import torch
 
-    from cir_datasets.progress import step_progress
+    from cir_datasets.common.progress import step_progress
 
     model, processor = _model(encoder), encoder.image_processor
     parts = []

@@ -21,8 +21,8 @@ import torch
 from torch import Tensor
 
 from submissions.errors import CheckpointError
-from submissions.retrieval.heads.checkpoints import Head, file_sha256
-from submissions.retrieval.heads.pseudo_words import PseudoWords
+from submissions.methods.heads.checkpoints import Head, file_sha256
+from submissions.methods.heads.pseudo_words import PseudoWords
 
 RAW = "features"
 """What the network reads: an image's features as the image encoder gives them."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submissions.methods.asking import Ask, Gallery
-from submissions.rank_file import Method
+from submissions.rank_file.model import Method
 
 _BINS = 4
 """Steps a colour channel of the histogram."""

@@ -12,7 +12,7 @@ from cir_metrics.sums import exact_means
 from submissions.methods.asking import CAPTION_RULE, Ask, Gallery
 from submissions.methods.pixels.image_only import ImageOnly
 from submissions.methods.pixels.text_only import TextOnly
-from submissions.rank_file import Method
+from submissions.rank_file.model import Method
 
 
 class ImageTextSum:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submissions.methods.asking import CAPTION_RULE, Ask, Gallery
-from submissions.rank_file import Method
+from submissions.rank_file.model import Method
 
 _ENOUGH = 50
 """A colour counts as there from one pixel in so many."""
@@ -60,7 +60,7 @@ class _Words:
 
 @functools.cache
 def _words() -> _Words:
-    from cir_datasets.yaml_text import parse_yaml
+    from cir_datasets.common.yaml import parse_yaml
 
     text = (resources.files("submissions") / "methods" / "pixels" / "words.yaml").read_text(encoding="utf-8")
     read = parse_yaml(text)

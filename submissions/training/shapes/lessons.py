@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cir_datasets.shapes import Draws, Scene, describe, difference
-from submissions.retrieval.shapes_training.pictures import Neighbours
-from submissions.retrieval.shapes_training.truth import facts_of, true_of
+from submissions.training.shapes.pictures import Neighbours
+from submissions.training.shapes.truth import facts_of, true_of
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from submissions.retrieval.encoders import Encoder
+    from submissions.encoders.protocol import Encoder
 
 METHODS = ("text_only", "image_only", "image_text_sum")
 QUERIES = "shapes/val"
@@ -26,7 +26,7 @@ def measured(encoder: Encoder) -> dict[str, Any]:
         By benchmark, then by method (on the sessions by aggregation), then by metric the value and the ends
         of its interval, fractions rounded to four places; and in `intervals` how these were made.
     """
-    from submissions.retrieval.aggregation import AGGREGATIONS
+    from submissions.running.aggregation import AGGREGATIONS
 
     with tempfile.TemporaryDirectory(prefix="shapes-encoder-") as store:
         queries = {method: _scores(encoder, Path(store), QUERIES, method) for method in METHODS}
@@ -41,10 +41,10 @@ def measured(encoder: Encoder) -> dict[str, Any]:
 
 
 def _scores(encoder: Encoder, store: Path, benchmark: str, method: str, **how: str) -> dict[str, Any]:
-    from submissions.intervals import intervals
+    from submissions.embeddings.store import EmbeddingStore
     from submissions.methods import make_rank_file
-    from submissions.retrieval.store import EmbeddingStore
     from submissions.scoring import score
+    from submissions.scoring.intervals import intervals
 
     made = make_rank_file(
         benchmark,

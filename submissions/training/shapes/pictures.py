@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cir_datasets.progress import step_progress
+from cir_datasets.common.progress import step_progress
 from cir_datasets.shapes import SIDE, Draws, Meaning, Scene, pixels, split
 from cir_datasets.shapes.world import one_step_away
 

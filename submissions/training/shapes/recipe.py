@@ -12,12 +12,12 @@ from typing import Any
 
 import yaml
 
-from cir_datasets.yaml_text import parse_yaml
+from cir_datasets.common.yaml import parse_yaml
 from submissions.errors import CheckpointError
 
 RECIPE = "recipe.yaml"
 WEIGHTS = "model.safetensors"
-MODULE = "submissions.retrieval.train_shapes"
+MODULE = "submissions.training.train_shapes"
 
 _PACKAGES = ("numpy", "torch", "transformers", "tokenizers", "safetensors")
 
@@ -42,7 +42,7 @@ class Order:
 
         Example:
             >>> Order(10, 0, 2).command
-            'python -m submissions.retrieval.train_shapes --steps 10 --seed 0 --threads 2'
+            'python -m submissions.training.train_shapes --steps 10 --seed 0 --threads 2'
         """
         return f"python -m {MODULE} --steps {self.steps} --seed {self.seed} --threads {self.threads}"
 
@@ -60,7 +60,7 @@ def weights_of(folder: Path) -> dict[str, Any]:
 
 def write_recipe(folder: Path, recipe: Mapping[str, Any]) -> Path:
     """Write a recipe; it appears whole or not at all, and says that the folder is done."""
-    from submissions.retrieval.heads.checkpoints import replace_bytes
+    from submissions.methods.heads.checkpoints import replace_bytes
 
     path = folder / RECIPE
     text = yaml.safe_dump(

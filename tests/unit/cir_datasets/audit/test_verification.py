@@ -15,13 +15,13 @@ import pytest
 
 import cir_datasets
 from cir_datasets import registry
-from cir_datasets.benchmark import Benchmark
-from cir_datasets.card import Difference
+from cir_datasets.audit.leaks import leaks, repeated
+from cir_datasets.audit.verification import Result, Verification, _owner, _sources, verify
 from cir_datasets.errors import SourceError
-from cir_datasets.leaks import leaks, repeated
-from cir_datasets.verification import Result, Verification, _owner, _sources, verify
+from cir_datasets.registry.card import Difference
+from cir_datasets.rows.benchmark import Benchmark
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[4]
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import cir_datasets
-from cir_datasets.verification import Verification, verify
+from cir_datasets.audit.verification import Verification, verify
 
 HOME = os.environ.get("CIR_DATA_HOME", "")
 

@@ -504,7 +504,7 @@ def test_a_file_without_records_is_an_error(tmp_path: Path) -> None:
 
 
 def test_the_turn_distribution_is_checked() -> None:
-    from cir_datasets.checks import Tally, check_counts
+    from cir_datasets.rows.checks import Tally, check_counts
 
     spec = registry.spec("circled/circo_val")
     right, wrong = Tally(), Tally()

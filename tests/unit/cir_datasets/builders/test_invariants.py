@@ -11,8 +11,8 @@ import pytest
 
 import cir_datasets
 from cir_datasets import registry
-from cir_datasets.checks import checked_rows
 from cir_datasets.errors import RecordError
+from cir_datasets.rows.checks import checked_rows
 
 Change = Callable[[Any], Any]
 pytestmark = pytest.mark.filterwarnings("ignore::cir_datasets.errors.UnpinnedDataWarning")
@@ -186,8 +186,8 @@ def test_a_query_that_breaks_a_rule_is_named(changes: dict[str, Any], words: str
 
 
 def test_an_image_file_belongs_to_one_id() -> None:
-    from cir_datasets.checks import checked_images
-    from cir_datasets.records import image_row
+    from cir_datasets.rows.checks import checked_images
+    from cir_datasets.rows.records import image_row
 
     rows = [image_row("a", relative_path="a.png"), image_row("b"), image_row("c")]
     assert list(checked_images(rows, "list")) == rows

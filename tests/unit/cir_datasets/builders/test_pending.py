@@ -15,13 +15,13 @@ from typer.testing import CliRunner
 
 import cir_datasets
 from cir_datasets import registry
-from cir_datasets.card import Card
 from cir_datasets.errors import RecordError, SourceError
-from cir_datasets.templating import template_names, write_template
+from cir_datasets.export.template import template_names, write_template
+from cir_datasets.registry.card import Card
 from cir_metrics.errors import CallError, UnknownNameError
 from leaderboard.cli import build
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[4]
 
 
 PENDING = [name for name in registry.names() if registry.card(name).status == "pending_publication"]
@@ -367,7 +367,7 @@ def test_a_query_of_the_evaluators_form_among_whole_ones_is_an_error(tmp_path: P
 
 
 def test_export_refuses_sessions_and_withheld_truth(tmp_path: Path) -> None:
-    from cir_datasets.evaluator_files import evaluator_queries
+    from cir_datasets.export.zerosight_queries import evaluator_queries
 
     made.write_circo(tmp_path, "test")
     with pytest.raises(CallError, match="circo/test keeps its ground truth withheld"):

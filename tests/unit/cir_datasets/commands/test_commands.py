@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from cir_datasets import registry
 from leaderboard.cli import build
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[4]
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_show_tells_what_was_got_where_nothing_is_pinned(environment: dict[str, 
 
 @pytest.mark.parametrize("benchmark_id", registry.benchmark_ids())
 def test_the_example_rank_file_has_the_form_of_its_benchmark(benchmark_id: str) -> None:
-    from cir_datasets.describe import example_rank_file
+    from cir_datasets.audit.describe import example_rank_file
 
     example = json.loads(example_rank_file(benchmark_id))
     several = "fashioniq" in benchmark_id.split("/")[0]
@@ -247,8 +247,8 @@ def test_the_variable_that_the_error_names_is_obeyed(
 
 
 def test_a_suite_stands_for_its_members() -> None:
-    from cir_datasets.preparing import ids_of
-    from cir_datasets.suites import suite
+    from cir_datasets.huggingface.prepare_all import ids_of
+    from cir_datasets.registry.suites import suite
 
     assert ids_of("fashioniq/val") == suite("fashioniq/val").benchmarks
     assert ids_of("cirr/val") == ("cirr/val",)

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from cir_datasets.common.tables import FORMATS, Cell, Table, render
 from cir_metrics.errors import CallError, UnknownNameError
-from submissions.tables import FORMATS, Cell, Table, render
 
 HOSTILE = "=a_b|c & 100% {x} #1 $y ~ ^ \\ <b> [z] *w* --metric `q`\n\x1b[31m"
 TABLE = Table(

@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 
 import submissions
 from cir_datasets import load
-from cir_datasets.benchmark import Benchmark
 from cir_datasets.errors import DatasetError
-from cir_datasets.qrels import trec_qrels
+from cir_datasets.export.qrels import trec_qrels
 from cir_datasets.registry import spec
+from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics.errors import CallError
 from cir_metrics.evaluation import evaluate_single_turn
 from cir_metrics.ground_truth import references

@@ -16,10 +16,10 @@ import pytest
 
 import cir_datasets
 from cir_datasets.errors import CaptionRuleError, CountError
-from cir_datasets.training_triplets import Triplet
+from cir_datasets.export.triplets import Triplet
 from cir_metrics.errors import CallError, UnknownNameError
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[4]
 
 
 pytestmark = pytest.mark.filterwarnings("ignore::cir_datasets.errors.UnpinnedDataWarning")

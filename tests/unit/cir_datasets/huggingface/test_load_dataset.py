@@ -15,10 +15,11 @@ import datasets_server as servers
 import pytest
 
 import cir_datasets
-from cir_datasets import datasets_hook, registry
+from cir_datasets import registry
 from cir_datasets.errors import CountError, SourceError
+from cir_datasets.huggingface import hook as datasets_hook
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[4]
 
 
 pytestmark = pytest.mark.filterwarnings("ignore::cir_datasets.errors.UnpinnedDataWarning")
@@ -187,7 +188,7 @@ print(json.dumps([found["relative_caption"][:], images.num_rows, next(iter(strea
 
 
 def test_without_importing_us_the_one_prepared_last_is_found(home: Path, tmp_path: Path) -> None:
-    from cir_datasets.builders.hub import fill_cache
+    from cir_datasets.huggingface.builder import fill_cache
 
     path = made.write_cirr(home, "val") / "captions/cap.rc2.val.json"
     first = path.read_text(encoding="utf-8")

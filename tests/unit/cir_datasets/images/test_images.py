@@ -17,10 +17,10 @@ import pytest
 import cir_datasets
 from cir_datasets import attach_images, registry
 from cir_datasets.errors import MissingImagesError, MissingImagesWarning, RecordError, SourceError
-from cir_datasets.image_files import locate
+from cir_datasets.images.locate import locate
 from cir_metrics.errors import CallError
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[4]
 
 
 pytestmark = pytest.mark.filterwarnings("ignore::cir_datasets.errors.UnpinnedDataWarning")

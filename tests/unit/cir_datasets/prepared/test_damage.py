@@ -16,17 +16,17 @@ import pytest
 
 import cir_datasets
 import submissions
+from cir_datasets.audit.verification import verify
 from cir_datasets.errors import DamagedError, SourceError
-from cir_datasets.overlays import Overlay
 from cir_datasets.prepared import FORMAT, ensure, last_prepared
-from cir_datasets.verification import verify
+from cir_datasets.registry.overlays import Overlay
 from leaderboard.cli import build
 from submissions.methods import make_rank_file
 
 pytestmark = pytest.mark.filterwarnings("ignore::cir_datasets.errors.UnpinnedDataWarning")
 FILES = ("images.parquet", "meta.json", "places.parquet", "rows.parquet")
 FLIPS = 16
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[4]
 
 
 @pytest.fixture(autouse=True)
@@ -160,7 +160,7 @@ def test_an_overlay_is_verified_too(folder: Path, tmp_path: Path) -> None:
     overlay = Overlay("few", "cirr/val", 1, "", dict.fromkeys(load(tmp_path / "data").query_ids[:2], None))
     options: Any = {"overlay": overlay, "data_dir": tmp_path / "data", "verification_mode": "no_checks"}
     assert len(cir_datasets.load("cirr/val", **options)) == 2
-    (laid,) = (path.parent for path in folder.parents[2].glob("val+few/*/*/rows.parquet"))
+    (laid,) = (path.parent for path in folder.parents[4].glob("val+few/*/*/rows.parquet"))
     flip(laid / "rows.parquet", 1001)
     with pytest.raises(DamagedError, match=rf"Fix: remove {re.escape(str(laid))}, which is made anew"):
         cir_datasets.load("cirr/val", **options)

@@ -19,15 +19,15 @@ import cir_datasets
 from cir_datasets import registry
 from cir_datasets.builders import builder_class
 from cir_datasets.errors import CardError, CountError, PublishError, SourceError
+from cir_datasets.export.template import write_template
 from cir_datasets.prepared import ensure
 from cir_datasets.publishing import croissant
 from cir_datasets.publishing.card_text import card_text
 from cir_datasets.publishing.layout import write_config
 from cir_datasets.publishing.publication import Publication, documents, publish
-from cir_datasets.templating import write_template
 from cir_metrics.errors import CallError, UnknownNameError
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[4]
 NAMES = registry.names()
 
 
@@ -117,7 +117,7 @@ def test_what_is_published_loads_anywhere_with_the_same_rows(
         spec = registry.spec(benchmark_id)
         if config.endswith("_images"):
             rows = cir_datasets.image_manifest(benchmark_id, **source(benchmark_id, home))
-            schema = cir_datasets.records.image_schema()
+            schema = cir_datasets.rows.records.image_schema()
         else:
             rows = cir_datasets.load(benchmark_id, **source(benchmark_id, home)).rows()
             schema = builder_class(name)(spec, {}).schema()

@@ -13,15 +13,15 @@ from pathlib import Path
 import pytest
 
 from cir_datasets import registry
-from cir_datasets.caption_rules import CaptionRule
-from cir_datasets.card import Card, SourceFiles
+from cir_datasets.common.yaml import parse_yaml, read_model
 from cir_datasets.errors import CardError
 from cir_datasets.publishing.card_text import CardText
-from cir_datasets.suites import Suite
-from cir_datasets.yaml_text import parse_yaml, read_model
+from cir_datasets.registry.caption_rules import CaptionRule
+from cir_datasets.registry.card import Card, SourceFiles
+from cir_datasets.registry.suites import Suite
 from leaderboard.boards import Board
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[4]
 CIRR = (resources.files("cir_datasets") / "cards/cirr.yaml").read_text(encoding="utf-8")
 CIRCLED = (resources.files("cir_datasets") / "cards/circled.yaml").read_text(encoding="utf-8")
 
@@ -178,7 +178,7 @@ def test_a_yaml_bomb_is_refused_before_it_goes_off(name: str) -> None:
     """In a process of its own: on some of them the parser in C would crash, or memory would end."""
     code = (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30));"
-        "import yaml; from cir_datasets.yaml_text import parse_yaml, yaml_fault\n"
+        "import yaml; from cir_datasets.common.yaml import parse_yaml, yaml_fault\n"
         "try:\n    parse_yaml(sys.stdin.read())\n"
         "except yaml.YAMLError as error:\n    print(yaml_fault(error))"
     )
@@ -203,7 +203,7 @@ def test_one_place_reads_yaml() -> None:
         for path in (ROOT / folder).rglob("*.py")
         if re.search(r"yaml\.(safe_|full_|unsafe_)?load|YAML\(", path.read_text(encoding="utf-8"))
     ]
-    assert found == ["cir_datasets/yaml_text.py"]
+    assert found == ["cir_datasets/common/yaml.py"]
 
 
 @pytest.mark.parametrize("folder", ["cir_datasets", "submissions", "leaderboard"])

@@ -18,7 +18,7 @@ import pytest
 import cir_datasets
 import submissions
 from cir_datasets.errors import OverlayError
-from cir_datasets.overlays import read_overlay
+from cir_datasets.registry.overlays import read_overlay
 from cir_metrics.errors import CallError, UnknownNameError
 
 SHORT = {
@@ -361,7 +361,7 @@ def test_an_existing_name_is_replaced_only_on_demand(home: Path, monkeypatch: py
 
 
 def test_the_example_of_an_overlay_is_a_query_that_it_has(home: Path) -> None:
-    from cir_datasets.describe import described, example_rank_file
+    from cir_datasets.audit.describe import described, example_rank_file
 
     made.write(home / "overlays/cirr/val/short.json", {**SHORT, "queries": ["902"]})
     (protocol,) = described("cirr/val+short")["benchmarks"]
@@ -404,7 +404,7 @@ def test_a_name_never_leaves_the_folder(name: str, home: Path) -> None:
 
 
 def test_a_broken_overlay_is_listed_as_such(home: Path) -> None:
-    from cir_datasets.describe import described, listed
+    from cir_datasets.audit.describe import described, listed
 
     place(home)
     made.write(home / "overlays/cirr/val/bad.json", {**SHORT, "overlay": "bad", "queries": []})
@@ -445,7 +445,7 @@ def test_the_command_line_registers_lists_and_refuses(home: Path) -> None:
     def cir(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "leaderboard.cli", "datasets", *arguments],
-            cwd=Path(__file__).parents[2],
+            cwd=Path(__file__).parents[4],
             env={**os.environ, "CIR_DATA_HOME": ""},
             capture_output=True,
             text=True,

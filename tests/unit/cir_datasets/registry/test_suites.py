@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from cir_datasets import registry
-from cir_datasets.suites import Suite, suite, suite_ids
+from cir_datasets.registry.suites import Suite, suite, suite_ids
 
 
 def declared(**changes: Any) -> Suite:

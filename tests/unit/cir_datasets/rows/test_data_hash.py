@@ -10,8 +10,8 @@ import pytest
 import submissions_worlds as worlds
 
 import submissions
-from cir_datasets.benchmark import Benchmark
-from cir_datasets.hashing import data_hash
+from cir_datasets.rows.benchmark import Benchmark
+from cir_datasets.rows.hashing import data_hash
 from submissions.comparison.keys import check_comparable
 from submissions.errors import ComparisonError
 from submissions.report import full_report

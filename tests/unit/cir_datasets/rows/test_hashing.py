@@ -21,11 +21,11 @@ from PIL import Image
 import cir_datasets
 from cir_datasets import registry
 from cir_datasets.errors import HashingError, MissingImagesError, SourceError
-from cir_datasets.image_hashes import hash_file, journal_file
-from cir_datasets.picture_facts import read_picture
+from cir_datasets.images.hashes import hash_file, journal_file
+from cir_datasets.images.picture import read_picture
 from cir_metrics.errors import CallError
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[4]
 
 
 IDS = made.cirr_images("val")

@@ -11,7 +11,7 @@ import pytest
 
 from cir_datasets import registry
 from cir_datasets.builders.shapes import Shapes
-from cir_datasets.records import image_schema
+from cir_datasets.rows.records import image_schema
 from cir_datasets.shapes import Goal, Split, distance, merge, scene, split
 
 SPLITS = ("val", "train")

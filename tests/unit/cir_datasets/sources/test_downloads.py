@@ -19,13 +19,13 @@ import pytest
 
 import cir_datasets
 from cir_datasets import registry, sources
-from cir_datasets.download import Pin
 from cir_datasets.errors import IntegrityError, SourceError
 from cir_datasets.prepared import last_prepared
+from cir_datasets.sources.download import Pin
 from cir_metrics.errors import CallError
 
 REAL_HOME = os.environ.get("CIR_DATA_HOME", "")
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[4]
 
 
 CAPTIONS = "captions/cap.rc2.val.json"

@@ -367,7 +367,7 @@ def test_reading_a_prepared_benchmark_imports_no_pandas_and_no_client(tmp_path: 
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", code],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[4])},
         capture_output=True,
         text=True,
         check=True,

@@ -17,15 +17,15 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from cir_datasets import registry
-from cir_datasets.benchmark import Benchmark
 from cir_datasets.errors import DatasetError, MissingExtraError
+from cir_datasets.rows.benchmark import Benchmark
 from cir_datasets.statistics import plots, tagging
 from cir_datasets.statistics.measuring import Statistics, counted_once, measure, total
 from cir_datasets.statistics.tables import rows_table, tables
 from cir_datasets.statistics.words import stop_words, tokens, words
 from leaderboard.cli import build
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[4]
 
 
 def query(number: int, captions: list[str], **more: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from submissions import RankFile
 from submissions.methods.registry import scorer_names
 from submissions.report import full_report
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[4]
 
 
 def cir(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:

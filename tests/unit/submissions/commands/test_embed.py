@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import cir_datasets
-from cir_datasets.benchmark import Benchmark
 from cir_datasets.errors import MissingImagesError
+from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics.errors import CallError, UnknownNameError
 from leaderboard.cli import build
 from submissions.errors import MethodError, StoreError
@@ -41,7 +41,7 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small picture for every image of shapes/val, in the layout of its card."""
     from datasets_pictures import write_picture
 
-    from cir_datasets.images import image_manifest
+    from cir_datasets.prepared.manifest import image_manifest
 
     root = tmp_path_factory.mktemp("shapes")
     for row in image_manifest("shapes/val")[:IMAGES]:

@@ -14,13 +14,13 @@ import submissions_worlds as worlds
 from typer.testing import CliRunner
 
 import submissions
-from cir_datasets.benchmark import Benchmark
+from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics.errors import CallError, InputError, UnknownNameError
 from cir_metrics.resampling import bootstrap_means, percentile_interval
 from leaderboard.cli import build
 from submissions import ComparisonError
 from submissions.comparison.keys import key_differences
-from submissions.score_report import ScoreReport
+from submissions.scoring.score_report import ScoreReport
 
 CIRR = compare_worlds.cirr()
 FILES = compare_worlds.three_methods(CIRR)

@@ -17,12 +17,12 @@ from PIL import Image
 
 from cir_datasets.errors import MissingImagesError
 from cir_metrics.errors import CallError, MissingExtraError
+from submissions.embeddings.embed import Timing, embed_gallery, encode_shard
+from submissions.embeddings.pictures import FilePictures
+from submissions.embeddings.store import Embeddings, EmbeddingStore
+from submissions.encoders.extras import needs_ray, needs_torch
+from submissions.encoders.protocol import PreparingEncoder, load_encoder
 from submissions.errors import EncoderError
-from submissions.retrieval.embedding import Timing, embed_gallery, encode_shard
-from submissions.retrieval.encoders import PreparingEncoder, load_encoder
-from submissions.retrieval.extras import needs_ray, needs_torch
-from submissions.retrieval.pictures import FilePictures
-from submissions.retrieval.store import Embeddings, EmbeddingStore
 
 
 def prepared(images: Sequence[Image.Image]) -> dict[str, Any]:
@@ -239,7 +239,7 @@ def test_worker_processes_change_nothing(
     make: type[ColourEncoder], roomy: bool, store: EmbeddingStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("torch", reason="worker processes are those of its data loader")
-    from submissions.retrieval import opening
+    from submissions.embeddings import opening
 
     monkeypatch.setattr(opening, "_ROOMY_BYTES", 0 if roomy else 1 << 62)
     pictures, encoder = shapes_gallery(23), make()
@@ -326,7 +326,7 @@ def test_a_person_who_waits_sees_rate_and_remaining_time(
 
     screen = Terminal()
     monkeypatch.setattr("sys.stderr", screen)
-    monkeypatch.setattr("cir_datasets.progress.PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr("cir_datasets.common.progress.PATIENCE_SECONDS", 0.0)
     monkeypatch.setenv("COLUMNS", "150")
     monkeypatch.setenv("TERM", "xterm")
     embed_gallery(ColourEncoder(0.02), shapes_gallery(40), store=store, workers=0, batch_size=1)
@@ -342,7 +342,7 @@ def test_a_person_who_waits_sees_rate_and_remaining_time(
 
 
 def test_all_pictures_of_a_folder(tmp_path: Path) -> None:
-    from submissions.retrieval.pictures import pictures_in
+    from submissions.embeddings.pictures import pictures_in
 
     file_gallery(tmp_path / "images" / "below", 3)
     (tmp_path / "images" / "notes.txt").write_text("no picture")

@@ -14,11 +14,11 @@ from datasets_publishers import cirr_images, write_cirr
 from PIL import Image
 
 import cir_datasets
-from cir_datasets.benchmark import Benchmark
 from cir_datasets.errors import MissingImagesError, SourceError
 from cir_datasets.registry import spec
+from cir_datasets.rows.benchmark import Benchmark
 from cir_datasets.shapes import pixels, scene
-from submissions.retrieval.pictures import FilePictures, ShapesPictures, pictures_in, pictures_of
+from submissions.embeddings.pictures import FilePictures, ShapesPictures, pictures_in, pictures_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::cir_datasets.errors.UnpinnedDataWarning")
 
@@ -201,7 +201,7 @@ def test_a_folder_of_ones_own_is_opened_without_other_programs_too(tmp_path: Pat
 
 
 def test_a_card_names_only_formats_that_pillow_decodes_itself() -> None:
-    from cir_datasets.card import Card
+    from cir_datasets.registry.card import Card
 
     described = spec("cirr/val").card.model_dump()
     with pytest.raises(

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from cir_metrics.errors import CallError, MissingExtraError
-from submissions.retrieval.encoders import Encoder
-from submissions.retrieval.pictures import ShapesPictures
-from submissions.retrieval.ray_cluster import Cluster, decided
-from submissions.retrieval.ray_engine import embed_gallery_on_ray
-from submissions.retrieval.store import EmbeddingStore
+from submissions.embeddings.pictures import ShapesPictures
+from submissions.embeddings.ray import embed_gallery_on_ray
+from submissions.embeddings.ray_cluster import Cluster, decided
+from submissions.embeddings.store import EmbeddingStore
+from submissions.encoders.protocol import Encoder
 
 SMALL = {"CPU": 4.0, "memory": 1e9}
 LARGE = {"CPU": 16.0, "GPU": 2.0}

@@ -26,13 +26,13 @@ from embedding_worlds import (
 )
 
 from cir_metrics.errors import CallError
+from submissions.embeddings.embed import embed_gallery, encode_shard
+from submissions.embeddings.locks import file_lock
+from submissions.embeddings.pictures import ShapesPictures
+from submissions.embeddings.shards import EmbeddingFolder, Embeddings, Shard
+from submissions.embeddings.store import EmbeddingStore
+from submissions.encoders.protocol import Identity, Vectors
 from submissions.errors import StoreError
-from submissions.retrieval.embedding import embed_gallery, encode_shard
-from submissions.retrieval.encoders import Identity, Vectors
-from submissions.retrieval.locks import file_lock
-from submissions.retrieval.pictures import ShapesPictures
-from submissions.retrieval.shards import EmbeddingFolder, Embeddings, Shard
-from submissions.retrieval.store import EmbeddingStore
 
 
 def embed(
@@ -181,7 +181,7 @@ def test_a_process_takes_over_from_one_that_is_killed(
     for shard in folder.shards()[1:]:
         folder.write_shard(shard, vectors[shard.number])
     hold = (
-        "import sys, time; from pathlib import Path; from submissions.retrieval.shards import *\n"
+        "import sys, time; from pathlib import Path; from submissions.embeddings.shards import *\n"
         "folder = EmbeddingFolder(Path(sys.argv[1]))\n"
         "with folder.claim(folder.shards()[0]) as ours: print(ours, flush=True); time.sleep(600)"
     )

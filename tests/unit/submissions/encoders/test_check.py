@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from retrieval_worlds import PlainEncoder, small_shapes
 
-from cir_datasets.benchmark import Benchmark
+from cir_datasets.rows.benchmark import Benchmark
+from submissions.embeddings.store import EmbeddingStore
 from submissions.errors import EncoderError
 from submissions.methods import make_rank_file
 from submissions.methods.composing import unit
-from submissions.retrieval.store import EmbeddingStore
 
 WRONG: list[tuple[Callable[[Any], Any], str]] = [
     (

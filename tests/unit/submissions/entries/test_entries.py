@@ -21,7 +21,7 @@ from leaderboard.cli import build
 from submissions.entries import entries, folder
 from submissions.entries import make as making
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[4]
 WEIGHTLESS = [entry.file for entry in entries() if "--encoder shapes" not in entry.command]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import bombs
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[4]
 FIXTURES = ROOT / "tests" / "fixtures"
 MEMORY_MIB = 512
 SECONDS = 120

@@ -12,13 +12,13 @@ import pytest
 import submissions_worlds as worlds
 
 import submissions
-from submissions.budget import LIMITS, MAX_BYTES, Budget, OverBudgetError
-from submissions.columns import Columns
-from submissions.findings import Findings
-from submissions.reading import parse_json
+from submissions.formats.budget import LIMITS, MAX_BYTES, Budget, OverBudgetError
+from submissions.formats.json_reader import parse_json
+from submissions.rank_file.columns import Columns
+from submissions.rank_file.findings import Findings
 
 CIRR = worlds.cirr()
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[4]
 MIB = 2**20
 
 

@@ -11,8 +11,8 @@ import submissions_worlds as worlds
 
 import submissions
 from submissions import RankFile
-from submissions.containers import kind_of, label_of, unpack
-from submissions.findings import Findings
+from submissions.formats.containers import kind_of, label_of, unpack
+from submissions.rank_file.findings import Findings
 
 CIRR = worlds.cirr()
 DOCUMENT = worlds.cirr_document(CIRR)

@@ -12,8 +12,8 @@ import submissions_worlds as worlds
 
 import cir_datasets
 import submissions
-from cir_datasets.benchmark import Benchmark
 from cir_datasets.registry import spec
+from cir_datasets.rows.benchmark import Benchmark
 from submissions import ConversionError, RankFile, RefusedError
 from submissions.formats import fashioniq
 

@@ -9,7 +9,7 @@ import pytest
 import submissions_worlds as worlds
 
 import submissions
-from cir_datasets.suites import suite, suite_ids
+from cir_datasets.registry.suites import suite, suite_ids
 from cir_metrics.errors import UnknownNameError
 from submissions import ConversionError, RankBundle, RankFile, RefusedError
 from submissions.formats import cirr_server

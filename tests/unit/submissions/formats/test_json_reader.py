@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from submissions.findings import Findings
-from submissions.reading import parse_json
+from submissions.formats.json_reader import parse_json
+from submissions.rank_file.findings import Findings
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[4]
 
 _PROBE = """
 import re

@@ -10,8 +10,8 @@ from metrics_twins import best_first
 
 import submissions
 from submissions import ConversionError, Method, RankFile
-from submissions.findings import Finding
 from submissions.formats import trec
+from submissions.rank_file.findings import Finding
 
 CIRR, CIRCLED, CIRCO = worlds.cirr(), worlds.circled(), worlds.circo()
 

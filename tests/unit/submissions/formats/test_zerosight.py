@@ -9,8 +9,8 @@ import pytest
 import submissions_worlds as worlds
 
 import submissions
-from cir_datasets.benchmark import Benchmark
 from cir_datasets.registry import spec
+from cir_datasets.rows.benchmark import Benchmark
 from submissions import ConversionError, RankFile, RefusedError
 from submissions.formats import server_format, zerosight
 

@@ -14,8 +14,11 @@ from language_server import Fault, LanguageServer
 from retrieval_worlds import PlainEncoder, sessions
 
 import submissions
-from cir_datasets.benchmark import Benchmark
+from cir_datasets.rows.benchmark import Benchmark
 from cir_datasets.shapes import describe, scene
+from submissions.embeddings.embed import embed_gallery
+from submissions.embeddings.pictures import pictures_of
+from submissions.embeddings.store import Embeddings
 from submissions.errors import LanguageError, MethodError
 from submissions.language.oracle import OracleLanguage
 from submissions.language.pairing import PairedLanguage
@@ -23,9 +26,6 @@ from submissions.language.server import ServerLanguage
 from submissions.methods import composer, make_rank_file
 from submissions.methods.asking import Ask
 from submissions.methods.composing import Context
-from submissions.retrieval.embedding import embed_gallery
-from submissions.retrieval.pictures import pictures_of
-from submissions.retrieval.store import Embeddings
 
 ORACLE = OracleLanguage()
 small_shapes = functools.cache(retrieval_worlds.small_shapes)

@@ -9,10 +9,10 @@ pytest.importorskip("transformers", reason="needs the extra `retrieval`")
 
 import cir_datasets
 import submissions
-from submissions.intervals import Interval, intervals
+from submissions.embeddings.store import EmbeddingStore
+from submissions.encoders.protocol import Encoder, load_encoder
 from submissions.methods import make_rank_file
-from submissions.retrieval.encoders import Encoder, load_encoder
-from submissions.retrieval.store import EmbeddingStore
+from submissions.scoring.intervals import Interval, intervals
 
 METHODS = ("text_only", "captioning", "cirevl")
 

@@ -11,7 +11,7 @@ import submissions_worlds as worlds
 
 import cir_datasets
 import submissions
-from cir_datasets.benchmark import Benchmark
+from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics.errors import UnknownNameError
 from submissions.errors import MethodError
 from submissions.methods import make_rank_file, methods_for, scorer

@@ -22,7 +22,7 @@ from submissions.methods import make_rank_file, method_names
 from submissions.methods.asking import Ask, Gallery
 from submissions.methods.card import method_card, method_cards
 from submissions.methods.registry import GROUP, kind_of, method_of
-from submissions.rank_file import Method
+from submissions.rank_file.model import Method
 
 SOURCE = '''
 from submissions.methods import Method

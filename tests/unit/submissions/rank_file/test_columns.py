@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from submissions.arrow_numbers import numbers
-from submissions.columns import Columns, _parts
+from submissions.rank_file.arrow import numbers
+from submissions.rank_file.columns import Columns, _parts
 
 QUERIES = {"q1": ["a", "b", "é中"], "q2": [], "q3": ["b"]}
 SESSIONS = {"s1": [["a", "b"], ["b"]], "s2": [], "s3": [["c", "a"]]}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import submissions_worlds as worlds
 
-from cir_datasets.benchmark import Benchmark
+from cir_datasets.rows.benchmark import Benchmark
 from submissions.report.chance import Chance, chance
 
 G = 7

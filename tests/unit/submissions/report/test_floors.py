@@ -12,8 +12,8 @@ from pydantic import ValidationError
 
 import cir_datasets
 import submissions
-from cir_datasets.benchmark import Benchmark
 from cir_datasets.registry import card, names
+from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics.catalogue import METRICS, parse_metric
 from submissions.report import Report, full_report
 

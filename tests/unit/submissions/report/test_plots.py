@@ -12,13 +12,13 @@ import report_worlds
 import submissions_worlds as worlds
 
 import submissions
-from cir_datasets.benchmark import Benchmark
 from cir_datasets.registry import card, spec
+from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics.errors import CallError, MissingExtraError
 from submissions.errors import SubmissionError
-from submissions.intervals import intervals
 from submissions.report import Report, full_report
 from submissions.report.plots import _drawn, _style
+from submissions.scoring.intervals import intervals
 
 pytest.importorskip("matplotlib")
 

@@ -16,16 +16,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cir_datasets
-import cir_datasets.suites
+import cir_datasets.registry.suites
 import submissions
-from cir_datasets.benchmark import Benchmark
-from cir_datasets.records import query_schema
 from cir_datasets.registry import card
+from cir_datasets.rows.benchmark import Benchmark
+from cir_datasets.rows.records import query_schema
 from cir_metrics.kernels import UNLISTED
-from submissions.evidence import Evidence
 from submissions.report import Report, full_report
 from submissions.report.grouping import by_aspect
 from submissions.report.sessions import by_length, by_turn
+from submissions.scoring.evidence import Evidence
 
 
 def report_of(document: dict[str, Any], benchmark: Any, **options: Any) -> Report:
@@ -225,7 +225,7 @@ def test_fisds_six_aspects_stand_side_by_side_with_their_means() -> None:
 
 
 def test_an_area_under_a_curve_has_no_micro_mean() -> None:
-    from cir_datasets.suites import suite
+    from cir_datasets.registry.suites import suite
 
     ids = suite("circled").benchmarks
     members, runs = {}, []
@@ -338,7 +338,7 @@ def test_a_missing_turn_counts_as_the_longest_list_and_a_file_of_nothing_has_no_
 
 
 def test_intervals_stand_beside_the_scores() -> None:
-    from submissions.intervals import intervals
+    from submissions.scoring.intervals import intervals
 
     score = report_worlds.scored("circo_like")
     found = intervals(score, draws=200)
@@ -355,7 +355,7 @@ def test_intervals_stand_beside_the_scores() -> None:
 
 def test_a_suite_of_sessions_has_the_tables_of_its_members() -> None:
     own = worlds.circled().rows()
-    ids = cir_datasets.suites.suite("circled").benchmarks
+    ids = cir_datasets.registry.suites.suite("circled").benchmarks
     images = [f"im{number}" for number in range(30)]
     members = {each: Benchmark.from_rows(cir_datasets.spec(each), own, images) for each in ids}
     runs = [worlds.circled_document(member) for member in members.values()]

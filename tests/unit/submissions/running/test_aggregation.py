@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cir_metrics.errors import UnknownNameError
 from submissions.errors import MethodError
-from submissions.retrieval.aggregation import (
+from submissions.running.aggregation import (
     AGGREGATIONS,
     FeedbackWeights,
     aggregate,

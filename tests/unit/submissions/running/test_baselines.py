@@ -12,10 +12,10 @@ from retrieval_worlds import PlainEncoder, small_shapes
 
 import submissions
 from cir_metrics.errors import MissingExtraError
+from submissions.embeddings.store import EmbeddingStore
 from submissions.methods import make_rank_file
-from submissions.retrieval import baselines as module
-from submissions.retrieval.baselines import Baseline, baselines, run_baselines
-from submissions.retrieval.store import EmbeddingStore
+from submissions.running import baselines as module
+from submissions.running.baselines import Baseline, baselines, run_baselines
 
 WEIGHTLESS = ["random", "image_only-pixels", "text_only-pixels", "image_text_sum-pixels"]
 

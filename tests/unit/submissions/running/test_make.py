@@ -17,16 +17,16 @@ from PIL import Image
 from retrieval_worlds import DIMENSIONS, PlainEncoder, fashioniq_pictures, sessions, small_shapes
 
 import submissions
-from cir_datasets.benchmark import Benchmark
 from cir_datasets.errors import CaptionRuleError, MissingImagesError
+from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics.errors import UnknownNameError
+from submissions.embeddings.store import EmbeddingStore
 from submissions.errors import MethodError
 from submissions.methods import make_rank_file
 from submissions.methods.asking import Ask
 from submissions.methods.composing import Context, Vectors
-from submissions.rank_file import Method, RankFile
-from submissions.retrieval.aggregation import AGGREGATIONS
-from submissions.retrieval.store import EmbeddingStore
+from submissions.rank_file.model import Method, RankFile
+from submissions.running.aggregation import AGGREGATIONS
 
 GALLERY = [f"val-{number:06d}" for number in range(30)]
 

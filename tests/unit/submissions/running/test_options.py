@@ -12,11 +12,11 @@ from PIL import Image
 from retrieval_worlds import PlainEncoder, small_shapes
 
 from cir_datasets.errors import MissingImagesError, SourceError
+from submissions.embeddings.store import EmbeddingStore
 from submissions.errors import MethodError
 from submissions.methods import make_bundle, make_rank_file
-from submissions.rank_file import Method
-from submissions.retrieval.options import LOADING, USUAL
-from submissions.retrieval.store import EmbeddingStore
+from submissions.rank_file.model import Method
+from submissions.running.options import LOADING, USUAL
 
 
 @pytest.fixture

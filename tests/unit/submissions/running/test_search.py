@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cir_metrics.errors import MissingExtraError, UnknownNameError
 from submissions.errors import MethodError
-from submissions.retrieval.search import SEARCHES, Ranked, Searcher
+from submissions.running.search import SEARCHES, Ranked, Searcher
 
 
 def vectors(seed: int, rows: int, dimensions: int = 16) -> NDArray[np.float32]:

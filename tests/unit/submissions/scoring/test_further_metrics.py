@@ -10,7 +10,7 @@ import report_worlds
 import submissions_worlds as worlds
 
 import cir_datasets
-import cir_datasets.suites
+import cir_datasets.registry.suites
 import submissions
 from cir_datasets.registry import card
 from cir_metrics.errors import CallError, UnknownNameError

@@ -14,9 +14,9 @@ import submissions_worlds as worlds
 import submissions
 from cir_metrics.errors import CallError, InputError
 from cir_metrics.resampling import bootstrap_means, bootstrap_medians, percentile_interval
-from submissions.intervals import Interval, intervals
 from submissions.report import full_report
-from submissions.score_report import ScoreReport
+from submissions.scoring.intervals import Interval, intervals
+from submissions.scoring.score_report import ScoreReport
 
 CIRR = worlds.cirr(queries=40)
 CIRCLED = worlds.circled()

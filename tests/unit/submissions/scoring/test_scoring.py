@@ -13,10 +13,10 @@ import submissions_worlds as worlds
 
 import submissions
 from cir_datasets import registry
-from cir_datasets.benchmark import Benchmark
+from cir_datasets.rows.benchmark import Benchmark
 from submissions import RefusedError, WithheldError
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[4]
 
 CIRR = worlds.cirr()
 CIRCLED = worlds.circled()

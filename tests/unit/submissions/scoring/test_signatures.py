@@ -8,9 +8,9 @@ from typing import Any
 import submissions_worlds as worlds
 
 import submissions
-from cir_datasets.benchmark import Benchmark
+from cir_datasets.rows.benchmark import Benchmark
 from submissions.comparison.keys import key_differences
-from submissions.suite_signature import SuiteSignature
+from submissions.scoring.suite_signature import SuiteSignature
 
 CIRR = worlds.cirr()
 CIRCLED = worlds.circled()

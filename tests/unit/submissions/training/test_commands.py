@@ -17,12 +17,12 @@ from retrieval_models import save_clip
 from typer.testing import CliRunner, Result
 
 from cir_metrics.errors import CallError
+from submissions.encoders.protocol import load_encoder
 from submissions.errors import CheckpointError, EncoderError
-from submissions.retrieval import train_concat, train_magiclens, train_pic2word
-from submissions.retrieval.encoders import load_encoder
-from submissions.retrieval.heads.checkpoints import load_head
-from submissions.retrieval.heads.command_line import tell
-from submissions.retrieval.heads.loop import Trained
+from submissions.methods.heads.checkpoints import load_head
+from submissions.training import train_concat, train_magiclens, train_pic2word
+from submissions.training.command_line import tell
+from submissions.training.loop import Trained
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -28,12 +28,12 @@ from interruptible import interruptible
 from retrieval_models import save_clip
 from torch import Tensor, nn
 
-from submissions.retrieval.encoders import Identity, load_encoder
-from submissions.retrieval.heads.checkpoints import load_head, save_head
-from submissions.retrieval.heads.loop import STATE, Plan, Trained, finished, train
-from submissions.retrieval.heads.mapping_network import MappingNetwork
-from submissions.retrieval.heads.pic2word_training import train_pic2word
-from submissions.retrieval.store import EmbeddingStore
+from submissions.embeddings.store import EmbeddingStore
+from submissions.encoders.protocol import Identity, load_encoder
+from submissions.methods.heads.checkpoints import load_head, save_head
+from submissions.methods.heads.mapping_network import MappingNetwork
+from submissions.training.loop import STATE, Plan, Trained, finished, train
+from submissions.training.pic2word_training import train_pic2word
 
 ENCODER = Identity("a model", "abc", "clip", "def", "float32", 6)
 PLAN = Plan(steps=12, batch_size=4, learning_rate=0.01, seed=3)
@@ -238,10 +238,10 @@ _TRAIN = """
 import sys, torch
 from pathlib import Path
 from head_worlds import few_pictures
-from submissions.retrieval.encoders import load_encoder
-from submissions.retrieval.heads.loop import Plan
-from submissions.retrieval.heads.pic2word_training import train_pic2word
-from submissions.retrieval.store import EmbeddingStore
+from submissions.encoders.protocol import load_encoder
+from submissions.training.loop import Plan
+from submissions.training.pic2word_training import train_pic2word
+from submissions.embeddings.store import EmbeddingStore
 torch.set_num_threads(1)
 model, out, store = map(Path, sys.argv[1:])
 train_pic2word(
@@ -255,7 +255,7 @@ train_pic2word(
 def test_a_training_that_was_killed_goes_on_to_the_same_weights(tmp_path: Path) -> None:
     model = save_clip(tmp_path / "model")
     out, store = tmp_path / "killed", tmp_path / "store"
-    fixtures = str(Path(__file__).parents[1] / "fixtures")
+    fixtures = str(Path(__file__).parents[3] / "fixtures")
     process = subprocess.Popen(
         [
             sys.executable,
@@ -289,7 +289,7 @@ def test_a_command_that_is_interrupted_keeps_its_state_and_says_so(tmp_path: Pat
         shown.open(place).save(folder / f"{name}.png")
     model = save_clip(tmp_path / "model")
     out = tmp_path / "head"
-    command = [sys.executable, "-m", "submissions.retrieval.train_pic2word", "--images", str(folder)]
+    command = [sys.executable, "-m", "submissions.training.train_pic2word", "--images", str(folder)]
     command += ["--encoder", str(model), "--out", str(out), "--threads", "1", "--hidden-size", "8"]
     command += ["--batch-size", "2", "--steps", "1000000"]
     process = subprocess.Popen(

@@ -16,7 +16,7 @@ import submissions
 from cir_metrics.errors import CallError
 from submissions import ConversionError, RankBundle, RankFile
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[4]
 CIRR = worlds.cirr()
 FASHIONIQ = [worlds.fashioniq(category) for category in ("dress", "shirt", "toptee")]
 BY_ID = {benchmark.id: benchmark for benchmark in FASHIONIQ}
@@ -99,7 +99,7 @@ def test_what_would_not_be_read_again_is_not_written(
 ) -> None:
     packed = submissions.convert([json.dumps(document()).encode()], "parquet", benchmark=CIRR)[0].content
     size = len(submissions.convert([packed], to, benchmark=CIRR)[0].content)
-    monkeypatch.setattr("submissions.conversion.MAX_BYTES", 0)
+    monkeypatch.setattr("submissions.transform.convert.MAX_BYTES", 0)
     limit = (size + times - 1) // times
     # Parquet of the same rankings unfolds to less, so that it is read where the text is not.
     (made,) = submissions.convert([packed], to, benchmark=CIRR, max_bytes=limit)

@@ -20,7 +20,7 @@ from cir_metrics.errors import CallError, InputError, UnknownNameError
 from cir_metrics.ranking import best_of
 from leaderboard.cli import build
 from submissions import FusionError, Method, RankBundle, RankFile, RefusedError
-from submissions.fusion import _reciprocals, _rrf
+from submissions.transform.fuse import _reciprocals, _rrf
 
 CIRR = worlds.cirr()
 CIRCLED = worlds.circled()

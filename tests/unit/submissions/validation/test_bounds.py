@@ -10,8 +10,8 @@ import submissions_worlds as worlds
 
 import submissions
 from cir_metrics.errors import CallError
-from submissions.findings import MAX_FINDINGS, Findings
-from submissions.parsing import Parsed
+from submissions.formats.reader import Parsed
+from submissions.rank_file.findings import MAX_FINDINGS, Findings
 from submissions.validation import report_of
 
 CIRR = worlds.cirr()

@@ -12,8 +12,8 @@ import pytest
 import submissions_worlds as worlds
 
 import submissions
-from cir_datasets.benchmark import Benchmark
-from submissions.findings import codes
+from cir_datasets.rows.benchmark import Benchmark
+from submissions.rank_file.findings import codes
 
 Document = dict[str, Any]
 CIRR = worlds.cirr()
@@ -397,7 +397,7 @@ def test_unknown_queries_are_counted_but_not_all_examined() -> None:
 
 @pytest.mark.parametrize(("query", "image"), [("999", None), ("100", "elsewhere")])
 def test_an_unknown_id_names_the_command_that_says_what_ids_are(query: str, image: str | None) -> None:
-    from cir_datasets.describe import described_text
+    from cir_datasets.audit.describe import described_text
 
     ranking = IMAGES if image is None else [image, *IMAGES[1:]]
     report = submissions.validate(cirr(lambda d: put(d, f"rankings/{query}", ranking)), CIRR)

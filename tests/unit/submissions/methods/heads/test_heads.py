@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cir_datasets.benchmark import Benchmark
+from cir_datasets.rows.benchmark import Benchmark
 from submissions.errors import CheckpointError, EncoderError, MethodError, TruncationWarning
 from submissions.methods.composing import Context
 
@@ -27,19 +27,19 @@ from retrieval_models import save_clip, save_siglip
 from torch import Tensor, nn
 from transformers import CLIPImageProcessorPil, PreTrainedTokenizerFast
 
+from submissions.encoders.magiclens import MagicLensConfig, MagicLensModel
+from submissions.encoders.magiclens_fusion import Fusion
+from submissions.encoders.protocol import load_encoder
 from submissions.methods import composer, make_rank_file
 from submissions.methods.concat import Concat
+from submissions.methods.heads.checkpoints import file_sha256, save_head
+from submissions.methods.heads.concat import ConcatHead, batch_softmax_loss, soft_triplet_loss
+from submissions.methods.heads.features import features_of, text_features
+from submissions.methods.heads.mapping_network import MappingNetwork
+from submissions.methods.heads.pseudo_words import PseudoWords
 from submissions.methods.magiclens import MagicLens
 from submissions.methods.pic2word import Pic2Word
-from submissions.retrieval.encoders import load_encoder
-from submissions.retrieval.heads.checkpoints import file_sha256, save_head
-from submissions.retrieval.heads.concat import ConcatHead, batch_softmax_loss, soft_triplet_loss
-from submissions.retrieval.heads.features import features_of, text_features
-from submissions.retrieval.heads.fusion import Fusion
-from submissions.retrieval.heads.magiclens import MagicLensConfig, MagicLensModel
-from submissions.retrieval.heads.mapping_network import MappingNetwork
-from submissions.retrieval.heads.pseudo_words import PseudoWords
-from submissions.retrieval.heads.triplets import load_triplets
+from submissions.training.triplets import load_triplets
 
 NEAR: Any = {"atol": 2e-6, "rtol": 0.0}
 CAPTION = "a red circle on sand"

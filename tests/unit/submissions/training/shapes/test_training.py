@@ -15,23 +15,23 @@ import torch
 from cir_datasets.shapes import Draws, Scene, describe, distance, picture, random_scene, read, split
 from cir_datasets.shapes.edits import altered
 from submissions.errors import CheckpointError
-from submissions.retrieval import train_shapes
-from submissions.retrieval.heads.command_line import run
-from submissions.retrieval.heads.loop import Plan
-from submissions.retrieval.shapes_training import heldout, pictures
-from submissions.retrieval.shapes_training.learning import (
+from submissions.training import train_shapes
+from submissions.training.command_line import run
+from submissions.training.loop import Plan
+from submissions.training.shapes import heldout, pictures
+from submissions.training.shapes.learning import (
     Settings,
     learn,
     prepare_torch,
     text_vectors,
     to_model,
 )
-from submissions.retrieval.shapes_training.lessons import Lesson, Lessons, Saying
-from submissions.retrieval.shapes_training.model import make_image_processor, make_model, save
-from submissions.retrieval.shapes_training.objective import contrastive_loss, offset
-from submissions.retrieval.shapes_training.recipe import Order, read_recipe, write_recipe
-from submissions.retrieval.shapes_training.truth import facts_of, true_of
-from submissions.retrieval.shapes_training.words import LONGEST, UNKNOWN, make_tokenizer, vocabulary
+from submissions.training.shapes.lessons import Lesson, Lessons, Saying
+from submissions.training.shapes.model import make_image_processor, make_model, save
+from submissions.training.shapes.objective import contrastive_loss, offset
+from submissions.training.shapes.recipe import Order, read_recipe, write_recipe
+from submissions.training.shapes.truth import facts_of, true_of
+from submissions.training.shapes.words import LONGEST, UNKNOWN, make_tokenizer, vocabulary
 
 PLAN = Plan(steps=4, batch_size=2, learning_rate=1e-3, weight_decay=0.05)
 
@@ -273,7 +273,7 @@ def test_the_same_order_gives_the_same_weights_stopped_or_not(scenes: list[Scene
 
 
 def test_a_saved_model_is_a_clip_folder(tmp_path: Path) -> None:
-    from submissions.retrieval.encoders import load_encoder
+    from submissions.encoders.protocol import load_encoder
 
     torch.manual_seed(0)
     model = make_model(10.0).eval()

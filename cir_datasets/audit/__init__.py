@@ -1,0 +1,1 @@
+"""Is what is here what the card says: verification, leaks and descriptions."""

@@ -1,0 +1,1 @@
+"""Other forms of a benchmark: qrels, files of evaluators, templates, training triplets."""

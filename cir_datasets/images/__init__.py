@@ -1,0 +1,1 @@
+"""Where pictures lie, which are missing, and what they hash to."""

@@ -1,0 +1,1 @@
+"""The typed rows of a benchmark, their checks and hashes, and the `Benchmark` made of them."""

@@ -1,0 +1,1 @@
+"""Vectors of whole galleries: made, kept, resumed, spread over machines."""

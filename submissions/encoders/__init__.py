@@ -1,0 +1,1 @@
+"""Pictures and texts to vectors: one file a family."""

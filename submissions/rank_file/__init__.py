@@ -1,0 +1,1 @@
+"""The rank file itself: model, columns, ids, depth, findings. The ground floor of both wings."""

@@ -1,0 +1,1 @@
+"""From a benchmark and a method to a rank file."""

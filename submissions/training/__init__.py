@@ -1,0 +1,1 @@
+"""Training of the heads and of the shapes encoder."""

@@ -1,0 +1,1 @@
+"""Rank files made of rank files: convert and fuse."""
