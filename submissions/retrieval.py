@@ -1,4 +1,4 @@
-"""Names of `submissions.encoders` and `submissions.embeddings` that docs/python_api.md lists: one place for users."""
+"""One place for users of what `submissions.encoders` and `submissions.embeddings` hold (docs/python_api.md)."""
 
 from submissions.embeddings.embed import embed_gallery
 from submissions.embeddings.pictures import Pictures, pictures_of

@@ -1,7 +1,8 @@
 """The contract of a builder: the publisher's files in, rows out.
 
 A builder is plain Python, so that scoring can prepare a benchmark without importing `datasets`;
-`cir_datasets.huggingface.builder` wraps each of them as a `datasets.GeneratorBasedBuilder` for `load_dataset`.
+`cir_datasets.huggingface.builder` wraps each of them as a `datasets.GeneratorBasedBuilder`, for
+`load_dataset`.
 No function in a builder may rank.
 """
 

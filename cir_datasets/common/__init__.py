@@ -1,1 +1,1 @@
-"""What every room of the suite needs and no library has: progress, paths, parallel jobs, atomic writes, tables."""
+"""What all rooms need and no library has: progress, paths, parallel jobs, atomic writes, tables."""

@@ -6,7 +6,8 @@ budget is much tighter (`budget.LIMITS`).
 
 What JSON libraries let through is refused here: repeated keys (the last silently wins), NaN and Infinity,
 lone surrogates, numbers beyond a double, and nesting that exhausts the stack. Nothing is unpickled or
-fetched; `submissions.formats.containers` has taken gzip off and has kept Parquet and TREC runs for their readers.
+fetched; `submissions.formats.containers` has taken gzip off and has kept Parquet and TREC runs for their
+readers.
 """
 
 from __future__ import annotations
