@@ -13,9 +13,10 @@ from .images.hashes import hash_images as hash_images
 from .images.hashes import hashed_manifest as hashed_manifest
 from .prepared import load as load
 from .prepared import prepare as prepare
+from .prepared.add_overlay import add_overlay as add_overlay
 from .prepared.manifest import image_manifest as image_manifest
 from .publishing.publication import Publication as Publication
-from .publishing.publication import publish as publish
+from .publishing.publish import publish as publish
 from .registry import BenchmarkSpec as BenchmarkSpec
 from .registry import benchmark_ids as benchmark_ids
 from .registry import names as names
@@ -23,8 +24,7 @@ from .registry import spec as spec
 from .registry.caption_rules import CaptionRule as CaptionRule
 from .registry.caption_rules import caption_rule as caption_rule
 from .registry.caption_rules import caption_rule_names as caption_rule_names
-from .registry.overlays import Overlay as Overlay
-from .registry.overlays import add_overlay as add_overlay
+from .registry.cards import Overlay as Overlay
 from .registry.overlays import overlay_ids as overlay_ids
 from .registry.overlays import read_overlay as read_overlay
 from .rows.benchmark import Benchmark as Benchmark

@@ -291,9 +291,9 @@ def finding_table() -> str:
 
     lines = [
         "# Findings\n",
-        "Written by `make docs` from `submissions/rank_file/findings.yaml`. An error refuses the file, a warning",
-        "does not. A code never changes its meaning. Words in braces are filled in: the file, the benchmark, the",
-        "depth that its board needs.\n",
+        "Written by `make docs` from `submissions/rank_file/findings.yaml`. An error refuses the file, a",
+        "warning does not. A code never changes its meaning. Words in braces are filled in: the file, the",
+        "benchmark, the depth that its board needs.\n",
         "| code | severity | meaning | fix |",
         "|---|---|---|---|",
     ]

@@ -191,7 +191,7 @@ def _board_of(file: Path) -> Board:
     """The board of the benchmark that a file names."""
     import submissions
     from leaderboard import boards
-    from submissions.errors import RefusedError
+    from submissions.validation.report import RefusedError
 
     try:
         found = submissions.read(file)
@@ -257,7 +257,7 @@ def _validate_here(file: Path, board_id: str) -> None:
     import submissions
     from cir_datasets.errors import SourceError
     from leaderboard import boards, data
-    from submissions.errors import RefusedError
+    from submissions.validation.report import RefusedError
 
     if board_id not in boards.ids():
         return

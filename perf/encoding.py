@@ -40,7 +40,7 @@ import cir_datasets
 from submissions.embeddings.embed import Timing, embed_gallery
 from submissions.embeddings.pictures import pictures_of
 from submissions.embeddings.store import EmbeddingStore
-from submissions.encoders.protocol import load_encoder
+from submissions.encoders.loading import load_encoder
 
 BOUNDS = {"forward / wall time": at_least(0.85)}
 """On the CPU."""

@@ -59,7 +59,7 @@ IMPORTS = {
 
 def rank(folder: Path) -> Callable[[], Any]:
     import submissions.rank_file.model
-    from submissions.methods import make_rank_file
+    from submissions import make_rank_file
 
     return lambda: submissions.rank_file.model.write(
         make_rank_file("cirr/val", "random", k=50), folder / "run.json"

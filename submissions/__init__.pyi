@@ -8,10 +8,8 @@ from .comparison.result import Comparison as Comparison
 from .errors import ComparisonError as ComparisonError
 from .errors import ConversionError as ConversionError
 from .errors import FusionError as FusionError
-from .errors import RefusedError as RefusedError
 from .errors import SubmissionError as SubmissionError
 from .errors import WithheldError as WithheldError
-from .formats.reader import read as read
 from .methods.registry import method_names as method_names
 from .rank_file.findings import Finding as Finding
 from .rank_file.model import FORMAT as FORMAT
@@ -28,5 +26,7 @@ from .scoring import score as score
 from .scoring.score_report import ScoreReport as ScoreReport
 from .transform.convert import convert as convert
 from .transform.fuse import fuse as fuse
-from .validation import ValidationReport as ValidationReport
+from .validation import read as read
 from .validation import validate as validate
+from .validation.report import RefusedError as RefusedError
+from .validation.report import ValidationReport as ValidationReport

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cir_metrics.errors import CallError, CirError
 
 if TYPE_CHECKING:
-    from submissions.validation import ValidationReport
+    pass
 
 
 class SubmissionError(CirError):
@@ -17,20 +17,6 @@ class SubmissionError(CirError):
 
 class MissingFileError(CallError):
     """The file that the call names does not exist."""
-
-
-class RefusedError(SubmissionError, ValueError):
-    """A rank file has findings that are errors; `report` holds them all.
-
-    Args:
-        what: what was refused, and why in a few words.
-        report: the findings.
-    """
-
-    def __init__(self, what: str, report: ValidationReport) -> None:
-        """See the class."""
-        super().__init__(f"{what}\n{report.text()}")
-        self.report = report
 
 
 class WithheldError(SubmissionError):

@@ -1,9 +1,10 @@
-"""One place for users of what `submissions.encoders` and `submissions.embeddings` hold (docs/python_api.md)."""
+"""Encoders and embeddings for users: a public name of docs/python_api.md over the two rooms behind it."""
 
 from submissions.embeddings.embed import embed_gallery
 from submissions.embeddings.pictures import Pictures, pictures_of
 from submissions.embeddings.store import Embeddings, EmbeddingStore
-from submissions.encoders.protocol import Encoder, Identity, load_encoder
+from submissions.encoders.loading import load_encoder
+from submissions.encoders.protocol import Encoder, Identity
 
 __all__ = [
     "EmbeddingStore",

@@ -56,7 +56,7 @@ def publish_benchmarks(
         cir datasets publish shapes --to published
         cir datasets publish circo --to published --push me/circo --i-may-copy "CC BY-NC 4.0"
     """
-    from cir_datasets.publishing.publication import publish
+    from cir_datasets.publishing.publish import publish
 
     done = publish(
         benchmarks,

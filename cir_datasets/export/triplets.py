@@ -22,7 +22,7 @@ from cir_metrics.errors import CallError, MissingExtraError
 
 if TYPE_CHECKING:
     from cir_datasets.export.torch_triplets import TorchTriplets
-    from cir_datasets.registry import BenchmarkSpec
+    from cir_datasets.registry.cards import BenchmarkSpec
     from cir_datasets.rows.records import Row
 
 _BATCH_ROWS = 1_000
@@ -121,7 +121,7 @@ class Triplets:
         shares, number = self._share
         return Triplets(self.file, self.spec, self.rule, (shares * num_shards, number + shares * index))
 
-    def to_torch(self) -> TorchTriplets:
+    def to_torch(self) -> TorchTriplets[Triplet]:
         """These triplets as a `torch.utils.data.IterableDataset`, for a DataLoader with any workers.
 
         Raises:

@@ -22,17 +22,18 @@ import pyarrow.parquet as pq
 from cir_datasets import registry
 from cir_datasets.common.parallel import done_in_parallel
 from cir_datasets.common.paths import cache_home
+from cir_datasets.common.pictures import PictureFormat
 from cir_datasets.common.progress import step_progress
 from cir_datasets.errors import HashingError, SourceError
 from cir_datasets.images.journal import HashJournal
 from cir_datasets.images.locate import EXAMPLES, Located, Roots, image_card, locate, manifest_paths
-from cir_datasets.images.picture import PictureFacts, PictureFormat, read_picture
+from cir_datasets.images.picture import PictureFacts, read_picture
 from cir_datasets.prepared import ensure
 from cir_datasets.prepared.manifest import manifest_table
 from cir_datasets.rows.records import Row, image_schema
 
 if TYPE_CHECKING:
-    from cir_datasets.registry import BenchmarkSpec
+    from cir_datasets.registry.cards import BenchmarkSpec
 
 _MEASURED = ("sha256", "num_bytes", "width", "height", "pixel_sha256")
 _BENCHMARK_KEY = b"cir_benchmark"

@@ -10,19 +10,8 @@ import zlib
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Literal, get_args
 
-if TYPE_CHECKING:
-    from PIL.Image import Image
-
-PictureFormat = Literal["BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP"]
-"""The formats that a card may name. Others are never tried: of EPS, say, Pillow would start Ghostscript."""
-
-PICTURE_FORMATS: tuple[PictureFormat, ...] = get_args(PictureFormat)
-"""All of them, for pictures that are no benchmark's."""
-
-BENCHMARK_FORMATS: tuple[PictureFormat, ...] = ("JPEG", "PNG")
-"""Those of a benchmark whose card names none."""
+from cir_datasets.common.pictures import PICTURE_FORMATS, PictureFormat, open_picture
 
 _ENDS = {"JPEG": b"\xff\xd9", "PNG": b"IEND\xaeB`\x82"}
 """What the file of a whole picture ends with, where its format says so."""
@@ -61,41 +50,6 @@ class PictureFacts:
     height: int | None
     pixel_sha256: str | None
     problem: str | None = None
-
-
-def open_picture(file: str | Path | BinaryIO, formats: Collection[PictureFormat] = PICTURE_FORMATS) -> Image:
-    """Open a picture in one of some formats, whatever its name ends with; nothing is decoded yet.
-
-    Args:
-        file: a path, or an open file that can be read from its start again.
-        formats: the formats that are tried.
-
-    Raises:
-        PIL.UnidentifiedImageError: it is a picture in none of them; the message says in which of the others,
-            where it is one of a card's.
-        OSError: it cannot be read.
-
-    Example:
-        >>> from PIL import Image
-        >>> made = io.BytesIO()
-        >>> Image.new("RGB", (1, 1)).save(made, "BMP")
-        >>> open_picture(made).format
-        'BMP'
-        >>> open_picture(made, ["JPEG", "PNG"])
-        Traceback (most recent call last):
-        PIL.UnidentifiedImageError: not a picture in JPEG or PNG, but in BMP
-    """
-    from PIL import Image, UnidentifiedImageError
-
-    try:
-        return Image.open(file, formats=sorted(formats))
-    except UnidentifiedImageError as error:
-        try:
-            with Image.open(file, formats=PICTURE_FORMATS) as other:
-                found = f", but in {other.format}"
-        except UnidentifiedImageError:
-            found = ""
-        raise UnidentifiedImageError(f"not a picture in {' or '.join(sorted(formats))}{found}") from error
 
 
 def read_picture(path: str | Path, formats: Collection[PictureFormat] = PICTURE_FORMATS) -> PictureFacts:

@@ -38,9 +38,10 @@ from cir_datasets.errors import (
     SourceError,
     UnpinnedDataWarning,
 )
-from cir_datasets.prepared.making import META_FILE, make_prepared, meta_hash, new_folder, write_meta
-from cir_datasets.registry import BenchmarkSpec
-from cir_datasets.registry.overlays import LABEL_FIELD, id_field, read_overlay, restrict
+from cir_datasets.prepared.making import FORMAT, META_FILE, make_prepared, meta_hash, new_folder, write_meta
+from cir_datasets.prepared.overlaid import id_field, restrict
+from cir_datasets.registry.cards import LABEL_FIELD, BenchmarkSpec
+from cir_datasets.registry.overlays import read_overlay
 from cir_datasets.rows.benchmark import Benchmark
 from cir_datasets.rows.columns import Ids, StoredRows
 from cir_datasets.rows.hashing import data_hash
@@ -49,10 +50,8 @@ from cir_metrics.errors import CallError
 
 if TYPE_CHECKING:
     from cir_datasets.builders.base import BenchmarkBuilder
-    from cir_datasets.registry.overlays import Overlay
+    from cir_datasets.registry.cards import Overlay
 
-FORMAT = 4
-"""+1 whenever the layout of a prepared folder changes; part of the key."""
 
 CHECKS_VARIABLE = "CIR_VERIFICATION_MODE"
 """Environment variable: the checks that are made where the caller does not say which."""

@@ -30,6 +30,12 @@ if TYPE_CHECKING:
     from cir_datasets.builders.base import BenchmarkBuilder
     from cir_datasets.sources import SourceFile
 
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cir_datasets.builders.base import BenchmarkBuilder
+
 BATCH_ROWS = 4096
 META_FILE = "meta.json"
 _PREFIX = ".making-"
@@ -51,8 +57,6 @@ def make_prepared(
         CountError: the rows are not as many as the card says.
         DatasetError: the folder cannot be written.
     """
-    from cir_datasets.prepared import FORMAT
-
     spec = builder.spec
     with new_folder(folder) as made:
         gallery = _write_images(builder, files, made / "images.parquet")
@@ -246,3 +250,7 @@ def _move(made: Path, folder: Path) -> None:
         # Same key, hence same content: whether a reader sees the old file or the new one, it is right.
         for path in made.iterdir():
             path.replace(folder / path.name)
+
+
+FORMAT = 4
+"""+1 whenever the layout of a prepared folder changes; part of the key."""

@@ -1,119 +1,16 @@
-"""The benchmarks that exist: reads `cards/*.yaml` and resolves ids such as `cirr/val`.
+"""What exists: cards, suites, overlays, caption rules; `spec` resolves ids such as `cirr/val`.
 
 An id such as `cirr/val+shortcut_free` is a benchmark with a registered overlay on it (see `overlays`).
 """
 
 from __future__ import annotations
 
-import functools
-from dataclasses import dataclass
-from importlib import resources
-from typing import TYPE_CHECKING, Literal
+from cir_datasets.registry import overlays
+from cir_datasets.registry.cards import IMAGES_SUFFIX, BenchmarkSpec, benchmark_ids, card, names
+from cir_datasets.registry.ids import base_spec, unknown_benchmark
+from cir_metrics.errors import UnknownNameError
 
-from cir_datasets.common.yaml import read_model
-from cir_datasets.errors import CardError
-from cir_metrics.errors import UnknownNameError, did_you_mean
-
-if TYPE_CHECKING:
-    from cir_datasets.registry.card import Card, Config
-    from cir_datasets.registry.overlays import Overlay
-
-IMAGES_SUFFIX = "_images"
-"""`<config>_images` is the configuration that holds the gallery of `<config>`."""
-
-
-@dataclass(frozen=True)
-class BenchmarkSpec:
-    """A benchmark's card together with one of its configurations, and the overlay on it, if any."""
-
-    card: Card
-    config_name: str
-    overlay: Overlay | None = None
-
-    @functools.cached_property
-    def config(self) -> Config:
-        """The configuration's own part of the card; with an overlay the counts are the overlay's."""
-        config = self.card.configs[self.config_name]
-        if self.overlay is None:
-            return config
-        return config.model_copy(update={"queries": len(self.overlay.labels), "turns": None})
-
-    @property
-    def config_id(self) -> str:
-        """The id's second part, `val` or `val+shortcut_free`, which names folders and configurations."""
-        return self.config_name if self.overlay is None else f"{self.config_name}+{self.overlay.name}"
-
-    @property
-    def id(self) -> str:
-        """The benchmark id, `name/config`, or `name/config+overlay`."""
-        return f"{self.card.name}/{self.config_id}"
-
-    @property
-    def base(self) -> BenchmarkSpec:
-        """The benchmark without its overlay."""
-        return self if self.overlay is None else BenchmarkSpec(self.card, self.config_name)
-
-    @property
-    def kind(self) -> Literal["single_turn", "multi_turn"]:
-        """Whether a row is a query or a session."""
-        if self.card.kind == "mixed":
-            return "multi_turn" if self.config_name.startswith("multiturn_") else "single_turn"
-        return self.card.kind
-
-    @property
-    def turns(self) -> str:
-        """Rankings that a row asks for: `1` for a query, `2-6` or so for sessions, `-` where unknown."""
-        if self.kind == "single_turn":
-            return "1"
-        lengths = [turns for turns, count in (self.base.config.turns or {}).items() if count]
-        if not lengths:
-            return "-"
-        shortest, longest = min(lengths), max(lengths)
-        return str(shortest) if shortest == longest else f"{shortest}-{longest}"
-
-    @property
-    def metrics(self) -> tuple[str, ...]:
-        """Names of the metrics that the benchmark's board shows."""
-        mixed = self.card.kind == "mixed" and self.kind == "multi_turn"
-        return self.card.multi_turn_metrics if mixed else self.card.metrics
-
-    @property
-    def main_metric(self) -> str:
-        """The metric that ranks, or `mean(a, b)`."""
-        mixed = self.card.kind == "mixed" and self.kind == "multi_turn"
-        return (self.card.multi_turn_main_metric or "") if mixed else self.card.main_metric
-
-
-def names() -> tuple[str, ...]:
-    """Names of all registered benchmarks, sorted."""
-    folder = resources.files("cir_datasets") / "cards"
-    return tuple(
-        sorted(entry.name.removesuffix(".yaml") for entry in folder.iterdir() if entry.name.endswith(".yaml"))
-    )
-
-
-@functools.cache
-def card(name: str) -> Card:
-    """The card of a benchmark.
-
-    Raises:
-        UnknownNameError: no benchmark has that name.
-        CardError: the card is malformed.
-    """
-    from cir_datasets.registry.card import Card
-
-    if name not in names():
-        raise UnknownNameError(_unknown(name, names()))
-    text = (resources.files("cir_datasets") / "cards" / f"{name}.yaml").read_text(encoding="utf-8")
-    found = read_model(Card, text, f"cards/{name}.yaml", CardError)
-    if found.name != name:
-        raise CardError(f"cards/{name}.yaml: its name is {found.name!r}. Fix: name the file after it.")
-    return found
-
-
-def benchmark_ids() -> tuple[str, ...]:
-    """Ids of all registered benchmarks, `name/config`, in card order."""
-    return tuple(f"{name}/{config}" for name in names() for config in card(name).configs)
+__all__ = ["IMAGES_SUFFIX", "BenchmarkSpec", "benchmark_ids", "card", "names", "spec"]
 
 
 def spec(benchmark_id: str) -> BenchmarkSpec:
@@ -130,30 +27,11 @@ def spec(benchmark_id: str) -> BenchmarkSpec:
     if not isinstance(benchmark_id, str):
         raise UnknownNameError(f"{benchmark_id!r} is no benchmark id. Fix: pass a string such as 'cirr/val'.")
     base_id, plus, overlay_name = benchmark_id.partition("+")
-    name, _, config_name = base_id.partition("/")
-    if name in names() and not config_name:
-        choices = ", ".join(f"{name}/{config}" for config in card(name).configs)
-        raise UnknownNameError(f"{name!r} names several benchmarks. Fix: choose one of {choices}.")
-    if name not in names() or config_name not in card(name).configs:
-        raise UnknownNameError(_unknown(base_id, benchmark_ids()))
-    base = BenchmarkSpec(card(name), config_name)
+    base = base_spec(base_id)
     if not plus:
         return base
-    from cir_datasets.registry import overlays
-
     overlay = overlays.registered(base, overlay_name)
     if overlay is None:
         fix = "Fix: register it with `cir datasets overlay add FILE`."
-        raise UnknownNameError(f"{_unknown(benchmark_id, overlays.overlay_ids())} {fix}")
+        raise UnknownNameError(f"{unknown_benchmark(benchmark_id, overlays.overlay_ids())} {fix}")
     return BenchmarkSpec(base.card, base.config_name, overlay)
-
-
-def _unknown(wanted: str, known: tuple[str, ...]) -> str:
-    from cir_datasets.registry.suites import suite_ids
-
-    if wanted in suite_ids():
-        return (
-            f"{wanted!r} is a suite, not a benchmark. Fix: name its benchmarks one by one; a bundle of rank "
-            "files answers it whole."
-        )
-    return f"no benchmark {wanted!r}.{did_you_mean(wanted, known)} `cir datasets list` shows all."

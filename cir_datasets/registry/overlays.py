@@ -11,26 +11,24 @@ is `CIR_OVERLAYS` or `overlays` in the cache; `cir datasets overlay add FILE` pu
 from __future__ import annotations
 
 import json
-import os
 import re
 import reprlib
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from cir_datasets.common.paths import overlay_home
 from cir_datasets.errors import OverlayError
+from cir_datasets.registry.cards import Overlay
+from cir_datasets.registry.ids import base_spec
 
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from cir_datasets.registry import BenchmarkSpec
+    from cir_datasets.registry.cards import BenchmarkSpec
 
-LABEL_FIELD = "overlay_label"
-"""The column that an overlay adds to the rows; null where a query has no label."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _KEYS = ("overlay", "benchmark", "benchmark_version", "source", "queries")
@@ -47,41 +45,6 @@ _REPR = reprlib.Repr()
 _REPR.maxstring = _REPR.maxother = 120
 _shown = _REPR.repr
 """A value as messages show it: a file may hold one that is long or deeply nested."""
-
-
-@dataclass(frozen=True)
-class Overlay:
-    """A filter list over one benchmark.
-
-    Args:
-        name: its name, small letters, digits and `_`.
-        benchmark: id of the benchmark that it is laid over.
-        benchmark_version: version of that benchmark's card that it was made for.
-        source: where the list comes from (a paper, an address), or "".
-        labels: by query id the label, or None where the list gives none; in the list's order.
-    """
-
-    name: str
-    benchmark: str
-    benchmark_version: int
-    source: str
-    labels: Mapping[str, str | None] = field(hash=False)
-
-    @property
-    def id(self) -> str:
-        """Id of the benchmark that it makes, `cirr/val+shortcut_free`."""
-        return f"{self.benchmark}+{self.name}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The overlay as its JSON file holds it."""
-        labelled = any(label is not None for label in self.labels.values())
-        return {
-            "overlay": self.name,
-            "benchmark": self.benchmark,
-            "benchmark_version": self.benchmark_version,
-            "source": self.source,
-            "queries": dict(self.labels) if labelled else list(self.labels),
-        }
 
 
 def read_overlay(path: str | Path, *, benchmark: str | None = None, name: str | None = None) -> Overlay:
@@ -102,20 +65,18 @@ def read_overlay(path: str | Path, *, benchmark: str | None = None, name: str | 
             version.
         UnknownNameError: no benchmark has that id.
     """
-    from cir_datasets import registry
-
     path = Path(path).expanduser()
     fields = _from_parquet(path) if path.suffix == ".parquet" else _from_json(path)
     base = fields.get("benchmark", benchmark)
     if not isinstance(base, str):
-        _fail(path, "it does not say which benchmark it is laid over", 'add "benchmark": "cirr/val"')
+        overlay_fault(path, "it does not say which benchmark it is laid over", 'add "benchmark": "cirr/val"')
     if benchmark is not None and base != benchmark:
-        _fail(path, f"it is laid over {_shown(base)}, not {benchmark!r}", f"use it with {base!r}")
+        overlay_fault(path, f"it is laid over {_shown(base)}, not {benchmark!r}", f"use it with {base!r}")
     if "+" in base:
-        _fail(
+        overlay_fault(
             path, f"{base!r} is an overlay itself", "lay it over the benchmark, with both filters in one list"
         )
-    version = registry.spec(base).card.version
+    version = base_spec(base).card.version
     found = fields.get("benchmark_version", version if path.suffix == ".parquet" else None)
     if type(found) is not int or found != version:
         said = (
@@ -124,62 +85,17 @@ def read_overlay(path: str | Path, *, benchmark: str | None = None, name: str | 
             else f"it was made for version {_shown(found)}"
         )
         fix = f'compare the changes of the benchmark, then write "benchmark_version": {version}'
-        _fail(path, f"{said}; {base} is at version {version}", fix)
+        overlay_fault(path, f"{said}; {base} is at version {version}", fix)
     called = fields.get("overlay", name if name is not None else path.stem)
     if not isinstance(called, str) or not _NAME.fullmatch(called) or called.endswith("_images"):
         rule = "small letters, digits and _, a letter first, not ending in _images, at most 64"
-        _fail(path, f"its name is {_shown(called)}", f"name it with {rule}")
+        overlay_fault(path, f"its name is {_shown(called)}", f"name it with {rule}")
     source = fields.get("source", "")
     if not isinstance(source, str):
-        _fail(path, f"its source is {_shown(source)}", "write where the list comes from, as a string")
+        overlay_fault(path, f"its source is {_shown(source)}", "write where the list comes from, as a string")
     if _unprintable(source):
-        _fail(path, f"its source {_shown(source)} holds a control character", "write it on one line")
+        overlay_fault(path, f"its source {_shown(source)} holds a control character", "write it on one line")
     return Overlay(called, base, version, source, _labels(path, fields.get("queries")))
-
-
-def add_overlay(
-    path: str | Path, *, benchmark: str | None = None, name: str | None = None, replace: bool = False
-) -> Overlay:
-    """Register an overlay: check its file and put it into the folder of overlays, as JSON.
-
-    Where the benchmark's rows are at hand, its query ids are checked against them; else they are when it is
-    first loaded.
-
-    Args:
-        path: the file, see `read_overlay`.
-        benchmark: what it is laid over, where the file does not say.
-        name: its name, where the file does not say.
-        replace: whether it may take the place of a registered overlay of the same name.
-
-    Raises:
-        OverlayError: the file is malformed, names a query that the benchmark lacks, or an overlay of that
-            name is registered and `replace` is False; what was registered stays as it was.
-        UnknownNameError: no benchmark has that id.
-    """
-    from cir_datasets import registry, sources
-    from cir_datasets.prepared import ensure, last_prepared, read_table
-
-    overlay = read_overlay(path, benchmark=benchmark, name=name)
-    place = _place(overlay.benchmark, overlay.name)
-    if place.exists() and not replace:
-        _fail(
-            Path(path).expanduser(),
-            f"{overlay.id} is registered already ({place})",
-            'name it anew ("overlay" in a JSON file), or pass --replace (replace=True)',
-        )
-    spec = registry.spec(overlay.benchmark)
-    if sources.at_hand(spec) or last_prepared(spec) is not None:
-        restrict(read_table(ensure(spec).rows_file), overlay)
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        staging = place.with_suffix(f".{os.getpid()}")
-        staging.write_text(
-            json.dumps(overlay.to_dict(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
-        )
-        staging.replace(place)
-    except OSError as error:
-        _fail(place, f"cannot be written: {error.strerror}", "set CIR_OVERLAYS to a folder of yours")
-    return overlay
 
 
 def overlay_ids() -> tuple[str, ...]:
@@ -199,48 +115,17 @@ def registered(base: BenchmarkSpec, name: str) -> Overlay | None:
     """
     if not _NAME.fullmatch(name):  # before it becomes part of a path: names come from uploaded files, too
         return None
-    place = _place(base.id, name)
+    place = overlay_file(base.id, name)
     if not place.is_file():
         return None
     found = read_overlay(place, benchmark=base.id)
     if found.name != name:
-        _fail(place, f"it calls itself {found.name!r}", "name the file after the overlay")
+        overlay_fault(place, f"it calls itself {found.name!r}", "name the file after the overlay")
     return found
 
 
-def restrict(table: pa.Table, overlay: Overlay) -> pa.Table:
-    """The rows that an overlay lists, in the table's order, with the column `overlay_label`.
-
-    Args:
-        table: all rows of the benchmark.
-        overlay: the filter list.
-
-    Raises:
-        OverlayError: it names a query that the table lacks; the message names the first ones.
-    """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    column = table.column(id_field(table.schema.names))
-    known = set(column.to_pylist())
-    unknown = [query for query in overlay.labels if query not in known]
-    if unknown:
-        raise OverlayError(
-            f"{overlay.id}: {len(unknown):,} of its {len(overlay.labels):,} queries are unknown to "
-            f"{overlay.benchmark}: {', '.join(map(repr, unknown[:_SHOWN]))}. Fix: list query ids of "
-            f"{overlay.benchmark} as `cir_datasets.load` gives them."
-        )
-    kept = table.filter(pc.is_in(column, value_set=pa.array(list(overlay.labels), pa.string())))
-    labels = [overlay.labels[query] for query in kept.column(id_field(kept.schema.names)).to_pylist()]
-    return kept.append_column(LABEL_FIELD, pa.array(labels, pa.string()))
-
-
-def id_field(names: Iterable[str]) -> str:
-    """The column that holds the id of a row."""
-    return "session_id" if "session_id" in names else "query_id"
-
-
-def _place(benchmark: str, name: str) -> Path:
+def overlay_file(benchmark: str, name: str) -> Path:
+    """Where a registered overlay lies."""
     return overlay_home().joinpath(*benchmark.split("/"), f"{name}.json")
 
 
@@ -250,9 +135,9 @@ def _from_json(path: Path) -> dict[str, Any]:
         found = json.loads(text, object_pairs_hook=lambda p: _unrepeated(path, p))
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        _fail(path, f"cannot be read: {reason}", "check the path")
+        overlay_fault(path, f"cannot be read: {reason}", "check the path")
     except json.JSONDecodeError as error:
-        _fail(
+        overlay_fault(
             path,
             f"line {error.lineno} is not JSON: {error.msg}",
             f"an overlay is one JSON object with the keys {', '.join(_KEYS)}",
@@ -260,14 +145,16 @@ def _from_json(path: Path) -> dict[str, Any]:
     except OverlayError:  # a ValueError, too
         raise
     except RecursionError:
-        _fail(path, "its lists or objects are nested too deeply", f"use the keys {', '.join(_KEYS)}")
+        overlay_fault(path, "its lists or objects are nested too deeply", f"use the keys {', '.join(_KEYS)}")
     except ValueError:  # all that is left: Python reads no integer of more than some thousand digits
-        _fail(path, "it holds an integer of too many digits", "write query ids as strings")
+        overlay_fault(path, "it holds an integer of too many digits", "write query ids as strings")
     if not isinstance(found, dict):
-        _fail(path, "it holds no JSON object", f"write an object with the keys {', '.join(_KEYS)}")
+        overlay_fault(path, "it holds no JSON object", f"write an object with the keys {', '.join(_KEYS)}")
     strange = [key for key in found if key not in _KEYS]
     if strange:
-        _fail(path, f"{_shown(strange[0])} is no key of an overlay", f"use the keys {', '.join(_KEYS)}")
+        overlay_fault(
+            path, f"{_shown(strange[0])} is no key of an overlay", f"use the keys {', '.join(_KEYS)}"
+        )
     return found
 
 
@@ -275,7 +162,7 @@ def _unrepeated(path: Path, pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
-            _fail(path, f"{_shown(key)} is there twice", "list every query once")
+            overlay_fault(path, f"{_shown(key)} is there twice", "list every query once")
         found[key] = value
     return found
 
@@ -318,7 +205,14 @@ def _from_parquet(path: Path) -> dict[str, Any]:
     except ThriftError as error:
         _fail(path, f"the Parquet file is damaged: {error}", "write it again, or as JSON")
     except (pa.ArrowException, OSError) as error:
+<<<<<<< HEAD
         _fail(path, f"cannot be read as Parquet: {error}", "check the path")
+=======
+        overlay_fault(path, f"cannot be read as Parquet: {error}", "check the path")
+    names = table.schema.names
+    if names.count("query_id") != 1 or names.count("label") > 1:
+        overlay_fault(path, f"its columns are {', '.join(names)}", "name the column of ids query_id")
+>>>>>>> 173fdbb (No import circle: registry, prepared, formats, report and comparison in the order of their rooms)
     fields: dict[str, Any] = {}
     for key in _KEYS[:-1]:
         value = (table.schema.metadata or {}).get(key.encode())
@@ -327,7 +221,7 @@ def _from_parquet(path: Path) -> dict[str, Any]:
         try:
             fields[key] = value.decode()
         except UnicodeDecodeError:
-            _fail(path, f"the {key} in its metadata is no UTF-8 text", "write the metadata as UTF-8")
+            overlay_fault(path, f"the {key} in its metadata is no UTF-8 text", "write the metadata as UTF-8")
     version = fields.get("benchmark_version", "")
     if version.isascii() and version.isdecimal() and len(version) <= _DIGITS:
         fields["benchmark_version"] = int(version)
@@ -382,7 +276,7 @@ def _column(path: Path, table: pa.Table, name: str) -> list[Any]:
     try:
         values: list[Any] = table.column(name).to_pylist()
     except ValueError as error:
-        _fail(path, f"its column {name} cannot be read: {error}", "write the column as UTF-8 strings")
+        overlay_fault(path, f"its column {name} cannot be read: {error}", "write the column as UTF-8 strings")
     return values
 
 
@@ -393,24 +287,30 @@ def _labels(path: Path, queries: Any) -> dict[str, str | None]:
     elif isinstance(queries, list):
         pairs = [entry if isinstance(entry, tuple) else (entry, None) for entry in queries]
     else:
-        _fail(path, 'it lists no "queries"', "write a list of query ids, or an object of labels by query id")
+        overlay_fault(
+            path, 'it lists no "queries"', "write a list of query ids, or an object of labels by query id"
+        )
     labels: dict[str, str | None] = {}
     for number, (query, label) in enumerate(pairs, start=1):
         if type(query) is int:
             query = str(query)
         if not isinstance(query, str) or not query or _unprintable(query):
             fix = "write ids as strings without control characters"
-            _fail(path, f"entry {number}: {_shown(query)} is no query id", fix)
+            overlay_fault(path, f"entry {number}: {_shown(query)} is no query id", fix)
         where = f"entry {number} (query {_shown(query)})"
         if label is not None and not isinstance(label, str):
-            _fail(path, f"{where}: its label is {_shown(label)}", "write labels as strings")
+            overlay_fault(path, f"{where}: its label is {_shown(label)}", "write labels as strings")
         if label is not None and _unprintable(label):
-            _fail(path, f"{where}: its label {_shown(label)} holds a control character", "leave it out")
+            overlay_fault(
+                path, f"{where}: its label {_shown(label)} holds a control character", "leave it out"
+            )
         if query in labels:
-            _fail(path, f"entry {number}: query {_shown(query)} is listed twice", "list every query once")
+            overlay_fault(
+                path, f"entry {number}: query {_shown(query)} is listed twice", "list every query once"
+            )
         labels[query] = label
     if not labels:
-        _fail(path, "it lists no queries", "list at least one query id")
+        overlay_fault(path, "it lists no queries", "list at least one query id")
     return labels
 
 
@@ -419,5 +319,10 @@ def _unprintable(text: str) -> bool:
     return not text.isprintable() and any(unicodedata.category(c) in {"Cc", "Cs", "Zl", "Zp"} for c in text)
 
 
-def _fail(path: Path, what: str, fix: str) -> NoReturn:
+def overlay_fault(path: Path, what: str, fix: str) -> NoReturn:
+    """Refuse an overlay's file.
+
+    Raises:
+        OverlayError: always.
+    """
     raise OverlayError(f"{path}: {what}. Fix: {fix}.")

@@ -18,7 +18,7 @@ from cir_datasets.rows.records import Row
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from cir_datasets.registry import BenchmarkSpec
+    from cir_datasets.registry.cards import BenchmarkSpec
     from cir_datasets.rows.columns import StoredRows
 
 

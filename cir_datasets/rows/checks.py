@@ -16,7 +16,7 @@ from cir_datasets.errors import FIX, WITHOUT_CHECKS, CountError, RecordError
 from cir_datasets.rows.records import Row
 
 if TYPE_CHECKING:
-    from cir_datasets.registry import BenchmarkSpec
+    from cir_datasets.registry.cards import BenchmarkSpec
 
 
 @dataclass

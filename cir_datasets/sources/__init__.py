@@ -25,8 +25,8 @@ from cir_datasets.errors import CardError, IntegrityError, SourceError, Unpinned
 from cir_datasets.sources import download
 
 if TYPE_CHECKING:
-    from cir_datasets.registry import BenchmarkSpec
     from cir_datasets.registry.card import Card
+    from cir_datasets.registry.cards import BenchmarkSpec
 
 Origin = Literal["data_dir", "CIR_DATA_HOME", "download"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from cir_datasets.common.aligned import aligned, count
+from cir_datasets.common.tables import aligned, count
 from cir_datasets.statistics.measuring import Statistics, counted_once, total
 from cir_datasets.statistics.tagging import class_names
 

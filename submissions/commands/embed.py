@@ -112,7 +112,7 @@ def embed_command(
     from submissions.embeddings.embed import Timing, embed_gallery
     from submissions.embeddings.pictures import pictures_of
     from submissions.embeddings.store import EmbeddingStore
-    from submissions.encoders.protocol import load_encoder
+    from submissions.encoders.loading import load_encoder
     from submissions.running.make import chosen_encoder
     from submissions.running.options import check_pixels
 

@@ -15,7 +15,7 @@ from submissions.commands.outputs import check_file, check_folder
 from submissions.commands.words import as_text
 
 if TYPE_CHECKING:
-    from submissions.language import Language
+    from submissions.language.protocol import Language
     from submissions.rank_file.model import RankBundle, RankFile
 
 
@@ -200,7 +200,7 @@ def _one(
     benchmark: str, method: str, options: dict[str, Any]
 ) -> Iterator[tuple[str, str, RankFile | RankBundle]]:
     from cir_datasets.registry.suites import suite_ids
-    from submissions.methods import make_bundle, make_rank_file
+    from submissions import make_bundle, make_rank_file
 
     if ":" in method:
         # As `python -m` does it, so that a module in this folder is found.

@@ -26,7 +26,7 @@ from submissions.scoring.samples import NO_MEANS, Sample, is_better, resampled_m
 from submissions.scoring.score_report import ScoreReport, member_metric
 
 if TYPE_CHECKING:
-    from submissions.validation import BenchmarkLike, FileLike
+    from submissions.rank_file.benchmarks import BenchmarkLike, FileLike
 
     Places = tuple[int, int]
     """Numbers of two methods."""

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from cir_datasets.common.pictures import PICTURE_FORMATS, PictureFormat, open_picture
 from cir_datasets.errors import MissingImagesError, SourceError
-from cir_datasets.images.picture import PICTURE_FORMATS, PictureFormat, open_picture
 
 if TYPE_CHECKING:
     from PIL.Image import Image

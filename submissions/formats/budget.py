@@ -114,8 +114,8 @@ class Budget:
         (4718592, 1048576)
         >>> budget.spend("lists", 200_001)
         Traceback (most recent call last):
-        submissions.formats.budget.OverBudgetError: it holds more than 200,000 lists, objects and queries, which \
-is the most for a file of 1,000 bytes; no more are read.
+        submissions.formats.budget.OverBudgetError: it holds more than 200,000 lists, objects and \
+queries, which is the most for a file of 1,000 bytes; no more are read.
     """
 
     def __init__(self, size: int, max_bytes: int = MAX_BYTES) -> None:

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from submissions.errors import ConversionError
-from submissions.formats import CIRCO_SERVER, Context
+from submissions.formats.context import Context
 from submissions.rank_file.findings import shown
+from submissions.rank_file.names import CIRCO_SERVER
 
 if TYPE_CHECKING:
     from submissions.formats.draft import Draft

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from submissions.errors import ConversionError
-from submissions.formats import CIRR_SERVER, Context
+from submissions.formats.context import Context
 from submissions.formats.draft import Draft, read_rankings
 from submissions.rank_file.findings import json_type, shown
+from submissions.rank_file.names import CIRR_SERVER
 
 if TYPE_CHECKING:
     from submissions.rank_file.model import RankFile

@@ -15,7 +15,7 @@ from submissions.rank_file.image_ids import image_family, normaliser
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from cir_datasets.registry import BenchmarkSpec
+    from cir_datasets.registry.cards import BenchmarkSpec
     from submissions.rank_file.model import Method, RankFile
 
 Answers = Mapping[str, list[Any] | None]
@@ -35,7 +35,8 @@ class Draft:
         rankings: the answers; None where there are none at all (the CIRR server's subset file).
         subset_rankings: rankings of the queries' subsets, or None.
         format: the format's name.
-        kind: a name of `submissions.formats.FORMATS` where the format has several: JSON, JSON Lines, Parquet.
+        kind: a name of `submissions.rank_file.names.FORMATS` where the format has several: JSON, JSON Lines,
+            Parquet.
     """
 
     spec: BenchmarkSpec

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from submissions.errors import ConversionError
-from submissions.formats import FASHIONIQ, Context
+from submissions.formats.context import Context
 from submissions.formats.draft import Draft, read_rankings
 from submissions.rank_file.findings import json_type, shown
+from submissions.rank_file.names import FASHIONIQ
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark

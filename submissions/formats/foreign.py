@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from submissions.errors import ConversionError
-from submissions.formats import Context
+from submissions.formats.context import Context
 from submissions.formats.draft import Draft, read_rankings
 from submissions.rank_file.findings import shown
 
 if TYPE_CHECKING:
-    from cir_datasets.registry import BenchmarkSpec
+    from cir_datasets.registry.cards import BenchmarkSpec
     from submissions.rank_file.model import Method, RankFile
 
 

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from cir_metrics.errors import did_you_mean
-from submissions.formats import LINES, LINES_FILE, RANK_FILE, Context, native
+from submissions.formats import native
 from submissions.formats.budget import Budget
+from submissions.formats.context import Context
 from submissions.formats.json_reader import parse_json
 from submissions.rank_file.columns import Columns, Gathering
 from submissions.rank_file.findings import Findings, json_type, shown
+from submissions.rank_file.names import LINES, LINES_FILE, RANK_FILE
 
 if TYPE_CHECKING:
     from submissions.formats.draft import Draft

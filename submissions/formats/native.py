@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from cir_datasets.errors import OverlayError
 from cir_metrics.errors import UnknownNameError, did_you_mean
-from submissions.formats import BUNDLE, FORMAT_VERSION, NATIVE, RANK_FILE, Context
+from submissions.formats.context import Context
 from submissions.formats.draft import Answers, Draft, read_rankings
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, json_type, shown
+from submissions.rank_file.names import BUNDLE, FORMAT_VERSION, NATIVE, RANK_FILE
 
 if TYPE_CHECKING:
-    from cir_datasets.registry import BenchmarkSpec
+    from cir_datasets.registry.cards import BenchmarkSpec
     from submissions.rank_file.model import Method
 
 NAME = NATIVE

@@ -7,21 +7,23 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from cir_metrics.errors import CallError, did_you_mean
-from submissions.errors import RefusedError
-from submissions.formats import BUNDLE, Context, is_bundle, native, parse, parse_packed
+from submissions.formats import native
 from submissions.formats.budget import MAX_BYTES, Budget, OverBudgetError
 from submissions.formats.containers import JSON, Unpacked, label_of, unpack
+from submissions.formats.context import Context
+from submissions.formats.detection import is_bundle, parse, parse_packed
 from submissions.formats.draft import Draft, read_rankings
 from submissions.formats.json_reader import collector_paused, parse_json, read_bytes
 from submissions.rank_file.benchmarks import Known, find_suite
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, shown
+from submissions.rank_file.names import BUNDLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from cir_datasets.registry.suites import Suite
+    from submissions.rank_file.benchmarks import FileLike
     from submissions.rank_file.model import RankBundle, RankFile
-    from submissions.validation import BenchmarkLike, FileLike
 
 
 @dataclass
@@ -146,41 +148,6 @@ def _opened(
     del content
     document = parse_json(unpacked.content, findings, unpacked.budget)
     return None if document is None else (replace(unpacked, content=b""), document)
-
-
-def read(
-    file: str | os.PathLike[str] | bytes,
-    *,
-    benchmark: BenchmarkLike = None,
-    max_bytes: int = MAX_BYTES,
-    name: str | None = None,
-) -> RankFile | RankBundle:
-    """Read a rank file or bundle, checking its structure only; `validate` checks the content.
-
-    Args:
-        file: a path, or the file's bytes.
-        benchmark: what it answers; needed for the formats of others, which do not say it.
-        max_bytes: bytes that are read at most.
-        name: the file's name in messages, where `file` is bytes.
-
-    Raises:
-        MissingFileError: no file has that name.
-        UnknownNameError: `benchmark` is no benchmark and no suite.
-        RefusedError: the structure is broken; its `report` holds the findings.
-
-    Example:
-        >>> content = b'{"version": "rc2", "metric": "recall", "12063": ["dev-0-0-img0.png"]}'
-        >>> read(content, benchmark="cirr/val").rankings
-        {'12063': ['dev-0-0-img0']}
-    """
-    from submissions.validation import report_of
-
-    parsed = parse_file(file, Known(benchmark), max_bytes=max_bytes, name=name)
-    finished = parsed.finished()
-    if finished is None or any(found.errors for found in parsed.collectors()):
-        report = report_of(parsed)
-        raise RefusedError(f"{report.file} cannot be read.", report)
-    return finished
 
 
 def _note(draft: Draft | None, parsed: Parsed) -> None:

@@ -18,15 +18,16 @@ from numpy.typing import NDArray
 
 from cir_datasets.rows.columns import id_array
 from submissions.errors import ConversionError
-from submissions.formats import TREC, Context
 from submissions.formats.budget import Budget
+from submissions.formats.context import Context
 from submissions.formats.draft import Draft, read_rankings
 from submissions.rank_file.columns import Codes, Columns
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, shown
 from submissions.rank_file.image_ids import image_family, normaliser
+from submissions.rank_file.names import TREC
 
 if TYPE_CHECKING:
-    from cir_datasets.registry import BenchmarkSpec
+    from cir_datasets.registry.cards import BenchmarkSpec
     from submissions.rank_file.model import Method, RankFile
 
     Places = NDArray[np.int64]

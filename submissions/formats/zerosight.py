@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from submissions.formats import ZEROSIGHT, Context
+from submissions.formats.context import Context
+from submissions.rank_file.names import ZEROSIGHT
 
 if TYPE_CHECKING:
     from submissions.formats.draft import Draft

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from submissions.language import Picture
     from submissions.language.prompts import Template
+    from submissions.language.protocol import Picture
 
 _SHOWN = 60
 _THOUGHTS = re.compile(r".*</think(?:ing)?>", re.DOTALL)

@@ -14,10 +14,10 @@ from typing import Any, NoReturn, TypeVar
 from cir_datasets.common.progress import step_progress
 from cir_metrics.errors import CirError
 from submissions.errors import LanguageError
-from submissions.language import Picture
 from submissions.language.answers import Answer, NoAnswerError, Question, is_text
 from submissions.language.cache import AnswerCache, cache_key, picture_digest
 from submissions.language.prompts import Prompts
+from submissions.language.protocol import Picture
 from submissions.language.usage import Usage
 
 _EXAMPLES = 5

@@ -5,13 +5,14 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
+from submissions.language.protocol import LanguageIdentity, Picture
 
 if TYPE_CHECKING:
-    from submissions.language import Language
+    from submissions.language.protocol import Language
 
 _HOMES = {
     "oracle": "submissions.language.oracle:OracleLanguage",
@@ -69,7 +70,6 @@ def load_language(name: str, **options: Any) -> Language:
     if len(loaded) == 1:
         only: Language = loaded[0]
         return only
-    from submissions.language.pairing import PairedLanguage
 
     return PairedLanguage(*loaded)
 
@@ -133,3 +133,45 @@ def _check(name: str, options: Mapping[str, Any], known: frozenset[str]) -> None
                 f"language {name!r}: no option {option!r}.{did_you_mean(option, known)} "
                 f"{there if known else 'It takes none. Fix: leave it out.'}"
             )
+
+
+class PairedLanguage:
+    """Two backends as one, as CIReVL has them: the first sees, the second writes.
+
+    Args:
+        sees: captions pictures.
+        writes: does everything else.
+    """
+
+    def __init__(self, sees: Language, writes: Language) -> None:
+        """See the class."""
+        self.sees = sees
+        self.writes = writes
+
+    @property
+    def identity(self) -> LanguageIdentity:
+        """Both, the one that sees first."""
+        first, second = self.sees.identity, self.writes.identity
+        return LanguageIdentity(
+            first.backend,
+            first.model,
+            first.revision,
+            first.prompts,
+            "; ".join(part for part in (first.settings, f"words by {second.text()}") if part),
+        )
+
+    def caption(self, images: Sequence[Picture]) -> list[str]:
+        """A caption of each picture."""
+        return self.sees.caption(images)
+
+    def merge(self, captions: Sequence[str], changes: Sequence[str]) -> list[str]:
+        """The caption of each target."""
+        return self.writes.merge(captions, changes)
+
+    def difference(self, first: Sequence[str], second: Sequence[str]) -> list[str]:
+        """The relative caption from each first caption to the second."""
+        return self.writes.difference(first, second)
+
+    def judge(self, prompt: str, items: Sequence[Mapping[str, str]]) -> list[str]:
+        """The answer to a question of your own about each item."""
+        return self.writes.judge(prompt, items)

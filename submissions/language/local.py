@@ -17,11 +17,11 @@ from typing import Any
 from cir_metrics.errors import CallError, MissingExtraError, without_secret_cause
 from submissions.encoders.pretrained import NO_FOREIGN_CODE, device_of, libraries, quiet, update_with
 from submissions.errors import LanguageError
-from submissions.language import LanguageIdentity
 from submissions.language.answers import Answer, NoAnswerError, Question, usable
 from submissions.language.asking import AskingLanguage, opened
 from submissions.language.cache import answer_cache
 from submissions.language.prompts import load_prompts
+from submissions.language.protocol import LanguageIdentity
 from submissions.language.usage import Usage
 
 _DTYPES = ("auto", "float32", "float16", "bfloat16")

@@ -20,8 +20,8 @@ from cir_datasets.shapes.merging import Mention, Reading
 from cir_datasets.shapes.world import CELLS, Look
 from cir_metrics.errors import UnknownNameError
 from submissions.errors import LanguageError
-from submissions.language import LanguageIdentity, Picture
 from submissions.language.asking import paired_up
+from submissions.language.protocol import LanguageIdentity, Picture
 
 YES, NO = "yes", "no"
 _EXAMPLES = 5

@@ -22,12 +22,12 @@ from urllib.parse import urlsplit
 from cir_datasets.sources.addresses import check_proxies
 from cir_datasets.sources.deadline import Deadline
 from cir_metrics.errors import CallError, MissingExtraError
-from submissions.language import LanguageIdentity, Picture
 from submissions.language.answers import Answer, NoAnswerError, Question, usable
 from submissions.language.asking import AskingLanguage, opened
 from submissions.language.cache import answer_cache
 from submissions.language.pacing import Pace
 from submissions.language.prompts import load_prompts
+from submissions.language.protocol import LanguageIdentity, Picture
 from submissions.language.usage import Usage, price_of
 
 if TYPE_CHECKING:

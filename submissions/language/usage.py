@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from cir_metrics.errors import CallError
 
 if TYPE_CHECKING:
-    from submissions.language import Language
+    from submissions.language.protocol import Language
 
 VARIABLE = "CIR_LANGUAGE_PRICES"
 _MILLION = 1_000_000

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cir_datasets.registry.caption_rules import caption_rule
 from submissions.errors import MethodError
+from submissions.rank_file.model import turn_key
 
 if TYPE_CHECKING:
     import numpy as np
@@ -110,20 +111,6 @@ def asks_of(row: dict[str, Any]) -> list[Ask]:
     if "session_id" not in row:
         return [_ask(row["query_id"], row)]
     return [_ask(turn_key(row["session_id"], turn["turn"]), turn) for turn in row["turns"]]
-
-
-def turn_key(session_id: str, turn: int) -> str:
-    """What a turn is called where a query has its id: in messages, and where ties are broken.
-
-    Args:
-        session_id: the session's id.
-        turn: its number, from 1.
-
-    Example:
-        >>> turn_key("cirr_val_0000", 2)
-        'cirr_val_0000#2'
-    """
-    return f"{session_id}#{turn}"
 
 
 def _ask(key: str, row: dict[str, Any]) -> Ask:

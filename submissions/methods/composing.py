@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from submissions.embeddings.pictures import Pictures
     from submissions.embeddings.store import Embeddings
     from submissions.encoders.protocol import Encoder
-    from submissions.language import Language
+    from submissions.language.protocol import Language
     from submissions.methods.asking import Ask
     from submissions.rank_file.model import Method
 

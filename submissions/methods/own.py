@@ -16,8 +16,7 @@ from submissions.rank_file.model import Method
 if TYPE_CHECKING:
     from submissions.methods.asking import Ask, Gallery
     from submissions.methods.composing import Composer, Context, Vectors
-    from submissions.running.by_lists import Ranker
-    from submissions.running.by_scores import Scorer
+    from submissions.methods.protocols import Ranker, Scorer
 
 _OURS = "submissions."
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from submissions.errors import MethodError
-from submissions.language import pictures_by_id
+from submissions.language.protocol import pictures_by_id
 from submissions.methods.asking import Ask
 from submissions.methods.composing import Context
 
 if TYPE_CHECKING:
-    from submissions.language import Language
+    from submissions.language.protocol import Language
 
 
 def language_of(context: Context) -> Language:

@@ -16,8 +16,7 @@ from submissions.methods.own import made
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
     from submissions.methods.composing import Composer
-    from submissions.running.by_lists import Ranker
-    from submissions.running.by_scores import Scorer
+    from submissions.methods.protocols import Ranker, Scorer
 
 PIXELS = "pixels"
 """`--encoder pixels`: the methods that need no weights."""

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from cir_metrics.errors import CallError
 
 if TYPE_CHECKING:
-    from cir_datasets.registry import BenchmarkSpec
+    from cir_datasets.registry.cards import BenchmarkSpec
     from cir_datasets.registry.suites import Suite
     from cir_datasets.rows.benchmark import Benchmark
+    from submissions.rank_file.model import RankBundle, RankFile
+
+    BenchmarkLike = str | Benchmark | Mapping[str, Benchmark] | None
+    FileLike = str | os.PathLike[str] | bytes | RankFile | RankBundle
 
 
 class Known:

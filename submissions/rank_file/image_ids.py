@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cir_datasets.registry import BenchmarkSpec
+    from cir_datasets.registry.cards import BenchmarkSpec
 
 _COCO_DIGITS = 12
 _LONGEST = 1_000

@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
 from pydantic import (
@@ -29,7 +29,11 @@ from pydantic import (
 )
 
 from submissions.errors import SubmissionError
-from submissions.formats import BUNDLE, FORMAT_VERSION, NATIVE, RANK_FILE
+from submissions.rank_file.names import BUNDLE, FORMAT_VERSION, NATIVE, RANK_FILE
+
+if TYPE_CHECKING:
+    pass
+
 
 FORMAT = NATIVE
 """`RankFile.format` of our own format; the others have no method block, only the file's name."""
@@ -274,3 +278,17 @@ def write_bytes(content: bytes, path: str | os.PathLike[str]) -> Path:
     except OSError as error:
         raise SubmissionError(f"{target}: cannot be written: {error.strerror or error}.") from error
     return target
+
+
+def turn_key(session_id: str, turn: int) -> str:
+    """What a turn is called where a query has its id: in messages, and where ties are broken.
+
+    Args:
+        session_id: the session's id.
+        turn: its number, from 1.
+
+    Example:
+        >>> turn_key("cirr_val_0000", 2)
+        'cirr_val_0000#2'
+    """
+    return f"{session_id}#{turn}"

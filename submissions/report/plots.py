@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from submissions.report.document import Report
     from submissions.report.grouping import Group, Grouping, Values
+    from submissions.report.values import ReportValues
 
 _INK, _QUIET = "#22262b", "#8a9099"
 _COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7")
@@ -29,7 +29,7 @@ _TURN_INCHES = (5.2, 3.4)
 _SUFFIXES = (".png", ".svg")
 
 
-def write_plot(report: Report, path: str | Path) -> Path:
+def write_plot(report: ReportValues, path: str | Path) -> Path:
     """Draw a report.
 
     Sessions: Hits@K and Recall@K by turn, with bands where the report has intervals, and the random ranker.
@@ -65,7 +65,7 @@ def write_plot(report: Report, path: str | Path) -> Path:
     return path
 
 
-def _drawn(report: Report) -> Figure:
+def _drawn(report: ReportValues) -> Figure:
     score = report.score
     title = f"{score.method} on {score.benchmark}"
     if "by_turn" in report.groupings:
@@ -106,7 +106,7 @@ def _figure(width: float, height: float) -> Figure:
     return figure
 
 
-def _draw_turns(axes: Axes, report: Report, grouping: Grouping) -> None:
+def _draw_turns(axes: Axes, report: ReportValues, grouping: Grouping) -> None:
     groups = grouping.groups
     turns = [int(group.key) for group in groups]
     cutoffs = _cutoffs(groups)
@@ -156,7 +156,7 @@ def _cutoffs(groups: Sequence[Group]) -> list[int]:
     return [int(name.removeprefix("hits@")) for name in groups[0].values if name.startswith("hits@")]
 
 
-def _band(report: Report, k: int, turns: Sequence[int]) -> tuple[list[float], list[float]] | None:
+def _band(report: ReportValues, k: int, turns: Sequence[int]) -> tuple[list[float], list[float]] | None:
     """Both ends of the intervals of Hits@K by turn, in per cent, where there is one for every turn."""
     known = {} if report.intervals is None else report.intervals.values
     found = [known.get(f"hits@{k}@turn{turn}") for turn in turns]
@@ -167,7 +167,7 @@ def _band(report: Report, k: int, turns: Sequence[int]) -> tuple[list[float], li
 Lines = list[list[float | None]]
 
 
-def _bars(report: Report) -> tuple[list[str], list[str], Lines, Lines]:
+def _bars(report: ReportValues) -> tuple[list[str], list[str], Lines, Lines]:
     """Names of the rows and of the metrics, and for each metric a value and a random floor a row."""
     lines: list[tuple[str, Values, Values]]
     if report.members:

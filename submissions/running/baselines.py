@@ -20,7 +20,7 @@ from submissions.running.search import check_search
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
     from submissions.encoders.protocol import Encoder
-    from submissions.language import Language
+    from submissions.language.protocol import Language
     from submissions.rank_file.model import RankFile
 
 SHAPES_LANGUAGE = "oracle"
@@ -237,7 +237,7 @@ def _check_options(chosen: Baselines, options: dict[str, Any]) -> None:
 
 
 def _encoder(name: str, **loading: Any) -> Encoder:
-    from submissions.encoders.protocol import load_encoder
+    from submissions.encoders.loading import load_encoder
 
     return load_encoder(name, **loading)
 

@@ -3,34 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from cir_datasets.common.progress import step_progress
 from submissions.errors import MethodError
 from submissions.methods.asking import Ask, Gallery, asks_of, subset_members
 from submissions.methods.own import listed
+from submissions.methods.protocols import Ranker
 from submissions.rank_file.depth import SUBSET_DEPTH, needs_subset
 from submissions.running.answers import Answers
 
 if TYPE_CHECKING:
-    from submissions.rank_file.model import Method
+    pass
 
 _ROWS = 256
 """Queries or sessions that are asked at once."""
-
-
-class Ranker(Protocol):
-    """A method that orders images itself: a cross-encoder, a generative model, a service."""
-
-    def method(self) -> Method:
-        """Who answers: all that the rank file says, encoder, caption rule and aggregation included."""
-
-    def rank(self, asks: Sequence[Ask], gallery: Gallery, k: int) -> Sequence[Sequence[str]]:
-        """The k best images of each question, best first, none twice.
-
-        The turns of a session follow one another, so that turn l may use those before it. A reference that
-        the protocol removes may be listed: it is taken out, and k is one more for it.
-        """
 
 
 def rank_by_lists(name: str, ranker: Ranker, gallery: Gallery, k: int) -> Answers:

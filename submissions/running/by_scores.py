@@ -2,41 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from cir_datasets.common.progress import step_progress
 from cir_metrics.ranking import top_k
-from submissions.methods.asking import Ask, Gallery, asks_of, excluded_columns, subset_members
+from submissions.methods.asking import Gallery, asks_of, excluded_columns, subset_members
 from submissions.methods.own import scored
+from submissions.methods.protocols import Scorer
 from submissions.rank_file.depth import SUBSET_DEPTH, needs_subset
 from submissions.running.aggregation import Aggregation, aggregate_scores
 from submissions.running.answers import Answers
 
 if TYPE_CHECKING:
-    from submissions.rank_file.model import Method
+    pass
 
 _CELLS = 8_000_000
 """Scores held at once."""
-
-
-class Scorer(Protocol):
-    """What a method without weights is."""
-
-    needs_pictures: ClassVar[bool]
-    """Whether it looks at pixels, so that it ranks only benchmarks whose pictures are at hand."""
-
-    aggregation: ClassVar[Literal["latest", "average"]]
-    """How a session's turns become one ranking, unless told otherwise."""
-
-    def method(self) -> Method:
-        """Who answers: what the rank file says. No weights are loaded, so that `backbone` says "none"."""
-
-    def scores(self, asks: Sequence[Ask], gallery: Gallery) -> NDArray[np.float64]:
-        """A score for each question and image, higher is better, shape (questions, images of the gallery)."""
 
 
 def rank_by_scores(name: str, ranker: Scorer, gallery: Gallery, how: Aggregation, k: int) -> Answers:

@@ -16,6 +16,7 @@ from submissions.methods.asking import Ask, Gallery, asks_of, gallery_of
 from submissions.methods.card import method_card
 from submissions.methods.composing import Composer, Context
 from submissions.methods.own import told_method
+from submissions.methods.protocols import Ranker, Scorer
 from submissions.methods.registry import (
     PIXELS,
     composer_names,
@@ -30,8 +31,8 @@ from submissions.running.aggregation import Aggregation
 from submissions.running.aggregation import aggregation as aggregation_of
 from submissions.running.answers import Answers
 from submissions.running.by_embeddings import rank_by_embeddings
-from submissions.running.by_lists import Ranker, rank_by_lists
-from submissions.running.by_scores import Scorer, rank_by_scores
+from submissions.running.by_lists import rank_by_lists
+from submissions.running.by_scores import rank_by_scores
 from submissions.running.options import (
     LOADING,
     USUAL,
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
     from submissions.embeddings.store import EmbeddingStore
     from submissions.encoders.protocol import Encoder
-    from submissions.language import Language
+    from submissions.language.protocol import Language
 
 DEFAULT_AGGREGATION = "weighted"
 """How turns become one vector, unless told otherwise: what CIRCLED's appendix B finds best."""
@@ -177,7 +178,7 @@ def make_rank_file(
     check_loading(chosen, options)
     pictures = pictures_of(benchmark, images=images)
     if isinstance(chosen, str):
-        from submissions.encoders.protocol import load_encoder
+        from submissions.encoders.loading import load_encoder
 
         try:
             chosen = load_encoder(chosen, revision=revision, device=device, dtype=dtype)
@@ -219,7 +220,7 @@ def make_bundle(suite: str, method: str | Composer | Scorer | Ranker, **options:
         isinstance(encoder, str)
         and kind_of_class(_method(method, encoder, options.get("checkpoint"))) == "composer"
     ):
-        from submissions.encoders.protocol import load_encoder
+        from submissions.encoders.loading import load_encoder
 
         check_pixels(method if isinstance(method, str) else type(method).__name__, encoder)
         loading = {name: options.pop(name, USUAL[name]) for name in LOADING}

@@ -13,7 +13,7 @@ from submissions.rank_file.depth import MAX_DEPTH
 if TYPE_CHECKING:
     from submissions.embeddings.store import EmbeddingStore
     from submissions.encoders.protocol import Encoder
-    from submissions.language import Language
+    from submissions.language.protocol import Language
 
 USUAL: Mapping[str, object] = {
     "encoder": None,
@@ -173,7 +173,7 @@ def checked_language(language: object) -> str | Language | None:
         >>> checked_language("oracle")
         'oracle'
     """
-    from submissions.language import Language
+    from submissions.language.protocol import Language
 
     if language is None or isinstance(language, str | Language):
         return language

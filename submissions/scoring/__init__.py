@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from submissions.errors import RefusedError, WithheldError
-from submissions.formats import CIRR_SERVER, server_format
+from submissions.errors import WithheldError
 from submissions.formats.budget import MAX_BYTES
+from submissions.formats.detection import server_format
 from submissions.rank_file.benchmarks import Known, find_suite
 from submissions.rank_file.depth import board_depth, is_subset_metric
+from submissions.rank_file.names import CIRR_SERVER
 from submissions.scoring.coding import code_queries, code_sessions
 from submissions.scoring.evidence import Evidence
 from submissions.scoring.further_metrics import (
@@ -25,15 +26,16 @@ from submissions.scoring.further_metrics import (
     parse_further,
 )
 from submissions.scoring.score_report import ScoreReport, member_metric
-from submissions.validation import ValidationReport, validate_known
+from submissions.validation import validate_known
+from submissions.validation.report import RefusedError, ValidationReport
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
     from cir_metrics.kernels import FloatArray
     from cir_metrics.signature import Signature
+    from submissions.rank_file.benchmarks import BenchmarkLike, FileLike
     from submissions.rank_file.model import RankBundle, RankFile
     from submissions.scoring.suite_signature import SuiteSignature
-    from submissions.validation import BenchmarkLike, FileLike
 
 _FORGIVEN = frozenset({"missing-query", "missing-turn"})
 INCOMPLETE = "complete"

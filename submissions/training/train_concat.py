@@ -41,7 +41,7 @@ def main(
     Example:
         python -m submissions.training.train_concat --benchmark shapes/train --encoder shapes --out FOLDER
     """
-    from submissions.encoders.protocol import load_encoder
+    from submissions.encoders.loading import load_encoder
     from submissions.training.concat_training import PLAN, train_concat
 
     plan = words.changed_plan(

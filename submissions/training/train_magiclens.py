@@ -42,7 +42,7 @@ def main(
     Example:
         python -m submissions.training.train_magiclens --benchmark shapes/train --encoder shapes --out FOLDER
     """
-    from submissions.encoders.protocol import load_encoder
+    from submissions.encoders.loading import load_encoder
     from submissions.training.magiclens_training import PLAN, train_magiclens
 
     plan = words.changed_plan(

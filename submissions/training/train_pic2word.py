@@ -51,7 +51,7 @@ def main(
     Example:
         python -m submissions.training.train_pic2word --benchmark shapes/train --encoder shapes --out FOLDER
     """
-    from submissions.encoders.protocol import load_encoder
+    from submissions.encoders.loading import load_encoder
     from submissions.training.pic2word_training import PLAN, train_pic2word
 
     plan = words.changed_plan(

@@ -52,7 +52,7 @@ def train_shapes(folder: str | Path, order: Order) -> Path:
         MissingExtraError: torch is not installed.
     """
     needs_torch("the training of the shapes encoder")
-    from submissions.encoders.protocol import load_encoder
+    from submissions.encoders.loading import load_encoder
     from submissions.training.loop import Plan, forget
     from submissions.training.shapes import heldout, pictures
     from submissions.training.shapes.learning import Settings, learn, prepare_torch

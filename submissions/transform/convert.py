@@ -17,8 +17,13 @@ import numpy as np
 import orjson
 
 from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
-from submissions.errors import ConversionError, RefusedError
-from submissions.formats import (
+from submissions.errors import ConversionError
+from submissions.formats import circo_server, cirr_server, fashioniq, lines, parquet, trec, zerosight
+from submissions.formats.budget import MAX_BYTES
+from submissions.formats.containers import limit_of_kind
+from submissions.rank_file.columns import Columns
+from submissions.rank_file.findings import shown
+from submissions.rank_file.names import (
     CIRCO_SERVER,
     CIRR_SERVER,
     FASHIONIQ,
@@ -28,25 +33,14 @@ from submissions.formats import (
     PARQUET,
     TREC,
     ZEROSIGHT,
-    circo_server,
-    cirr_server,
-    fashioniq,
-    lines,
-    parquet,
-    trec,
-    zerosight,
 )
-from submissions.formats.budget import MAX_BYTES
-from submissions.formats.containers import limit_of_kind
-from submissions.formats.reader import read
-from submissions.rank_file.columns import Columns
-from submissions.rank_file.findings import shown
 from submissions.transform.losses import losses
-from submissions.validation import validate
+from submissions.validation import read, validate
+from submissions.validation.report import RefusedError
 
 if TYPE_CHECKING:
+    from submissions.rank_file.benchmarks import BenchmarkLike
     from submissions.rank_file.model import RankBundle, RankFile
-    from submissions.validation import BenchmarkLike
 
 _SERVERS = {CIRR_SERVER: cirr_server, CIRCO_SERVER: circo_server, ZEROSIGHT: zerosight}
 _BENCHMARKS = {name: server.BENCHMARKS for name, server in _SERVERS.items()} | {
@@ -95,7 +89,7 @@ def convert(
 
     Args:
         files: one file, or the CIRR server's two, in either order; or one bundle.
-        to: a name of `submissions.formats.FORMATS`, such as `native`, `parquet` or `cirr-server`.
+        to: a name of `submissions.rank_file.names.FORMATS`, such as `native`, `parquet` or `cirr-server`.
         benchmark: what the files answer; needed where their format does not say it.
         name: the method's name in what is written; default: the file's own, or else the first file's name.
         compress: whether to compress with gzip; only `native`, `lines` and `trec`.

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
 from cir_metrics.ranking import best_of
-from submissions.errors import FusionError, RefusedError
+from submissions.errors import FusionError
 from submissions.formats.budget import MAX_BYTES
-from submissions.methods.asking import turn_key
 from submissions.rank_file.benchmarks import Known
 from submissions.rank_file.depth import MAX_DEPTH, board_depth
 from submissions.rank_file.findings import shown
-from submissions.rank_file.model import Method, RankBundle, RankFile
+from submissions.rank_file.model import Method, RankBundle, RankFile, turn_key
 from submissions.validation import validate_known
+from submissions.validation.report import RefusedError
 
 if TYPE_CHECKING:
-    from submissions.validation import BenchmarkLike, FileLike
+    from submissions.rank_file.benchmarks import BenchmarkLike, FileLike
 
 K = 60
 """The constant of reciprocal rank fusion; Cormack et al. fixed it in a pilot and found it hardly matters."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from submissions.formats import CIRCO_SERVER, CIRR_SERVER, FASHIONIQ, NATIVE, TREC, ZEROSIGHT
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import shown
+from submissions.rank_file.names import CIRCO_SERVER, CIRR_SERVER, FASHIONIQ, NATIVE, TREC, ZEROSIGHT
 
 if TYPE_CHECKING:
     from submissions.rank_file.model import RankFile

@@ -8,89 +8,32 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from submissions.formats import CIRR_SERVER
 from submissions.formats.budget import MAX_BYTES
-from submissions.formats.reader import Parsed, parse_file
+from submissions.formats.reader import parse_file
 from submissions.rank_file.benchmarks import Known
 from submissions.rank_file.columns import Columns
-from submissions.rank_file.findings import MAX_FINDINGS, Finding, Findings
+from submissions.rank_file.findings import Findings
+from submissions.rank_file.names import CIRR_SERVER
+from submissions.validation.report import ValidationReport, report_of
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
     from submissions.formats.draft import Answers, Draft
     from submissions.rank_file.model import RankBundle, RankFile
 
-    BenchmarkLike = str | Benchmark | Mapping[str, Benchmark] | None
-    FileLike = str | os.PathLike[str] | bytes | RankFile | RankBundle
 
+from typing import TYPE_CHECKING
 
-@dataclass(frozen=True)
-class ValidationReport:
-    """What validation found.
+from submissions.formats.draft import Draft
+from submissions.validation.report import RefusedError
 
-    Args:
-        file: the file's name.
-        benchmark: id of the benchmark or suite that it answers, or None where that could not be told.
-        findings: errors first.
-        rank_file: what was read, or None where the structure is broken.
-        queries: number of queries (or sessions) answered.
-        left_out: findings beyond the first 100, which are counted only.
-    """
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
-    file: str
-    benchmark: str | None
-    findings: tuple[Finding, ...]
-    rank_file: RankFile | RankBundle | None
-    queries: int = 0
-    left_out: int = 0
-
-    @property
-    def errors(self) -> tuple[Finding, ...]:
-        """The findings that refuse the file."""
-        return tuple(finding for finding in self.findings if finding.severity == "error")
-
-    @property
-    def warnings(self) -> tuple[Finding, ...]:
-        """The findings that do not."""
-        return tuple(finding for finding in self.findings if finding.severity == "warning")
-
-    @property
-    def ok(self) -> bool:
-        """Whether no finding is an error."""
-        return not self.errors
-
-    def to_dict(self) -> dict[str, Any]:
-        """The report as JSON values."""
-        return {
-            "file": self.file,
-            "benchmark": self.benchmark,
-            "ok": self.ok,
-            "queries": self.queries,
-            "findings_left_out": self.left_out,
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
-
-    def text(self) -> str:
-        """The report as a terminal shows it: the findings, then one line that sums up."""
-        lines = [finding.text(self.file) for finding in self.findings]
-        if self.left_out:
-            lines.append(f"... and {_plural(self.left_out, 'finding')} more.")
-        target = f" for {self.benchmark}" if self.benchmark else ""
-        counts = [_plural(len(self.errors), "error")] if self.errors else []
-        counts += [_plural(len(self.warnings), "warning")] if self.warnings else []
-        if self.ok:
-            tail = f", {', '.join(counts)}" if counts else ""
-            lines.append(f"{self.file}: valid{target}, {self.queries:,} answered{tail}")
-        else:
-            lines.append(f"{self.file}: refused{target}, {', '.join(counts)}")
-        return "\n".join(lines)
-
-
-def _plural(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+    from submissions.rank_file.benchmarks import BenchmarkLike, FileLike
+    from submissions.rank_file.model import RankBundle, RankFile
 
 
 def validate(
@@ -153,25 +96,6 @@ def validate_known(
     return report_of(parsed)
 
 
-def report_of(parsed: Parsed) -> ValidationReport:
-    """The report of what was found so far."""
-    found = [finding for collector in parsed.collectors() for finding in collector.listed()]
-    parts = [
-        draft.rankings if draft.rankings is not None else draft.subset_rankings or {}
-        for draft, _ in parsed.drafts
-        if draft is not None
-    ]
-    ordered = sorted(found, key=lambda finding: finding.severity != "error")
-    return ValidationReport(
-        file=parsed.findings.file,
-        benchmark=parsed.benchmark,
-        findings=tuple(ordered[:MAX_FINDINGS]),
-        rank_file=parsed.finished(),
-        queries=sum(map(len, parts)),
-        left_out=max(0, len(ordered) - MAX_FINDINGS),
-    )
-
-
 def _check(draft: Draft, known: Known, findings: Findings, part: bool | None) -> None:
     from submissions.validation.questions import questions
     from submissions.validation.rules import check_content
@@ -218,3 +142,38 @@ def _without(answers: Answers | None, outside: set[str]) -> Answers | None:
     if isinstance(answers, Columns):
         return answers.without(outside)
     return {query: answer for query, answer in answers.items() if query not in outside}
+
+
+def read(
+    file: str | os.PathLike[str] | bytes,
+    *,
+    benchmark: BenchmarkLike = None,
+    max_bytes: int = MAX_BYTES,
+    name: str | None = None,
+) -> RankFile | RankBundle:
+    """Read a rank file or bundle, checking its structure only; `validate` checks the content.
+
+    Args:
+        file: a path, or the file's bytes.
+        benchmark: what it answers; needed for the formats of others, which do not say it.
+        max_bytes: bytes that are read at most.
+        name: the file's name in messages, where `file` is bytes.
+
+    Raises:
+        MissingFileError: no file has that name.
+        UnknownNameError: `benchmark` is no benchmark and no suite.
+        RefusedError: the structure is broken; its `report` holds the findings.
+
+    Example:
+        >>> content = b'{"version": "rc2", "metric": "recall", "12063": ["dev-0-0-img0.png"]}'
+        >>> read(content, benchmark="cirr/val").rankings
+        {'12063': ['dev-0-0-img0']}
+    """
+    from submissions.validation.report import report_of
+
+    parsed = parse_file(file, Known(benchmark), max_bytes=max_bytes, name=name)
+    finished = parsed.finished()
+    if finished is None or any(found.errors for found in parsed.collectors()):
+        report = report_of(parsed)
+        raise RefusedError(f"{report.file} cannot be read.", report)
+    return finished

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
-from submissions.formats import LINES, PARQUET, TREC
 from submissions.formats.draft import Answers, Draft
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.depth import MAX_DEPTH, SUBSET_DEPTH
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, ordinal, shown
 from submissions.rank_file.image_ids import image_family, near_miss, well_formed
+from submissions.rank_file.names import LINES, PARQUET, TREC
 from submissions.validation.questions import Questions
 from submissions.validation.screening import suspects
 

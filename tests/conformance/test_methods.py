@@ -17,9 +17,10 @@ from typer.main import get_command
 import submissions
 from cir_datasets import caption_rule_names
 from leaderboard.cli import build
+from submissions import make_rank_file
 from submissions.embeddings.store import EmbeddingStore
-from submissions.encoders.protocol import load_encoder
-from submissions.methods import make_rank_file, method_names
+from submissions.encoders.loading import load_encoder
+from submissions.methods import method_names
 from submissions.methods.card import MethodCard, method_card, method_cards
 from submissions.methods.registry import class_of, composer_names, kind_of_class, scorer_names
 from submissions.rank_file.model import RankFile

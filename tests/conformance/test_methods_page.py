@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import submissions
+from submissions import make_rank_file
 from submissions.entries import entries
-from submissions.methods import make_rank_file
 from submissions.scoring.score_report import ScoreReport
 
 ROOT = Path(__file__).resolve().parents[2]

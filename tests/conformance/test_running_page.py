@@ -11,8 +11,8 @@ from retrieval_worlds import PlainEncoder, small_shapes
 
 import submissions
 from cir_datasets import caption_rule, caption_rule_names
+from submissions import make_rank_file
 from submissions.embeddings.store import EmbeddingStore
-from submissions.methods import make_rank_file
 from submissions.methods.card import method_cards
 from submissions.running.aggregation import AGGREGATIONS, aggregation, feedback_weights
 from submissions.running.search import MEASURED, SEARCHES, Searcher

@@ -101,7 +101,7 @@ def test_transformers_load_it_without_this_package() -> None:
 
 def test_it_tells_a_star_from_a_heart() -> None:
     from cir_datasets import shapes
-    from submissions.encoders.protocol import load_encoder
+    from submissions.encoders.loading import load_encoder
 
     encoder = load_encoder("shapes", device="cpu")
     things = {
@@ -138,7 +138,7 @@ def test_hits_rise_with_turns() -> None:
 
 @pytest.mark.slow
 def test_results_are_found_again() -> None:
-    from submissions.encoders.protocol import load_encoder
+    from submissions.encoders.loading import load_encoder
     from submissions.training.shapes.measured import measured
 
     again, told = measured(load_encoder("shapes", device="cpu")), recipe()["results"]

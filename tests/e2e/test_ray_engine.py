@@ -29,7 +29,8 @@ from submissions.embeddings.pictures import pictures_of
 from submissions.embeddings.ray import embed_gallery_on_ray
 from submissions.embeddings.ray_cluster import Cluster
 from submissions.embeddings.store import EmbeddingStore
-from submissions.encoders.protocol import Identity, load_encoder
+from submissions.encoders.loading import load_encoder
+from submissions.encoders.protocol import Identity
 from submissions.errors import EncoderError
 
 pytest.importorskip("ray", reason="Ray is not installed (extra `distributed`)")

@@ -15,8 +15,7 @@ import submissions
 from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics.kernels import within
 from cir_metrics.ranking import target_ranks, top_k
-from submissions import Method, RankFile, WithheldError
-from submissions.methods import make_rank_file
+from submissions import Method, RankFile, WithheldError, make_rank_file
 
 pytestmark = pytest.mark.real_data
 

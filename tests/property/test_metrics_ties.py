@@ -23,7 +23,7 @@ from cir_metrics.errors import InputError
 from cir_metrics.gallery import Gallery
 from cir_metrics.ranking import best_of, top_k
 from cir_metrics.ties import Ties, tie_keys
-from submissions.methods import make_rank_file
+from submissions import make_rank_file
 from submissions.methods.asking import Ask
 from submissions.running.search import Searcher
 from submissions.transform.fuse import _reciprocals, _rrf

@@ -41,8 +41,8 @@ def measured(encoder: Encoder) -> dict[str, Any]:
 
 
 def _scores(encoder: Encoder, store: Path, benchmark: str, method: str, **how: str) -> dict[str, Any]:
+    from submissions import make_rank_file
     from submissions.embeddings.store import EmbeddingStore
-    from submissions.methods import make_rank_file
     from submissions.scoring import score
     from submissions.scoring.intervals import intervals
 

@@ -15,8 +15,8 @@ import cir_datasets
 import submissions
 from leaderboard.judging import Rejected, Validated, judge_file
 from leaderboard.submission import Submission
+from submissions import make_rank_file
 from submissions.formats.parquet import KEY
-from submissions.methods import make_rank_file
 
 FORM = {"name": "Ours", "paper": "https://example.org/paper"}
 

@@ -216,7 +216,7 @@ def test_every_local_file_of_the_lists_is_the_pinned_one() -> None:
 def test_published_annotations_load_as_they_were(name: str, tmp_path: Path) -> None:
     import datasets
 
-    from cir_datasets.publishing.publication import publish
+    from cir_datasets.publishing.publish import publish
 
     (done,) = publish(name, tmp_path / "published", skip_missing=True)
     assert done.warnings == ()

@@ -18,10 +18,11 @@ import cir_datasets
 import submissions
 from cir_datasets.audit.verification import verify
 from cir_datasets.errors import DamagedError, SourceError
-from cir_datasets.prepared import FORMAT, ensure, last_prepared
-from cir_datasets.registry.overlays import Overlay
+from cir_datasets.prepared import ensure, last_prepared
+from cir_datasets.prepared.making import FORMAT
+from cir_datasets.registry.cards import Overlay
 from leaderboard.cli import build
-from submissions.methods import make_rank_file
+from submissions import make_rank_file
 
 pytestmark = pytest.mark.filterwarnings("ignore::cir_datasets.errors.UnpinnedDataWarning")
 FILES = ("images.parquet", "meta.json", "places.parquet", "rows.parquet")

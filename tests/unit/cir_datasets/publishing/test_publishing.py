@@ -24,7 +24,8 @@ from cir_datasets.prepared import ensure
 from cir_datasets.publishing import croissant
 from cir_datasets.publishing.card_text import card_text
 from cir_datasets.publishing.layout import write_config
-from cir_datasets.publishing.publication import Publication, documents, publish
+from cir_datasets.publishing.publication import Publication, documents
+from cir_datasets.publishing.publish import publish
 from cir_metrics.errors import CallError, UnknownNameError
 
 ROOT = Path(__file__).resolve().parents[4]

@@ -16,8 +16,7 @@ from cir_datasets.errors import DatasetError
 from cir_datasets.prepared import row_schema
 from cir_datasets.rows.columns import StoredRows
 from cir_datasets.rows.places import write_places
-from submissions import score
-from submissions.methods import make_rank_file
+from submissions import make_rank_file, score
 
 GALLERY = ["a", "b", "é", "d"]
 IDS = pa.list_(pa.string())

@@ -159,7 +159,7 @@ def test_skipped_images_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr("cir_datasets.load", lambda name: benchmark)
     monkeypatch.setattr(
-        "submissions.encoders.protocol.load_encoder", lambda name, **options: PlainEncoder(name)
+        "submissions.encoders.loading.load_encoder", lambda name, **options: PlainEncoder(name)
     )
     given = ["--images", str(folder), "--workers", "0", "--out", str(tmp_path / "run.json")]
     done = cir("run", "-b", benchmark.id, "-m", "text_only", "-e", "plain", "--skip-missing", *given)
@@ -178,7 +178,7 @@ def test_all_baselines_tell_what_the_language_backend_was_asked(
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setattr("cir_datasets.load", lambda name: benchmark)
     monkeypatch.setattr(
-        "submissions.encoders.protocol.load_encoder", lambda name, **options: PlainEncoder(name)
+        "submissions.encoders.loading.load_encoder", lambda name, **options: PlainEncoder(name)
     )
     command = ["run", "-b", "shapes/val", "--all-baselines", "-e", "plain", "--workers", "0"]
     with LanguageServer(answer=lambda prompt: "a red star") as server:

@@ -21,7 +21,8 @@ from submissions.embeddings.embed import Timing, embed_gallery, encode_shard
 from submissions.embeddings.pictures import FilePictures
 from submissions.embeddings.store import Embeddings, EmbeddingStore
 from submissions.encoders.extras import needs_ray, needs_torch
-from submissions.encoders.protocol import PreparingEncoder, load_encoder
+from submissions.encoders.loading import load_encoder
+from submissions.encoders.protocol import PreparingEncoder
 from submissions.errors import EncoderError
 
 

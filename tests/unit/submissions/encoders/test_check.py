@@ -12,9 +12,9 @@ import pytest
 from retrieval_worlds import PlainEncoder, small_shapes
 
 from cir_datasets.rows.benchmark import Benchmark
+from submissions import make_rank_file
 from submissions.embeddings.store import EmbeddingStore
 from submissions.errors import EncoderError
-from submissions.methods import make_rank_file
 from submissions.methods.composing import unit
 
 WRONG: list[tuple[Callable[[Any], Any], str]] = [

@@ -28,7 +28,8 @@ from PIL import Image
 from retrieval_models import MAX_TOKENS, SIDE, as_open_clip, save_blip, save_clip, save_siglip, save_siglip2
 
 import cir_datasets
-from submissions.encoders.protocol import PreparingEncoder, Vectors, is_shapes_encoder, load_encoder
+from submissions.encoders.loading import load_encoder
+from submissions.encoders.protocol import PreparingEncoder, Vectors, is_shapes_encoder
 from submissions.running.describing import encoder_label
 
 TEXTS = ["a red circle", "a small blue star with a yellow square", "sand"]

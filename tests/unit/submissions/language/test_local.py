@@ -17,9 +17,10 @@ from PIL import Image
 
 from cir_metrics.errors import CallError
 from submissions.errors import LanguageError
-from submissions.language import Language, Picture, load_language
+from submissions.language import load_language
+from submissions.language.loading import PairedLanguage
 from submissions.language.local import LocalLanguage
-from submissions.language.pairing import PairedLanguage
+from submissions.language.protocol import Language, Picture
 
 PICTURES = [
     Picture(colour, lambda colour=colour: Image.new("RGB", (40, 50), colour)) for colour in models.COLOURS

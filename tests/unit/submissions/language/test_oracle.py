@@ -11,10 +11,11 @@ from cir_datasets import shapes
 from cir_datasets.shapes import Draws, describe, random_scene, read, scene, split
 from cir_metrics.errors import CallError, UnknownNameError
 from submissions.errors import LanguageError
-from submissions.language import Language, Picture, load_language
+from submissions.language import load_language
+from submissions.language.loading import PairedLanguage
 from submissions.language.oracle import OracleLanguage
-from submissions.language.pairing import PairedLanguage
 from submissions.language.prompts import load_prompts
+from submissions.language.protocol import Language, Picture
 from submissions.language.server import ServerLanguage
 
 ORACLE = OracleLanguage()

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from cir_metrics.errors import CallError
 from submissions.errors import LanguageError
-from submissions.language import LanguageIdentity
 from submissions.language.answers import Answer, NoAnswerError, usable
 from submissions.language.cache import AnswerCache, answer_cache, cache_key, picture_digest
 from submissions.language.pacing import Pace
 from submissions.language.prompts import PLACEHOLDERS, Template, load_prompts
+from submissions.language.protocol import LanguageIdentity
 from submissions.language.usage import Price, Usage, price_of
 
 

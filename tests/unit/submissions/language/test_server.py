@@ -25,8 +25,8 @@ from language_server import Fault, LanguageServer
 from cir_datasets import shapes
 from cir_metrics.errors import CallError
 from submissions.errors import LanguageError
-from submissions.language import Picture
 from submissions.language.prompts import load_prompts
+from submissions.language.protocol import Picture
 from submissions.language.server import ServerLanguage
 
 KEY = "sk-made-up-for-tests"

@@ -16,14 +16,15 @@ from retrieval_worlds import PlainEncoder, sessions
 import submissions
 from cir_datasets.rows.benchmark import Benchmark
 from cir_datasets.shapes import describe, scene
+from submissions import make_rank_file
 from submissions.embeddings.embed import embed_gallery
 from submissions.embeddings.pictures import pictures_of
 from submissions.embeddings.store import Embeddings
 from submissions.errors import LanguageError, MethodError
+from submissions.language.loading import PairedLanguage
 from submissions.language.oracle import OracleLanguage
-from submissions.language.pairing import PairedLanguage
 from submissions.language.server import ServerLanguage
-from submissions.methods import composer, make_rank_file
+from submissions.methods import composer
 from submissions.methods.asking import Ask
 from submissions.methods.composing import Context
 

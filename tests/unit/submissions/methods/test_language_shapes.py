@@ -9,9 +9,10 @@ pytest.importorskip("transformers", reason="needs the extra `retrieval`")
 
 import cir_datasets
 import submissions
+from submissions import make_rank_file
 from submissions.embeddings.store import EmbeddingStore
-from submissions.encoders.protocol import Encoder, load_encoder
-from submissions.methods import make_rank_file
+from submissions.encoders.loading import load_encoder
+from submissions.encoders.protocol import Encoder
 from submissions.scoring.intervals import Interval, intervals
 
 METHODS = ("text_only", "captioning", "cirevl")

@@ -13,8 +13,9 @@ import cir_datasets
 import submissions
 from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics.errors import UnknownNameError
+from submissions import make_rank_file
 from submissions.errors import MethodError
-from submissions.methods import make_rank_file, methods_for, scorer
+from submissions.methods import methods_for, scorer
 from submissions.methods.asking import Ask, Gallery, asks_of
 from submissions.methods.pixels.image_only import picture_features
 from submissions.methods.pixels.text_only import word_presence, word_weights

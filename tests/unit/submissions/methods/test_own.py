@@ -17,15 +17,16 @@ from retrieval_worlds import PlainEncoder, small_shapes
 
 import submissions
 from cir_metrics.errors import UnknownNameError
+from submissions import make_rank_file
 from submissions.errors import MethodError
-from submissions.methods import make_rank_file, method_names
+from submissions.methods import method_names
 from submissions.methods.asking import Ask, Gallery
 from submissions.methods.card import method_card, method_cards
 from submissions.methods.registry import GROUP, kind_of, method_of
 from submissions.rank_file.model import Method
 
 SOURCE = '''
-from submissions.methods import Method
+from submissions import Method
 import numpy as np
 
 

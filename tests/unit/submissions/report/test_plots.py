@@ -12,7 +12,8 @@ import report_worlds
 import submissions_worlds as worlds
 
 import submissions
-from cir_datasets.registry import card, spec
+from cir_datasets.registry import spec
+from cir_datasets.registry.cards import card
 from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics.errors import CallError, MissingExtraError
 from submissions.errors import SubmissionError

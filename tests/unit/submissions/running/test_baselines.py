@@ -12,8 +12,8 @@ from retrieval_worlds import PlainEncoder, small_shapes
 
 import submissions
 from cir_metrics.errors import MissingExtraError
+from submissions import make_rank_file
 from submissions.embeddings.store import EmbeddingStore
-from submissions.methods import make_rank_file
 from submissions.running import baselines as module
 from submissions.running.baselines import Baseline, baselines, run_baselines
 

@@ -20,9 +20,9 @@ import submissions
 from cir_datasets.errors import CaptionRuleError, MissingImagesError
 from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics.errors import UnknownNameError
+from submissions import make_rank_file
 from submissions.embeddings.store import EmbeddingStore
 from submissions.errors import MethodError
-from submissions.methods import make_rank_file
 from submissions.methods.asking import Ask
 from submissions.methods.composing import Context, Vectors
 from submissions.rank_file.model import Method, RankFile

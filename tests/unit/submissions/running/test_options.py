@@ -12,9 +12,9 @@ from PIL import Image
 from retrieval_worlds import PlainEncoder, small_shapes
 
 from cir_datasets.errors import MissingImagesError, SourceError
+from submissions import make_bundle, make_rank_file
 from submissions.embeddings.store import EmbeddingStore
 from submissions.errors import MethodError
-from submissions.methods import make_bundle, make_rank_file
 from submissions.rank_file.model import Method
 from submissions.running.options import LOADING, USUAL
 

@@ -12,7 +12,7 @@ import submissions_worlds as worlds
 import cir_datasets
 import cir_datasets.registry.suites
 import submissions
-from cir_datasets.registry import card
+from cir_datasets.registry.cards import card
 from cir_metrics.errors import CallError, UnknownNameError
 from submissions.report import Report, full_report
 

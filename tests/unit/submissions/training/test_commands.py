@@ -17,7 +17,7 @@ from retrieval_models import save_clip
 from typer.testing import CliRunner, Result
 
 from cir_metrics.errors import CallError
-from submissions.encoders.protocol import load_encoder
+from submissions.encoders.loading import load_encoder
 from submissions.errors import CheckpointError, EncoderError
 from submissions.methods.heads.checkpoints import load_head
 from submissions.training import train_concat, train_magiclens, train_pic2word

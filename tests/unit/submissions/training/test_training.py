@@ -29,7 +29,8 @@ from retrieval_models import save_clip
 from torch import Tensor, nn
 
 from submissions.embeddings.store import EmbeddingStore
-from submissions.encoders.protocol import Identity, load_encoder
+from submissions.encoders.loading import load_encoder
+from submissions.encoders.protocol import Identity
 from submissions.methods.heads.checkpoints import load_head, save_head
 from submissions.methods.heads.mapping_network import MappingNetwork
 from submissions.training.loop import STATE, Plan, Trained, finished, train

@@ -27,10 +27,11 @@ from retrieval_models import save_clip, save_siglip
 from torch import Tensor, nn
 from transformers import CLIPImageProcessorPil, PreTrainedTokenizerFast
 
+from submissions import make_rank_file
+from submissions.encoders.loading import load_encoder
 from submissions.encoders.magiclens import MagicLensConfig, MagicLensModel
 from submissions.encoders.magiclens_fusion import Fusion
-from submissions.encoders.protocol import load_encoder
-from submissions.methods import composer, make_rank_file
+from submissions.methods import composer
 from submissions.methods.concat import Concat
 from submissions.methods.heads.checkpoints import file_sha256, save_head
 from submissions.methods.heads.concat import ConcatHead, batch_softmax_loss, soft_triplet_loss

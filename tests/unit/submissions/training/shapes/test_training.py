@@ -273,7 +273,7 @@ def test_the_same_order_gives_the_same_weights_stopped_or_not(scenes: list[Scene
 
 
 def test_a_saved_model_is_a_clip_folder(tmp_path: Path) -> None:
-    from submissions.encoders.protocol import load_encoder
+    from submissions.encoders.loading import load_encoder
 
     torch.manual_seed(0)
     model = make_model(10.0).eval()

@@ -1,0 +1,62 @@
+"""Registering an overlay: its file is checked, against the rows where they are at hand, and kept as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cir_datasets.registry.cards import Overlay
+
+if TYPE_CHECKING:
+    pass
+
+
+from cir_datasets.prepared.overlaid import restrict
+from cir_datasets.registry.overlays import overlay_fault, overlay_file, read_overlay
+
+
+def add_overlay(
+    path: str | Path, *, benchmark: str | None = None, name: str | None = None, replace: bool = False
+) -> Overlay:
+    """Register an overlay: check its file and put it into the folder of overlays, as JSON.
+
+    Where the benchmark's rows are at hand, its query ids are checked against them; else they are when it is
+    first loaded.
+
+    Args:
+        path: the file, see `read_overlay`.
+        benchmark: what it is laid over, where the file does not say.
+        name: its name, where the file does not say.
+        replace: whether it may take the place of a registered overlay of the same name.
+
+    Raises:
+        OverlayError: the file is malformed, names a query that the benchmark lacks, or an overlay of that
+            name is registered and `replace` is False; what was registered stays as it was.
+        UnknownNameError: no benchmark has that id.
+    """
+    from cir_datasets import registry, sources
+    from cir_datasets.prepared import ensure, last_prepared, read_table
+
+    overlay = read_overlay(path, benchmark=benchmark, name=name)
+    place = overlay_file(overlay.benchmark, overlay.name)
+    if place.exists() and not replace:
+        overlay_fault(
+            Path(path).expanduser(),
+            f"{overlay.id} is registered already ({place})",
+            'name it anew ("overlay" in a JSON file), or pass --replace (replace=True)',
+        )
+    spec = registry.spec(overlay.benchmark)
+    if sources.at_hand(spec) or last_prepared(spec) is not None:
+        restrict(read_table(ensure(spec).rows_file), overlay)
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        staging = place.with_suffix(f".{os.getpid()}")
+        staging.write_text(
+            json.dumps(overlay.to_dict(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
+        )
+        staging.replace(place)
+    except OSError as error:
+        overlay_fault(place, f"cannot be written: {error.strerror}", "set CIR_OVERLAYS to a folder of yours")
+    return overlay

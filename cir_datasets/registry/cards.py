@@ -1,0 +1,157 @@
+"""The benchmarks that exist: reads `cards/*.yaml`; a `BenchmarkSpec` is one configuration of a card."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from importlib import resources
+from typing import TYPE_CHECKING, Literal
+
+from cir_datasets.common.yaml import read_model
+from cir_datasets.errors import CardError
+from cir_metrics.errors import UnknownNameError, did_you_mean
+
+if TYPE_CHECKING:
+    from cir_datasets.registry.card import Card, Config
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import TYPE_CHECKING, Any
+
+IMAGES_SUFFIX = "_images"
+"""`<config>_images` is the configuration that holds the gallery of `<config>`."""
+
+
+@dataclass(frozen=True)
+class BenchmarkSpec:
+    """A benchmark's card together with one of its configurations, and the overlay on it, if any."""
+
+    card: Card
+    config_name: str
+    overlay: Overlay | None = None
+
+    @functools.cached_property
+    def config(self) -> Config:
+        """The configuration's own part of the card; with an overlay the counts are the overlay's."""
+        config = self.card.configs[self.config_name]
+        if self.overlay is None:
+            return config
+        return config.model_copy(update={"queries": len(self.overlay.labels), "turns": None})
+
+    @property
+    def config_id(self) -> str:
+        """The id's second part, `val` or `val+shortcut_free`, which names folders and configurations."""
+        return self.config_name if self.overlay is None else f"{self.config_name}+{self.overlay.name}"
+
+    @property
+    def id(self) -> str:
+        """The benchmark id, `name/config`, or `name/config+overlay`."""
+        return f"{self.card.name}/{self.config_id}"
+
+    @property
+    def base(self) -> BenchmarkSpec:
+        """The benchmark without its overlay."""
+        return self if self.overlay is None else BenchmarkSpec(self.card, self.config_name)
+
+    @property
+    def kind(self) -> Literal["single_turn", "multi_turn"]:
+        """Whether a row is a query or a session."""
+        if self.card.kind == "mixed":
+            return "multi_turn" if self.config_name.startswith("multiturn_") else "single_turn"
+        return self.card.kind
+
+    @property
+    def turns(self) -> str:
+        """Rankings that a row asks for: `1` for a query, `2-6` or so for sessions, `-` where unknown."""
+        if self.kind == "single_turn":
+            return "1"
+        lengths = [turns for turns, count in (self.base.config.turns or {}).items() if count]
+        if not lengths:
+            return "-"
+        shortest, longest = min(lengths), max(lengths)
+        return str(shortest) if shortest == longest else f"{shortest}-{longest}"
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Names of the metrics that the benchmark's board shows."""
+        mixed = self.card.kind == "mixed" and self.kind == "multi_turn"
+        return self.card.multi_turn_metrics if mixed else self.card.metrics
+
+    @property
+    def main_metric(self) -> str:
+        """The metric that ranks, or `mean(a, b)`."""
+        mixed = self.card.kind == "mixed" and self.kind == "multi_turn"
+        return (self.card.multi_turn_main_metric or "") if mixed else self.card.main_metric
+
+
+def names() -> tuple[str, ...]:
+    """Names of all registered benchmarks, sorted."""
+    folder = resources.files("cir_datasets") / "cards"
+    return tuple(
+        sorted(entry.name.removesuffix(".yaml") for entry in folder.iterdir() if entry.name.endswith(".yaml"))
+    )
+
+
+@functools.cache
+def card(name: str) -> Card:
+    """The card of a benchmark.
+
+    Raises:
+        UnknownNameError: no benchmark has that name.
+        CardError: the card is malformed.
+    """
+    from cir_datasets.registry.card import Card
+
+    if name not in names():
+        raise UnknownNameError(
+            f"no benchmark {name!r}.{did_you_mean(name, names())} `cir datasets list` shows all."
+        )
+    text = (resources.files("cir_datasets") / "cards" / f"{name}.yaml").read_text(encoding="utf-8")
+    found = read_model(Card, text, f"cards/{name}.yaml", CardError)
+    if found.name != name:
+        raise CardError(f"cards/{name}.yaml: its name is {found.name!r}. Fix: name the file after it.")
+    return found
+
+
+def benchmark_ids() -> tuple[str, ...]:
+    """Ids of all registered benchmarks, `name/config`, in card order."""
+    return tuple(f"{name}/{config}" for name in names() for config in card(name).configs)
+
+
+LABEL_FIELD = "overlay_label"
+"""The column that an overlay adds to the rows; null where a query has no label."""
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """A filter list over one benchmark.
+
+    Args:
+        name: its name, small letters, digits and `_`.
+        benchmark: id of the benchmark that it is laid over.
+        benchmark_version: version of that benchmark's card that it was made for.
+        source: where the list comes from (a paper, an address), or "".
+        labels: by query id the label, or None where the list gives none; in the list's order.
+    """
+
+    name: str
+    benchmark: str
+    benchmark_version: int
+    source: str
+    labels: Mapping[str, str | None] = field(hash=False)
+
+    @property
+    def id(self) -> str:
+        """Id of the benchmark that it makes, `cirr/val+shortcut_free`."""
+        return f"{self.benchmark}+{self.name}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The overlay as its JSON file holds it."""
+        labelled = any(label is not None for label in self.labels.values())
+        return {
+            "overlay": self.name,
+            "benchmark": self.benchmark,
+            "benchmark_version": self.benchmark_version,
+            "source": self.source,
+            "queries": dict(self.labels) if labelled else list(self.labels),
+        }

@@ -1,0 +1,130 @@
+"""What a language backend is, and the pictures that it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from submissions.embeddings.pictures import Pictures
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture by id, opened when a backend needs its pixels.
+
+    Args:
+        id: the image's id; by it the oracle knows a picture, and errors name it.
+        open: gives the picture, RGB; may be called several times, and from several threads.
+    """
+
+    id: str
+    open: Callable[[], Image]
+
+
+@dataclass(frozen=True)
+class LanguageIdentity:
+    """What answers depend on; it goes into a rank file's method.
+
+    Args:
+        backend: `openai`, `transformers`, `oracle`, or a name of your own.
+        model: the model's name; of a folder its name.
+        revision: commit or hash of the weights; of a server the start of a hash of its address.
+        prompts: sha256 (hex) of the prompt templates in use, or "none".
+        settings: what else answers depend on (temperature, most tokens, ...), as one line.
+    """
+
+    backend: str
+    model: str
+    revision: str = ""
+    prompts: str = "none"
+    settings: str = ""
+
+    def text(self) -> str:
+        """One line for the notes of a rank file.
+
+        Example:
+            >>> LanguageIdentity("openai", "gpt-4o-mini", "server 5ba6ea8fd618", "3f" * 32).text()
+            'openai:gpt-4o-mini (server 5ba6ea8fd618, prompts 3f3f3f3f3f3f)'
+        """
+        prompts = "" if self.prompts == "none" else f"prompts {self.prompts[:12]}"
+        details = [part for part in (_short(self.revision), prompts, self.settings) if part]
+        named = self.backend if self.model == self.backend else f"{self.backend}:{self.model}"
+        return f"{named} ({', '.join(details)})" if details else named
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON."""
+        return asdict(self)
+
+
+def _short(revision: str) -> str:
+    """Hashes by their first twelve digits, everything else whole."""
+    whole = len(revision) in (40, 64) and not set(revision) - set("0123456789abcdef")
+    return f"revision {revision[:12]}" if whole else revision
+
+
+@runtime_checkable
+class Language(Protocol):
+    """Answers in words, one for each question, in the order of the questions.
+
+    Every function raises `LanguageError` where questions are left without an answer that can be used: the
+    error names them, and what was answered is kept.
+    """
+
+    @property
+    def identity(self) -> LanguageIdentity:
+        """What the answers depend on."""
+
+    def caption(self, images: Sequence[Picture]) -> list[str]:
+        """A caption of each picture."""
+
+    def merge(self, captions: Sequence[str], changes: Sequence[str]) -> list[str]:
+        """The caption of each target.
+
+        Args:
+            captions: what each reference image shows.
+            changes: the relative captions, one for each of `captions`.
+        """
+
+    def difference(self, first: Sequence[str], second: Sequence[str]) -> list[str]:
+        """The relative caption that leads from each first caption to the second one beside it."""
+
+    def judge(self, prompt: str, items: Sequence[Mapping[str, str]]) -> list[str]:
+        """The answer to a question of your own about each item.
+
+        Args:
+            prompt: the name of a template in the prompts' folder (`fits`, `same`), or a template's text.
+            items: for each question the words for the template's placeholders.
+        """
+
+
+def pictures_by_id(pictures: Pictures, ids: Iterable[str]) -> list[Picture]:
+    """The pictures of some ids, as language backends take them.
+
+    Raises:
+        LanguageError: an id is not among the pictures.
+    """
+    from submissions.errors import LanguageError
+
+    places = {image: place for place, image in enumerate(pictures.ids)}
+    found = []
+    for image in ids:
+        if image not in places:
+            raise LanguageError(
+                f"{pictures.name} has no picture of {image!r}. Fix: use an id of its gallery, or give the "
+                "pictures that hold it."
+            )
+        found.append(Picture(image, _Opener(pictures, places[image])))
+    return found
+
+
+@dataclass(frozen=True)
+class _Opener:
+    pictures: Pictures
+    place: int
+
+    def __call__(self) -> Image:
+        return self.pictures.open(self.place)

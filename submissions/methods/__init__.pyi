@@ -1,0 +1,12 @@
+from .asking import Ask as Ask
+from .asking import Gallery as Gallery
+from .card import method_card as method_card
+from .card import method_cards as method_cards
+from .composing import Composer as Composer
+from .composing import Context as Context
+from .protocols import Ranker as Ranker
+from .protocols import Scorer as Scorer
+from .registry import composer as composer
+from .registry import method_names as method_names
+from .registry import methods_for as methods_for
+from .registry import scorer as scorer
