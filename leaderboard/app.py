@@ -10,7 +10,7 @@ import warnings
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import gradio as gr
 from fastapi import FastAPI
@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cir_metrics.signature import package_version
 from leaderboard import api, settings
+from leaderboard.errors import ServeError
 from leaderboard.pages import about_page, boards_page, guard, layout, submit_page
 from leaderboard.server import Server
 from leaderboard.settings import Settings
@@ -140,3 +141,30 @@ class SecurityHeaders:
             await send(message)
 
         await self._app(scope, receive, with_headers)
+
+
+_DOWNLOADERS = ("async_ssrf_protected_download", "ssrf_protected_download", "save_url_to_cache")
+
+
+def shut_out_strangers(demo: Any) -> None:
+    """Let the pages' components take uploaded files only.
+
+    Args:
+        demo: the pages' Blocks, complete.
+
+    Raises:
+        ServeError: this version of Gradio lacks what is switched here, so that nothing would be protected.
+    """
+    missing = [name for name in _DOWNLOADERS if not hasattr(gr.processing_utils, name)]
+    if missing or not hasattr(demo, "has_launched"):
+        raise ServeError(
+            f"Gradio {gr.__version__} has no {', '.join(missing) or 'has_launched'}, so that its pages would "
+            "read files of this machine for strangers. Fix: install the version of Gradio in constraints.txt."
+        )
+    demo.has_launched = True
+    for name in _DOWNLOADERS:
+        setattr(gr.processing_utils, name, _refuse)
+
+
+def _refuse(address: str, *_: Any, **__: Any) -> NoReturn:
+    raise gr.exceptions.InvalidPathError(f"{address[:200]!r} is an address; only uploaded files are taken.")

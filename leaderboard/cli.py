@@ -6,6 +6,7 @@ words to stderr; exit code 0 means done, 1 that the input is wrong, 2 that the c
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import sys
@@ -23,7 +24,6 @@ import submissions.commands
 from cir_datasets.sources.addresses import endpoint
 from cir_metrics.errors import CirError
 from cir_metrics.terminal import echo
-from submissions.allocators import give_back_freed_memory
 
 _OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 """What writing to stdout can be told."""
@@ -136,3 +136,25 @@ def _system_words(error: OSError) -> str:
 
 if __name__ == "__main__":
     main()
+
+
+_M_MMAP_THRESHOLD = -3
+"""mallopt(3)'s number for the size from which a block is the system's own."""
+
+
+_BLOCK = 2**18
+"""Bytes."""
+
+
+def give_back_freed_memory() -> None:
+    """Make what is freed go back to the system: scoring a large file then takes half the memory.
+
+    Arrow's own allocators keep what was freed, and so does glibc after the first large block: it takes
+    the next ones from its heap, where holes are not given back. Call this before pyarrow is imported;
+    elsewhere than on Linux only Arrow's part is set.
+    """
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+    if sys.platform == "linux":
+        mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+        if mallopt is not None:  # musl has none
+            mallopt(_M_MMAP_THRESHOLD, _BLOCK)

@@ -11,7 +11,6 @@ import warnings
 from types import ModuleType
 from typing import Any
 
-from cir_datasets import registry
 from cir_metrics.post_import import on_import
 
 _FACTORY = "dataset_module_factory"
@@ -45,6 +44,8 @@ def _wrap(datasets: ModuleType) -> None:
 def _wrapped(factory: Any) -> Any:
     @functools.wraps(factory)
     def dataset_module_factory(path: str, *args: Any, **kwargs: Any) -> Any:
+        from cir_datasets import registry  # pydantic is imported where a benchmark is loaded
+
         if path in registry.names():
             return _module(path)
         return factory(path, *args, **kwargs)

@@ -1,4 +1,4 @@
-"""The about page: what a rank file looks like, what is checked, what the server keeps (`about.md`)."""
+"""The about page: what a rank file is, what is checked, what is kept; a file of its own, as each page is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""How fast a server is asked: so many requests a minute, evenly spaced, none while it asks for a pause."""
+"""How fast a server is asked: so many requests a minute, evenly spaced, none while it asks for a pause.
+
+A file of its own, because it knows nothing of servers and is tested with a clock of the test's.
+"""
 
 from __future__ import annotations
 

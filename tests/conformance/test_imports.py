@@ -3,40 +3,155 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ["cir_metrics", "cir_datasets", "submissions", "leaderboard"]
-MODULES = sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))
+
+PACKAGES = ["cir_metrics", "cir_datasets", "submissions", "leaderboard"]
+"""A package imports only from those before it."""
+
+ORDER = {
+    "cir_datasets": {
+        "errors": "what goes wrong, in words",
+        "common": "what all rooms need and no library has",
+        "registry": "what exists: cards, suites, overlays, caption rules",
+        "sources": "where the publishers' files come from, and fetching them",
+        "rows": "the typed rows, their checks and hashes, the Benchmark made of them",
+        "shapes": "the embedded benchmark: scenes, captions, pictures",
+        "builders": "from a publisher's files to rows: one file a benchmark",
+        "prepared": "rows read once, checked, kept as Parquet, loaded again",
+        "images": "where pictures lie, which are missing, what they hash to",
+        "huggingface": "load_dataset by name",
+        "publishing": "the Hub's layout, cards, Croissant, push",
+        "statistics": "counts of rows, words and parts of speech",
+        "audit": "is what is here what the card says",
+        "export": "qrels, files of evaluators, templates, training triplets",
+        "commands": "`cir datasets`",
+    },
+    "submissions": {
+        "errors": "what goes wrong, in words",
+        "rank_file": "the rank file itself: model, columns, ids, depth, findings",
+        # Judging rankings.
+        "formats": "one file a format, and how a file is told apart",
+        "validation": "everything wrong with a rank file, found without ground truth",
+        "scoring": "from a valid rank file to numbers with signatures",
+        "transform": "convert and fuse",
+        "report": "everything that a score says: tables, plots, floors",
+        "comparison": "methods side by side: which differences are real",
+        # Making rankings.
+        "encoders": "pictures and texts to vectors: one file a family",
+        "embeddings": "vectors of whole galleries, kept, resumed, spread over machines",
+        "language": "captions, merges, differences, judgements by language models",
+        "methods": "one file a method, the protocols, the registry, the heads",
+        "running": "from a benchmark and a method to a rank file",
+        "training": "training of the heads and of the shapes encoder",
+        # Where the two wings meet.
+        "entries": "the rank files of the boards' baselines",
+        "commands": "`cir run`, `cir validate`, `cir score` and the others",
+        "retrieval": "encoders and embeddings under their public name",
+    },
+}
+"""The rooms, bottom first: a room imports only from those before it."""
+
+JUDGING = ["errors", "rank_file", "formats", "validation", "scoring", "transform", "report", "comparison"]
 
 
-def imported_rooms(path: Path) -> set[str]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    names: set[str] = set()
-    for node in ast.walk(tree):
+def name_of(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {name_of(path): path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))}
+
+
+def imported(path: Path) -> set[str]:
+    """Modules of ours that a module imports anywhere: at its top, in a function, or for types only."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
+            found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            names.add(node.module)
-    return {name.split(".")[0] for name in names} & set(ROOMS)
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= (names & MODULES.keys()) or {node.module}
+            found |= {node.module} if names - MODULES.keys() else set()
+    return found & MODULES.keys()
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_no_module_imports_from_a_room_above_it(path: Path) -> None:
-    room = path.relative_to(ROOT).parts[0]
-    # The `cir` command is assembled on the top floor, from the commands of every room.
-    above = set(ROOMS[ROOMS.index(room) + 1 :])
-    assert imported_rooms(path) & above == set()
+EDGES = {name: imported(path) - {name} for name, path in MODULES.items()}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_modules_can_be_read_in_one_sitting(path: Path) -> None:
-    lines = path.read_text(encoding="utf-8").count("\n")
-    assert lines <= 450, f"{path.relative_to(ROOT)} has {lines} lines; one file, one idea"
+def test_no_package_imports_from_a_package_above_it() -> None:
+    package = {name: PACKAGES.index(name.split(".")[0]) for name in MODULES}
+    upwards = [f"{a} -> {b}" for a, others in EDGES.items() for b in others if package[b] > package[a]]
+    assert upwards == []
+
+
+@pytest.mark.parametrize("package", ORDER)
+def test_the_rooms_of_a_package_import_downwards_only(package: str) -> None:
+    order = list(ORDER[package])
+    rooms = {name: name.split(".")[1] for name in MODULES if name.startswith(f"{package}.")}
+    assert set(rooms.values()) == set(order)
+    upwards = [
+        f"{a} -> {b}"
+        for a in rooms
+        for b in EDGES[a] & rooms.keys()
+        if order.index(rooms[b]) > order.index(rooms[a])
+    ]
+    assert upwards == []
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    left = dict(EDGES)
+    while free := [name for name, others in left.items() if not others & left.keys()]:
+        for name in free:
+            del left[name]
+    # Those that only lead into a circle go as well, from the other side.
+    while loose := left.keys() - {other for others in left.values() for other in others}:
+        for name in loose:
+            del left[name]
+    assert sorted(left) == []
+
+
+def test_judging_rankings_imports_nothing_that_makes_benchmarks_or_rankings() -> None:
+    allowed = {f"submissions.{room}" for room in JUDGING}
+    making = [
+        f"{a} -> {b}"
+        for a, others in EDGES.items()
+        if ".".join(a.split(".")[:2]) in allowed
+        for b in others
+        if b.startswith("submissions.") and ".".join(b.split(".")[:2]) not in allowed
+    ]
+    assert making == []
+
+
+STUBS = [ROOT / package / "__init__.pyi" for package in ("cir_datasets", "submissions")]
+IMPORTED = re.compile(r"^from \.(\S+) import", re.MULTILINE)
+
+SMALL = 60
+"""Lines: a file of fewer has several importers, or its first paragraph says why it is "a file of its own"."""
+
+
+def test_a_small_module_has_several_importers_or_says_why_it_is_one() -> None:
+    importers = Counter(other for others in EDGES.values() for other in others)
+    importers.update(
+        f"{stub.parent.name}.{home}" for stub in STUBS for home in IMPORTED.findall(stub.read_text())
+    )
+    alone = []
+    for name, path in MODULES.items():
+        text = path.read_text(encoding="utf-8")
+        if path.name == "__init__.py" or text.count("\n") >= SMALL or importers[name] != 1:
+            continue
+        if path.parent.name == "commands":
+            continue  # one file a command
+        if "file of its own" not in text.split('"""', 2)[1]:
+            alone.append(f"{path.relative_to(ROOT)} ({text.count(chr(10))} lines)")
+    assert alone == []
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from leaderboard import boards
+from leaderboard.commands import board_text
 from leaderboard.intake import Cover, chunks_of
 from leaderboard.server import Server
 from leaderboard.settings import Settings
-from leaderboard.table import board_text
 from submissions.entries import BENCHMARKS, entries
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -1,5 +1,7 @@
 """What training makes small: a contrastive loss that knows which captions are true of which pictures.
 
+It is a file of its own, for its equation.
+
 Source: the loss of CLIP (Radford et al., Learning Transferable Visual Models From Natural Language
 Supervision, ICML 2021), with several positives a row as in supervised contrastive learning (Khosla et al.,
 NeurIPS 2020: the mean of the positives' logarithms). Imported only where torch is there.

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from leaderboard import boards
+from leaderboard.commands import board_text
 from leaderboard.pages.boards_page import _intro, _parts_shown, _short
 from leaderboard.standings import Entry, checked_gallery, standings
 from leaderboard.submission import Event, Submission
-from leaderboard.table import board_text
 from leaderboard.views import table_view
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
