@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from cir_metrics.signature import package_version
 from leaderboard import api, settings
 from leaderboard.errors import ServeError
-from leaderboard.pages import about_page, boards_page, guard, layout, submit_page
+from leaderboard.pages import about_page, boards_page, layout, submit_page
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 
@@ -111,7 +111,7 @@ def pages(server: Server) -> Any:
     boards_page.build(demo, server)
     submit_page.build(demo, server)
     about_page.build(demo, server)
-    guard.shut_out_strangers(demo)
+    shut_out_strangers(demo)
     return demo
 
 
