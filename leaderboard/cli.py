@@ -134,10 +134,6 @@ def _system_words(error: OSError) -> str:
     return f"cannot write the output: {reason}. Fix: make room, or send it elsewhere."
 
 
-if __name__ == "__main__":
-    main()
-
-
 _M_MMAP_THRESHOLD = -3
 """mallopt(3)'s number for the size from which a block is the system's own."""
 
@@ -158,3 +154,7 @@ def give_back_freed_memory() -> None:
         mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
         if mallopt is not None:  # musl has none
             mallopt(_M_MMAP_THRESHOLD, _BLOCK)
+
+
+if __name__ == "__main__":
+    main()
