@@ -18,8 +18,8 @@ KERNELS = {
 }
 """Names of functions and methods whose last digits depend on the processor, or on a C library."""
 
-VECTORS = ("submissions/methods/heads/", "submissions/training/")
-"""Training: what torch computes is never the same on two machines."""
+VECTORS = ("submissions/encoders/magiclens_fusion.py", "submissions/methods/heads/", "submissions/training/")
+"""Networks and their training: what torch computes is never the same on two machines."""
 
 ALLOWED = {
     "cir_datasets/shapes/render.py": "products of whole numbers",
