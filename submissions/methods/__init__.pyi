@@ -1,5 +1,3 @@
-from .asking import Ask as Ask
-from .asking import Gallery as Gallery
 from .card import method_card as method_card
 from .card import method_cards as method_cards
 from .composing import Composer as Composer
@@ -10,3 +8,5 @@ from .registry import composer as composer
 from .registry import method_names as method_names
 from .registry import methods_for as methods_for
 from .registry import scorer as scorer
+from .turns import Gallery as Gallery
+from .turns import Turn as Turn

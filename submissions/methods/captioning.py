@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from submissions.methods.asking import Ask
 from submissions.methods.composing import Context, Vectors
 from submissions.methods.reference_captions import reference_captions
+from submissions.methods.turns import Turn
 from submissions.rank_file.model import Method
 
 if TYPE_CHECKING:
@@ -29,17 +29,17 @@ class Captioning:
             notes="The vector of the reference's caption with the relative caption behind it.",
         )
 
-    def compose(self, asks: Sequence[Ask], context: Context) -> Vectors:
-        """The joined text's vector, shape (questions, dimensions); of several texts the mean.
+    def compose(self, turns: Sequence[Turn], context: Context) -> Vectors:
+        """The joined text's vector, shape (turns, dimensions); of several texts the mean.
 
         Without a reference it is the relative caption alone, without words the reference's caption.
 
         Raises:
             LanguageError: pictures have no caption.
         """
-        captions = reference_captions(asks, context)
+        captions = reference_captions(turns, context)
         return context.text_vectors(
-            [joined(caption, texts) for caption, texts in zip(captions, context.texts(asks), strict=True)]
+            [joined(caption, texts) for caption, texts in zip(captions, context.texts(turns), strict=True)]
         )
 
 

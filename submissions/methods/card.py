@@ -37,9 +37,9 @@ class MethodCard(BaseModel):
     title: str
     summary: str
     query: str = ""
-    """How a question becomes a query."""
+    """How a turn becomes a query vector."""
     reads: tuple[Literal["reference", "captions"], ...] = ()
-    """What of a question it looks at."""
+    """What of a turn it looks at."""
     encoders: tuple[Literal["none", "any", "clip", "own"], ...] = ()
     """`none`: runs without weights; `any`, `clip`: what encoders it takes; `own`: it is one itself."""
     needs: tuple[Literal["language", "checkpoint"], ...] = ()

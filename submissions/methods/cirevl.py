@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from submissions.methods.asking import Ask
 from submissions.methods.composing import Context, Vectors
 from submissions.methods.reference_captions import language_of, reference_captions
+from submissions.methods.turns import Turn
 from submissions.rank_file.model import Method
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ class CIReVL:
             notes="The vector of the target's caption, merged from the reference's and the relative caption.",
         )
 
-    def compose(self, asks: Sequence[Ask], context: Context) -> Vectors:
-        """The merged caption's vector, shape (questions, dimensions); of several texts the mean.
+    def compose(self, turns: Sequence[Turn], context: Context) -> Vectors:
+        """The merged caption's vector, shape (turns, dimensions); of several texts the mean.
 
         Without a reference it is the relative caption alone, without words the reference's caption; there is
         nothing to merge then, and the language model is not asked.
@@ -43,8 +43,8 @@ class CIReVL:
         Raises:
             LanguageError: pictures have no caption, or captions no merge.
         """
-        captions = reference_captions(asks, context)
-        texts = context.texts(asks)
+        captions = reference_captions(turns, context)
+        texts = context.texts(turns)
         pairs = [
             (caption, text) for caption, own in zip(captions, texts, strict=True) if caption for text in own
         ]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from submissions.embeddings.store import Embeddings
     from submissions.encoders.protocol import Encoder
     from submissions.language.protocol import Language
-    from submissions.methods.asking import Ask
+    from submissions.methods.turns import Turn
     from submissions.rank_file.model import Method
 
 Vectors = NDArray[np.float32]
@@ -52,8 +52,8 @@ class Composer(Protocol):
         `notes` and, where it differs from the encoder's own line, `backbone`.
         """
 
-    def compose(self, asks: Sequence[Ask], context: Context) -> Vectors:
-        """A query vector for each question, float32, shape (questions, dimensions), rows of length 1.
+    def compose(self, turns: Sequence[Turn], context: Context) -> Vectors:
+        """A query vector for each turn, float32, shape (turns, dimensions), rows of length 1.
 
         A row of zeros says nothing about the target: a question without what the method reads.
         """
@@ -125,8 +125,8 @@ class Context:
                 found[outside[image]] = vector
         return found
 
-    def texts(self, asks: Iterable[Ask]) -> list[list[str]]:
-        """The texts of each question by the caption rule; none where it has no words.
+    def texts(self, turns: Iterable[Turn]) -> list[list[str]]:
+        """The texts of each turn by the caption rule; none where it has no words.
 
         Raises:
             CaptionRuleError: the rule is for one caption, and a question has several.
@@ -136,17 +136,17 @@ class Context:
         rule = caption_rule(self.caption_rule)
         # A rule makes " and " of two empty captions, which nobody wrote.
         return [
-            [text for text in rule.texts(ask.captions) if text.strip()]
-            if any(caption.strip() for caption in ask.captions)
+            [text for text in rule.texts(turn.captions) if text.strip()]
+            if any(caption.strip() for caption in turn.captions)
             else []
-            for ask in asks
+            for turn in turns
         ]
 
     def text_vectors(self, texts: Sequence[Sequence[str]]) -> Vectors:
-        """Vectors of texts, shape (questions, dimensions): of several the mean, of length 1.
+        """Vectors of texts, shape (turns, dimensions): of several the mean, of length 1.
 
         Args:
-            texts: the texts of each question, such as `texts` gives; of none the row is zeros.
+            texts: the texts of each turn, such as `texts` gives; of none the row is zeros.
 
         Raises:
             EncoderError: the encoder gives no vectors of length 1, a row a text.

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from submissions.encoders.extras import needs_torch
-from submissions.methods.asking import Ask
 from submissions.methods.composing import Context, Vectors, unit
 from submissions.methods.heads.checkpoints import Head, load_head
+from submissions.methods.turns import Turn
 from submissions.rank_file.model import Method
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ class Concat:
             notes="A perceptron of two layers on the vectors of image and caption; the encoder is as it was.",
         )
 
-    def compose(self, asks: Sequence[Ask], context: Context) -> Vectors:
-        """What the perceptron makes of both vectors, shape (questions, dimensions).
+    def compose(self, turns: Sequence[Turn], context: Context) -> Vectors:
+        """What the perceptron makes of both vectors, shape (turns, dimensions).
 
         A reference or caption that is missing is a vector of zeros, as in training; without either there is
         no query. Of several texts the mean is taken.
@@ -67,8 +67,8 @@ class Concat:
         from submissions.methods.heads.concat import ConcatHead
 
         head = self._head(context.encoder).module(ConcatHead)
-        images = context.image_vectors([ask.reference for ask in asks])
-        words = context.text_vectors(context.texts(asks))
+        images = context.image_vectors([turn.reference for turn in turns])
+        words = context.text_vectors(context.texts(turns))
         with torch.inference_mode():
             made = unit(head(torch.from_numpy(images), torch.from_numpy(words)).numpy())
         made[~(images.any(axis=1) | words.any(axis=1))] = 0.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from submissions.methods.asking import Ask
 from submissions.methods.composing import Context, Vectors
+from submissions.methods.turns import Turn
 from submissions.rank_file.model import Method
 
 if TYPE_CHECKING:
@@ -25,6 +25,6 @@ class ImageOnly:
             name="Image only", zero_shot=True, notes="The reference image's vector; captions are not read."
         )
 
-    def compose(self, asks: Sequence[Ask], context: Context) -> Vectors:
-        """The reference's vector, shape (questions, dimensions); zeros without a reference."""
-        return context.image_vectors([ask.reference for ask in asks])
+    def compose(self, turns: Sequence[Turn], context: Context) -> Vectors:
+        """The reference's vector, shape (turns, dimensions); zeros without a reference."""
+        return context.image_vectors([turn.reference for turn in turns])

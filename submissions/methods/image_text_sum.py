@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from submissions.methods.asking import Ask
 from submissions.methods.composing import Context, Vectors, unit
+from submissions.methods.turns import Turn
 from submissions.rank_file.model import Method
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class ImageTextSum:
             notes="The vectors of reference image and relative caption, added with equal weight.",
         )
 
-    def compose(self, asks: Sequence[Ask], context: Context) -> Vectors:
-        """The sum of both vectors, shape (questions, dimensions); the one there is where one is missing."""
-        images = context.image_vectors([ask.reference for ask in asks])
-        return unit(images + context.text_vectors(context.texts(asks)))
+    def compose(self, turns: Sequence[Turn], context: Context) -> Vectors:
+        """The sum of both vectors, shape (turns, dimensions); the one there is where one is missing."""
+        images = context.image_vectors([turn.reference for turn in turns])
+        return unit(images + context.text_vectors(context.texts(turns)))

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submissions.errors import CheckpointError
-from submissions.methods.asking import Ask
 from submissions.methods.composing import Context, Vectors, unit
+from submissions.methods.turns import Turn
 from submissions.rank_file.model import Method
 
 if TYPE_CHECKING:
@@ -56,8 +56,8 @@ class MagicLens:
             notes="Reference and caption fused by a transformer; images of the gallery fused with no text.",
         )
 
-    def compose(self, asks: Sequence[Ask], context: Context) -> Vectors:
-        """The fusion of reference and caption, shape (questions, dimensions); of several texts the mean.
+    def compose(self, turns: Sequence[Turn], context: Context) -> Vectors:
+        """The fusion of reference and caption, shape (turns, dimensions); of several texts the mean.
 
         Without a caption the text is empty, as in the gallery; without a reference it is the only token.
 
@@ -70,11 +70,11 @@ class MagicLens:
 
         model = self._model(context.encoder)
         device, dtype = model.fusion.question.device, model.fusion.question.dtype
-        images = reference_features(context, [ask.reference for ask in asks])
+        images = reference_features(context, [turn.reference for turn in turns])
         shown: NDArray[np.bool_] = np.any(images, axis=1)
         pairs = [
             (row, text)
-            for row, texts in enumerate(context.texts(asks))
+            for row, texts in enumerate(context.texts(turns))
             for text in texts or ([""] if shown[row] else [])
         ]
         place = {text: number for number, text in enumerate(dict.fromkeys(text for _, text in pairs))}

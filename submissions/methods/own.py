@@ -14,9 +14,9 @@ from submissions.errors import MethodError
 from submissions.rank_file.model import Method
 
 if TYPE_CHECKING:
-    from submissions.methods.asking import Ask, Gallery
     from submissions.methods.composing import Composer, Context, Vectors
     from submissions.methods.protocols import Ranker, Scorer
+    from submissions.methods.turns import Gallery, Turn
 
 _OURS = "submissions."
 
@@ -78,64 +78,62 @@ def told_method(name: str, method: Composer | Scorer | Ranker, *given: object) -
     return told
 
 
-def composed(name: str, method: Composer, asks: Sequence[Ask], context: Context) -> Vectors:
-    """What a method on embeddings composes, float32, shape (questions, dimensions).
+def composed(name: str, method: Composer, turns: Sequence[Turn], context: Context) -> Vectors:
+    """What a method on embeddings composes, float32, shape (turns, dimensions).
 
     Raises:
         MethodError: its code raised; another shape or type, or values that are not finite.
     """
     with told_as_its_own(name, method):
-        given = method.compose(asks, context)
+        given = method.compose(turns, context)
     vectors = _array(given)
-    wanted = (len(asks), context.encoder.identity.dimensions)
+    wanted = (len(turns), context.encoder.identity.dimensions)
     if vectors.shape != wanted or vectors.dtype != np.float32 or not np.isfinite(vectors).all():
         raise MethodError(
             f"the method {name} composed {_described(given, vectors)}. "
-            f"Fix: compose() gives finite float32 of shape {wanted}, a row a question."
+            f"Fix: compose() gives finite float32 of shape {wanted}, a row a turn."
         )
     return vectors
 
 
-def scored(name: str, method: Scorer, asks: Sequence[Ask], gallery: Gallery) -> NDArray[np.float64]:
-    """The scores of a method without weights, shape (questions, images); an array that may be written to.
+def scored(name: str, method: Scorer, turns: Sequence[Turn], gallery: Gallery) -> NDArray[np.float64]:
+    """The scores of a method without weights, shape (turns, images); an array that may be written to.
 
     Raises:
         MethodError: its code raised; another shape, no numbers, or numbers that are not finite.
     """
     with told_as_its_own(name, method):
-        given = method.scores(asks, gallery)
+        given = method.scores(turns, gallery)
     scores = _array(given)
-    wanted = (len(asks), len(gallery.ids))
+    wanted = (len(turns), len(gallery.ids))
     if scores.shape != wanted or scores.dtype.kind not in "fiub" or not np.isfinite(scores).all():
         raise MethodError(
             f"the method {name} gave {_described(given, scores)} as scores. "
-            f"Fix: scores() gives finite numbers of shape {wanted}, a row a question."
+            f"Fix: scores() gives finite numbers of shape {wanted}, a row a turn."
         )
     return np.array(scores, dtype=np.float64)
 
 
-def listed(name: str, method: Ranker, asks: Sequence[Ask], gallery: Gallery, k: int) -> list[list[str]]:
-    """The lists of a method that ranks by itself, one a question.
+def listed(name: str, method: Ranker, turns: Sequence[Turn], gallery: Gallery, k: int) -> list[list[str]]:
+    """The lists of a method that ranks by itself, one a turn.
 
     Raises:
         MethodError: its code raised, or it gives something else than lists of image ids.
     """
     with told_as_its_own(name, method):
-        given: object = method.rank(asks, gallery, k)
+        given: object = method.rank(turns, gallery, k)
         lists = _listed(given)
         rankings = None if lists is None else [_listed(each) for each in lists]
     if rankings is None:
+        raise MethodError(f"{name} gave {type(given).__name__} as rankings. Fix: rank() gives a list a turn.")
+    if len(rankings) != len(turns):
         raise MethodError(
-            f"{name} gave {type(given).__name__} as rankings. Fix: rank() gives a list a question."
-        )
-    if len(rankings) != len(asks):
-        raise MethodError(
-            f"{name} gave {len(rankings)} rankings for {len(asks)} questions. Fix: one for each."
+            f"{name} gave {len(rankings)} rankings for {len(turns)} questions. Fix: one for each."
         )
     found = []
-    for ask, ranking in zip(asks, rankings, strict=True):
+    for turn, ranking in zip(turns, rankings, strict=True):
         if ranking is None or not all(isinstance(image, str) for image in ranking):
-            raise MethodError(f"{name}, question {ask.key}: no list of image ids. Fix: rank gallery.ids.")
+            raise MethodError(f"{name}, question {turn.key}: no list of image ids. Fix: rank gallery.ids.")
         # Without the types of other libraries, which no JSON can hold.
         found.append([str(image) for image in ranking])
     return found

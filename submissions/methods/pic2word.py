@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from submissions.encoders.extras import needs_torch
-from submissions.methods.asking import Ask
 from submissions.methods.composing import Context, Vectors, unit
 from submissions.methods.heads.checkpoints import Head, load_head
+from submissions.methods.turns import Turn
 from submissions.rank_file.model import Method
 
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ class Pic2Word:
             notes="The text 'a photo of [*], caption', [*] being a word made of the reference image.",
         )
 
-    def compose(self, asks: Sequence[Ask], context: Context) -> Vectors:
-        """The text's vector, shape (questions, dimensions); of several texts the mean.
+    def compose(self, turns: Sequence[Turn], context: Context) -> Vectors:
+        """The text's vector, shape (turns, dimensions); of several texts the mean.
 
         Without a caption the text is "a photo of [*]"; without a reference it is the caption alone.
 
@@ -77,12 +77,12 @@ class Pic2Word:
         head = self._head(context.encoder)
         words = PseudoWords(context.encoder)
         network = head.module(MappingNetwork).to(words.device)
-        references = [ask.reference for ask in asks]
+        references = [turn.reference for turn in turns]
         if head.training.get("input") is None:
             images = context.image_vectors(references)
         else:
             images = reference_features(context, references)
-        texts = context.texts(asks)
+        texts = context.texts(turns)
         shown = images.any(axis=1)
         found = np.zeros(images.shape, dtype=np.float64)
         found[~shown] = context.text_vectors([texts[row] for row in np.flatnonzero(~shown)])

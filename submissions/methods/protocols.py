@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from submissions.methods.asking import Ask, Gallery
+from submissions.methods.turns import Gallery, Turn
 
 if TYPE_CHECKING:
     from submissions.rank_file.model import Method
@@ -32,8 +32,8 @@ class Scorer(Protocol):
     def method(self) -> Method:
         """Who answers: what the rank file says. No weights are loaded, so that `backbone` says "none"."""
 
-    def scores(self, asks: Sequence[Ask], gallery: Gallery) -> NDArray[np.float64]:
-        """A score for each question and image, higher is better, shape (questions, images of the gallery)."""
+    def scores(self, turns: Sequence[Turn], gallery: Gallery) -> NDArray[np.float64]:
+        """A score for each turn and image, higher is better, shape (turns, images of the gallery)."""
 
 
 class Ranker(Protocol):
@@ -42,8 +42,8 @@ class Ranker(Protocol):
     def method(self) -> Method:
         """Who answers: all that the rank file says, encoder, caption rule and aggregation included."""
 
-    def rank(self, asks: Sequence[Ask], gallery: Gallery, k: int) -> Sequence[Sequence[str]]:
-        """The k best images of each question, best first, none twice.
+    def rank(self, turns: Sequence[Turn], gallery: Gallery, k: int) -> Sequence[Sequence[str]]:
+        """The k best images of each turn, best first, none twice.
 
         The turns of a session follow one another, so that turn l may use those before it. A reference that
         the protocol removes may be listed: it is taken out, and k is one more for it.

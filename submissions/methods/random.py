@@ -9,12 +9,12 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from submissions.methods.asking import Ask, Gallery
+from submissions.methods.turns import Gallery, Turn
 from submissions.rank_file.model import Method
 
 
 class Random:
-    """Scores drawn from a hash of question and image: no order and no library's version matters."""
+    """Scores drawn from a hash of turn and image: no order and no library's version matters."""
 
     needs_pictures: ClassVar[bool] = False
     aggregation: ClassVar[Literal["latest", "average"]] = "latest"
@@ -28,9 +28,9 @@ class Random:
             notes="A random order from a hash of query and image. Needs no weights.",
         )
 
-    def scores(self, asks: Sequence[Ask], gallery: Gallery) -> NDArray[np.float64]:
-        """Uniform numbers in [0, 1), shape (questions, images)."""
-        questions = _hashes(ask.key for ask in asks)
+    def scores(self, turns: Sequence[Turn], gallery: Gallery) -> NDArray[np.float64]:
+        """Uniform numbers in [0, 1), shape (turns, images)."""
+        questions = _hashes(turn.key for turn in turns)
         images = _hashes(gallery.ids)
         return _mixed(questions[:, None] ^ (images[None, :] * np.uint64(0x9E3779B97F4A7C15)))
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from submissions.errors import MethodError
 from submissions.language.protocol import pictures_by_id
-from submissions.methods.asking import Ask
 from submissions.methods.composing import Context
+from submissions.methods.turns import Turn
 
 if TYPE_CHECKING:
     from submissions.language.protocol import Language
@@ -28,18 +28,20 @@ def language_of(context: Context) -> Language:
     return context.language
 
 
-def reference_captions(asks: Sequence[Ask], context: Context) -> list[str]:
-    """The caption of each question's reference; every picture is captioned once.
+def reference_captions(turns: Sequence[Turn], context: Context) -> list[str]:
+    """The caption of each turn's reference; every picture is captioned once.
 
     Returns:
-        A caption a question, without a full stop; "" where it has no reference, or where the picture was
+        a caption a turn, without a full stop; "" where it has no reference, or where the picture was
         skipped.
 
     Raises:
         LanguageError: pictures have no caption; the error names them.
         MissingImagesError: references outside the gallery have no picture, and may not be skipped.
     """
-    wanted = [ask.reference for ask in asks if ask.reference and ask.reference not in context.gallery.missing]
+    wanted = [
+        turn.reference for turn in turns if turn.reference and turn.reference not in context.gallery.missing
+    ]
     ids = list(dict.fromkeys(wanted))
     known = set(context.pictures.ids)
     outside = [image for image in ids if image not in known]
@@ -50,4 +52,4 @@ def reference_captions(asks: Sequence[Ask], context: Context) -> list[str]:
         pictures += pictures_by_id(beside, there)
     captions = language_of(context).caption(pictures)
     said = {picture.id: caption for picture, caption in zip(pictures, captions, strict=True)}
-    return [said.get(ask.reference or "", "").strip().rstrip(".") for ask in asks]
+    return [said.get(turn.reference or "", "").strip().rstrip(".") for turn in turns]

@@ -48,9 +48,9 @@ Kind = Literal["scorer", "composer", "ranker"]
 """What a class does: `scores`, `compose` or `rank`."""
 
 _DOES: dict[Kind, str] = {
-    "composer": "compose(asks, context)",
-    "scorer": "scores(asks, gallery)",
-    "ranker": "rank(asks, gallery, k)",
+    "composer": "compose(turns, context)",
+    "scorer": "scores(turns, gallery)",
+    "ranker": "rank(turns, gallery, k)",
 }
 
 

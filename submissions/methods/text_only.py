@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from submissions.methods.asking import Ask
 from submissions.methods.composing import Context, Vectors
+from submissions.methods.turns import Turn
 from submissions.rank_file.model import Method
 
 if TYPE_CHECKING:
@@ -28,6 +28,6 @@ class TextOnly:
             notes="The relative caption's vector; no reference image.",
         )
 
-    def compose(self, asks: Sequence[Ask], context: Context) -> Vectors:
-        """The caption's vector, shape (questions, dimensions); zeros without words."""
-        return context.text_vectors(context.texts(asks))
+    def compose(self, turns: Sequence[Turn], context: Context) -> Vectors:
+        """The caption's vector, shape (turns, dimensions); zeros without words."""
+        return context.text_vectors(context.texts(turns))

@@ -133,12 +133,12 @@ def baselines(
         return Baselines(tuple(found), tuple(left_out), bool(missing))
     silent = []
     for method, aggregations in _listed().items():
-        asks = "language" in method_card(method).needs
-        if asks and language is None:
+        turns = "language" in method_card(method).needs
+        if turns and language is None:
             silent.append(method)
             continue
         for each in aggregations if of.kind == "multi_turn" else [None]:
-            found.append(Baseline(method, chosen, language if asks else None, each))
+            found.append(Baseline(method, chosen, language if turns else None, each))
     if silent:
         left_out.append(f"No --language given: {', '.join(silent)} left out.")
     return Baselines(tuple(found), tuple(left_out))

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cir_datasets.common.progress import step_progress
-from submissions.methods.asking import Ask, Gallery, excluded_columns, subset_members
 from submissions.methods.composing import Composer, Context, Vectors, unit
 from submissions.methods.own import composed
+from submissions.methods.turns import Gallery, Turn, excluded_columns, subset_members
 from submissions.rank_file.depth import SUBSET_DEPTH, needs_subset
 from submissions.running.aggregation import (
     Aggregation,
@@ -32,7 +32,7 @@ def rank_by_embeddings(
     method: Composer,
     context: Context,
     gallery: Gallery,
-    asks: Sequence[Ask],
+    turns: Sequence[Turn],
     how: Aggregation,
     k: int,
     search: str,
@@ -44,30 +44,30 @@ def rank_by_embeddings(
         method: who composes.
         context: with what.
         gallery: what is ranked.
-        asks: all questions of the benchmark, row after row.
+        turns: all turns of the benchmark, row after row; a query is its only turn.
         how: how a session's turns become one vector.
         k: images a ranking.
         search: one of `submissions.running.search.SEARCHES`.
 
     Raises:
-        MethodError: what the method composes is no query vector a question.
+        MethodError: what the method composes is no query vector a turn.
     """
     benchmark = context.benchmark
-    work = _Work(name, method, context, gallery, asks, how)
+    work = _Work(name, method, context, gallery, turns, how)
     searcher = Searcher(context.gallery.vectors, gallery.ids, search, missing=context.gallery.missing)
     queries = work.queries(searcher)
-    keys = [ask.key for ask in asks]
+    keys = [turn.key for turn in turns]
     answers = Answers.of(benchmark)
     with step_progress(f"{name}: ranking {benchmark.id}", len(queries)) as advance:
         found = searcher.search(
-            queries, k, query_ids=keys, excluded=excluded_columns(asks, gallery), advance=advance
+            queries, k, query_ids=keys, excluded=excluded_columns(turns, gallery), advance=advance
         )
     rows = benchmark.rows()
     answers.add(rows, found.rankings)
     if needs_subset(benchmark):
         for row, key, query in zip(rows, keys, queries, strict=True):
             answers.add_subset(row, searcher.order(query, subset_members(row), SUBSET_DEPTH, key))
-    return _with_skipped(describe(method, context, asks, how, found.note(k)), context), answers
+    return _with_skipped(describe(method, context, turns, how, found.note(k)), context), answers
 
 
 @dataclass(frozen=True)
@@ -78,23 +78,25 @@ class _Work:
     method: Composer
     context: Context
     gallery: Gallery
-    asks: Sequence[Ask]
+    turns: Sequence[Turn]
     how: Aggregation
 
     def queries(self, searcher: Searcher) -> Vectors:
-        """A query vector a question: of a session for the turns so far."""
+        """A query vector a turn: of a session for the turns so far."""
         composed = self.composed()
         if not self.context.benchmark.multi_turn:
             return composed
-        turns = [len(turns) for turns in self.context.benchmark.column("turns")]
+        lengths = [len(each) for each in self.context.benchmark.column("turns")]
         if self.how.name != "feedback":
-            return aggregate(self.how, composed, turns)
-        shown, keys = feedback_weights().shown, [ask.key for ask in self.asks]
+            return aggregate(self.how, composed, lengths)
+        shown, keys = feedback_weights().shown, [turn.key for turn in self.turns]
         return aggregate_feedback(
             composed,
-            turns,
-            self.context.image_vectors([ask.reference for ask in self.asks]),
-            np.array([self.gallery.place.get(ask.reference or "", -1) for ask in self.asks], dtype=np.int64),
+            lengths,
+            self.context.image_vectors([turn.reference for turn in self.turns]),
+            np.array(
+                [self.gallery.place.get(turn.reference or "", -1) for turn in self.turns], dtype=np.int64
+            ),
             self.context.gallery.vectors,
             lambda queries, left_out, rows: searcher.best_rows(
                 queries, shown, left_out, query_ids=[keys[row] for row in rows]
@@ -104,7 +106,7 @@ class _Work:
 
     def composed(self) -> Vectors:
         """What the method composes, brought to length 1."""
-        return unit(composed(self.name, self.method, self.asks, self.context))
+        return unit(composed(self.name, self.method, self.turns, self.context))
 
 
 def _with_skipped(told: Method, context: Context) -> Method:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from cir_datasets.common.progress import step_progress
 from submissions.errors import MethodError
-from submissions.methods.asking import Ask, Gallery, asks_of, subset_members
 from submissions.methods.own import listed
 from submissions.methods.protocols import Ranker
+from submissions.methods.turns import Gallery, Turn, subset_members, turns_of
 from submissions.rank_file.depth import SUBSET_DEPTH, needs_subset
 from submissions.running.answers import Answers
 
@@ -38,35 +38,35 @@ def rank_by_lists(name: str, ranker: Ranker, gallery: Gallery, k: int) -> Answer
     with step_progress(f"{name}: ranking {benchmark.id}", len(rows)) as advance:
         for start in range(0, len(rows), _ROWS):
             block = rows[start : start + _ROWS]
-            asks = [ask for row in block for ask in asks_of(row)]
-            answers.add(block, _ranked(name, ranker, asks, gallery, k))
+            turns = [turn for row in block for turn in turns_of(row)]
+            answers.add(block, _ranked(name, ranker, turns, gallery, k))
             if needs_subset(benchmark):
                 for row in block:
                     few = Gallery(benchmark, subset_members(row))
-                    answers.add_subset(row, _ranked(name, ranker, asks_of(row), few, SUBSET_DEPTH)[0])
+                    answers.add_subset(row, _ranked(name, ranker, turns_of(row), few, SUBSET_DEPTH)[0])
             advance(len(block))
     return answers
 
 
-def _ranked(name: str, ranker: Ranker, asks: Sequence[Ask], gallery: Gallery, k: int) -> list[list[str]]:
+def _ranked(name: str, ranker: Ranker, turns: Sequence[Turn], gallery: Gallery, k: int) -> list[list[str]]:
     """What a method ranks, without removed references, checked: it may be a stranger's."""
     removes = gallery.benchmark.excludes_reference
-    lists = listed(name, ranker, asks, gallery, k + removes)
+    lists = listed(name, ranker, turns, gallery, k + removes)
     ranked = []
-    for ask, given in zip(asks, lists, strict=True):
-        left_out = ask.reference if removes else None
+    for turn, given in zip(turns, lists, strict=True):
+        left_out = turn.reference if removes else None
         kept = [image for image in given if image != left_out]
         unknown = next((image for image in kept if image not in gallery.place), None)
         if unknown is not None:
             raise MethodError(
-                f"{name}, question {ask.key}: {unknown!r} is not in the gallery. Fix: rank gallery.ids."
+                f"{name}, question {turn.key}: {unknown!r} is not in the gallery. Fix: rank gallery.ids."
             )
         if len(set(kept)) < len(kept):
-            raise MethodError(f"{name}, question {ask.key}: an image is listed twice. Fix: list it once.")
+            raise MethodError(f"{name}, question {turn.key}: an image is listed twice. Fix: list it once.")
         wanted = min(k, len(gallery.ids) - (left_out in gallery.place))
         if len(kept) < wanted:
             raise MethodError(
-                f"{name}, question {ask.key}: {len(kept)} images, and {wanted} are asked for. "
+                f"{name}, question {turn.key}: {len(kept)} images, and {wanted} are asked for. "
                 "Fix: list k of them, or the whole gallery where it is smaller."
             )
         ranked.append(kept[:wanted])

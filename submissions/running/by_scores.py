@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from cir_datasets.common.progress import step_progress
 from cir_metrics.ranking import top_k
-from submissions.methods.asking import Gallery, asks_of, excluded_columns, subset_members
 from submissions.methods.own import scored
 from submissions.methods.protocols import Scorer
+from submissions.methods.turns import Gallery, excluded_columns, subset_members, turns_of
 from submissions.rank_file.depth import SUBSET_DEPTH, needs_subset
 from submissions.running.aggregation import Aggregation, aggregate_scores
 from submissions.running.answers import Answers
@@ -21,7 +21,7 @@ _CELLS = 8_000_000
 
 
 def rank_by_scores(name: str, ranker: Scorer, gallery: Gallery, how: Aggregation, k: int) -> Answers:
-    """The rankings of a benchmark by a method without weights, as many questions at once as fit.
+    """The rankings of a benchmark by a method without weights, as many turns at once as fit.
 
     Args:
         name: what the method is called in messages.
@@ -32,7 +32,7 @@ def rank_by_scores(name: str, ranker: Scorer, gallery: Gallery, how: Aggregation
 
     Raises:
         MethodError: the pictures are not at hand, the aggregation needs vectors, or what the method gives is
-            no finite score a question and image.
+            no finite score a turn and image.
     """
     benchmark = gallery.benchmark
     answers = Answers.of(benchmark)
@@ -41,13 +41,13 @@ def rank_by_scores(name: str, ranker: Scorer, gallery: Gallery, how: Aggregation
     with step_progress(f"{name}: ranking {benchmark.id}", len(rows)) as advance:
         for start in range(0, len(rows), step):
             block = rows[start : start + step]
-            questions = [asks_of(row) for row in block]
-            asks = [ask for own in questions for ask in own]
-            scores = scored(name, ranker, asks, gallery)
+            questions = [turns_of(row) for row in block]
+            turns = [turn for own in questions for turn in own]
+            scores = scored(name, ranker, turns, gallery)
             if benchmark.multi_turn:
                 aggregate_scores(how, scores, [len(own) for own in questions])
-            keys = [ask.key for ask in asks]
-            excluded = excluded_columns(asks, gallery)
+            keys = [turn.key for turn in turns]
+            excluded = excluded_columns(turns, gallery)
             ranked = top_k(scores, gallery.ids, k, query_ids=keys, excluded=excluded)
             answers.add(block, ranked)
             if needs_subset(benchmark):

@@ -10,8 +10,8 @@ from submissions.rank_file.model import Method
 
 if TYPE_CHECKING:
     from submissions.encoders.protocol import Identity
-    from submissions.methods.asking import Ask
     from submissions.methods.composing import Composer, Context
+    from submissions.methods.turns import Turn
     from submissions.running.aggregation import Aggregation
 
 _LONGEST_NAME = 80
@@ -20,14 +20,14 @@ _SHAPES_DATA = "shapes/train"
 
 
 def describe(
-    method: Composer, context: Context, asks: Sequence[Ask], how: Aggregation, search: str
+    method: Composer, context: Context, turns: Sequence[Turn], how: Aggregation, search: str
 ) -> Method:
     """The rank file's method block.
 
     Args:
         method: who composed.
         context: with what.
-        asks: what was asked, which says whether several captions were joined.
+        turns: what was asked, which says whether several captions were joined.
         how: how turns became one vector; said of sessions only.
         search: how the gallery was searched, or "" where that was exact.
     """
@@ -49,7 +49,7 @@ def describe(
     }
     if told.text_fields:
         change["caption_rule"] = told.caption_rule or context.caption_rule
-        if told.text_fields == ["relative_caption"] and any(len(ask.captions) > 1 for ask in asks):
+        if told.text_fields == ["relative_caption"] and any(len(turn.captions) > 1 for turn in turns):
             change["text_fields"] = ["captions"]
     if context.benchmark.multi_turn:
         change["aggregation"] = how.text

@@ -12,7 +12,6 @@ from submissions.embeddings.embed import check_pictures, embed_gallery
 from submissions.embeddings.pictures import pictures_of
 from submissions.encoders.truncation import one_truncation_warning
 from submissions.errors import MethodError
-from submissions.methods.asking import Ask, Gallery, asks_of, gallery_of
 from submissions.methods.card import method_card
 from submissions.methods.composing import Composer, Context
 from submissions.methods.own import told_method
@@ -25,6 +24,7 @@ from submissions.methods.registry import (
     methods_for,
     needs_of,
 )
+from submissions.methods.turns import Gallery, Turn, gallery_of, turns_of
 from submissions.rank_file.depth import board_depth
 from submissions.rank_file.model import Method, RankBundle, RankFile
 from submissions.running.aggregation import Aggregation
@@ -169,8 +169,8 @@ def make_rank_file(
     check_counts(batch_size, workers)
     ranker = cast("Composer", who)
     gallery = gallery_of(benchmark)
-    asks = [ask for row in benchmark.rows() for ask in asks_of(row)]
-    rule = caption_rule or default_caption_rule(asks)
+    turns = [turn for row in benchmark.rows() for turn in turns_of(row)]
+    rule = caption_rule or default_caption_rule(turns)
     check_caption_rule(rule)
     speaker = _language(name, ranker, language)
     chosen = _own_encoder(name, ranker, encoder) or chosen_encoder(name, benchmark, encoder)
@@ -190,13 +190,13 @@ def make_rank_file(
             raise
     if not told_method(name, ranker, chosen).text_fields and caption_rule is not None:
         raise MethodError(f"{name} reads no captions, and has no use for --caption-rule. Fix: leave it out.")
-    _check_references(name, asks, gallery, benchmark, images, skip_missing)
+    _check_references(name, turns, gallery, benchmark, images, skip_missing)
     embedded = embed_gallery(
         chosen, pictures, store=store, batch_size=batch_size, workers=workers, skip_missing=skip_missing
     )
     context = Context(chosen, embedded, pictures, speaker, benchmark, rule, images, batch_size, skip_missing)
     how = how or aggregation_of(DEFAULT_AGGREGATION)
-    made, answers = rank_by_embeddings(name, ranker, context, gallery, asks, how, depth, search)
+    made, answers = rank_by_embeddings(name, ranker, context, gallery, turns, how, depth, search)
     return _file(benchmark, made, answers)
 
 
@@ -230,14 +230,14 @@ def make_bundle(suite: str, method: str | Composer | Scorer | Ranker, **options:
     return RankBundle(suite, runs)
 
 
-def default_caption_rule(asks: Sequence[Ask]) -> str:
+def default_caption_rule(turns: Sequence[Turn]) -> str:
     """The caption rule of questions unless told otherwise.
 
     Example:
-        >>> default_caption_rule([Ask("1", None, "red", ("red",))])
+        >>> default_caption_rule([Turn("1", None, "red", ("red",))])
         'single'
     """
-    return "strip_capitalize_and" if any(len(ask.captions) > 1 for ask in asks) else "single"
+    return "strip_capitalize_and" if any(len(turn.captions) > 1 for turn in turns) else "single"
 
 
 def chosen_encoder(name: str, benchmark: Benchmark, encoder: str | Encoder | None) -> str | Encoder:
@@ -309,14 +309,14 @@ def _by_scores(
 
 def _check_references(
     name: str,
-    asks: Sequence[Ask],
+    turns: Sequence[Turn],
     gallery: Gallery,
     benchmark: Benchmark,
     images: str | Path | None,
     skip_missing: bool,
 ) -> None:
     """Find missing references outside the gallery before it is encoded; a user's own method may read none."""
-    outside = [ask.reference for ask in asks if ask.reference and ask.reference not in gallery.place]
+    outside = [turn.reference for turn in turns if turn.reference and turn.reference not in gallery.place]
     if outside and name in composer_names() and "reference" in method_card(name).reads:
         pictures = pictures_of(benchmark, images=images, ids=list(dict.fromkeys(outside)))
         check_pictures(pictures, skip_missing=skip_missing)

@@ -163,9 +163,9 @@ def test_a_method_reads_what_its_card_says(options: Any, name: str, kind: str) -
     asked = [(gallery[0], "a red star"), (gallery[5], "a red star"), (gallery[0], "a large blue square")]
     first, other_reference, other_words = (
         make_rank_file(
-            sessions([[ask]], gallery), name, aggregation="latest", **options(name, kind)
+            sessions([[turn]], gallery), name, aggregation="latest", **options(name, kind)
         ).rankings["s0"][0]
-        for ask in asked
+        for turn in asked
     )
     reads = method_card(name).reads
     assert (first != other_reference) == ("reference" in reads)

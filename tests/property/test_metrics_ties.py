@@ -24,7 +24,7 @@ from cir_metrics.gallery import Gallery
 from cir_metrics.ranking import best_of, top_k
 from cir_metrics.ties import Ties, tie_keys
 from submissions import make_rank_file
-from submissions.methods.asking import Ask
+from submissions.methods.turns import Turn
 from submissions.running.search import Searcher
 from submissions.transform.fuse import _reciprocals, _rrf
 
@@ -154,8 +154,8 @@ class Constant:
     def method(self) -> submissions.Method:
         return submissions.Method(name="Constant")
 
-    def scores(self, asks: Sequence[Ask], gallery: Any) -> NDArray[np.float64]:
-        return np.zeros((len(asks), len(gallery.ids)))
+    def scores(self, turns: Sequence[Turn], gallery: Any) -> NDArray[np.float64]:
+        return np.zeros((len(turns), len(gallery.ids)))
 
 
 def test_constant_scores_of_a_rank_file_score_what_chance_does() -> None:

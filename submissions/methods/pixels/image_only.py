@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from submissions.methods.asking import Ask, Gallery
+from submissions.methods.turns import Gallery, Turn
 from submissions.rank_file.model import Method
 
 _BINS = 4
@@ -38,10 +38,10 @@ class ImageOnly:
             notes="Cosine to the reference image; captions are not read. Needs no weights.",
         )
 
-    def scores(self, asks: Sequence[Ask], gallery: Gallery) -> NDArray[np.float64]:
-        """Cosine of each image to each question's reference, shape (questions, images); 0 without one."""
+    def scores(self, turns: Sequence[Turn], gallery: Gallery) -> NDArray[np.float64]:
+        """Cosine of each image to each turn's reference, shape (turns, images); 0 without one."""
         features = picture_features(gallery.pictures)
-        columns = np.array([gallery.place.get(ask.reference or "", -1) for ask in asks])
+        columns = np.array([gallery.place.get(turn.reference or "", -1) for turn in turns])
         references = np.where(columns[:, None] >= 0, features[columns], 0.0)
         # Rows of length 2^25: no sum of products gets beyond 2^53, so that none is rounded.
         cosines: NDArray[np.float64] = (references @ features.T) * _UNIT**2

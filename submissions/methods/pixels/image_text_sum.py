@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cir_metrics.sums import exact_means
-from submissions.methods.asking import CAPTION_RULE, Ask, Gallery
 from submissions.methods.pixels.image_only import ImageOnly
 from submissions.methods.pixels.text_only import TextOnly
+from submissions.methods.turns import CAPTION_RULE, Gallery, Turn
 from submissions.rank_file.model import Method
 
 
@@ -32,10 +32,10 @@ class ImageTextSum:
             notes="Standardised scores of Image only and Text only, added. Needs no weights.",
         )
 
-    def scores(self, asks: Sequence[Ask], gallery: Gallery) -> NDArray[np.float64]:
-        """Sum of the two standard scores, shape (questions, images)."""
-        return _standardised(ImageOnly().scores(asks, gallery)) + _standardised(
-            TextOnly().scores(asks, gallery)
+    def scores(self, turns: Sequence[Turn], gallery: Gallery) -> NDArray[np.float64]:
+        """Sum of the two standard scores, shape (turns, images)."""
+        return _standardised(ImageOnly().scores(turns, gallery)) + _standardised(
+            TextOnly().scores(turns, gallery)
         )
 
 

@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from submissions.methods.asking import CAPTION_RULE, Ask, Gallery
+from submissions.methods.turns import CAPTION_RULE, Gallery, Turn
 from submissions.rank_file.model import Method
 
 _ENOUGH = 50
@@ -38,9 +38,9 @@ class TextOnly:
             notes="Colour and background words against pixel colours; no reference image. Needs no weights.",
         )
 
-    def scores(self, asks: Sequence[Ask], gallery: Gallery) -> NDArray[np.float64]:
-        """Sum over the caption's words of how far each image shows them, shape (questions, images)."""
-        wanted = np.array([word_weights(ask.text) for ask in asks])
+    def scores(self, turns: Sequence[Turn], gallery: Gallery) -> NDArray[np.float64]:
+        """Sum over the caption's words of how far each image shows them, shape (turns, images)."""
+        wanted = np.array([word_weights(turn.text) for turn in turns])
         # Sums of whole numbers: the same on every machine.
         shown: NDArray[np.float64] = wanted @ word_presence(gallery.pictures).T
         return shown / np.prod(gallery.pictures.shape[1:3])

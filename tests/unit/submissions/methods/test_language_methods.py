@@ -25,8 +25,8 @@ from submissions.language.loading import PairedLanguage
 from submissions.language.oracle import OracleLanguage
 from submissions.language.server import ServerLanguage
 from submissions.methods import composer
-from submissions.methods.asking import Ask
 from submissions.methods.composing import Context
+from submissions.methods.turns import Turn
 
 ORACLE = OracleLanguage()
 small_shapes = functools.cache(retrieval_worlds.small_shapes)
@@ -96,14 +96,14 @@ def test_questions_may_lack_reference_or_words(method: str, wanted: list[str]) -
         [[(gallery[0], change), (None, change)], [(gallery[0], None), (gallery[1], change)]], gallery
     )
     context = context_of(benchmark)
-    asks = [
-        Ask("a", gallery[0], change, (change,)),
-        Ask("b", None, change, (change,)),
-        Ask("c", gallery[0], ""),
-        Ask("d", gallery[1], change, (change,)),
-        Ask("e", None, ""),
+    turns = [
+        Turn("a", gallery[0], change, (change,)),
+        Turn("b", None, change, (change,)),
+        Turn("c", gallery[0], ""),
+        Turn("d", gallery[1], change, (change,)),
+        Turn("e", None, ""),
     ]
-    vectors = composer(method).compose(asks, context)
+    vectors = composer(method).compose(turns, context)
     assert vectors.shape == (5, context.encoder.identity.dimensions)
     assert vectors.dtype == np.float32
     captions = [describe(scene(image)) for image in gallery[:2]]
@@ -121,7 +121,7 @@ def test_several_texts_of_a_rule_are_averaged(method: str) -> None:
     context = context_of(benchmark, rule="separate")
     image = next(iter(benchmark.gallery or ()))
     captions = ("a brick background", "seen from far away")
-    [vector] = composer(method).compose([Ask("a", image, "", captions)], context)
+    [vector] = composer(method).compose([Turn("a", image, "", captions)], context)
     rows = [{"reference_image_id": image, "relative_caption": caption} for caption in captions]
     mean = context.text_vectors([[texts_of(method, row) for row in rows]])[0]
     np.testing.assert_array_equal(vector, mean)
@@ -132,7 +132,7 @@ def test_a_skipped_picture_is_not_captioned(method: str) -> None:
     benchmark = small_shapes()
     image = next(iter(benchmark.gallery or ()))
     context = context_of(benchmark, missing=frozenset({image}))
-    [vector] = composer(method).compose([Ask("a", image, "", ("a star",))], context)
+    [vector] = composer(method).compose([Turn("a", image, "", ("a star",))], context)
     np.testing.assert_array_equal(vector, context.text_vectors([["a star"]])[0])
 
 
@@ -142,8 +142,8 @@ def test_references_outside_the_gallery_are_captioned_too() -> None:
     inside, outside = gallery[0], gallery[-1]
     benchmark = Benchmark.from_rows(whole.spec, whole.rows(), gallery[:-1])
     context = context_of(benchmark)
-    asks = [Ask("a", outside, ""), Ask("b", inside, ""), Ask("c", outside, "")]
-    composer("captioning").compose(asks, context)
+    turns = [Turn("a", outside, ""), Turn("b", inside, ""), Turn("c", outside, "")]
+    composer("captioning").compose(turns, context)
     assert context.encoder.texts == [describe(scene(outside)), describe(scene(inside))]  # type: ignore[attr-defined]
 
 
@@ -153,7 +153,7 @@ def test_without_a_language_backend_there_is_no_ranking() -> None:
     context = context_of(small_shapes())
     context.language = None
     with pytest.raises(MethodError, match="the method needs a language backend"):
-        composer("captioning").compose([Ask("a", None, "", ("x",))], context)
+        composer("captioning").compose([Turn("a", None, "", ("x",))], context)
 
 
 @pytest.fixture

@@ -16,10 +16,10 @@ from cir_metrics.errors import UnknownNameError
 from submissions import make_rank_file
 from submissions.errors import MethodError
 from submissions.methods import methods_for, scorer
-from submissions.methods.asking import Ask, Gallery, asks_of
 from submissions.methods.pixels.image_only import picture_features
 from submissions.methods.pixels.text_only import word_presence, word_weights
 from submissions.methods.registry import scorer_names
+from submissions.methods.turns import Gallery, Turn, turns_of
 
 SHAPES = ["shapes/val", "shapes/multiturn_val"]
 
@@ -159,10 +159,10 @@ def test_captions_are_joined_as_the_method_says() -> None:
         "relative_caption": None,
         "captions": [" is red ", "", "longer"],
     }
-    assert asks_of(row) == [Ask("1", "a", "is red and longer", (" is red ", "", "longer"))]
-    assert asks_of({**row, "relative_caption": "as it stands"})[0].text == "as it stands"
+    assert turns_of(row) == [Turn("1", "a", "is red and longer", (" is red ", "", "longer"))]
+    assert turns_of({**row, "relative_caption": "as it stands"})[0].text == "as it stands"
     turn = {"turn": 1, "reference_image_id": None, "relative_caption": None}
-    assert asks_of({"session_id": "s", "turns": [turn]}) == [Ask("s#1", None, "")]
+    assert turns_of({"session_id": "s", "turns": [turn]}) == [Turn("s#1", None, "")]
 
 
 def test_words_are_weighed_with_their_refusals() -> None:
@@ -201,6 +201,6 @@ def test_a_question_without_reference_or_words_scores_all_images_alike() -> None
     benchmark = cir_datasets.load("shapes/val")
     gallery = Gallery(benchmark, list(benchmark.gallery or ())[:50])
     for name in ("image_only", "text_only", "image_text_sum"):
-        scores = scorer(name).scores([Ask("q", None, "")], gallery)
+        scores = scorer(name).scores([Turn("q", None, "")], gallery)
         assert scores.shape == (1, 50)
         assert np.ptp(scores) == 0.0

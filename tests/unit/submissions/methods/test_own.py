@@ -20,9 +20,9 @@ from cir_metrics.errors import UnknownNameError
 from submissions import make_rank_file
 from submissions.errors import MethodError
 from submissions.methods import method_names
-from submissions.methods.asking import Ask, Gallery
 from submissions.methods.card import method_card, method_cards
 from submissions.methods.registry import GROUP, kind_of, method_of
+from submissions.methods.turns import Gallery, Turn
 from submissions.rank_file.model import Method
 
 SOURCE = '''
@@ -39,8 +39,8 @@ class Longest:
     def method(self):
         return Method(name="Longest", backbone="none")
 
-    def scores(self, asks, gallery):
-        return np.array([[len(image) for image in gallery.ids]] * len(asks), dtype=float)
+    def scores(self, turns, gallery):
+        return np.array([[len(image) for image in gallery.ids]] * len(turns), dtype=float)
 
 
 class Alphabet:
@@ -49,8 +49,8 @@ class Alphabet:
     def method(self):
         return Method(name="Alphabet", backbone="none")
 
-    def rank(self, asks, gallery, k):
-        return [sorted(gallery.ids)[:k] for ask in asks]
+    def rank(self, turns, gallery, k):
+        return [sorted(gallery.ids)[:k] for turn in turns]
 
 
 class Nothing:
@@ -103,7 +103,7 @@ class TestEntryPoints:
         assert method_card("longest").summary == "Images whose id is longest come first."
         assert method_card("alphabet").encoders == ("none",)
         found = {card.name: card.summary for card in method_cards()}
-        assert "their_methods:Nothing has none of compose(asks, context), scores(" in found["nothing"]
+        assert "their_methods:Nothing has none of compose(turns, context), scores(" in found["nothing"]
         assert "not_there:Method cannot be imported (No module named 'not_there')" in found["gone"]
 
     def test_what_cannot_be_had_says_so(self) -> None:
@@ -148,24 +148,24 @@ class Lists:
     def method(self) -> Method:
         return Method(name="Lists")
 
-    def rank(self, asks: Sequence[Ask], gallery: Gallery, k: int) -> Any:
-        return self.lists(asks, gallery, k)
+    def rank(self, turns: Sequence[Turn], gallery: Gallery, k: int) -> Any:
+        return self.lists(turns, gallery, k)
 
 
 @pytest.mark.parametrize(
     ("lists", "said"),
     [
-        (lambda asks, gallery, k: [], "Lists gave 0 rankings for 6 questions. Fix: one for each."),
+        (lambda turns, gallery, k: [], "Lists gave 0 rankings for 6 questions. Fix: one for each."),
         (
-            lambda asks, gallery, k: [["im9", "cat"] for _ in asks],
+            lambda turns, gallery, k: [["im9", "cat"] for _ in turns],
             "Lists, question 100: 'cat' is not in the gallery. Fix: rank gallery.ids.",
         ),
         (
-            lambda asks, gallery, k: [["im9", "im9"] for _ in asks],
+            lambda turns, gallery, k: [["im9", "im9"] for _ in turns],
             "Lists, question 100: an image is listed twice. Fix: list it once.",
         ),
         (
-            lambda asks, gallery, k: [gallery.ids[: k - 2] for _ in asks],
+            lambda turns, gallery, k: [gallery.ids[: k - 2] for _ in turns],
             "Lists, question 100: 48 images, and 50 are asked for.",
         ),
     ],
@@ -179,9 +179,9 @@ def test_what_a_ranker_lists_is_checked(lists: Any, said: str) -> None:
 def test_a_ranker_sees_the_turns_of_a_session_in_order() -> None:
     asked: list[str] = []
 
-    def lists(asks: Sequence[Ask], gallery: Gallery, k: int) -> list[Sequence[str]]:
-        asked.extend(ask.key for ask in asks)
-        return [gallery.ids[:k] for _ in asks]
+    def lists(turns: Sequence[Turn], gallery: Gallery, k: int) -> list[Sequence[str]]:
+        asked.extend(turn.key for turn in turns)
+        return [gallery.ids[:k] for _ in turns]
 
     made = make_rank_file(worlds.circled(), Lists(lists))
     assert asked == ["s0#1", "s0#2", "s1#1", "s1#2", "s1#3", "s2#1", "s2#2"]
@@ -197,29 +197,41 @@ class Scores:
     def method(self) -> Method:
         return Method(name="Scores")
 
-    def scores(self, asks: Sequence[Ask], gallery: Gallery) -> Any:
-        return self.give(len(asks), len(gallery.ids))
+    def scores(self, turns: Sequence[Turn], gallery: Gallery) -> Any:
+        return self.give(len(turns), len(gallery.ids))
 
 
 @pytest.mark.parametrize(
     ("scores", "said"),
     [
         (
-            lambda asks, images: np.full((asks, images), np.nan),
+            lambda turns, images: np.full((turns, images), np.nan),
             "type float64 with values that are not finite",
         ),
-        (lambda asks, images: np.full((asks, images), np.inf), "with values that are not finite as scores."),
-        (lambda asks, images: np.zeros((asks + 1, images)), "an array of shape (8, 30) and type float64 as"),
-        (lambda asks, images: np.zeros((asks - 1, images)), "an array of shape (6, 30) and type float64 as"),
-        (lambda asks, images: np.zeros((asks, images - 1)), "an array of shape (7, 29) and type float64 as"),
-        (lambda asks, images: np.zeros(images), "an array of shape (30,) and type float64 as scores."),
         (
-            lambda asks, images: np.full((asks, images), "x"),
+            lambda turns, images: np.full((turns, images), np.inf),
+            "with values that are not finite as scores.",
+        ),
+        (
+            lambda turns, images: np.zeros((turns + 1, images)),
+            "an array of shape (8, 30) and type float64 as",
+        ),
+        (
+            lambda turns, images: np.zeros((turns - 1, images)),
+            "an array of shape (6, 30) and type float64 as",
+        ),
+        (
+            lambda turns, images: np.zeros((turns, images - 1)),
+            "an array of shape (7, 29) and type float64 as",
+        ),
+        (lambda turns, images: np.zeros(images), "an array of shape (30,) and type float64 as scores."),
+        (
+            lambda turns, images: np.full((turns, images), "x"),
             "an array of shape (7, 30) and type <U1 as scores.",
         ),
-        (lambda asks, images: np.zeros((asks, images), complex), "and type complex128 as scores."),
-        (lambda asks, images: [[1.0], [1.0, 2.0]], "gave list, which is no array as scores."),
-        (lambda asks, images: None, "gave NoneType, which is no array as scores."),
+        (lambda turns, images: np.zeros((turns, images), complex), "and type complex128 as scores."),
+        (lambda turns, images: [[1.0], [1.0, 2.0]], "gave list, which is no array as scores."),
+        (lambda turns, images: None, "gave NoneType, which is no array as scores."),
     ],
 )
 def test_what_a_scorer_gives_is_checked(scores: Any, said: str) -> None:
@@ -236,13 +248,13 @@ def test_any_numbers_are_scores(kind: str) -> None:
     """As are those of a method that says no aggregation; what it gave is left as it was."""
     given: list[Any] = []
 
-    def scores(asks: int, images: int) -> Any:
-        table = np.arange(asks * images).reshape(asks, images) % 7 > 3
+    def scores(turns: int, images: int) -> Any:
+        table = np.arange(turns * images).reshape(turns, images) % 7 > 3
         given.append(table.astype(int).tolist() if kind == "list" else table.astype(kind))
         return given[-1]
 
-    def as_double(asks: int, images: int) -> Any:
-        return np.asarray(scores(asks, images), dtype=np.float64)
+    def as_double(turns: int, images: int) -> Any:
+        return np.asarray(scores(turns, images), dtype=np.float64)
 
     for aggregation in (None, "average", "weighted"):
         made = make_rank_file(worlds.circled(), Scores(scores), aggregation=aggregation)
@@ -255,15 +267,15 @@ def test_any_numbers_are_scores(kind: str) -> None:
     ("lists", "said"),
     [
         (
-            lambda asks, gallery, k: None,
+            lambda turns, gallery, k: None,
             "Lists gave NoneType as rankings. Fix: rank() gives a list a question.",
         ),
-        (lambda asks, gallery, k: "abcdef", "Lists gave str as rankings."),
-        (lambda asks, gallery, k: [None for _ in asks], "Lists, question 100: no list of image ids. Fix: "),
-        (lambda asks, gallery, k: ["im9" for _ in asks], "Lists, question 100: no list of image ids."),
-        (lambda asks, gallery, k: [[1, 2] for _ in asks], "Lists, question 100: no list of image ids."),
-        (lambda asks, gallery, k: [[["im9"]] for _ in asks], "Lists, question 100: no list of image ids."),
-        (lambda asks, gallery, k: (1 / 0 for _ in asks), "the method Lists failed: ZeroDivisionError: "),
+        (lambda turns, gallery, k: "abcdef", "Lists gave str as rankings."),
+        (lambda turns, gallery, k: [None for _ in turns], "Lists, question 100: no list of image ids. Fix: "),
+        (lambda turns, gallery, k: ["im9" for _ in turns], "Lists, question 100: no list of image ids."),
+        (lambda turns, gallery, k: [[1, 2] for _ in turns], "Lists, question 100: no list of image ids."),
+        (lambda turns, gallery, k: [[["im9"]] for _ in turns], "Lists, question 100: no list of image ids."),
+        (lambda turns, gallery, k: (1 / 0 for _ in turns), "the method Lists failed: ZeroDivisionError: "),
     ],
 )
 def test_what_is_no_list_of_rankings(lists: Any, said: str) -> None:
@@ -275,10 +287,10 @@ def test_what_is_no_list_of_rankings(lists: Any, said: str) -> None:
 def test_anything_that_can_be_gone_through_is_a_list() -> None:
     """Tuples, generators and arrays too; what is written is plain text."""
     benchmark = worlds.cirr()
-    plain = make_rank_file(benchmark, Lists(lambda asks, gallery, k: [gallery.ids[:k] for _ in asks]))
+    plain = make_rank_file(benchmark, Lists(lambda turns, gallery, k: [gallery.ids[:k] for _ in turns]))
     for lists in (
-        lambda asks, gallery, k: (iter(gallery.ids[:k]) for _ in asks),
-        lambda asks, gallery, k: np.array([gallery.ids[:k] for _ in asks]),
+        lambda turns, gallery, k: (iter(gallery.ids[:k]) for _ in turns),
+        lambda turns, gallery, k: np.array([gallery.ids[:k] for _ in turns]),
     ):
         made = make_rank_file(benchmark, Lists(lists))
         assert made.to_json() == plain.to_json()
@@ -293,8 +305,8 @@ class Composes:
     def method(self, encoder: Any) -> Any:
         return self.told or Method(name="Composes")
 
-    def compose(self, asks: Sequence[Ask], context: Any) -> Any:
-        return self.give(asks)
+    def compose(self, turns: Sequence[Turn], context: Any) -> Any:
+        return self.give(turns)
 
 
 def broken(*given: Any) -> Any:
@@ -305,8 +317,11 @@ def broken(*given: Any) -> Any:
     ("method", "said"),
     [
         (Composes(broken), "the method Composes failed: KeyError: 'boom'. Fix: correct it; `cir --debug"),
-        (Composes(lambda asks: [[1], [1, 2]]), "the method Composes composed list, which is no array. Fix: "),
-        (Composes(lambda asks: None), "the method Composes composed NoneType, which is no array."),
+        (
+            Composes(lambda turns: [[1], [1, 2]]),
+            "the method Composes composed list, which is no array. Fix: ",
+        ),
+        (Composes(lambda turns: None), "the method Composes composed NoneType, which is no array."),
         (Composes(np.ones, {"name": "x"}), "the method Composes: method() gave dict. Fix: give submissions."),
         (Scores(broken), "the method Scores failed: KeyError: 'boom'."),
         (Lists(broken), "the method Lists failed: KeyError: 'boom'."),
@@ -330,7 +345,7 @@ class NeedsMore:
     def __init__(self, more):
         pass
 
-    def rank(self, asks, gallery, k):
+    def rank(self, turns, gallery, k):
         return []
 
 

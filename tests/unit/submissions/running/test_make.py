@@ -23,8 +23,8 @@ from cir_metrics.errors import UnknownNameError
 from submissions import make_rank_file
 from submissions.embeddings.store import EmbeddingStore
 from submissions.errors import MethodError
-from submissions.methods.asking import Ask
 from submissions.methods.composing import Context, Vectors
+from submissions.methods.turns import Turn
 from submissions.rank_file.model import Method, RankFile
 from submissions.running.aggregation import AGGREGATIONS
 
@@ -281,8 +281,8 @@ class Backwards:
     def method(self, encoder: Any) -> Method:
         return Method(name="Backwards")
 
-    def compose(self, asks: Sequence[Ask], context: Context) -> Vectors:
-        return -context.image_vectors([ask.reference for ask in asks])
+    def compose(self, turns: Sequence[Turn], context: Context) -> Vectors:
+        return -context.image_vectors([turn.reference for turn in turns])
 
 
 class TestYourOwn:
@@ -305,7 +305,7 @@ class TestYourOwn:
     )
     def test_what_it_composes_is_checked(self, run: Any, composed: Any, said: str) -> None:
         class Wrong(Backwards):
-            def compose(self, asks: Sequence[Ask], context: Context) -> Vectors:
+            def compose(self, turns: Sequence[Turn], context: Context) -> Vectors:
                 return composed  # type: ignore[no-any-return]
 
         with pytest.raises(MethodError) as caught:

@@ -114,8 +114,8 @@ class Mine:
     def method(self, encoder: Any) -> Method:
         return Method(name="Mine")
 
-    def compose(self, asks: Any, context: Any) -> Any:
-        return context.image_vectors([ask.reference for ask in asks])
+    def compose(self, turns: Any, context: Any) -> Any:
+        return context.image_vectors([turn.reference for turn in turns])
 
 
 def test_pixels_is_no_encoder_for_ones_own_method(run: Any) -> None:

@@ -124,8 +124,8 @@ def test_concat_is_the_perceptron_of_both_vectors(context: Context, clip: Any, c
     first = ids(context)[0]
     text = clip.encode_texts([CAPTION])[0]
     nothing = np.zeros(DIMENSIONS, dtype=np.float32)
-    asks = [worlds.ask(first, CAPTION), worlds.ask(first), worlds.ask(None, CAPTION), worlds.ask(None)]
-    made = composer("concat", checkpoint=str(concat)).compose(asks, context)
+    turns = [worlds.turn(first, CAPTION), worlds.turn(first), worlds.turn(None, CAPTION), worlds.turn(None)]
+    made = composer("concat", checkpoint=str(concat)).compose(turns, context)
     image = context.gallery.vectors[0]
     wanted = worlds.length_1(
         [perceptron(concat, *pair) for pair in ((image, text), (image, nothing), (nothing, text))]
@@ -273,14 +273,14 @@ def test_a_run_tells_once_how_many_texts_were_cut(
 
 def test_pic2word_reads_the_reference_as_a_word(context: Context, clip: Any, mapping: Path) -> None:
     names = ids(context)
-    asks = [
-        worlds.ask(names[2], CAPTION),
-        worlds.ask(names[3]),
-        worlds.ask(None, CAPTION),
-        worlds.ask(None),
-        worlds.ask(names[2], "sand"),
+    turns = [
+        worlds.turn(names[2], CAPTION),
+        worlds.turn(names[3]),
+        worlds.turn(None, CAPTION),
+        worlds.turn(None),
+        worlds.turn(names[2], "sand"),
     ]
-    made = Pic2Word(mapping).compose(asks, context)
+    made = Pic2Word(mapping).compose(turns, context)
     pseudo = mapped(network_of(mapping), context.gallery.vectors[[2, 3, 2]])
     with torch.inference_mode():
         read = PseudoWords(clip).encode(pseudo, [CAPTION, "", "sand"]).numpy()
@@ -296,8 +296,8 @@ def test_pic2word_takes_the_mean_of_several_texts(
     both = worlds.context(clip, root / "store", rule="separate")
     reference = ids(both)[1]
     method = Pic2Word(mapping)
-    mean = method.compose([worlds.ask(reference, "red", "sand")], both)[0]
-    parts = method.compose([worlds.ask(reference, "red"), worlds.ask(reference, "sand")], context)
+    mean = method.compose([worlds.turn(reference, "red", "sand")], both)[0]
+    parts = method.compose([worlds.turn(reference, "red"), worlds.turn(reference, "sand")], context)
     np.testing.assert_allclose(mean, worlds.mean_of(parts), **NEAR)
 
 
@@ -330,7 +330,7 @@ def test_pic2word_reads_a_checkpoint_of_its_authors(root: Path, context: Context
     path = root / "pic2word.pt"
     torch.save(published(clip, network), path)
     method = Pic2Word(path)
-    made = method.compose([worlds.ask(ids(context)[4], CAPTION), worlds.ask(None, "sand")], context)
+    made = method.compose([worlds.turn(ids(context)[4], CAPTION), worlds.turn(None, "sand")], context)
     # Their network reads features as they come out of the image encoder.
     features = features_of(clip, worlds.few_pictures(), 5)
     assert abs(float(np.linalg.norm(features[4])) - 1.0) > 0.01
@@ -425,13 +425,13 @@ def lens_context(root: Path, lens: Any) -> Context:
     return worlds.context(lens, root / "store")
 
 
-def attention(weights: dict[str, Any], name: str, asks: Any, tokens: Any, heads: int, factor: Any) -> Any:
+def attention(weights: dict[str, Any], name: str, turns: Any, tokens: Any, heads: int, factor: Any) -> Any:
     """Attention head by head, logits squashed into (-50, 50)."""
 
     def linear(part: str, rows: Any) -> Any:
         return rows @ weights[f"{name}.{part}.weight"].T + weights[f"{name}.{part}.bias"]
 
-    asked, keys, values = linear("ask", asks), linear("key", tokens), linear("value", tokens)
+    asked, keys, values = linear("ask", turns), linear("key", tokens), linear("value", tokens)
     width = asked.shape[1] // heads
     parts = []
     for head in range(heads):
@@ -467,8 +467,13 @@ def fused(model: Any, tokens: Any) -> Any:
 
 def test_magiclens_fuses_reference_and_caption(lens_context: Context, lens: Any) -> None:
     names = ids(lens_context)
-    asks = [worlds.ask(names[0], CAPTION), worlds.ask(None, CAPTION), worlds.ask(names[5]), worlds.ask(None)]
-    made = MagicLens("lens").compose(asks, lens_context)
+    turns = [
+        worlds.turn(names[0], CAPTION),
+        worlds.turn(None, CAPTION),
+        worlds.turn(names[5]),
+        worlds.turn(None),
+    ]
+    made = MagicLens("lens").compose(turns, lens_context)
     images = features_of(lens, worlds.few_pictures(), 5)
     texts = text_features(lens, [CAPTION, ""], 5)
     np.testing.assert_allclose(made[0], fused(lens.model, np.stack([images[0], texts[0]])), atol=1e-5)
@@ -485,8 +490,8 @@ def test_magiclens_takes_the_mean_of_several_texts(root: Path, lens: Any, lens_c
     both = worlds.context(lens, root / "store", rule="separate")
     reference = ids(both)[1]
     method = MagicLens("lens")
-    mean = method.compose([worlds.ask(reference, "red", "sand")], both)[0]
-    parts = method.compose([worlds.ask(reference, "red"), worlds.ask(reference, "sand")], lens_context)
+    mean = method.compose([worlds.turn(reference, "red", "sand")], both)[0]
+    parts = method.compose([worlds.turn(reference, "red"), worlds.turn(reference, "sand")], lens_context)
     np.testing.assert_allclose(mean, worlds.mean_of(parts), **NEAR)
 
 
@@ -515,7 +520,7 @@ def test_magiclens_refuses_the_gallery_of_another_encoder(
 ) -> None:
     method = MagicLens(str(lens_folder))
     with pytest.raises(CheckpointError, match=r"clip is of the family clip\. Fix: name a folder"):
-        method.compose([worlds.ask(None, CAPTION)], context)
+        method.compose([worlds.turn(None, CAPTION)], context)
     with pytest.raises(MethodError, match=r"brings its own encoder, .*lens\. Fix: leave --encoder out"):
         make_rank_file("shapes/val", "magiclens", checkpoint=lens_folder, encoder="shapes")
 
@@ -547,9 +552,9 @@ def test_the_same_call_gives_the_same_vectors(
         (Pic2Word(mapping), context),
         (MagicLens("lens"), lens_context),
     ):
-        asks = [worlds.ask(image, CAPTION) for image in ids(where)]
-        first, second = (method.compose(asks, where) for _ in range(2))
-        assert first.shape == (len(asks), DIMENSIONS)
+        turns = [worlds.turn(image, CAPTION) for image in ids(where)]
+        first, second = (method.compose(turns, where) for _ in range(2))
+        assert first.shape == (len(turns), DIMENSIONS)
         assert first.tobytes() == second.tobytes()
         np.testing.assert_allclose(np.linalg.norm(first, axis=1), 1.0, atol=1e-6)
 
@@ -566,8 +571,8 @@ def test_captions_that_are_cut_are_told_once(
 ) -> None:
     method, where = (Pic2Word(mapping), context) if name == "pic2word" else (MagicLens("lens"), lens_context)
     long = ["red " * 20 + word for word in ("sand", "sky", "red", "blue", "large")]  # of several batches
-    asks = [worlds.ask(ids(where)[0], text) for text in [*long, "sand"]]
+    turns = [worlds.turn(ids(where)[0], text) for text in [*long, "sand"]]
     with pytest.warns(TruncationWarning) as told:
-        made = method.compose(asks, where)
+        made = method.compose(turns, where)
     assert [str(each.message).split(" texts")[0] for each in told] == ["5 of 6"]
     np.testing.assert_allclose(made[0], made[1], **NEAR)

@@ -1,4 +1,4 @@
-"""What a method is asked: questions out of rows, and the gallery with its pictures."""
+"""What a method gets: turns, and the gallery with its pictures. A query is its only turn."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
 
 CAPTION_RULE = "trim_and"
-"""How several captions become `Ask.text`, by the names of `cir_datasets.registry.caption_rules`."""
+"""How several captions become `Turn.text`, by the names of `cir_datasets.registry.caption_rules`."""
 
 _SHRINK = 4
 
 
 @dataclass(frozen=True)
-class Ask:
-    """One question: a query, or one turn of a session.
+class Turn:
+    """One turn of a session, or a query, which is its only turn.
 
     Args:
         key: the query's id, or the session's id and the turn.
@@ -100,33 +100,33 @@ def gallery_of(benchmark: Benchmark) -> Gallery:
     return Gallery(benchmark, benchmark.gallery)
 
 
-def asks_of(row: dict[str, Any]) -> list[Ask]:
-    """The questions of a row: one for a query, one a turn for a session.
+def turns_of(row: dict[str, Any]) -> list[Turn]:
+    """The turns of a row: a query is its only one.
 
     Example:
         >>> row = {"query_id": "7", "reference_image_id": "a", "captions": ["red ", "big"]}
-        >>> asks_of(row)
-        [Ask(key='7', reference='a', text='red and big', captions=('red ', 'big'))]
+        >>> turns_of(row)
+        [Turn(key='7', reference='a', text='red and big', captions=('red ', 'big'))]
     """
     if "session_id" not in row:
-        return [_ask(row["query_id"], row)]
-    return [_ask(turn_key(row["session_id"], turn["turn"]), turn) for turn in row["turns"]]
+        return [_turn(row["query_id"], row)]
+    return [_turn(turn_key(row["session_id"], turn["turn"]), turn) for turn in row["turns"]]
 
 
-def _ask(key: str, row: dict[str, Any]) -> Ask:
+def _turn(key: str, row: dict[str, Any]) -> Turn:
     captions = row.get("captions") or ([row["relative_caption"]] if row.get("relative_caption") else [])
     published = tuple(caption or "" for caption in captions)
     joined = (row["relative_caption"],) if row.get("relative_caption") else published
-    return Ask(key, row["reference_image_id"], caption_rule(CAPTION_RULE).texts(joined)[0], published)
+    return Turn(key, row["reference_image_id"], caption_rule(CAPTION_RULE).texts(joined)[0], published)
 
 
-def excluded_columns(asks: Sequence[Ask], gallery: Gallery) -> NDArray[np.int64]:
-    """Column of each question's reference where the protocol removes it; -1 for none."""
+def excluded_columns(turns: Sequence[Turn], gallery: Gallery) -> NDArray[np.int64]:
+    """Column of each turn's reference where the protocol removes it; -1 for none."""
     import numpy as np
 
     if not gallery.benchmark.excludes_reference:
-        return np.full(len(asks), -1, dtype=np.int64)
-    return np.array([gallery.place.get(ask.reference or "", -1) for ask in asks], dtype=np.int64)
+        return np.full(len(turns), -1, dtype=np.int64)
+    return np.array([gallery.place.get(turn.reference or "", -1) for turn in turns], dtype=np.int64)
 
 
 def subset_members(row: dict[str, Any]) -> list[str]:
