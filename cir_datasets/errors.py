@@ -46,7 +46,7 @@ class CountError(DatasetError, ValueError):
     """The rows are not as many as the card says."""
 
 
-class MissingExtraError(DatasetError):
+class MissingDatasetsExtraError(DatasetError):
     """A package that this needs is an extra and is not installed; the message says how to get it."""
 
     exit_code = 2

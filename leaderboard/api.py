@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from cir_metrics.errors import UnknownNameError
 from cir_metrics.signature import package_version
 from leaderboard import boards
-from leaderboard.errors import RefusedError
+from leaderboard.errors import UploadRefusedError
 from leaderboard.files import path_of
 from leaderboard.intake import CHUNK, Cover, method_from_form
 from leaderboard.server import Server
@@ -38,7 +38,7 @@ UPLOAD_PATH = "/api/submissions"
 def add_routes(app: FastAPI, server: Server) -> None:
     """Put the API onto the application."""
     app.add_middleware(BodyLimit, server=server)
-    app.add_exception_handler(RefusedError, _refused)
+    app.add_exception_handler(UploadRefusedError, _refused)
     app.add_exception_handler(HTTPException, _http_error)
     app.include_router(_router(server))
 
@@ -99,7 +99,7 @@ def _router(server: Server) -> APIRouter:
         try:
             board = boards.board(board_id)
         except UnknownNameError as error:
-            raise RefusedError(
+            raise UploadRefusedError(
                 "unknown-board",
                 f"no board {board_id[:80]!r} here.",
                 fix=f"use one of {', '.join(boards.ids())}",
@@ -131,7 +131,7 @@ def _router(server: Server) -> APIRouter:
         """The rank file of an entry that stands on an open board, as it was sent."""
         submission = _known(server, submission_id)
         if submission.state != "published":
-            raise RefusedError(
+            raise UploadRefusedError(
                 "not-published",
                 f"submission {submission.id} stands on no board.",
                 fix="ask for the file of an entry on a board",
@@ -156,7 +156,7 @@ async def _from_form(request: Request, server: Server) -> tuple[Submission, bool
         texts = _texts(form)
         upload = form.get("file")
         if not isinstance(upload, UploadFile):
-            raise RefusedError(
+            raise UploadRefusedError(
                 "missing-file",
                 "the form holds no file.",
                 fix="put the rank file into the field `file`",
@@ -209,7 +209,7 @@ def _says_too_large(request: Request, server: Server) -> bool:
 def _known(server: Server, submission_id: str) -> Submission:
     submission = server.store.submission(submission_id)
     if submission is None:
-        raise RefusedError(
+        raise UploadRefusedError(
             "unknown-submission",
             f"no submission {submission_id[:40]!r} here.",
             fix="use the id that the upload was answered with",
@@ -219,7 +219,7 @@ def _known(server: Server, submission_id: str) -> Submission:
 
 
 def _refused(_request: Request, error: Exception) -> Response:
-    if not isinstance(error, RefusedError):
+    if not isinstance(error, UploadRefusedError):
         raise error
     return JSONResponse({"error": error.to_dict()}, status_code=error.status)
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import httpx
 
 from cir_datasets.sources.addresses import address_and_login, check_proxies
-from leaderboard.errors import RefusedError, RemoteError
+from leaderboard.errors import RemoteError, UploadRefusedError
 
 _TIMEOUT = httpx.Timeout(60.0, connect=10.0)
 _POLL_SECONDS = 0.5
@@ -68,7 +68,7 @@ class Client:
             fields: texts of the form (`name`, `paper`, `submitter`, ...).
 
         Raises:
-            RefusedError: the server refuses the upload.
+            UploadRefusedError: the server refuses the upload.
             RemoteError: it cannot be reached, or fails.
         """
         with path.open("rb") as handle:
@@ -127,7 +127,9 @@ class Client:
             said = self._json(response).get("error")
             if not isinstance(said, dict) or not {"code", "message", "fix"} <= said.keys():
                 raise RemoteError(self._stranger())
-            raise RefusedError(said["code"], said["message"], fix=said["fix"], status=response.status_code)
+            raise UploadRefusedError(
+                said["code"], said["message"], fix=said["fix"], status=response.status_code
+            )
         return response
 
     def _json(self, response: httpx.Response) -> dict[str, Any]:

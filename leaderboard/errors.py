@@ -13,7 +13,7 @@ class BoardError(LeaderboardError, ValueError):
     """A board's YAML is malformed, or names a benchmark or metric that does not exist."""
 
 
-class StoreError(LeaderboardError):
+class SubmissionStoreError(LeaderboardError):
     """The store cannot be opened, or was written by a newer version."""
 
     exit_code = 2
@@ -31,7 +31,7 @@ class RemoteError(LeaderboardError, CallError):
     """The leaderboard asked for cannot be reached, or answered in a way that is not ours."""
 
 
-class RefusedError(LeaderboardError, ValueError):
+class UploadRefusedError(LeaderboardError, ValueError):
     """An upload is refused before it becomes a submission.
 
     Args:

@@ -32,7 +32,7 @@ class KeptFile:
     path: Path
 
 
-class Draft:
+class IncomingFile:
     """A file on its way in: written below `incoming/`, counted and hashed as it comes.
 
     Args:

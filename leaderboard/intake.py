@@ -15,8 +15,8 @@ from typing import Any
 from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
 from leaderboard.boards import Board
-from leaderboard.errors import RefusedError
-from leaderboard.files import Draft
+from leaderboard.errors import UploadRefusedError
+from leaderboard.files import IncomingFile
 from leaderboard.settings import Settings
 from leaderboard.store import Store
 from leaderboard.submission import Submission
@@ -57,7 +57,7 @@ def method_from_form(form: Mapping[str, str]) -> dict[str, Any]:
             `zero_shot` is yes or no.
 
     Raises:
-        RefusedError: a field is refused: `zero_shot` is neither yes nor no, a link is not https, ...
+        UploadRefusedError: a field is refused: `zero_shot` is neither yes nor no, a link is not https, ...
 
     Example:
         >>> method_from_form({"name": " CLIP sum ", "zero_shot": "yes", "paper": "", "trained_on": "a, b"})
@@ -71,7 +71,7 @@ def method_from_form(form: Mapping[str, str]) -> dict[str, Any]:
     written = form.get("zero_shot", "").strip().lower()
     if written:
         if written not in _TRUE + _FALSE:
-            raise RefusedError(
+            raise UploadRefusedError(
                 "bad-metadata",
                 f"zero_shot is {written[:40]!r}.",
                 fix="write yes or no, or leave it out",
@@ -88,7 +88,7 @@ def method_from_form(form: Mapping[str, str]) -> dict[str, Any]:
         first = error.errors(include_url=False)[0]
         place = str(first["loc"][0])
         reason = first["msg"].removeprefix("Value error, ")
-        raise RefusedError(
+        raise UploadRefusedError(
             "bad-metadata", f"{place}: {reason}.", fix=f"correct the field {place}", status=422
         ) from error
     return method
@@ -113,10 +113,10 @@ class Intake:
         """The board asked for, when it takes submissions.
 
         Raises:
-            RefusedError: no board is named, none has that id, or its data is not at hand here.
+            UploadRefusedError: no board is named, none has that id, or its data is not at hand here.
         """
         if not board_id:
-            raise RefusedError(
+            raise UploadRefusedError(
                 "missing-board",
                 "the upload does not say for which board it is.",
                 fix=f"add ?board= with one of {_ids()}",
@@ -124,12 +124,12 @@ class Intake:
         try:
             board = boards.board(board_id)
         except UnknownNameError as error:
-            raise RefusedError(
+            raise UploadRefusedError(
                 "unknown-board", f"no board {board_id[:80]!r} here.", fix=f"use one of {_ids()}", status=404
             ) from error
         problem = self._data_problem(board)
         if problem is not None:
-            raise RefusedError(
+            raise UploadRefusedError(
                 "board-unavailable",
                 f"the board {board.id} takes no submissions now: {problem}",
                 fix=f"score it where the data is:  cir score FILE --benchmark {board.benchmark}",
@@ -137,36 +137,36 @@ class Intake:
             )
         return board
 
-    def draft(self) -> Draft:
+    def draft(self) -> IncomingFile:
         """A file on its way in, which refuses more bytes than the limit."""
-        return Draft(self._settings.files, self.check_size)
+        return IncomingFile(self._settings.files, self.check_size)
 
     def check_size(self, size: int) -> None:
         """Refuse a file of that many bytes when they are too many.
 
         Raises:
-            RefusedError: `too-large`.
+            UploadRefusedError: `too-large`.
         """
         limit = self._settings.max_upload_bytes
         if size > limit:
-            raise RefusedError(
+            raise UploadRefusedError(
                 "too-large",
                 f"the upload has more than {limit:,} bytes, the limit of this server.",
                 fix="write compact JSON (no indentation) and no more images a query than the board uses",
                 status=413,
             )
 
-    def accept(self, board: Board, draft: Draft, cover: Cover) -> tuple[Submission, bool]:
+    def accept(self, board: Board, draft: IncomingFile, cover: Cover) -> tuple[Submission, bool]:
         """Make a complete draft a submission; when this returns, file and record are durable.
 
         Returns:
             The submission, and whether it is new (the same bytes for the same board are one submission).
 
         Raises:
-            RefusedError: the file is empty, or a text beside it is refused.
+            UploadRefusedError: the file is empty, or a text beside it is refused.
         """
         if draft.size == 0:
-            raise RefusedError(
+            raise UploadRefusedError(
                 "malformed", "the file is empty.", fix="write the rank file again, then send it"
             )
         submitter = _line(cover.submitter, "submitter", _SUBMITTER_LENGTH)
@@ -185,7 +185,7 @@ class Intake:
         """Take a whole file in, chunk by chunk.
 
         Raises:
-            RefusedError: see `board`, `check_size` and `accept`.
+            UploadRefusedError: see `board`, `check_size` and `accept`.
         """
         board = self.board(board_id)
         draft = self.draft()
@@ -211,7 +211,7 @@ def _ids() -> str:
 def _line(text: str, name: str, length: int) -> str:
     text = unicodedata.normalize("NFC", text).strip()
     if len(text) > length or any(unicodedata.category(character)[0] == "C" for character in text):
-        raise RefusedError(
+        raise UploadRefusedError(
             "bad-metadata",
             f"{name} has more than {length} characters, or control or formatting characters.",
             fix="shorten it to one plain line",

@@ -42,13 +42,13 @@ def judge_file(path: Path, benchmark: Benchmark, submission: Submission) -> Reje
         benchmark: what the board ranks.
         submission: its file name stands in the messages.
     """
-    from submissions.rank_file.benchmarks import Known
+    from submissions.rank_file.benchmarks import Benchmarks
     from submissions.rank_file.model import Method, RankFile
-    from submissions.validation import validate_known
+    from submissions.validation import validate_with
 
-    report = validate_known(
+    report = validate_with(
         path,
-        Known(benchmark),
+        Benchmarks(benchmark),
         part=False,
         max_bytes=MAX_BYTES,
         name=submission.file_name,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from leaderboard import data, files
 from leaderboard.boards import Board
-from leaderboard.errors import StoreError
+from leaderboard.errors import SubmissionStoreError
 from leaderboard.intake import Intake
 from leaderboard.settings import Settings
 from leaderboard.standings import Entry, standings
@@ -39,13 +39,13 @@ class Server:
         """Open the state in `settings.home`, or make it.
 
         Raises:
-            StoreError: the folder cannot be made or written, or a newer version wrote the store.
+            SubmissionStoreError: the folder cannot be made or written, or a newer version wrote the store.
         """
         try:
             settings.files.mkdir(parents=True, exist_ok=True)
             files.sweep(settings.files)
         except OSError as error:
-            raise StoreError(
+            raise SubmissionStoreError(
                 f"{settings.home}: cannot be used as the leaderboard's home: {error.strerror}. "
                 "Fix: name a folder that can be written with --home or CIR_LEADERBOARD_HOME."
             ) from error

@@ -18,7 +18,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError
 
 from cir_metrics.errors import without_secret_cause
 from leaderboard import schema
-from leaderboard.errors import ConflictError, StoreError
+from leaderboard.errors import ConflictError, SubmissionStoreError
 from leaderboard.schema import events, submissions
 from leaderboard.submission import TERMINAL, Event, EventKind, Submission
 
@@ -32,7 +32,7 @@ class Store:
         url: SQLAlchemy's URL, `sqlite:////home/me/leaderboard.sqlite`; the folder must exist.
 
     Raises:
-        StoreError: the database cannot be opened, or a newer version of this package wrote it.
+        SubmissionStoreError: the database cannot be opened, or a newer version of this package wrote it.
     """
 
     def __init__(self, url: str) -> None:
@@ -41,12 +41,12 @@ class Store:
             self._engine = sa.create_engine(url)
         except ArgumentError:
             # Neither the address nor the reason is shown: they may hold a password.
-            raise StoreError(
+            raise SubmissionStoreError(
                 "the address of the store is not one that SQLAlchemy can read. Fix: write "
                 "sqlite:////FOLDER/leaderboard.sqlite or postgresql://USER:PASSWORD@HOST/DATABASE."
             ) from None
         except ImportError as error:
-            raise StoreError(
+            raise SubmissionStoreError(
                 f"the store needs {error.name}, which is not installed. Fix: pip install {error.name}"
             ) from error
         if self._engine.dialect.name == "sqlite":
@@ -56,7 +56,7 @@ class Store:
                 schema.metadata.create_all(connection)
                 _check_version(connection, url)
         except DBAPIError as error:
-            raise StoreError(
+            raise SubmissionStoreError(
                 f"{url}: cannot open the store: {error.orig}. Fix: check that the folder exists and can be "
                 "written, or name another with --home."
             ) from without_secret_cause(error)
@@ -226,7 +226,7 @@ def _check_version(connection: sa.Connection, url: str) -> None:
         row = {"name": "schema_version", "value": str(schema.SCHEMA_VERSION)}
         connection.execute(schema.about.insert().values(**row))
     elif int(written) > schema.SCHEMA_VERSION:
-        raise StoreError(
+        raise SubmissionStoreError(
             f"{url}: the store has schema version {written}, this package knows {schema.SCHEMA_VERSION}. "
             "Fix: upgrade with  pip install --upgrade cir-benchmarks  or name another folder with --home."
         )

@@ -45,7 +45,7 @@ class ResponsibleAi(_Strict):
     data_release_maintenance_plan: Words
 
 
-class Change(_Strict):
+class CardChange(_Strict):
     """What changed with a version of the benchmark here."""
 
     version: Annotated[int, Field(ge=1)]
@@ -71,7 +71,7 @@ class CardText(_Strict):
     fields: dict[str, Words] = {}
     """Descriptions of the benchmark's own fields, dotted where nested: `target_soft.score`."""
     rai: ResponsibleAi
-    changes: Annotated[tuple[Change, ...], Field(min_length=1)]
+    changes: Annotated[tuple[CardChange, ...], Field(min_length=1)]
     body: Words
 
 

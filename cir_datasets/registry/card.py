@@ -106,18 +106,18 @@ class Source(_Strict):
         return self.revision is not None or self.publisher == "embedded"
 
 
-class SourceFile(_Strict):
+class PinnedFile(_Strict):
     """Size and hash of a publisher's file."""
 
     bytes: Annotated[int, Field(strict=True, ge=0)]
     sha256: Sha256
 
 
-class SourceFiles(RootModel[dict[str, SourceFile | None]]):
+class SourceFiles(RootModel[dict[str, PinnedFile | None]]):
     """The publisher's files, `sources/<name>.json`: what each must be, or null where nothing is known yet."""
 
 
-class Difference(_Strict):
+class PaperDifference(_Strict):
     """A figure that is published elsewhere and that the publisher's own files do not bear out."""
 
     what: str
@@ -158,7 +158,7 @@ class Config(_Strict):
     files: tuple[str, ...] = ()
     """The publisher's files that hold the rows, relative to its folder."""
     gallery_files: tuple[str, ...] = ()
-    known_differences: tuple[Difference, ...] = ()
+    known_differences: tuple[PaperDifference, ...] = ()
     note: str = ""
 
     @model_validator(mode="after")
@@ -271,7 +271,7 @@ class Card(_Strict):
     """What the id of a query or session is and what that of an image, each with an example in backticks."""
     examples: dict[str, Example]
     """By configuration; every configuration has one."""
-    known_differences: tuple[Difference, ...] = ()
+    known_differences: tuple[PaperDifference, ...] = ()
     """Differences that concern all configurations together."""
     traps: tuple[str, ...] = ()
     """What users get wrong, a sentence each."""

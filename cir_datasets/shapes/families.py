@@ -40,7 +40,7 @@ QUESTIONS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class MadeQuery:
     """One query and the pictures made for it; its subset is reference, target and four `distractors`."""
 
     target: Scene
@@ -52,11 +52,11 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class EditFamily:
     """A reference, what is asked of it, and the pictures around it."""
 
     reference: Scene
-    questions: tuple[Question, ...]
+    questions: tuple[MadeQuery, ...]
     bystanders: tuple[Scene, ...]
     attempt: int
     """Which attempt this is."""
@@ -79,7 +79,7 @@ class Family:
 
 def family(
     split: str, index: int, *, avoid: Collection[Meaning] = frozenset(), first_attempt: int = 0
-) -> Family:
+) -> EditFamily:
     """The family of one reference.
 
     Args:
@@ -114,9 +114,9 @@ def aspects(changes: Collection[Change]) -> list[str]:
     return [*dict.fromkeys(words), *(["complex"] if len(kinds) > 1 else [])]
 
 
-def _attempt(draws: Draws, attempt: int) -> Family | None:
+def _attempt(draws: Draws, attempt: int) -> EditFamily | None:
     reference = random_scene(draws)
-    questions: list[Question] = []
+    questions: list[MadeQuery] = []
     while len(questions) < QUESTIONS:
         question = _question(reference, draws)
         if question is None or question.goal in [other.goal for other in questions]:
@@ -124,11 +124,11 @@ def _attempt(draws: Draws, attempt: int) -> Family | None:
         questions.append(question)
     steps = [altered(reference, draws.weighted(_ALL_KINDS), draws) for _ in range(_BYSTANDERS)]
     bystanders = tuple(step[0] for step in steps if step is not None)
-    found = Family(reference, tuple(questions), bystanders, attempt)
+    found = EditFamily(reference, tuple(questions), bystanders, attempt)
     return None if found.ambiguous else found
 
 
-def _question(reference: Scene, draws: Draws) -> Question | None:
+def _question(reference: Scene, draws: Draws) -> MadeQuery | None:
     steps = _steps(reference, draws)
     if steps is None:
         return None
@@ -155,7 +155,7 @@ def _question(reference: Scene, draws: Draws) -> Question | None:
     negatives = _negatives(reference, changes, target, goal, draws)
     distractors = draws.sample(negatives, 4)
     others = [scene for scene in negatives if scene not in distractors]
-    return Question(target, caption, changes, goal, tuple(distractors), (*positives, *others))
+    return MadeQuery(target, caption, changes, goal, tuple(distractors), (*positives, *others))
 
 
 def _steps(reference: Scene, draws: Draws) -> list[tuple[Scene, Change]] | None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from cir_datasets.shapes.captions import VIEWS, noun_phrase
 from cir_datasets.shapes.draws import Draws
-from cir_datasets.shapes.families import QUESTIONS, Family, Question, aspects, family
+from cir_datasets.shapes.families import QUESTIONS, EditFamily, MadeQuery, aspects, family
 from cir_datasets.shapes.journeys import Journey, journey
 from cir_datasets.shapes.merging import is_rival, read
 from cir_datasets.shapes.world import (
@@ -187,7 +187,7 @@ class _Gallery:
         return same + [scene for scene in near if not goal.unnamed_misses(scene)]
 
 
-def _asked_of(found: Family) -> list[_Asked]:
+def _asked_of(found: EditFamily) -> list[_Asked]:
     return [_Asked(found.reference, question.caption, question.target) for question in found.questions]
 
 
@@ -203,7 +203,7 @@ def _number(look: Look) -> int:
     return number * MOST_OBJECTS + look.number
 
 
-def _query(query_id: str, reference: Scene, found: Question, gallery: _Gallery) -> Row:
+def _query(query_id: str, reference: Scene, found: MadeQuery, gallery: _Gallery) -> Row:
     positives = gallery.fulfilling(found.goal)
     ignoring = [scene for scene in gallery.by_meaning[reference.meaning] if scene not in positives]
     negatives = {scene for scene in (*gallery.one_off(found.goal), *ignoring) if scene != reference}

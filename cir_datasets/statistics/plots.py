@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.errors import DatasetError, MissingExtraError
+from cir_datasets.errors import DatasetError, MissingDatasetsExtraError
 from cir_datasets.statistics.measuring import Statistics
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def write_plots(parts: Sequence[Statistics], folder: str | Path, top: int) -> li
         The files.
 
     Raises:
-        MissingExtraError: matplotlib is not installed.
+        MissingDatasetsExtraError: matplotlib is not installed.
         DatasetError: the folder cannot be written.
     """
     folder = Path(folder).expanduser().absolute()
@@ -72,7 +72,7 @@ def _figure(width: float, height: float, *, height_pad: float = 0.12) -> Figure:
         from matplotlib.figure import Figure
         from matplotlib.layout_engine import ConstrainedLayoutEngine
     except ImportError as error:
-        raise MissingExtraError(
+        raise MissingDatasetsExtraError(
             'plots need matplotlib, which is not installed. Fix: pip install "cir-benchmarks[statistics]".'
         ) from error
     figure = Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(w_pad=0.12, h_pad=height_pad))

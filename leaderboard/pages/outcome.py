@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from leaderboard.boards import Board
-from leaderboard.errors import RefusedError
+from leaderboard.errors import UploadRefusedError
 from leaderboard.pages.layout import number
 from leaderboard.pages.markup import element, joined, text
 from leaderboard.submission import Submission
@@ -23,7 +23,7 @@ def progress_html(message: str) -> str:
     return element("div", element("p", text(message), "step"), "outcome waiting", role="status")
 
 
-def refusal_html(error: RefusedError) -> str:
+def refusal_html(error: UploadRefusedError) -> str:
     """Why an upload did not become a submission."""
     finding = {"code": error.code, "severity": "error", "message": error.message, "fix": error.fix}
     head = element("h3", "Not accepted")

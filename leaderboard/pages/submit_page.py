@@ -9,7 +9,7 @@ from typing import Any
 import gradio as gr
 
 from leaderboard import boards
-from leaderboard.errors import RefusedError
+from leaderboard.errors import UploadRefusedError
 from leaderboard.intake import Cover, chunks_of, method_from_form
 from leaderboard.pages.layout import html_block, page_foot, page_head
 from leaderboard.pages.markup import element, text
@@ -127,7 +127,9 @@ def steps(server: Server, board_id: str, path: str | None, form: dict[str, str])
         form: the form's texts by name.
     """
     if path is None:
-        yield refusal_html(RefusedError("missing-file", "no file is chosen.", fix="choose a rank file above"))
+        yield refusal_html(
+            UploadRefusedError("missing-file", "no file is chosen.", fix="choose a rank file above")
+        )
         return
     yield progress_html("Storing the file…")
     try:
@@ -140,7 +142,7 @@ def steps(server: Server, board_id: str, path: str | None, form: dict[str, str])
             ),
         )
         submission, _ = server.intake.take(board_id, chunks_of(Path(path)), cover)
-    except RefusedError as error:
+    except UploadRefusedError as error:
         yield refusal_html(error)
         return
     server.worker.wake()

@@ -14,7 +14,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Family:
+class ModelFamily:
     """How a model's vectors are had.
 
     Args:
@@ -67,20 +67,20 @@ def _siglip_dimensions(config: Any) -> int:
     return int(config.text_config.projection_size)
 
 
-FAMILIES: dict[str, Family] = {
-    "clip": Family(
+FAMILIES: dict[str, ModelFamily] = {
+    "clip": ModelFamily(
         "clip", "CLIPModel", _pooled_image, _pooled_text, lambda config: int(config.projection_dim)
     ),
-    "magiclens": Family(
+    "magiclens": ModelFamily(
         "magiclens", "AutoModel", _fused_image, _fused_text, lambda config: int(config.projection_dim)
     ),
-    "siglip": Family(
+    "siglip": ModelFamily(
         "siglip", "SiglipModel", _pooled_image, _pooled_text, _siglip_dimensions, pads_fully=True
     ),
-    "siglip2": Family(
+    "siglip2": ModelFamily(
         "siglip2", "Siglip2Model", _pooled_image, _pooled_text, _siglip_dimensions, pads_fully=True
     ),
-    "blip": Family(
+    "blip": ModelFamily(
         "blip_itm",
         "BlipForImageTextRetrieval",
         _blip_image,

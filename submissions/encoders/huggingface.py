@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from submissions.encoders.families import FAMILIES, Family
+from submissions.encoders.families import FAMILIES, ModelFamily
 from submissions.encoders.model_files import ModelFiles, model_files, told
 from submissions.encoders.openclip import load_open_clip
 from submissions.encoders.pretrained import NO_FOREIGN_CODE, device_of, libraries, quiet
@@ -192,7 +192,7 @@ class _Loaded:
     """A model and what goes with it."""
 
     model: Any
-    family: Family
+    family: ModelFamily
     tokenizer: Any
     image_processor: Any
     report: Mapping[str, Any]
@@ -235,7 +235,7 @@ def _tokenizer(files: ModelFiles) -> Any:
     return transformers.AutoTokenizer.from_pretrained(files.source, **NO_FOREIGN_CODE)
 
 
-def _family(source: str, config: Any) -> Family:
+def _family(source: str, config: Any) -> ModelFamily:
     family = FAMILIES.get(config.model_type)
     if family is None:
         raise EncoderError(

@@ -17,7 +17,7 @@ LIST = "entries.yaml"
 
 
 @dataclass(frozen=True)
-class Entry:
+class BaselineEntry:
     """A rank file of this package.
 
     Args:
@@ -40,7 +40,7 @@ class Entry:
         return folder() / self.file
 
 
-def entries(benchmark: str | None = None) -> list[Entry]:
+def entries(benchmark: str | None = None) -> list[BaselineEntry]:
     """The entries, in the order of tables.
 
     Args:
@@ -53,7 +53,7 @@ def entries(benchmark: str | None = None) -> list[Entry]:
     from cir_datasets.common.yaml import parse_yaml
 
     listed = parse_yaml((folder() / LIST).read_text(encoding="utf-8"))
-    return [Entry(**each) for each in listed if benchmark in (None, each["benchmark"])]
+    return [BaselineEntry(**each) for each in listed if benchmark in (None, each["benchmark"])]
 
 
 def folder() -> Path:

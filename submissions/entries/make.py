@@ -22,7 +22,7 @@ from typing import Literal
 from cir_metrics.terminal import echo
 from submissions.embeddings.store import EmbeddingStore
 from submissions.encoders.protocol import SHAPES_ENCODER
-from submissions.entries import BENCHMARKS, LIST, Entry, entries, folder
+from submissions.entries import BENCHMARKS, LIST, BaselineEntry, entries, folder
 from submissions.methods.registry import PIXELS
 from submissions.rank_file.model import RankFile, write_bytes
 from submissions.running.baselines import Baseline, Baselines, baselines, run_baselines
@@ -43,7 +43,7 @@ def file_name(baseline: Baseline, benchmark: str) -> str:
     return f"{baseline.name}.{benchmark.replace('/', '-')}.json.gz"
 
 
-def make_entries(out: Path, only: Sequence[str] = ()) -> list[Entry]:
+def make_entries(out: Path, only: Sequence[str] = ()) -> list[BaselineEntry]:
     """Make the rank files of the baselines.
 
     Args:
@@ -79,7 +79,7 @@ class Placed:
         same: whether its JSON is the shipped one, byte for byte.
     """
 
-    entry: Entry
+    entry: BaselineEntry
     path: Path
     origin: Literal["made", "kept", "copied"]
     same: bool
@@ -128,14 +128,14 @@ def _sha256_inside(path: Path) -> str | None:
         return None
 
 
-def _write(baseline: Baseline, rank_file: RankFile, out: Path) -> Entry:
+def _write(baseline: Baseline, rank_file: RankFile, out: Path) -> BaselineEntry:
     content = rank_file.to_json()
     name = file_name(baseline, rank_file.benchmark)
     write_bytes(gzip.compress(content, mtime=0), out / name)
     command = baseline.command(rank_file.benchmark, name)
     if baseline.encoder == SHAPES_ENCODER:
         command += " --device cpu"
-    return Entry(
+    return BaselineEntry(
         file=name,
         benchmark=rank_file.benchmark,
         method=rank_file.method.name,

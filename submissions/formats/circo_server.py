@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from submissions.errors import ConversionError
-from submissions.formats.context import Context
+from submissions.formats.context import ReaderContext
 from submissions.rank_file.findings import shown
 from submissions.rank_file.names import CIRCO_SERVER
 
 if TYPE_CHECKING:
-    from submissions.formats.draft import Draft
+    from submissions.formats.draft import UncheckedFile
     from submissions.rank_file.model import RankFile
 
 NAME = CIRCO_SERVER
@@ -24,7 +24,7 @@ DEPTH = 50
 """Ids a query."""
 
 
-def parse(document: Mapping[str, Any], context: Context) -> Draft | None:
+def parse(document: Mapping[str, Any], context: ReaderContext) -> UncheckedFile | None:
     """Read the server's file; ids may be integers, short or padded strings, with or without ".jpg".
 
     Args:

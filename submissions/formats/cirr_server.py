@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from submissions.errors import ConversionError
-from submissions.formats.context import Context
-from submissions.formats.draft import Draft, read_rankings
+from submissions.formats.context import ReaderContext
+from submissions.formats.draft import UncheckedFile, read_rankings
 from submissions.rank_file.findings import json_type, shown
 from submissions.rank_file.names import CIRR_SERVER
 
@@ -28,7 +28,7 @@ MAX_BYTES = 5_000_000
 _TITLE = "a CIRR server file"
 
 
-def parse(document: Mapping[str, Any], context: Context) -> Draft | None:
+def parse(document: Mapping[str, Any], context: ReaderContext) -> UncheckedFile | None:
     """Read one of the two files; the one for `recall_subset` gives a draft without whole-gallery rankings.
 
     Args:
@@ -63,9 +63,9 @@ def parse(document: Mapping[str, Any], context: Context) -> Draft | None:
     method = nameless_method(context.label)
     if metric == "recall":
         answers = read_rankings(entries, spec, findings, budget=context.budget)
-        return Draft(spec, spec.card.version, method, answers, None, NAME)
+        return UncheckedFile(spec, spec.card.version, method, answers, None, NAME)
     answers = read_rankings(entries, spec, findings, section="subset_rankings", budget=context.budget)
-    return Draft(spec, spec.card.version, method, None, answers, NAME)
+    return UncheckedFile(spec, spec.card.version, method, None, answers, NAME)
 
 
 def dump(rank_file: RankFile) -> dict[str, bytes]:

@@ -10,11 +10,11 @@ from submissions.formats.budget import Budget
 from submissions.rank_file.findings import Findings
 
 if TYPE_CHECKING:
-    from submissions.rank_file.benchmarks import Known
+    from submissions.rank_file.benchmarks import Benchmarks
 
 
 @dataclass
-class Context:
+class ReaderContext:
     """What a format's reader gets besides the JSON value.
 
     Args:
@@ -27,7 +27,7 @@ class Context:
     """
 
     findings: Findings
-    known: Known
+    known: Benchmarks
     expected: str | None
     label: str
     budget: Budget = field(default_factory=lambda: Budget(0))

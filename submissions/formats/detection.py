@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from submissions.formats.context import Context
+from submissions.formats.context import ReaderContext
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import json_type, shown
 from submissions.rank_file.names import BUNDLE, LINES, PARQUET, TREC
 
 if TYPE_CHECKING:
-    from submissions.formats.draft import Draft
+    from submissions.formats.draft import UncheckedFile
 
 
 def server_format(dataset: str) -> str | None:
@@ -33,7 +33,7 @@ def is_bundle(document: Any) -> bool:
     return isinstance(document, dict) and document.get("format") == BUNDLE
 
 
-def parse_packed(kind: str, content: bytes, context: Context) -> Draft | None:
+def parse_packed(kind: str, content: bytes, context: ReaderContext) -> UncheckedFile | None:
     """Read one rank file that is not one JSON value.
 
     Args:
@@ -51,7 +51,7 @@ def parse_packed(kind: str, content: bytes, context: Context) -> Draft | None:
     return None if draft is None else replace(draft, kind=kind)
 
 
-def parse(document: Any, context: Context) -> Draft | None:
+def parse(document: Any, context: ReaderContext) -> UncheckedFile | None:
     """Read one rank file that is a JSON value.
 
     Args:

@@ -25,7 +25,7 @@ Answers = Mapping[str, list[Any] | None]
 
 
 @dataclass
-class Draft:
+class UncheckedFile:
     """What could be read of a rank file.
 
     Args:

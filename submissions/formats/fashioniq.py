@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from submissions.errors import ConversionError
-from submissions.formats.context import Context
-from submissions.formats.draft import Draft, read_rankings
+from submissions.formats.context import ReaderContext
+from submissions.formats.draft import UncheckedFile, read_rankings
 from submissions.rank_file.findings import json_type, shown
 from submissions.rank_file.names import FASHIONIQ
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
     from cir_datasets.rows.records import Row
-    from submissions.rank_file.benchmarks import Known
+    from submissions.rank_file.benchmarks import Benchmarks
     from submissions.rank_file.model import RankFile
 
 NAME = FASHIONIQ
@@ -47,7 +47,7 @@ def _is_item(value: Any) -> bool:
     return isinstance(value, dict) and (_REFERENCE in value or _RANKING in value)
 
 
-def parse(document: list[Any], context: Context) -> Draft | None:
+def parse(document: list[Any], context: ReaderContext) -> UncheckedFile | None:
     """Read the starter kit's file.
 
     Args:
@@ -92,7 +92,7 @@ def parse(document: list[Any], context: Context) -> Draft | None:
         findings.add("wrong-format", f'no item holds a "{_RANKING}".', fix=_ADD_RANKING)
         return None
     answers = read_rankings(rankings, spec, findings, budget=context.budget)
-    return Draft(spec, spec.card.version, nameless_method(context.label), answers, None, NAME)
+    return UncheckedFile(spec, spec.card.version, nameless_method(context.label), answers, None, NAME)
 
 
 def dump(rank_file: RankFile, benchmark: Benchmark) -> bytes:
@@ -120,7 +120,7 @@ def dump(rank_file: RankFile, benchmark: Benchmark) -> bytes:
     return orjson.dumps(items, option=orjson.OPT_APPEND_NEWLINE)
 
 
-def whole_benchmark(benchmark_id: str, known: Known) -> Benchmark:
+def whole_benchmark(benchmark_id: str, known: Benchmarks) -> Benchmark:
     """The benchmark whose file order the items have: an overlay leaves queries out, its base does not.
 
     Args:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from submissions.errors import ConversionError
-from submissions.formats.context import Context
-from submissions.formats.draft import Draft, read_rankings
+from submissions.formats.context import ReaderContext
+from submissions.formats.draft import UncheckedFile, read_rankings
 from submissions.rank_file.findings import shown
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _LABEL = 1_000
 
 
 def asked_benchmark(
-    context: Context, *, format_title: str, datasets: tuple[str, ...] | None, example: str
+    context: ReaderContext, *, format_title: str, datasets: tuple[str, ...] | None, example: str
 ) -> BenchmarkSpec | None:
     """The benchmark that the caller named, or None with a finding where it is missing or of another dataset.
 
@@ -51,13 +51,13 @@ def asked_benchmark(
 
 def parse_rankings(
     document: Mapping[str, Any],
-    context: Context,
+    context: ReaderContext,
     *,
     format_title: str,
     datasets: tuple[str, ...],
     example: str,
     name: str,
-) -> Draft | None:
+) -> UncheckedFile | None:
     """Read a file that is nothing but rankings, `{"<query id>": [image ids], ...}`.
 
     Args:
@@ -72,7 +72,7 @@ def parse_rankings(
     if spec is None:
         return None
     answers = read_rankings(document, spec, context.findings, budget=context.budget)
-    return Draft(spec, spec.card.version, nameless_method(context.label), answers, None, name)
+    return UncheckedFile(spec, spec.card.version, nameless_method(context.label), answers, None, name)
 
 
 def cut_rankings(rank_file: RankFile, depth: int, asker: str) -> dict[str, list[str]]:

@@ -16,14 +16,14 @@ import orjson
 from cir_metrics.errors import did_you_mean
 from submissions.formats import native
 from submissions.formats.budget import Budget
-from submissions.formats.context import Context
+from submissions.formats.context import ReaderContext
 from submissions.formats.json_reader import parse_json
 from submissions.rank_file.columns import Columns, Gathering
 from submissions.rank_file.findings import Findings, json_type, shown
 from submissions.rank_file.names import LINES, LINES_FILE, RANK_FILE
 
 if TYPE_CHECKING:
-    from submissions.formats.draft import Draft
+    from submissions.formats.draft import UncheckedFile
     from submissions.rank_file.model import RankFile
 
 NAME = LINES
@@ -36,7 +36,7 @@ _PENDING = 2**15
 """Images that are Python strings at a time."""
 
 
-def parse(content: bytes, context: Context) -> Draft | None:
+def parse(content: bytes, context: ReaderContext) -> UncheckedFile | None:
     """Read a rank file in JSON Lines.
 
     Args:

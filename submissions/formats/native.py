@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from cir_datasets.errors import OverlayError
 from cir_metrics.errors import UnknownNameError, did_you_mean
-from submissions.formats.context import Context
-from submissions.formats.draft import Answers, Draft, read_rankings
+from submissions.formats.context import ReaderContext
+from submissions.formats.draft import Answers, UncheckedFile, read_rankings
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, json_type, shown
 from submissions.rank_file.names import BUNDLE, FORMAT_VERSION, NATIVE, RANK_FILE
 
@@ -29,7 +29,7 @@ _KEYS = (
 _BUNDLE_KEYS = ("format", "format_version", "suite", "runs")
 
 
-def parse(document: Mapping[str, Any], context: Context) -> Draft | None:
+def parse(document: Mapping[str, Any], context: ReaderContext) -> UncheckedFile | None:
     """Read a native rank file.
 
     Args:
@@ -68,7 +68,7 @@ def parse(document: Mapping[str, Any], context: Context) -> Draft | None:
     )
     if not readable:
         return None
-    return Draft(spec, version, method, answers, subset, NAME)
+    return UncheckedFile(spec, version, method, answers, subset, NAME)
 
 
 def parse_bundle_header(
@@ -109,7 +109,7 @@ def completed(block: Mapping[str, Any], form: Mapping[str, Any]) -> dict[str, An
     return {**form, **{key: value for key, value in block.items() if value not in ("", [], None)}}
 
 
-def _method(document: Mapping[str, Any], context: Context) -> Method | None:
+def _method(document: Mapping[str, Any], context: ReaderContext) -> Method | None:
     """The method of a header, completed by the form where it names none."""
     raw = document.get("method", {} if context.form else None)
     present = "method" in document
@@ -221,7 +221,7 @@ def _unknown_names(
         findings.add("bad-metadata", "", cause=f"{cause}, unknown", count=len(unknown) - MAX_EXAMPLES)
 
 
-def read_benchmark(document: Mapping[str, Any], context: Context) -> BenchmarkSpec | None:
+def read_benchmark(document: Mapping[str, Any], context: ReaderContext) -> BenchmarkSpec | None:
     """The benchmark that a header names, or None with a finding.
 
     Args:

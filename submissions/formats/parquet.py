@@ -15,7 +15,7 @@ import orjson
 from submissions.errors import SubmissionError
 from submissions.formats import native
 from submissions.formats.budget import Budget
-from submissions.formats.context import Context
+from submissions.formats.context import ReaderContext
 from submissions.formats.json_reader import parse_json
 from submissions.formats.lines import QUERY, RANKING, SUBSET, TURNS, header_of, is_by_turn
 from cir_datasets.parquet_pages import MARK, MAX_FOOTER, Chunk, EncodingError, row_groups
@@ -27,7 +27,7 @@ from submissions.rank_file.names import PARQUET, RANK_FILE
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from submissions.formats.draft import Draft
+    from submissions.formats.draft import UncheckedFile
     from submissions.rank_file.model import RankFile
 
 NAME = PARQUET
@@ -48,7 +48,7 @@ _BYTES_A_VALUE = 4
 """The shortest image id in JSON, with its quotes and comma: Parquet may name as many as JSON could."""
 
 
-def parse(content: bytes, context: Context) -> Draft | None:
+def parse(content: bytes, context: ReaderContext) -> UncheckedFile | None:
     """Read a rank file in Parquet.
 
     Args:

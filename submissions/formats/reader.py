@@ -10,11 +10,11 @@ from cir_metrics.errors import CallError, did_you_mean
 from submissions.formats import native
 from submissions.formats.budget import MAX_BYTES, Budget, OverBudgetError
 from submissions.formats.containers import JSON, Unpacked, label_of, unpack
-from submissions.formats.context import Context
+from submissions.formats.context import ReaderContext
 from submissions.formats.detection import is_bundle, parse, parse_packed
-from submissions.formats.draft import Draft, read_rankings
+from submissions.formats.draft import UncheckedFile, read_rankings
 from submissions.formats.json_reader import collector_paused, parse_json, read_bytes
-from submissions.rank_file.benchmarks import Known, find_suite
+from submissions.rank_file.benchmarks import Benchmarks, find_suite
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, shown
 from submissions.rank_file.names import BUNDLE
 
@@ -38,7 +38,7 @@ class Parsed:
     """
 
     findings: Findings
-    drafts: list[tuple[Draft | None, Findings]] = field(default_factory=list)
+    drafts: list[tuple[UncheckedFile | None, Findings]] = field(default_factory=list)
     suite: Suite | None = None
     benchmark: str | None = None
 
@@ -60,7 +60,7 @@ class Parsed:
 @collector_paused()
 def parse_file(
     file: FileLike,
-    known: Known,
+    known: Benchmarks,
     *,
     max_bytes: int = MAX_BYTES,
     name: str | None = None,
@@ -103,7 +103,7 @@ def parse_file(
 
 def _parse_file(
     file: str | os.PathLike[str] | bytes,
-    known: Known,
+    known: Benchmarks,
     parsed: Parsed,
     label: str,
     max_bytes: int,
@@ -123,7 +123,7 @@ def _parse_file(
             fix=f'write {{{{"format": "cir-rank-bundle", "suite": "{known.suite.id}", "runs": [...]}}}}',
         )
         return
-    context = Context(parsed.findings, known, known.expected, label_of(label), unpacked.budget, form)
+    context = ReaderContext(parsed.findings, known, known.expected, label_of(label), unpacked.budget, form)
     if unpacked.kind == JSON:
         draft = parse(document, context)
     else:
@@ -150,13 +150,13 @@ def _opened(
     return None if document is None else (replace(unpacked, content=b""), document)
 
 
-def _note(draft: Draft | None, parsed: Parsed) -> None:
+def _note(draft: UncheckedFile | None, parsed: Parsed) -> None:
     parsed.drafts.append((draft, parsed.findings))
     if draft is not None:
         parsed.benchmark = parsed.findings.benchmark = draft.spec.id
 
 
-def _parse_bundle(document: dict[str, Any], known: Known, parsed: Parsed, budget: Budget) -> None:
+def _parse_bundle(document: dict[str, Any], known: Benchmarks, parsed: Parsed, budget: Budget) -> None:
     header = native.parse_bundle_header(document, parsed.findings)
     if header is None:
         return
@@ -175,11 +175,11 @@ def _parse_bundle(document: dict[str, Any], known: Known, parsed: Parsed, budget
             own.add("wrong-format", "a bundle cannot hold another bundle.")
             parsed.drafts.append((None, own))
             continue
-        parsed.drafts.append((parse(run, Context(own, known, None, "", budget)), own))
+        parsed.drafts.append((parse(run, ReaderContext(own, known, None, "", budget)), own))
     _check_one_method(parsed)
 
 
-def _suite(suite_id: str, known: Known, findings: Findings) -> Suite | None:
+def _suite(suite_id: str, known: Benchmarks, findings: Findings) -> Suite | None:
     from cir_datasets.registry.suites import suite_ids
 
     suite = find_suite(suite_id)
@@ -251,7 +251,7 @@ def _check_one_method(parsed: Parsed) -> None:
 _ONE_EACH = "put one rank file a member into the bundle, no other, then run  cir validate {file}"
 
 
-def _parse_object(file: RankFile | RankBundle, known: Known, label: str) -> Parsed:
+def _parse_object(file: RankFile | RankBundle, known: Benchmarks, label: str) -> Parsed:
     from submissions.rank_file.model import RankFile
 
     parsed = Parsed(Findings(label, known.expected))
@@ -275,9 +275,11 @@ def _parse_object(file: RankFile | RankBundle, known: Known, label: str) -> Pars
     return parsed
 
 
-def _draft_of(rank_file: RankFile, known: Known, expected: str | None, findings: Findings) -> Draft | None:
+def _draft_of(
+    rank_file: RankFile, known: Benchmarks, expected: str | None, findings: Findings
+) -> UncheckedFile | None:
     header = {"benchmark": rank_file.benchmark, "benchmark_version": rank_file.benchmark_version}
-    context = Context(findings, known, expected, "")
+    context = ReaderContext(findings, known, expected, "")
     spec = native.read_benchmark(header, context)
     if spec is None:
         return None
@@ -289,4 +291,4 @@ def _draft_of(rank_file: RankFile, known: Known, expected: str | None, findings:
     subset_answers = (
         None if subset is None else read_rankings(subset, spec, findings, section="subset_rankings")
     )
-    return Draft(spec, version, rank_file.method, answers, subset_answers, rank_file.format)
+    return UncheckedFile(spec, version, rank_file.method, answers, subset_answers, rank_file.format)

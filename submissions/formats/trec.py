@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from cir_datasets.rows.columns import id_array
 from submissions.errors import ConversionError
 from submissions.formats.budget import Budget
-from submissions.formats.context import Context
-from submissions.formats.draft import Draft, read_rankings
+from submissions.formats.context import ReaderContext
+from submissions.formats.draft import UncheckedFile, read_rankings
 from submissions.rank_file.columns import Codes, Columns
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, shown
 from submissions.rank_file.image_ids import image_family, normaliser
@@ -53,7 +53,7 @@ _BELOW_ZERO = re.compile(rb"-[0-9]+")
 _SCORE = re.compile(rb"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?[iI]nf(?:inity)?")
 
 
-def parse(content: bytes, context: Context) -> Draft | None:
+def parse(content: bytes, context: ReaderContext) -> UncheckedFile | None:
     """Read a TREC run.
 
     Args:
@@ -87,7 +87,7 @@ def parse(content: bytes, context: Context) -> Draft | None:
         subset_answers = read_rankings(subsets, spec, findings, section="subset_rankings", budget=budget)
     answers = read_rankings(rankings, spec, findings, budget=budget)
     method = _method(lines.tag, context.label)
-    return Draft(spec, spec.card.version, method, answers, subset_answers, NAME)
+    return UncheckedFile(spec, spec.card.version, method, answers, subset_answers, NAME)
 
 
 def dump(rank_file: RankFile) -> bytes:

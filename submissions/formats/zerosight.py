@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from submissions.formats.context import Context
+from submissions.formats.context import ReaderContext
 from submissions.rank_file.names import ZEROSIGHT
 
 if TYPE_CHECKING:
-    from submissions.formats.draft import Draft
+    from submissions.formats.draft import UncheckedFile
     from submissions.rank_file.model import RankFile
 
 NAME = ZEROSIGHT
@@ -22,7 +22,7 @@ DEPTH = 50
 """Paths a query."""
 
 
-def parse(document: Mapping[str, Any], context: Context) -> Draft | None:
+def parse(document: Mapping[str, Any], context: ReaderContext) -> UncheckedFile | None:
     """Read the evaluator's results file.
 
     Args:

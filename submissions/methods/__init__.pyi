@@ -8,5 +8,5 @@ from .registry import composer as composer
 from .registry import method_names as method_names
 from .registry import methods_for as methods_for
 from .registry import scorer as scorer
-from .turns import Gallery as Gallery
+from .turns import Candidates as Candidates
 from .turns import Turn as Turn

@@ -16,7 +16,7 @@ from submissions.rank_file.model import Method
 if TYPE_CHECKING:
     from submissions.methods.composing import Composer, Context, Vectors
     from submissions.methods.protocols import Ranker, Scorer
-    from submissions.methods.turns import Gallery, Turn
+    from submissions.methods.turns import Candidates, Turn
 
 _OURS = "submissions."
 
@@ -96,7 +96,7 @@ def composed(name: str, method: Composer, turns: Sequence[Turn], context: Contex
     return vectors
 
 
-def scored(name: str, method: Scorer, turns: Sequence[Turn], gallery: Gallery) -> NDArray[np.float64]:
+def scored(name: str, method: Scorer, turns: Sequence[Turn], gallery: Candidates) -> NDArray[np.float64]:
     """The scores of a method without weights, shape (turns, images); an array that may be written to.
 
     Raises:
@@ -114,7 +114,7 @@ def scored(name: str, method: Scorer, turns: Sequence[Turn], gallery: Gallery) -
     return np.array(scores, dtype=np.float64)
 
 
-def listed(name: str, method: Ranker, turns: Sequence[Turn], gallery: Gallery, k: int) -> list[list[str]]:
+def listed(name: str, method: Ranker, turns: Sequence[Turn], gallery: Candidates, k: int) -> list[list[str]]:
     """The lists of a method that ranks by itself, one a turn.
 
     Raises:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from submissions.methods.turns import Gallery, Turn
+from submissions.methods.turns import Candidates, Turn
 
 if TYPE_CHECKING:
     from submissions.rank_file.model import Method
@@ -32,7 +32,7 @@ class Scorer(Protocol):
     def method(self) -> Method:
         """Who answers: what the rank file says. No weights are loaded, so that `backbone` says "none"."""
 
-    def scores(self, turns: Sequence[Turn], gallery: Gallery) -> NDArray[np.float64]:
+    def scores(self, turns: Sequence[Turn], gallery: Candidates) -> NDArray[np.float64]:
         """A score for each turn and image, higher is better, shape (turns, images of the gallery)."""
 
 
@@ -42,7 +42,7 @@ class Ranker(Protocol):
     def method(self) -> Method:
         """Who answers: all that the rank file says, encoder, caption rule and aggregation included."""
 
-    def rank(self, turns: Sequence[Turn], gallery: Gallery, k: int) -> Sequence[Sequence[str]]:
+    def rank(self, turns: Sequence[Turn], gallery: Candidates, k: int) -> Sequence[Sequence[str]]:
         """The k best images of each turn, best first, none twice.
 
         The turns of a session follow one another, so that turn l may use those before it. A reference that

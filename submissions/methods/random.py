@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from submissions.methods.turns import Gallery, Turn
+from submissions.methods.turns import Candidates, Turn
 from submissions.rank_file.model import Method
 
 
@@ -28,7 +28,7 @@ class Random:
             notes="A random order from a hash of query and image. Needs no weights.",
         )
 
-    def scores(self, turns: Sequence[Turn], gallery: Gallery) -> NDArray[np.float64]:
+    def scores(self, turns: Sequence[Turn], gallery: Candidates) -> NDArray[np.float64]:
         """Uniform numbers in [0, 1), shape (turns, images)."""
         questions = _hashes(turn.key for turn in turns)
         images = _hashes(gallery.ids)

@@ -41,7 +41,7 @@ class Turn:
 
 
 @dataclass(frozen=True, eq=False)
-class Gallery:
+class Candidates:
     """The images that are ranked.
 
     Args:
@@ -86,7 +86,7 @@ def _drawn(config: str) -> tuple[list[str], NDArray[np.uint8]]:
     return load_pixels(config, shrink=_SHRINK)
 
 
-def gallery_of(benchmark: Benchmark) -> Gallery:
+def gallery_of(benchmark: Benchmark) -> Candidates:
     """The gallery of a benchmark.
 
     Raises:
@@ -97,7 +97,7 @@ def gallery_of(benchmark: Benchmark) -> Gallery:
             f"the gallery list of {benchmark.id} is not at hand, so there is nothing to rank. "
             f"Fix: see `cir datasets show {benchmark.id}` for where the publisher's list is had."
         )
-    return Gallery(benchmark, benchmark.gallery)
+    return Candidates(benchmark, benchmark.gallery)
 
 
 def turns_of(row: dict[str, Any]) -> list[Turn]:
@@ -120,7 +120,7 @@ def _turn(key: str, row: dict[str, Any]) -> Turn:
     return Turn(key, row["reference_image_id"], caption_rule(CAPTION_RULE).texts(joined)[0], published)
 
 
-def excluded_columns(turns: Sequence[Turn], gallery: Gallery) -> NDArray[np.int64]:
+def excluded_columns(turns: Sequence[Turn], gallery: Candidates) -> NDArray[np.int64]:
     """Column of each turn's reference where the protocol removes it; -1 for none."""
     import numpy as np
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     FileLike = str | os.PathLike[str] | bytes | RankFile | RankBundle
 
 
-class Known:
+class Benchmarks:
     """Resolves benchmark ids, asking the caller's own objects first, then the registry.
 
     Args:

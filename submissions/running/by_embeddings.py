@@ -11,7 +11,7 @@ import numpy as np
 from cir_datasets.common.progress import step_progress
 from submissions.methods.composing import Composer, Context, Vectors, unit
 from submissions.methods.own import composed
-from submissions.methods.turns import Gallery, Turn, excluded_columns, subset_members
+from submissions.methods.turns import Candidates, Turn, excluded_columns, subset_members
 from submissions.rank_file.depth import SUBSET_DEPTH, needs_subset
 from submissions.running.aggregation import (
     Aggregation,
@@ -31,7 +31,7 @@ def rank_by_embeddings(
     name: str,
     method: Composer,
     context: Context,
-    gallery: Gallery,
+    gallery: Candidates,
     turns: Sequence[Turn],
     how: Aggregation,
     k: int,
@@ -77,7 +77,7 @@ class _Work:
     name: str
     method: Composer
     context: Context
-    gallery: Gallery
+    gallery: Candidates
     turns: Sequence[Turn]
     how: Aggregation
 

@@ -9,7 +9,7 @@ from cir_datasets.common.progress import step_progress
 from submissions.errors import MethodError
 from submissions.methods.own import listed
 from submissions.methods.protocols import Ranker
-from submissions.methods.turns import Gallery, Turn, subset_members, turns_of
+from submissions.methods.turns import Candidates, Turn, subset_members, turns_of
 from submissions.rank_file.depth import SUBSET_DEPTH, needs_subset
 from submissions.running.answers import Answers
 
@@ -20,7 +20,7 @@ _ROWS = 256
 """Queries or sessions that are asked at once."""
 
 
-def rank_by_lists(name: str, ranker: Ranker, gallery: Gallery, k: int) -> Answers:
+def rank_by_lists(name: str, ranker: Ranker, gallery: Candidates, k: int) -> Answers:
     """The rankings of a benchmark by a method that ranks by itself.
 
     Args:
@@ -42,13 +42,13 @@ def rank_by_lists(name: str, ranker: Ranker, gallery: Gallery, k: int) -> Answer
             answers.add(block, _ranked(name, ranker, turns, gallery, k))
             if needs_subset(benchmark):
                 for row in block:
-                    few = Gallery(benchmark, subset_members(row))
+                    few = Candidates(benchmark, subset_members(row))
                     answers.add_subset(row, _ranked(name, ranker, turns_of(row), few, SUBSET_DEPTH)[0])
             advance(len(block))
     return answers
 
 
-def _ranked(name: str, ranker: Ranker, turns: Sequence[Turn], gallery: Gallery, k: int) -> list[list[str]]:
+def _ranked(name: str, ranker: Ranker, turns: Sequence[Turn], gallery: Candidates, k: int) -> list[list[str]]:
     """What a method ranks, without removed references, checked: it may be a stranger's."""
     removes = gallery.benchmark.excludes_reference
     lists = listed(name, ranker, turns, gallery, k + removes)

@@ -8,7 +8,7 @@ from cir_datasets.common.progress import step_progress
 from cir_metrics.ranking import top_k
 from submissions.methods.own import scored
 from submissions.methods.protocols import Scorer
-from submissions.methods.turns import Gallery, excluded_columns, subset_members, turns_of
+from submissions.methods.turns import Candidates, excluded_columns, subset_members, turns_of
 from submissions.rank_file.depth import SUBSET_DEPTH, needs_subset
 from submissions.running.aggregation import Aggregation, aggregate_scores
 from submissions.running.answers import Answers
@@ -20,7 +20,7 @@ _CELLS = 8_000_000
 """Scores held at once."""
 
 
-def rank_by_scores(name: str, ranker: Scorer, gallery: Gallery, how: Aggregation, k: int) -> Answers:
+def rank_by_scores(name: str, ranker: Scorer, gallery: Candidates, how: Aggregation, k: int) -> Answers:
     """The rankings of a benchmark by a method without weights, as many turns at once as fit.
 
     Args:

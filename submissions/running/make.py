@@ -24,7 +24,7 @@ from submissions.methods.registry import (
     methods_for,
     needs_of,
 )
-from submissions.methods.turns import Gallery, Turn, gallery_of, turns_of
+from submissions.methods.turns import Candidates, Turn, gallery_of, turns_of
 from submissions.rank_file.depth import board_depth
 from submissions.rank_file.model import Method, RankBundle, RankFile
 from submissions.running.aggregation import Aggregation
@@ -310,7 +310,7 @@ def _by_scores(
 def _check_references(
     name: str,
     turns: Sequence[Turn],
-    gallery: Gallery,
+    gallery: Candidates,
     benchmark: Benchmark,
     images: str | Path | None,
     skip_missing: bool,

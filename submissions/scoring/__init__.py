@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from submissions.errors import WithheldError
 from submissions.formats.budget import MAX_BYTES
 from submissions.formats.detection import server_format
-from submissions.rank_file.benchmarks import Known, find_suite
+from submissions.rank_file.benchmarks import Benchmarks, find_suite
 from submissions.rank_file.depth import board_depth, is_subset_metric
 from submissions.rank_file.names import CIRR_SERVER
 from submissions.scoring.coding import code_queries, code_sessions
@@ -26,7 +26,7 @@ from submissions.scoring.further_metrics import (
     parse_further,
 )
 from submissions.scoring.score_report import ScoreReport, member_metric
-from submissions.validation import validate_known
+from submissions.validation import validate_with
 from submissions.validation.report import RefusedError, ValidationReport
 
 if TYPE_CHECKING:
@@ -86,8 +86,8 @@ def score(
     from submissions.rank_file.model import RankBundle
 
     wanted = parse_further(metric_names(metrics))
-    known = Known(benchmark)
-    checked = validate_known(file, known, part=True, max_bytes=max_bytes, name=name)
+    known = Benchmarks(benchmark)
+    checked = validate_with(file, known, part=True, max_bytes=max_bytes, name=name)
     _refuse_withheld(checked, known)
     read = checked.rank_file
     blocking = [finding for finding in checked.errors if not (allow_missing and finding.code in _FORGIVEN)]
@@ -100,7 +100,7 @@ def score(
     return _score_run(read, known.load(read.benchmark), checked, wanted, per_query=per_query)
 
 
-def _refuse_withheld(checked: ValidationReport, known: Known) -> None:
+def _refuse_withheld(checked: ValidationReport, known: Benchmarks) -> None:
     # A bundle that could not be read names its suite: its findings are told, and a suite is never withheld.
     if checked.benchmark is None or find_suite(checked.benchmark) is not None:
         return
@@ -124,7 +124,7 @@ def _refuse_withheld(checked: ValidationReport, known: Known) -> None:
 
 def _score_bundle(
     bundle: RankBundle,
-    known: Known,
+    known: Benchmarks,
     checked: ValidationReport,
     wanted: Sequence[Further],
     *,

@@ -55,7 +55,7 @@ def train_shapes(folder: str | Path, order: Order) -> Path:
     from submissions.encoders.loading import load_encoder
     from submissions.training.loop import Plan, forget
     from submissions.training.shapes import heldout, pictures
-    from submissions.training.shapes.learning import Settings, learn, prepare_torch
+    from submissions.training.shapes.learning import TrainingSettings, learn, prepare_torch
     from submissions.training.shapes.measured import measured
     from submissions.training.shapes.model import save
 
@@ -67,7 +67,7 @@ def train_shapes(folder: str | Path, order: Order) -> Path:
         )
     plan = Plan(order.steps, WALKS, LEARNING_RATE, WEIGHT_DECAY, order.seed)
     plan.check()
-    settings = Settings()
+    settings = TrainingSettings()
     started = time.process_time(), time.monotonic()
     parts = pictures.parts()
     drawn, digest = pictures.drawn(parts.learned)

@@ -230,13 +230,13 @@ def _written(rank_file: RankFile, to: str, benchmark: BenchmarkLike, label: str)
 
 
 def _contents(rank_file: RankFile, to: str, benchmark: BenchmarkLike) -> dict[str, bytes]:
-    from submissions.rank_file.benchmarks import Known
+    from submissions.rank_file.benchmarks import Benchmarks
 
     if to in _SERVERS:
         parts: dict[str, bytes] = _SERVERS[to].dump(rank_file)
         return parts
     if to == FASHIONIQ:
-        items = fashioniq.whole_benchmark(rank_file.benchmark, Known(benchmark))
+        items = fashioniq.whole_benchmark(rank_file.benchmark, Benchmarks(benchmark))
         return {"": fashioniq.dump(rank_file, items)}
     plain = {LINES: lines.dump, PARQUET: parquet.dump, TREC: trec.dump}
     return {"": plain[to](rank_file) if to in plain else rank_file.to_json()}

@@ -14,11 +14,11 @@ from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
 from cir_metrics.ranking import best_of
 from submissions.errors import FusionError
 from submissions.formats.budget import MAX_BYTES
-from submissions.rank_file.benchmarks import Known
+from submissions.rank_file.benchmarks import Benchmarks
 from submissions.rank_file.depth import MAX_DEPTH, board_depth
 from submissions.rank_file.findings import shown
 from submissions.rank_file.model import Method, RankBundle, RankFile, turn_key
-from submissions.validation import validate_known
+from submissions.validation import validate_with
 from submissions.validation.report import RefusedError
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def fuse(
         raise CallError(f"k={k}; it is 0 or more. Fix: use {K}.")
     if depth is not None and not _is_whole(depth):
         raise CallError(f"depth={depth!r}; it is a whole number of images. Fix: use 50, say.")
-    known = Known(benchmark)
+    known = Benchmarks(benchmark)
     read = [_read(file, known, max_bytes) for file in files]
     bundles = [each for _, each in read if isinstance(each, RankBundle)]
     if not bundles:
@@ -117,9 +117,9 @@ def _is_whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _read(file: FileLike, known: Known, max_bytes: int) -> tuple[str, RankFile | RankBundle]:
+def _read(file: FileLike, known: Benchmarks, max_bytes: int) -> tuple[str, RankFile | RankBundle]:
     """The file's name and what it holds."""
-    report = validate_known(file, known, part=True, max_bytes=max_bytes, name=None)
+    report = validate_with(file, known, part=True, max_bytes=max_bytes, name=None)
     if not report.ok or report.rank_file is None:
         raise RefusedError(f"{report.file} cannot be fused.", report)
     return report.file, report.rank_file
@@ -134,7 +134,7 @@ def _different(first: str, asked: Sequence[str], labels: Sequence[str]) -> Fusio
 
 
 def _fuse_runs(
-    read: Sequence[tuple[str, RankFile]], known: Known, k: int, depth: int | None, name: str | None
+    read: Sequence[tuple[str, RankFile]], known: Benchmarks, k: int, depth: int | None, name: str | None
 ) -> RankFile:
     labels, runs = [label for label, _ in read], [run for _, run in read]
     asked = [run.benchmark for run in runs]

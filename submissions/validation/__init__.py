@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from submissions.formats.budget import MAX_BYTES
 from submissions.formats.reader import parse_file
-from submissions.rank_file.benchmarks import Known
+from submissions.rank_file.benchmarks import Benchmarks
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import Findings
 from submissions.rank_file.names import CIRR_SERVER
@@ -20,13 +20,13 @@ from submissions.validation.report import ValidationReport, report_of
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
-    from submissions.formats.draft import Answers, Draft
+    from submissions.formats.draft import Answers, UncheckedFile
     from submissions.rank_file.model import RankBundle, RankFile
 
 
 from typing import TYPE_CHECKING
 
-from submissions.formats.draft import Draft
+from submissions.formats.draft import UncheckedFile
 from submissions.validation.report import RefusedError
 
 if TYPE_CHECKING:
@@ -72,12 +72,12 @@ def validate(
           Fix: write it with a JSON library, never by hand, then run  cir validate run.json
         run.json: refused, 1 error
     """
-    return validate_known(file, Known(benchmark), part=part, max_bytes=max_bytes, name=name)
+    return validate_with(file, Benchmarks(benchmark), part=part, max_bytes=max_bytes, name=name)
 
 
-def validate_known(
+def validate_with(
     file: FileLike,
-    known: Known,
+    known: Benchmarks,
     *,
     part: bool | None,
     max_bytes: int,
@@ -96,7 +96,7 @@ def validate_known(
     return report_of(parsed)
 
 
-def _check(draft: Draft, known: Known, findings: Findings, part: bool | None) -> None:
+def _check(draft: UncheckedFile, known: Benchmarks, findings: Findings, part: bool | None) -> None:
     from submissions.validation.questions import questions
     from submissions.validation.rules import check_content
 
@@ -118,7 +118,7 @@ def _check(draft: Draft, known: Known, findings: Findings, part: bool | None) ->
     check_content(draft, questions(benchmark), findings, part=alone)
 
 
-def _leave_out(draft: Draft, benchmark: Benchmark, findings: Findings) -> None:
+def _leave_out(draft: UncheckedFile, benchmark: Benchmark, findings: Findings) -> None:
     """Drop the answers to queries of the base that the overlay leaves out, and say how many there were."""
     outside = {
         query
@@ -171,7 +171,7 @@ def read(
     """
     from submissions.validation.report import report_of
 
-    parsed = parse_file(file, Known(benchmark), max_bytes=max_bytes, name=name)
+    parsed = parse_file(file, Benchmarks(benchmark), max_bytes=max_bytes, name=name)
     finished = parsed.finished()
     if finished is None or any(found.errors for found in parsed.collectors()):
         report = report_of(parsed)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
-from submissions.formats.draft import Answers, Draft
+from submissions.formats.draft import Answers, UncheckedFile
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.depth import MAX_DEPTH, SUBSET_DEPTH
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, ordinal, shown
@@ -28,7 +28,7 @@ _SUBSET_FIX = "add {place}: three to five ids a query, best first, the reference
 _JOIN_FIX = "join it with your other file:  cir convert {file} OTHER --benchmark {benchmark} --to native"
 
 
-def check_content(draft: Draft, asked: Questions, findings: Findings, *, part: bool) -> None:
+def check_content(draft: UncheckedFile, asked: Questions, findings: Findings, *, part: bool) -> None:
     """Check a draft against what its benchmark asks.
 
     Args:
@@ -52,7 +52,7 @@ def check_content(draft: Draft, asked: Questions, findings: Findings, *, part: b
 
 
 class _Checker:
-    def __init__(self, draft: Draft, asked: Questions, findings: Findings) -> None:
+    def __init__(self, draft: UncheckedFile, asked: Questions, findings: Findings) -> None:
         self.draft, self.asked, self.findings = draft, asked, findings
         self.family = image_family(draft.spec)
 

@@ -14,7 +14,7 @@ import submissions
 from leaderboard.cli import build
 from submissions.encoders import protocol as encoders
 from submissions.encoders.model_files import model_files
-from submissions.entries import BENCHMARKS, Entry, entries, folder
+from submissions.entries import BENCHMARKS, BaselineEntry, entries, folder
 from submissions.entries.make import file_name, make_entries
 from submissions.rank_file.model import RankFile
 from submissions.running.baselines import baselines
@@ -44,7 +44,7 @@ def test_all_baselines_have_an_entry_and_every_file_is_listed() -> None:
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.file)
-def test_an_entry_is_valid_and_what_the_list_says(entry: Entry, read: dict[str, RankFile]) -> None:
+def test_an_entry_is_valid_and_what_the_list_says(entry: BaselineEntry, read: dict[str, RankFile]) -> None:
     content = gzip.decompress(entry.path.read_bytes())
     assert hashlib.sha256(content).hexdigest() == entry.sha256
     rank_file = read[entry.file]
@@ -55,7 +55,7 @@ def test_an_entry_is_valid_and_what_the_list_says(entry: Entry, read: dict[str, 
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.file)
-def test_its_command_would_make_it(entry: Entry) -> None:
+def test_its_command_would_make_it(entry: BaselineEntry) -> None:
     words = shlex.split(entry.command)
     assert words[:2] == ["cir", "run"]
     run = get_command(build()).commands["run"]  # type: ignore[attr-defined]

@@ -14,7 +14,7 @@ import pytest
 
 import submissions
 import submissions.encoders
-from submissions.entries import Entry, entries
+from submissions.entries import BaselineEntry, entries
 from submissions.rank_file.model import RankFile
 from submissions.scoring.intervals import Interval, intervals
 from submissions.training.shapes.recipe import Order, read_recipe
@@ -76,11 +76,11 @@ def test_the_recipe_says_how_it_was_made() -> None:
 def test_the_recipe_is_the_codes() -> None:
     from submissions.training import train_shapes
     from submissions.training.loop import Plan
-    from submissions.training.shapes.learning import Settings
+    from submissions.training.shapes.learning import TrainingSettings
 
     found = recipe()
     plan = Plan(**found["plan"])
-    assert found["settings"] == Settings().to_dict()
+    assert found["settings"] == TrainingSettings().to_dict()
     assert (found["steps"], plan.steps, plan.batch_size) == (train_shapes.STEPS,) * 2 + (train_shapes.WALKS,)
     assert (plan.learning_rate, plan.weight_decay) == (train_shapes.LEARNING_RATE, train_shapes.WEIGHT_DECAY)
 
@@ -173,7 +173,7 @@ def test_the_page_shows_the_recipes_numbers(benchmark: str, metrics: tuple[str, 
 
 
 @pytest.mark.parametrize("entry", ORACLES, ids=lambda entry: entry.file)
-def test_the_page_shows_what_the_entries_with_the_oracle_score(entry: Entry) -> None:
+def test_the_page_shows_what_the_entries_with_the_oracle_score(entry: BaselineEntry) -> None:
     rank_file = submissions.read(entry.path)
     assert isinstance(rank_file, RankFile)
     report = submissions.score(rank_file)

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from submissions.methods.turns import Gallery, Turn
+from submissions.methods.turns import Candidates, Turn
 from submissions.rank_file.model import Method
 
 _BINS = 4
@@ -19,7 +19,7 @@ _UNIT = 2.0**-25
 """What features are rounded to."""
 
 
-class ImageOnly:
+class ImageOnlyPixels:
     """Cosine of plain picture features: a colour histogram and a thumbnail.
 
     Every step is the same on every machine: whole numbers, roots and quotients, and at the end a product of
@@ -38,7 +38,7 @@ class ImageOnly:
             notes="Cosine to the reference image; captions are not read. Needs no weights.",
         )
 
-    def scores(self, turns: Sequence[Turn], gallery: Gallery) -> NDArray[np.float64]:
+    def scores(self, turns: Sequence[Turn], gallery: Candidates) -> NDArray[np.float64]:
         """Cosine of each image to each turn's reference, shape (turns, images); 0 without one."""
         features = picture_features(gallery.pictures)
         columns = np.array([gallery.place.get(turn.reference or "", -1) for turn in turns])

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cir_metrics.sums import exact_means
-from submissions.methods.pixels.image_only import ImageOnly
-from submissions.methods.pixels.text_only import TextOnly
-from submissions.methods.turns import CAPTION_RULE, Gallery, Turn
+from submissions.methods.pixels.image_only import ImageOnlyPixels
+from submissions.methods.pixels.text_only import TextOnlyPixels
+from submissions.methods.turns import CAPTION_RULE, Candidates, Turn
 from submissions.rank_file.model import Method
 
 
-class ImageTextSum:
+class ImageTextSumPixels:
     """Standard scores of `image_only` and `text_only`, added with equal weight."""
 
     needs_pictures: ClassVar[bool] = True
@@ -32,10 +32,10 @@ class ImageTextSum:
             notes="Standardised scores of Image only and Text only, added. Needs no weights.",
         )
 
-    def scores(self, turns: Sequence[Turn], gallery: Gallery) -> NDArray[np.float64]:
+    def scores(self, turns: Sequence[Turn], gallery: Candidates) -> NDArray[np.float64]:
         """Sum of the two standard scores, shape (turns, images)."""
-        return _standardised(ImageOnly().scores(turns, gallery)) + _standardised(
-            TextOnly().scores(turns, gallery)
+        return _standardised(ImageOnlyPixels().scores(turns, gallery)) + _standardised(
+            TextOnlyPixels().scores(turns, gallery)
         )
 
 

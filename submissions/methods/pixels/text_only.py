@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from submissions.methods.turns import CAPTION_RULE, Gallery, Turn
+from submissions.methods.turns import CAPTION_RULE, Candidates, Turn
 from submissions.rank_file.model import Method
 
 _ENOUGH = 50
@@ -21,7 +21,7 @@ _PHRASES = re.compile(r"\band\b|,|;|\bwith\b")
 _WORDS = re.compile(r"[a-z]+")
 
 
-class TextOnly:
+class TextOnlyPixels:
     """A picture scores by the caption's colours and backgrounds that it shows, less the refused ones."""
 
     needs_pictures: ClassVar[bool] = True
@@ -38,7 +38,7 @@ class TextOnly:
             notes="Colour and background words against pixel colours; no reference image. Needs no weights.",
         )
 
-    def scores(self, turns: Sequence[Turn], gallery: Gallery) -> NDArray[np.float64]:
+    def scores(self, turns: Sequence[Turn], gallery: Candidates) -> NDArray[np.float64]:
         """Sum over the caption's words of how far each image shows them, shape (turns, images)."""
         wanted = np.array([word_weights(turn.text) for turn in turns])
         # Sums of whole numbers: the same on every machine.

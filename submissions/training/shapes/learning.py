@@ -28,7 +28,7 @@ words."""
 
 
 @dataclass(frozen=True)
-class Settings:
+class TrainingSettings:
     """What decides a training, beside the plan and the pictures.
 
     Args:
@@ -60,7 +60,7 @@ def learn(
     scenes: Sequence[Scene],
     pictures: Pixels,
     plan: Plan,
-    settings: Settings,
+    settings: TrainingSettings,
     *,
     folder: Path,
     told: dict[str, Any],
@@ -104,7 +104,9 @@ def learn(
     return model, trained
 
 
-def lesson_loss(lesson: Lesson, images: Tensor, texts: Tensor, scale: Tensor, settings: Settings) -> Tensor:
+def lesson_loss(
+    lesson: Lesson, images: Tensor, texts: Tensor, scale: Tensor, settings: TrainingSettings
+) -> Tensor:
     """What is to be made small: captions find pictures, references with relative captions find targets.
 
     L = contrastive(images, texts) + a * contrastive(images, |reference + relative caption|) + b * offset

@@ -12,7 +12,7 @@ import pytest
 
 from cir_metrics.errors import CallError
 from leaderboard import files, settings
-from leaderboard.errors import RefusedError
+from leaderboard.errors import UploadRefusedError
 from leaderboard.files import path_of
 from leaderboard.intake import Cover, Intake, chunks_of
 from leaderboard.settings import Settings
@@ -55,7 +55,7 @@ def test_the_copy_is_the_file_byte_for_byte(intake: Intake, chosen: Settings) ->
 
 def test_the_limit_is_exact(intake: Intake, chosen: Settings, store: Store) -> None:
     intake.take("shapes/val", [b"x" * 60, b"x" * 40], Cover())
-    with pytest.raises(RefusedError, match="more than 100 bytes") as refused:
+    with pytest.raises(UploadRefusedError, match="more than 100 bytes") as refused:
         intake.take("shapes/val", [b"y" * 60, b"y" * 41], Cover())
     assert refused.value.status == 413
     assert len(leftovers(chosen)) == 1
@@ -75,7 +75,7 @@ def test_the_limit_is_exact(intake: Intake, chosen: Settings, store: Store) -> N
 def test_a_refusal_leaves_nothing_behind(
     intake: Intake, chosen: Settings, store: Store, board: str | None, content: bytes, cover: Cover, code: str
 ) -> None:
-    with pytest.raises(RefusedError) as refused:
+    with pytest.raises(UploadRefusedError) as refused:
         intake.take(board, [content], cover)
     assert refused.value.code == code
     assert "Fix: " in str(refused.value)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from leaderboard import boards
-from leaderboard.errors import RefusedError
+from leaderboard.errors import UploadRefusedError
 from leaderboard.pages.markup import element, link_out, text
 from leaderboard.pages.outcome import findings_table, outcome_html, refusal_html
 from leaderboard.submission import Event, Submission
@@ -91,7 +91,7 @@ def test_every_state_has_an_outcome_without_markup_of_the_users(kind: str) -> No
 
 
 def test_a_refusal_is_shown_as_a_finding() -> None:
-    shown = refusal_html(RefusedError("too-large", EVIL, fix="write less"))
+    shown = refusal_html(UploadRefusedError("too-large", EVIL, fix="write less"))
     assert "too-large" in shown
     assert "write less" in shown
     assert not TAGS.search(shown)

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
 from leaderboard import schema
-from leaderboard.errors import ConflictError, StoreError
+from leaderboard.errors import ConflictError, SubmissionStoreError
 from leaderboard.store import Store
 from leaderboard.submission import Submission
 
@@ -158,12 +158,12 @@ def test_a_store_of_a_newer_version_is_refused(store: Store, url: str) -> None:
     store.close()
     with sqlite3.connect(url.removeprefix("sqlite:///")) as connection:
         connection.execute("UPDATE about SET value = ?", (str(schema.SCHEMA_VERSION + 1),))
-    with pytest.raises(StoreError, match=r"schema version 2.*Fix: upgrade"):
+    with pytest.raises(SubmissionStoreError, match=r"schema version 2.*Fix: upgrade"):
         Store(url)
 
 
 def test_a_folder_that_does_not_exist_is_named(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match=r"nowhere.*cannot open the store.*Fix:"):
+    with pytest.raises(SubmissionStoreError, match=r"nowhere.*cannot open the store.*Fix:"):
         Store(f"sqlite:///{tmp_path / 'nowhere' / 'board.sqlite'}")
 
 
@@ -177,7 +177,7 @@ def test_a_folder_that_does_not_exist_is_named(tmp_path: Path) -> None:
     ],
 )
 def test_no_message_shows_the_password_of_the_store(address: str) -> None:
-    with pytest.raises(StoreError, match="Fix: ") as error:
+    with pytest.raises(SubmissionStoreError, match="Fix: ") as error:
         Store(address)
     whole = "".join(traceback.format_exception(error.value))
     assert "hunter2" not in whole.replace("nowhere/me:hunter2@x/board", "")

@@ -18,7 +18,7 @@ from cir_datasets import registry
 from cir_datasets.audit.leaks import leaks, repeated
 from cir_datasets.audit.verification import Result, Verification, _owner, _sources, verify
 from cir_datasets.errors import SourceError
-from cir_datasets.registry.card import Difference
+from cir_datasets.registry.card import PaperDifference
 from cir_datasets.rows.benchmark import Benchmark
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -147,7 +147,7 @@ def test_repeated_queries_are_grouped() -> None:
 
 
 def test_differences_read_as_a_line() -> None:
-    known = Difference(what="average_turns", published=2.56, ours=2.55, why="the table's own sum")
+    known = PaperDifference(what="average_turns", published=2.56, ours=2.55, why="the table's own sum")
     assert known.text() == "average turns: 2.55 here, 2.56 published: the table's own sum"
 
 

@@ -19,7 +19,7 @@ from submissions.methods import methods_for, scorer
 from submissions.methods.pixels.image_only import picture_features
 from submissions.methods.pixels.text_only import word_presence, word_weights
 from submissions.methods.registry import scorer_names
-from submissions.methods.turns import Gallery, Turn, turns_of
+from submissions.methods.turns import Candidates, Turn, turns_of
 
 SHAPES = ["shapes/val", "shapes/multiturn_val"]
 
@@ -199,7 +199,7 @@ def test_picture_features_are_unit_vectors_that_tell_pictures_apart() -> None:
 
 def test_a_question_without_reference_or_words_scores_all_images_alike() -> None:
     benchmark = cir_datasets.load("shapes/val")
-    gallery = Gallery(benchmark, list(benchmark.gallery or ())[:50])
+    gallery = Candidates(benchmark, list(benchmark.gallery or ())[:50])
     for name in ("image_only", "text_only", "image_text_sum"):
         scores = scorer(name).scores([Turn("q", None, "")], gallery)
         assert scores.shape == (1, 50)

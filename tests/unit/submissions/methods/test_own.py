@@ -22,7 +22,7 @@ from submissions.errors import MethodError
 from submissions.methods import method_names
 from submissions.methods.card import method_card, method_cards
 from submissions.methods.registry import GROUP, kind_of, method_of
-from submissions.methods.turns import Gallery, Turn
+from submissions.methods.turns import Candidates, Turn
 from submissions.rank_file.model import Method
 
 SOURCE = '''
@@ -148,7 +148,7 @@ class Lists:
     def method(self) -> Method:
         return Method(name="Lists")
 
-    def rank(self, turns: Sequence[Turn], gallery: Gallery, k: int) -> Any:
+    def rank(self, turns: Sequence[Turn], gallery: Candidates, k: int) -> Any:
         return self.lists(turns, gallery, k)
 
 
@@ -179,7 +179,7 @@ def test_what_a_ranker_lists_is_checked(lists: Any, said: str) -> None:
 def test_a_ranker_sees_the_turns_of_a_session_in_order() -> None:
     asked: list[str] = []
 
-    def lists(turns: Sequence[Turn], gallery: Gallery, k: int) -> list[Sequence[str]]:
+    def lists(turns: Sequence[Turn], gallery: Candidates, k: int) -> list[Sequence[str]]:
         asked.extend(turn.key for turn in turns)
         return [gallery.ids[:k] for _ in turns]
 
@@ -197,7 +197,7 @@ class Scores:
     def method(self) -> Method:
         return Method(name="Scores")
 
-    def scores(self, turns: Sequence[Turn], gallery: Gallery) -> Any:
+    def scores(self, turns: Sequence[Turn], gallery: Candidates) -> Any:
         return self.give(len(turns), len(gallery.ids))
 
 

@@ -20,7 +20,7 @@ from submissions.training.command_line import run
 from submissions.training.loop import Plan
 from submissions.training.shapes import heldout, pictures
 from submissions.training.shapes.learning import (
-    Settings,
+    TrainingSettings,
     learn,
     prepare_torch,
     text_vectors,
@@ -238,7 +238,7 @@ def trained(scenes: list[Scene], folder: Path, *, seed: int = 0, drawn: Any = No
     prepare_torch(seed, 1)
     plan = Plan(PLAN.steps, PLAN.batch_size, PLAN.learning_rate, PLAN.weight_decay, seed)
     drawn = pictures.drawn(scenes)[0] if drawn is None else drawn
-    return learn(scenes, drawn, plan, Settings(), folder=folder, told={})
+    return learn(scenes, drawn, plan, TrainingSettings(), folder=folder, told={})
 
 
 def weights(model: Any) -> dict[str, Any]:
