@@ -46,12 +46,6 @@ class CountError(DatasetError, ValueError):
     """The rows are not as many as the card says."""
 
 
-class MissingDatasetsExtraError(DatasetError):
-    """A package that this needs is an extra and is not installed; the message says how to get it."""
-
-    exit_code = 2
-
-
 class OverlayError(DatasetError, ValueError):
     """A filter list laid over a benchmark is malformed, or does not belong to that benchmark."""
 

@@ -165,28 +165,28 @@ async def _from_form(request: Request, server: Server) -> tuple[Submission, bool
         board = await run_in_threadpool(
             server.intake.board, request.query_params.get("board") or texts.get("board")
         )
-        draft = server.intake.draft()
+        incoming = server.intake.incoming()
         try:
             while chunk := await upload.read(CHUNK):
-                draft.write(chunk)
+                incoming.write(chunk)
             cover = _cover(texts, upload.filename)
-            return await run_in_threadpool(server.intake.accept, board, draft, cover)
+            return await run_in_threadpool(server.intake.accept, board, incoming, cover)
         finally:
-            draft.discard()
+            incoming.discard()
 
 
 async def _from_body(request: Request, server: Server) -> tuple[Submission, bool]:
     query = request.query_params
     board = await run_in_threadpool(server.intake.board, query.get("board"))
-    draft = server.intake.draft()
+    incoming = server.intake.incoming()
     try:
         async for chunk in request.stream():
-            draft.write(chunk)
+            incoming.write(chunk)
         return await run_in_threadpool(
-            server.intake.accept, board, draft, _cover(query, query.get("file_name"))
+            server.intake.accept, board, incoming, _cover(query, query.get("file_name"))
         )
     finally:
-        draft.discard()
+        incoming.discard()
 
 
 def _texts(form: FormData) -> dict[str, str]:

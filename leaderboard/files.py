@@ -41,7 +41,7 @@ class IncomingFile:
     """
 
     def __init__(self, folder: Path, check: Callable[[int], None]) -> None:
-        """Open an empty draft."""
+        """Open an empty file."""
         self._folder = folder
         self._check = check
         incoming = folder / "incoming"
@@ -83,7 +83,7 @@ def path_of(folder: Path, sha256: str) -> Path:
 
 
 def sweep(folder: Path) -> None:
-    """Remove drafts that a crash left behind a day ago or earlier."""
+    """Remove incoming files that a crash left behind a day ago or earlier."""
     for part in (folder / "incoming").glob("*.part"):
         if part.stat().st_mtime < time.time() - _STALE_SECONDS:
             part.unlink(missing_ok=True)

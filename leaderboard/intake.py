@@ -137,7 +137,7 @@ class Intake:
             )
         return board
 
-    def draft(self) -> IncomingFile:
+    def incoming(self) -> IncomingFile:
         """A file on its way in, which refuses more bytes than the limit."""
         return IncomingFile(self._settings.files, self.check_size)
 
@@ -156,8 +156,8 @@ class Intake:
                 status=413,
             )
 
-    def accept(self, board: Board, draft: IncomingFile, cover: Cover) -> tuple[Submission, bool]:
-        """Make a complete draft a submission; when this returns, file and record are durable.
+    def accept(self, board: Board, incoming: IncomingFile, cover: Cover) -> tuple[Submission, bool]:
+        """Make a complete incoming file a submission; when this returns, file and record are durable.
 
         Returns:
             The submission, and whether it is new (the same bytes for the same board are one submission).
@@ -165,12 +165,12 @@ class Intake:
         Raises:
             UploadRefusedError: the file is empty, or a text beside it is refused.
         """
-        if draft.size == 0:
+        if incoming.size == 0:
             raise UploadRefusedError(
                 "malformed", "the file is empty.", fix="write the rank file again, then send it"
             )
         submitter = _line(cover.submitter, "submitter", _SUBMITTER_LENGTH)
-        kept = draft.keep()
+        kept = incoming.keep()
         return self._store.receive(
             board=board.id,
             sha256=kept.sha256,
@@ -188,13 +188,13 @@ class Intake:
             UploadRefusedError: see `board`, `check_size` and `accept`.
         """
         board = self.board(board_id)
-        draft = self.draft()
+        incoming = self.incoming()
         try:
             for chunk in chunks:
-                draft.write(chunk)
-            return self.accept(board, draft, cover)
+                incoming.write(chunk)
+            return self.accept(board, incoming, cover)
         finally:
-            draft.discard()
+            incoming.discard()
 
 
 def chunks_of(path: Path) -> Iterable[bytes]:

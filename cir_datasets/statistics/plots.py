@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.errors import DatasetError, MissingDatasetsExtraError
+from cir_datasets.errors import DatasetError
 from cir_datasets.statistics.measuring import Statistics
+from cir_metrics.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,7 +40,7 @@ def write_plots(parts: Sequence[Statistics], folder: str | Path, top: int) -> li
         The files.
 
     Raises:
-        MissingDatasetsExtraError: matplotlib is not installed.
+        MissingExtraError: matplotlib is not installed.
         DatasetError: the folder cannot be written.
     """
     folder = Path(folder).expanduser().absolute()
@@ -72,7 +73,7 @@ def _figure(width: float, height: float, *, height_pad: float = 0.12) -> Figure:
         from matplotlib.figure import Figure
         from matplotlib.layout_engine import ConstrainedLayoutEngine
     except ImportError as error:
-        raise MissingDatasetsExtraError(
+        raise MissingExtraError(
             'plots need matplotlib, which is not installed. Fix: pip install "cir-benchmarks[statistics]".'
         ) from error
     figure = Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(w_pad=0.12, h_pad=height_pad))

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from cir_datasets.common.progress import step_progress
-from cir_datasets.errors import MissingDatasetsExtraError
 from cir_datasets.statistics.words import tokens, words
+from cir_metrics.errors import MissingExtraError
 
 OTHER = "other"
 
@@ -49,7 +49,7 @@ def count_classes(captions: Mapping[str, int], label: str) -> Counter[str]:
         label: what is tagged, for the progress bar.
 
     Raises:
-        MissingDatasetsExtraError: HanTa is not installed.
+        MissingExtraError: HanTa is not installed.
 
     Example:
         >>> counts = count_classes({"replace the blue shirt with a black shirt": 2}, "one caption")
@@ -72,7 +72,7 @@ def _tagger() -> Any:
     try:
         module = importlib.import_module("HanTa.HanoverTagger")  # has no type hints
     except ImportError as error:
-        raise MissingDatasetsExtraError(
+        raise MissingExtraError(
             "parts of speech need HanTa, which is not installed. "
             'Fix: pip install "cir-benchmarks[statistics]", or leave them out with --no-tags.'
         ) from error

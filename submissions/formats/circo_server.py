@@ -15,7 +15,7 @@ from submissions.rank_file.findings import shown
 from submissions.rank_file.names import CIRCO_SERVER
 
 if TYPE_CHECKING:
-    from submissions.formats.draft import UncheckedFile
+    from submissions.formats.unchecked import UncheckedFile
     from submissions.rank_file.model import RankFile
 
 NAME = CIRCO_SERVER

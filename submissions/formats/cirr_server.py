@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from submissions.errors import ConversionError
 from submissions.formats.context import ReaderContext
-from submissions.formats.draft import UncheckedFile, read_rankings
+from submissions.formats.unchecked import UncheckedFile, read_rankings
 from submissions.rank_file.findings import json_type, shown
 from submissions.rank_file.names import CIRR_SERVER
 
@@ -29,7 +29,7 @@ _TITLE = "a CIRR server file"
 
 
 def parse(document: Mapping[str, Any], context: ReaderContext) -> UncheckedFile | None:
-    """Read one of the two files; the one for `recall_subset` gives a draft without whole-gallery rankings.
+    """Read one of the two files; the one for `recall_subset` holds no whole-gallery rankings.
 
     Args:
         document: the JSON object.

@@ -19,7 +19,7 @@ class ReaderContext:
 
     Args:
         findings: collects what is wrong.
-        known: resolves benchmark ids.
+        benchmarks: resolves benchmark ids.
         expected: the benchmark id that the file must answer, or None where the file says.
         label: name of the file without ending: the method's name where a format has none.
         budget: what reading the file may cost.
@@ -27,7 +27,7 @@ class ReaderContext:
     """
 
     findings: Findings
-    known: Benchmarks
+    benchmarks: Benchmarks
     expected: str | None
     label: str
     budget: Budget = field(default_factory=lambda: Budget(0))

@@ -12,7 +12,7 @@ from submissions.rank_file.findings import json_type, shown
 from submissions.rank_file.names import BUNDLE, LINES, PARQUET, TREC
 
 if TYPE_CHECKING:
-    from submissions.formats.draft import UncheckedFile
+    from submissions.formats.unchecked import UncheckedFile
 
 
 def server_format(dataset: str) -> str | None:
@@ -42,13 +42,13 @@ def parse_packed(kind: str, content: bytes, context: ReaderContext) -> Unchecked
         context: findings, benchmarks, and what was asked for.
 
     Returns:
-        The draft, or None where the finding leaves nothing to check further.
+        What could be read, or None where the finding leaves nothing to check further.
     """
     from submissions.formats import lines, parquet, trec
 
     readers = {PARQUET: parquet.parse, LINES: lines.parse, TREC: trec.parse}
-    draft = readers[kind](content, context)
-    return None if draft is None else replace(draft, kind=kind)
+    unchecked = readers[kind](content, context)
+    return None if unchecked is None else replace(unchecked, kind=kind)
 
 
 def parse(document: Any, context: ReaderContext) -> UncheckedFile | None:
@@ -59,7 +59,7 @@ def parse(document: Any, context: ReaderContext) -> UncheckedFile | None:
         context: findings, benchmarks, and what was asked for.
 
     Returns:
-        The draft, or None where the finding leaves nothing to check further.
+        What could be read, or None where the finding leaves nothing to check further.
     """
     from submissions.formats import circo_server, cirr_server, fashioniq, native, zerosight
 

@@ -13,7 +13,7 @@ import orjson
 
 from submissions.errors import ConversionError
 from submissions.formats.context import ReaderContext
-from submissions.formats.draft import UncheckedFile, read_rankings
+from submissions.formats.unchecked import UncheckedFile, read_rankings
 from submissions.rank_file.findings import json_type, shown
 from submissions.rank_file.names import FASHIONIQ
 
@@ -55,7 +55,7 @@ def parse(document: list[Any], context: ReaderContext) -> UncheckedFile | None:
         context: findings, benchmarks, and what was asked for.
 
     Returns:
-        The draft, or None where an item is not the benchmark's query at its place.
+        What could be read, or None where an item is not the benchmark's query at its place.
 
     Raises:
         SourceError: the benchmark's own data is not at hand.
@@ -66,7 +66,7 @@ def parse(document: list[Any], context: ReaderContext) -> UncheckedFile | None:
     spec = asked_benchmark(context, format_title=_TITLE, datasets=BENCHMARKS, example="fashioniq/dress_val")
     if spec is None:
         return None
-    benchmark = whole_benchmark(spec.id, context.known)
+    benchmark = whole_benchmark(spec.id, context.benchmarks)
     if len(document) != len(benchmark):
         findings.add(
             "item-mismatch",
@@ -120,15 +120,15 @@ def dump(rank_file: RankFile, benchmark: Benchmark) -> bytes:
     return orjson.dumps(items, option=orjson.OPT_APPEND_NEWLINE)
 
 
-def whole_benchmark(benchmark_id: str, known: Benchmarks) -> Benchmark:
+def whole_benchmark(benchmark_id: str, benchmarks: Benchmarks) -> Benchmark:
     """The benchmark whose file order the items have: an overlay leaves queries out, its base does not.
 
     Args:
         benchmark_id: a FashionIQ benchmark or an overlay of one.
-        known: resolves benchmark ids.
+        benchmarks: resolves benchmark ids.
     """
-    spec = known.spec(benchmark_id)
-    return known.load(benchmark_id if spec.overlay is None else spec.base.id)
+    spec = benchmarks.spec(benchmark_id)
+    return benchmarks.load(benchmark_id if spec.overlay is None else spec.base.id)
 
 
 def _mismatch(item: Any, row: Row, *, withheld: bool) -> str | None:

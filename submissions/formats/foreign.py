@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from submissions.errors import ConversionError
 from submissions.formats.context import ReaderContext
-from submissions.formats.draft import UncheckedFile, read_rankings
+from submissions.formats.unchecked import UncheckedFile, read_rankings
 from submissions.rank_file.findings import shown
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def asked_benchmark(
             fix=f"say which it answers, for example  --benchmark {example}",
         )
         return None
-    spec = context.known.spec(context.expected)
+    spec = context.benchmarks.spec(context.expected)
     if datasets is not None and spec.card.name not in datasets:
         context.findings.add(
             "wrong-benchmark",

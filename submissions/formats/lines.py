@@ -23,7 +23,7 @@ from submissions.rank_file.findings import Findings, json_type, shown
 from submissions.rank_file.names import LINES, LINES_FILE, RANK_FILE
 
 if TYPE_CHECKING:
-    from submissions.formats.draft import UncheckedFile
+    from submissions.formats.unchecked import UncheckedFile
     from submissions.rank_file.model import RankFile
 
 NAME = LINES
@@ -44,7 +44,7 @@ def parse(content: bytes, context: ReaderContext) -> UncheckedFile | None:
         context: findings, benchmarks, and what was asked for.
 
     Returns:
-        The draft, or None where a line cannot be read.
+        What could be read, or None where a line cannot be read.
     """
     budget = context.budget
     lists = content.count(b"[") + content.count(b"{")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cir_datasets.errors import OverlayError
 from cir_metrics.errors import UnknownNameError, did_you_mean
 from submissions.formats.context import ReaderContext
-from submissions.formats.draft import Answers, UncheckedFile, read_rankings
+from submissions.formats.unchecked import Answers, UncheckedFile, read_rankings
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, json_type, shown
 from submissions.rank_file.names import BUNDLE, FORMAT_VERSION, NATIVE, RANK_FILE
 
@@ -37,7 +37,7 @@ def parse(document: Mapping[str, Any], context: ReaderContext) -> UncheckedFile 
         context: findings, benchmarks, and what was asked for.
 
     Returns:
-        The draft, or None where it is not a rank file of this version, or answers another benchmark.
+        What could be read, or None where it is not a rank file of this version, or answers another benchmark.
     """
     findings = context.findings
     if not _is_format(document, findings) or not _is_version(document, findings):
@@ -206,13 +206,13 @@ def _is_version(document: Mapping[str, Any], findings: Findings) -> bool:
 
 
 def _unknown_names(
-    unknown: list[str], known: Iterable[str], words: str, cause: str, findings: Findings
+    unknown: list[str], benchmarks: Iterable[str], words: str, cause: str, findings: Findings
 ) -> None:
     """Note names that do not exist: a hostile file has a hundred thousand, so that five are looked at."""
     for name in unknown[:MAX_EXAMPLES]:
         findings.add(
             "bad-metadata",
-            words.format(shown(name)[1:-1]) + did_you_mean(name, known),
+            words.format(shown(name)[1:-1]) + did_you_mean(name, benchmarks),
             cause=f"{cause}, unknown",
             value=name,
             fix="drop it (remarks go to method.notes), then run  cir validate {file}",
@@ -236,7 +236,7 @@ def read_benchmark(document: Mapping[str, Any], context: ReaderContext) -> Bench
         findings.add("bad-type", f'"benchmark" is {json_type(found)}; it must be an id such as "cirr/val".')
         return None
     if context.expected is not None and found != context.expected:
-        wanted = context.known.spec(context.expected) if context.known.suite is None else None
+        wanted = context.benchmarks.spec(context.expected) if context.benchmarks.suite is None else None
         if wanted is not None and wanted.overlay is not None and found == wanted.base.id:
             return wanted  # a file for the whole benchmark answers each of its overlays, too
         findings.add(
@@ -246,7 +246,7 @@ def read_benchmark(document: Mapping[str, Any], context: ReaderContext) -> Bench
         )
         return None
     try:
-        return context.known.spec(found)
+        return context.benchmarks.spec(found)
     except OverlayError:
         # Its message names a file of this machine, and the reader may be somebody else's.
         findings.add("wrong-benchmark", f"the overlay of {shown(found)} is broken here.", value=found)

@@ -27,7 +27,7 @@ from submissions.rank_file.names import PARQUET, RANK_FILE
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from submissions.formats.draft import UncheckedFile
+    from submissions.formats.unchecked import UncheckedFile
     from submissions.rank_file.model import RankFile
 
 NAME = PARQUET
@@ -56,7 +56,7 @@ def parse(content: bytes, context: ReaderContext) -> UncheckedFile | None:
         context: findings, benchmarks, and what was asked for.
 
     Returns:
-        The draft, or None where the file is damaged, or not a rank file.
+        What could be read, or None where the file is damaged, or not a rank file.
     """
     findings = context.findings
     table = _read(content, findings, context.budget)

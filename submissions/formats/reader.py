@@ -1,4 +1,4 @@
-"""From a file of any accepted format to drafts of rank files, with what is wrong about each."""
+"""From a file of any accepted format to what could be read of it, with what is wrong about each rank file."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from submissions.formats.budget import MAX_BYTES, Budget, OverBudgetError
 from submissions.formats.containers import JSON, Unpacked, label_of, unpack
 from submissions.formats.context import ReaderContext
 from submissions.formats.detection import is_bundle, parse, parse_packed
-from submissions.formats.draft import UncheckedFile, read_rankings
 from submissions.formats.json_reader import collector_paused, parse_json, read_bytes
+from submissions.formats.unchecked import UncheckedFile, read_rankings
 from submissions.rank_file.benchmarks import Benchmarks, find_suite
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, shown
 from submissions.rank_file.names import BUNDLE
@@ -32,25 +32,25 @@ class Parsed:
 
     Args:
         findings: what is wrong with the file as a whole.
-        drafts: one a rank file, with what is wrong with that one; None where it could not be read.
+        files: one a rank file, with what is wrong with that one; None where it could not be read.
         suite: the suite of a bundle, or None.
         benchmark: id of what the file answers, or None where that could not be told.
     """
 
     findings: Findings
-    drafts: list[tuple[UncheckedFile | None, Findings]] = field(default_factory=list)
+    files: list[tuple[UncheckedFile | None, Findings]] = field(default_factory=list)
     suite: Suite | None = None
     benchmark: str | None = None
 
     def collectors(self) -> list[Findings]:
         """All collectors of findings, each once."""
-        return [self.findings, *(found for _, found in self.drafts if found is not self.findings)]
+        return [self.findings, *(found for _, found in self.files if found is not self.findings)]
 
     def finished(self) -> RankFile | RankBundle | None:
         """The rank file or bundle, or None where a part could not be read."""
         from submissions.rank_file.model import RankBundle
 
-        runs = [draft.finished() if draft is not None else None for draft, _ in self.drafts]
+        runs = [unchecked.finished() if unchecked is not None else None for unchecked, _ in self.files]
         whole = tuple(run for run in runs if run is not None)
         if not whole or len(whole) < len(runs):
             return None
@@ -60,7 +60,7 @@ class Parsed:
 @collector_paused()
 def parse_file(
     file: FileLike,
-    known: Benchmarks,
+    benchmarks: Benchmarks,
     *,
     max_bytes: int = MAX_BYTES,
     name: str | None = None,
@@ -70,7 +70,7 @@ def parse_file(
 
     Args:
         file: a path, the file's bytes, a `RankFile` or a `RankBundle`.
-        known: resolves benchmark ids.
+        benchmarks: resolves benchmark ids.
         max_bytes: bytes that are read at most.
         name: the file's name in messages, where `file` is bytes.
         form: fields of the method block for a file whose own names no method.
@@ -90,20 +90,20 @@ def parse_file(
     # A server passes names that others chose: nothing in them may steer a terminal.
     label = "".join(character if character.isprintable() else "?" for character in label)
     if isinstance(file, RankFile | RankBundle):
-        return _parse_object(file, known, label)
-    parsed = Parsed(Findings(label, known.expected))
+        return _parse_object(file, benchmarks, label)
+    parsed = Parsed(Findings(label, benchmarks.expected))
     try:
-        _parse_file(file, known, parsed, label, max_bytes, form or {})
+        _parse_file(file, benchmarks, parsed, label, max_bytes, form or {})
     except OverBudgetError as error:
         # A file may answer several benchmarks: of none is known how deep a ranking it wants.
         parsed.findings.add("too-large", str(error), fix=error.fix, cause="budget", depth=50)
-        parsed.drafts.append((None, parsed.findings))
+        parsed.files.append((None, parsed.findings))
     return parsed
 
 
 def _parse_file(
     file: str | os.PathLike[str] | bytes,
-    known: Benchmarks,
+    benchmarks: Benchmarks,
     parsed: Parsed,
     label: str,
     max_bytes: int,
@@ -114,21 +114,23 @@ def _parse_file(
         return
     unpacked, document = opened
     if is_bundle(document):
-        _parse_bundle(document, known, parsed, unpacked.budget)
+        _parse_bundle(document, benchmarks, parsed, unpacked.budget)
         return
-    if known.suite is not None:
+    if benchmarks.suite is not None:
         parsed.findings.add(
             "wrong-benchmark",
-            f"{known.suite.id} is a suite, which is answered by a bundle of one rank file a member.",
-            fix=f'write {{{{"format": "cir-rank-bundle", "suite": "{known.suite.id}", "runs": [...]}}}}',
+            f"{benchmarks.suite.id} is a suite, which is answered by a bundle of one rank file a member.",
+            fix=f'write {{{{"format": "cir-rank-bundle", "suite": "{benchmarks.suite.id}", "runs": [...]}}}}',
         )
         return
-    context = ReaderContext(parsed.findings, known, known.expected, label_of(label), unpacked.budget, form)
+    context = ReaderContext(
+        parsed.findings, benchmarks, benchmarks.expected, label_of(label), unpacked.budget, form
+    )
     if unpacked.kind == JSON:
-        draft = parse(document, context)
+        unchecked = parse(document, context)
     else:
-        draft = parse_packed(unpacked.kind, unpacked.content, context)
-    _note(draft, parsed)
+        unchecked = parse_packed(unpacked.kind, unpacked.content, context)
+    _note(unchecked, parsed)
 
 
 def _opened(
@@ -150,18 +152,18 @@ def _opened(
     return None if document is None else (replace(unpacked, content=b""), document)
 
 
-def _note(draft: UncheckedFile | None, parsed: Parsed) -> None:
-    parsed.drafts.append((draft, parsed.findings))
-    if draft is not None:
-        parsed.benchmark = parsed.findings.benchmark = draft.spec.id
+def _note(unchecked: UncheckedFile | None, parsed: Parsed) -> None:
+    parsed.files.append((unchecked, parsed.findings))
+    if unchecked is not None:
+        parsed.benchmark = parsed.findings.benchmark = unchecked.spec.id
 
 
-def _parse_bundle(document: dict[str, Any], known: Benchmarks, parsed: Parsed, budget: Budget) -> None:
+def _parse_bundle(document: dict[str, Any], benchmarks: Benchmarks, parsed: Parsed, budget: Budget) -> None:
     header = native.parse_bundle_header(document, parsed.findings)
     if header is None:
         return
     suite_id, runs = header
-    parsed.suite = _suite(suite_id, known, parsed.findings)
+    parsed.suite = _suite(suite_id, benchmarks, parsed.findings)
     if parsed.suite is None:
         return
     parsed.benchmark = parsed.suite.id
@@ -173,13 +175,13 @@ def _parse_bundle(document: dict[str, Any], known: Benchmarks, parsed: Parsed, b
         own = Findings(parsed.findings.file, id_shown, member=id_shown)
         if run.get("format") == BUNDLE:
             own.add("wrong-format", "a bundle cannot hold another bundle.")
-            parsed.drafts.append((None, own))
+            parsed.files.append((None, own))
             continue
-        parsed.drafts.append((parse(run, ReaderContext(own, known, None, "", budget)), own))
+        parsed.files.append((parse(run, ReaderContext(own, benchmarks, None, "", budget)), own))
     _check_one_method(parsed)
 
 
-def _suite(suite_id: str, known: Benchmarks, findings: Findings) -> Suite | None:
+def _suite(suite_id: str, benchmarks: Benchmarks, findings: Findings) -> Suite | None:
     from cir_datasets.registry.suites import suite_ids
 
     suite = find_suite(suite_id)
@@ -187,10 +189,10 @@ def _suite(suite_id: str, known: Benchmarks, findings: Findings) -> Suite | None
         known_ids = ", ".join(suite_ids())
         findings.add("wrong-benchmark", f"no suite {shown(suite_id)}; there are {known_ids}.", value=suite_id)
         return None
-    if known.expected is not None and known.expected != suite_id:
+    if benchmarks.expected is not None and benchmarks.expected != suite_id:
         findings.add(
             "wrong-benchmark",
-            f"the file answers the suite {shown(suite_id)}, but was checked against {shown(known.expected)}.",
+            f"the file answers the suite {shown(suite_id)}, but was checked against {shown(benchmarks.expected)}.",
             value=suite_id,
         )
         return None
@@ -236,7 +238,9 @@ def _members_fit(members: list[Any], suite: Suite, findings: Findings) -> bool:
 
 def _check_one_method(parsed: Parsed) -> None:
     """A suite's number is one method's: runs of several would make a mean that nobody reached."""
-    methods = [draft.method.name for draft, _ in parsed.drafts if draft is not None and draft.method]
+    methods = [
+        unchecked.method.name for unchecked, _ in parsed.files if unchecked is not None and unchecked.method
+    ]
     names = list(dict.fromkeys(methods))
     if len(names) > 1:
         listed = ", ".join(shown(name) for name in names[:MAX_EXAMPLES])
@@ -251,18 +255,20 @@ def _check_one_method(parsed: Parsed) -> None:
 _ONE_EACH = "put one rank file a member into the bundle, no other, then run  cir validate {file}"
 
 
-def _parse_object(file: RankFile | RankBundle, known: Benchmarks, label: str) -> Parsed:
+def _parse_object(file: RankFile | RankBundle, benchmarks: Benchmarks, label: str) -> Parsed:
     from submissions.rank_file.model import RankFile
 
-    parsed = Parsed(Findings(label, known.expected))
+    parsed = Parsed(Findings(label, benchmarks.expected))
     if isinstance(file, RankFile):
-        if known.suite is not None:
-            message = f"{known.suite.id} is a suite, which is answered by a bundle of one rank file a member."
+        if benchmarks.suite is not None:
+            message = (
+                f"{benchmarks.suite.id} is a suite, which is answered by a bundle of one rank file a member."
+            )
             parsed.findings.add("wrong-benchmark", message, fix="pass a RankBundle")
             return parsed
-        _note(_draft_of(file, known, known.expected, parsed.findings), parsed)
+        _note(_unchecked_of(file, benchmarks, benchmarks.expected, parsed.findings), parsed)
         return parsed
-    parsed.suite = _suite(file.suite, known, parsed.findings)
+    parsed.suite = _suite(file.suite, benchmarks, parsed.findings)
     if parsed.suite is not None:
         parsed.benchmark = parsed.suite.id
         if not _members_fit([run.benchmark for run in file.runs], parsed.suite, parsed.findings):
@@ -270,16 +276,16 @@ def _parse_object(file: RankFile | RankBundle, known: Benchmarks, label: str) ->
         for run in file.runs:
             id_shown = shown(run.benchmark)[1:-1]
             own = Findings(label, id_shown, member=id_shown)
-            parsed.drafts.append((_draft_of(run, known, None, own), own))
+            parsed.files.append((_unchecked_of(run, benchmarks, None, own), own))
         _check_one_method(parsed)
     return parsed
 
 
-def _draft_of(
-    rank_file: RankFile, known: Benchmarks, expected: str | None, findings: Findings
+def _unchecked_of(
+    rank_file: RankFile, benchmarks: Benchmarks, expected: str | None, findings: Findings
 ) -> UncheckedFile | None:
     header = {"benchmark": rank_file.benchmark, "benchmark_version": rank_file.benchmark_version}
-    context = ReaderContext(findings, known, expected, "")
+    context = ReaderContext(findings, benchmarks, expected, "")
     spec = native.read_benchmark(header, context)
     if spec is None:
         return None

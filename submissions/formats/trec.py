@@ -20,7 +20,7 @@ from cir_datasets.rows.columns import id_array
 from submissions.errors import ConversionError
 from submissions.formats.budget import Budget
 from submissions.formats.context import ReaderContext
-from submissions.formats.draft import UncheckedFile, read_rankings
+from submissions.formats.unchecked import UncheckedFile, read_rankings
 from submissions.rank_file.columns import Codes, Columns
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, shown
 from submissions.rank_file.image_ids import image_family, normaliser
@@ -61,7 +61,7 @@ def parse(content: bytes, context: ReaderContext) -> UncheckedFile | None:
         context: findings, benchmarks, and what was asked for; the run does not name its benchmark.
 
     Returns:
-        The draft, or None where a line cannot be read.
+        What could be read, or None where a line cannot be read.
     """
     from submissions.formats.foreign import asked_benchmark
 
@@ -293,9 +293,9 @@ class _Lines:
     def _repeated(self, again: Places, pairs: NDArray[np.int64], first: Places) -> None:
         """Note every line that names an image of its qid again."""
         numbers = _int32(self._number)
-        known = pairs[first]
+        benchmarks = pairs[first]
         for line in again[:MAX_EXAMPLES].tolist():
-            before, place = numbers[first[np.searchsorted(known, pairs[line])]], numbers[line]
+            before, place = numbers[first[np.searchsorted(benchmarks, pairs[line])]], numbers[line]
             name = self._image_names[self._image[line]]
             message = f"{shown(name)} stands in line {before:,} and in line {place:,}."
             query = self._query_names[self._query[line]]
@@ -304,14 +304,14 @@ class _Lines:
             self.findings.add("duplicate-image", "", cause="lines", count=len(again) - MAX_EXAMPLES)
 
     def _new(
-        self, number: int, word: bytes, known: dict[bytes, int], add: Callable[[str], int]
+        self, number: int, word: bytes, benchmarks: dict[bytes, int], add: Callable[[str], int]
     ) -> int | None:
         try:
             text = word.decode("utf-8")
         except UnicodeDecodeError:
             self._refuse(number, f"{_said(word)} is not UTF-8 text.", "text", code="unreadable")
             return None
-        code = known[word] = add(text)
+        code = benchmarks[word] = add(text)
         return code
 
     def _add_query(self, name: str) -> int:

@@ -13,7 +13,7 @@ from submissions.formats.context import ReaderContext
 from submissions.rank_file.names import ZEROSIGHT
 
 if TYPE_CHECKING:
-    from submissions.formats.draft import UncheckedFile
+    from submissions.formats.unchecked import UncheckedFile
     from submissions.rank_file.model import RankFile
 
 NAME = ZEROSIGHT

@@ -86,9 +86,9 @@ def score(
     from submissions.rank_file.model import RankBundle
 
     wanted = parse_further(metric_names(metrics))
-    known = Benchmarks(benchmark)
-    checked = validate_with(file, known, part=True, max_bytes=max_bytes, name=name)
-    _refuse_withheld(checked, known)
+    benchmarks = Benchmarks(benchmark)
+    checked = validate_with(file, benchmarks, part=True, max_bytes=max_bytes, name=name)
+    _refuse_withheld(checked, benchmarks)
     read = checked.rank_file
     blocking = [finding for finding in checked.errors if not (allow_missing and finding.code in _FORGIVEN)]
     if blocking or read is None:
@@ -96,15 +96,15 @@ def score(
         hint = " --allow-missing counts what is missing as misses." if forgivable else ""
         raise RefusedError(f"{checked.file} cannot be scored.{hint}", checked)
     if isinstance(read, RankBundle):
-        return _score_bundle(read, known, checked, wanted, per_query=per_query)
-    return _score_run(read, known.load(read.benchmark), checked, wanted, per_query=per_query)
+        return _score_bundle(read, benchmarks, checked, wanted, per_query=per_query)
+    return _score_run(read, benchmarks.load(read.benchmark), checked, wanted, per_query=per_query)
 
 
-def _refuse_withheld(checked: ValidationReport, known: Benchmarks) -> None:
+def _refuse_withheld(checked: ValidationReport, benchmarks: Benchmarks) -> None:
     # A bundle that could not be read names its suite: its findings are told, and a suite is never withheld.
     if checked.benchmark is None or find_suite(checked.benchmark) is not None:
         return
-    spec = known.spec(checked.benchmark)
+    spec = benchmarks.spec(checked.benchmark)
     if spec.config.ground_truth != "withheld":
         return
     server = server_format(spec.card.name)
@@ -124,7 +124,7 @@ def _refuse_withheld(checked: ValidationReport, known: Benchmarks) -> None:
 
 def _score_bundle(
     bundle: RankBundle,
-    known: Benchmarks,
+    benchmarks: Benchmarks,
     checked: ValidationReport,
     wanted: Sequence[Further],
     *,
@@ -135,7 +135,7 @@ def _score_bundle(
     declared = suite(bundle.suite)
     by_id = {run.benchmark: run for run in bundle.runs}
     runs = tuple(
-        _score_run(by_id[member], known.load(member), checked, wanted, per_query=per_query)
+        _score_run(by_id[member], benchmarks.load(member), checked, wanted, per_query=per_query)
         for member in declared.benchmarks
     )
     metrics = declared.mean(
@@ -272,8 +272,8 @@ def _main(expression: str, values: dict[str, float]) -> float | None:
     from cir_metrics.sums import exact_mean
 
     terms = [values.get(term) for term in main_metric_terms(expression)]
-    known = [value for value in terms if value is not None]
-    return exact_mean(known) if len(known) == len(terms) else None
+    benchmarks = [value for value in terms if value is not None]
+    return exact_mean(benchmarks) if len(benchmarks) == len(terms) else None
 
 
 def _rows(query_ids: list[str], per_query: Mapping[str, FloatArray]) -> list[dict[str, Any]]:

@@ -88,12 +88,12 @@ def fuse(
         raise CallError(f"k={k}; it is 0 or more. Fix: use {K}.")
     if depth is not None and not _is_whole(depth):
         raise CallError(f"depth={depth!r}; it is a whole number of images. Fix: use 50, say.")
-    known = Benchmarks(benchmark)
-    read = [_read(file, known, max_bytes) for file in files]
+    benchmarks = Benchmarks(benchmark)
+    read = [_read(file, benchmarks, max_bytes) for file in files]
     bundles = [each for _, each in read if isinstance(each, RankBundle)]
     if not bundles:
         runs = [(label, each) for label, each in read if isinstance(each, RankFile)]
-        return _fuse_runs(runs, known, k, depth, name)
+        return _fuse_runs(runs, benchmarks, k, depth, name)
     suites = [each.suite if isinstance(each, RankBundle) else each.benchmark for _, each in read]
     if len(bundles) < len(read) or len(set(suites)) > 1:
         raise _different(read[0][0], suites, [label for label, _ in read])
@@ -103,7 +103,7 @@ def fuse(
         tuple(
             _fuse_runs(
                 [(label, own[member]) for (label, _), own in zip(read, members, strict=True)],
-                known,
+                benchmarks,
                 k,
                 depth,
                 name,
@@ -117,9 +117,9 @@ def _is_whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _read(file: FileLike, known: Benchmarks, max_bytes: int) -> tuple[str, RankFile | RankBundle]:
+def _read(file: FileLike, benchmarks: Benchmarks, max_bytes: int) -> tuple[str, RankFile | RankBundle]:
     """The file's name and what it holds."""
-    report = validate_with(file, known, part=True, max_bytes=max_bytes, name=None)
+    report = validate_with(file, benchmarks, part=True, max_bytes=max_bytes, name=None)
     if not report.ok or report.rank_file is None:
         raise RefusedError(f"{report.file} cannot be fused.", report)
     return report.file, report.rank_file
@@ -134,13 +134,13 @@ def _different(first: str, asked: Sequence[str], labels: Sequence[str]) -> Fusio
 
 
 def _fuse_runs(
-    read: Sequence[tuple[str, RankFile]], known: Benchmarks, k: int, depth: int | None, name: str | None
+    read: Sequence[tuple[str, RankFile]], benchmarks: Benchmarks, k: int, depth: int | None, name: str | None
 ) -> RankFile:
     labels, runs = [label for label, _ in read], [run for _, run in read]
     asked = [run.benchmark for run in runs]
     if len(set(asked)) > 1:
         raise _different(labels[0], asked, labels)
-    benchmark = known.load(asked[0])
+    benchmark = benchmarks.load(asked[0])
     kept = _depth(depth, board_depth(benchmark).used, board_depth(benchmark).required)
     if any(not run.rankings for run in runs):
         label = labels[[bool(run.rankings) for run in runs].index(False)]

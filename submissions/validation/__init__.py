@@ -20,13 +20,13 @@ from submissions.validation.report import ValidationReport, report_of
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
-    from submissions.formats.draft import Answers, UncheckedFile
+    from submissions.formats.unchecked import Answers, UncheckedFile
     from submissions.rank_file.model import RankBundle, RankFile
 
 
 from typing import TYPE_CHECKING
 
-from submissions.formats.draft import UncheckedFile
+from submissions.formats.unchecked import UncheckedFile
 from submissions.validation.report import RefusedError
 
 if TYPE_CHECKING:
@@ -77,30 +77,30 @@ def validate(
 
 def validate_with(
     file: FileLike,
-    known: Benchmarks,
+    benchmarks: Benchmarks,
     *,
     part: bool | None,
     max_bytes: int,
     name: str | None,
     form: Mapping[str, Any] | None = None,
 ) -> ValidationReport:
-    """`validate` for a caller that needs the benchmarks again afterwards: `known` keeps what it loaded.
+    """`validate` for a caller that needs the benchmarks again afterwards: `benchmarks` keeps what it loaded.
 
     With `form`, fields of the method block, a file that names no method is checked as if its own block said
     them.
     """
-    parsed = parse_file(file, known, max_bytes=max_bytes, name=name, form=form)
-    for draft, findings in parsed.drafts:
-        if draft is not None:
-            _check(draft, known, findings, part)
+    parsed = parse_file(file, benchmarks, max_bytes=max_bytes, name=name, form=form)
+    for unchecked, findings in parsed.files:
+        if unchecked is not None:
+            _check(unchecked, benchmarks, findings, part)
     return report_of(parsed)
 
 
-def _check(draft: UncheckedFile, known: Benchmarks, findings: Findings, part: bool | None) -> None:
+def _check(unchecked: UncheckedFile, benchmarks: Benchmarks, findings: Findings, part: bool | None) -> None:
     from submissions.validation.questions import questions
     from submissions.validation.rules import check_content
 
-    benchmark = known.load(draft.spec.id)
+    benchmark = benchmarks.load(unchecked.spec.id)
     if benchmark.gallery is None:
         findings.add(
             "gallery-unavailable",
@@ -113,21 +113,21 @@ def _check(draft: UncheckedFile, known: Benchmarks, findings: Findings, part: bo
             f"data hash {benchmark.data_hash[:7]}.",
         )
     if benchmark.left_out:
-        _leave_out(draft, benchmark, findings)
-    alone = draft.format == CIRR_SERVER and (benchmark.ground_truth_withheld if part is None else part)
-    check_content(draft, questions(benchmark), findings, part=alone)
+        _leave_out(unchecked, benchmark, findings)
+    alone = unchecked.format == CIRR_SERVER and (benchmark.ground_truth_withheld if part is None else part)
+    check_content(unchecked, questions(benchmark), findings, part=alone)
 
 
-def _leave_out(draft: UncheckedFile, benchmark: Benchmark, findings: Findings) -> None:
+def _leave_out(unchecked: UncheckedFile, benchmark: Benchmark, findings: Findings) -> None:
     """Drop the answers to queries of the base that the overlay leaves out, and say how many there were."""
     outside = {
         query
-        for answers in (draft.rankings, draft.subset_rankings)
+        for answers in (unchecked.rankings, unchecked.subset_rankings)
         for query in answers or ()
         if query in benchmark.left_out
     }
-    draft.rankings = _without(draft.rankings, outside)
-    draft.subset_rankings = _without(draft.subset_rankings, outside)
+    unchecked.rankings = _without(unchecked.rankings, outside)
+    unchecked.subset_rankings = _without(unchecked.subset_rankings, outside)
     if outside:
         findings.add(
             "outside-overlay",

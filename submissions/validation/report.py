@@ -87,9 +87,9 @@ def report_of(parsed: Parsed) -> ValidationReport:
     """The report of what was found so far."""
     found = [finding for collector in parsed.collectors() for finding in collector.listed()]
     parts = [
-        draft.rankings if draft.rankings is not None else draft.subset_rankings or {}
-        for draft, _ in parsed.drafts
-        if draft is not None
+        unchecked.rankings if unchecked.rankings is not None else unchecked.subset_rankings or {}
+        for unchecked, _ in parsed.files
+        if unchecked is not None
     ]
     ordered = sorted(found, key=lambda finding: finding.severity != "error")
     return ValidationReport(

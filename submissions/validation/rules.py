@@ -1,4 +1,4 @@
-"""Checks of a draft's content against a benchmark's questions: every place is one finding of one cause."""
+"""Checks of a file's content against a benchmark's questions: every place is one finding of one cause."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
-from submissions.formats.draft import Answers, UncheckedFile
+from submissions.formats.unchecked import Answers, UncheckedFile
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.depth import MAX_DEPTH, SUBSET_DEPTH
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, ordinal, shown
@@ -28,17 +28,17 @@ _SUBSET_FIX = "add {place}: three to five ids a query, best first, the reference
 _JOIN_FIX = "join it with your other file:  cir convert {file} OTHER --benchmark {benchmark} --to native"
 
 
-def check_content(draft: UncheckedFile, asked: Questions, findings: Findings, *, part: bool) -> None:
-    """Check a draft against what its benchmark asks.
+def check_content(unchecked: UncheckedFile, asked: Questions, findings: Findings, *, part: bool) -> None:
+    """Check a file against its benchmark, without ground truth.
 
     Args:
-        draft: structure checked already; entries of a wrong type are None and are skipped.
+        unchecked: structure checked already; entries of a wrong type are None and are skipped.
         asked: the benchmark, without its ground truth.
         findings: collects what is wrong.
         part: whether one of the CIRR server's two files alone will do.
     """
-    checker = _Checker(draft, asked, findings)
-    if draft.rankings is None:
+    checker = _Checker(unchecked, asked, findings)
+    if unchecked.rankings is None:
         if not part:
             findings.add(
                 "missing-query",
@@ -47,14 +47,14 @@ def check_content(draft: UncheckedFile, asked: Questions, findings: Findings, *,
                 fix=_JOIN_FIX.replace("OTHER", "RECALL"),
             )
     else:
-        checker.check_rankings(draft.rankings)
+        checker.check_rankings(unchecked.rankings)
     checker.check_subsets(part=part)
 
 
 class _Checker:
-    def __init__(self, draft: UncheckedFile, asked: Questions, findings: Findings) -> None:
-        self.draft, self.asked, self.findings = draft, asked, findings
-        self.family = image_family(draft.spec)
+    def __init__(self, unchecked: UncheckedFile, asked: Questions, findings: Findings) -> None:
+        self.unchecked, self.asked, self.findings = unchecked, asked, findings
+        self.family = image_family(unchecked.spec)
 
     def check_rankings(self, answers: Answers) -> None:
         self._unknown_queries(answers, "")
@@ -78,7 +78,7 @@ class _Checker:
                 self._ranking(query, turn, ranking)
 
     def check_subsets(self, *, part: bool) -> None:
-        answers, asked = self.draft.subset_rankings, self.asked
+        answers, asked = self.unchecked.subset_rankings, self.asked
         if answers is None:
             if asked.subset_wanted and not part:
                 self._missing_subsets()
@@ -90,7 +90,7 @@ class _Checker:
             self.findings.add("not-in-subset", message, fix='drop "subset_rankings" from the file')
             return
         self._unknown_queries(answers, "subset")
-        ranked = asked.num_turns if self.draft.rankings is None else self.draft.rankings
+        ranked = asked.num_turns if self.unchecked.rankings is None else self.unchecked.rankings
         for query, members in asked.subsets.items():
             if query in answers:
                 answer = answers[query]
@@ -104,19 +104,19 @@ class _Checker:
     def _missing_subsets(self) -> None:
         message = "the board shows Recall_subset, and no subset is ranked."
         fix = self._subset_fix()
-        if self.draft.format == "cirr-server":
+        if self.unchecked.format == "cirr-server":
             message = "the file ranks for recall alone; the board also shows Recall_subset."
             fix = _JOIN_FIX.replace("OTHER", "RECALL_SUBSET")
         self.findings.add("missing-subset", message, count=len(self.asked.subsets), fix=fix)
 
     def _subset_fix(self) -> str | None:
-        place = _SUBSETS.get(self.draft.kind)
+        place = _SUBSETS.get(self.unchecked.kind)
         return None if place is None else _SUBSET_FIX.replace("{place}", place)
 
     def _ranking(self, query: str, turn: int | None, ids: list[Any]) -> None:
         asked, depth = self.asked, self.asked.depth
         if not ids:
-            if turn is not None and self.draft.format == TREC:
+            if turn is not None and self.unchecked.format == TREC:
                 # A run cannot say that a ranking is empty: a turn without a line is one that is left out.
                 self._add("missing-turn", "the TREC run has no line for this turn.", query, turn=turn)
             else:

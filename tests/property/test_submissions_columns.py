@@ -16,7 +16,7 @@ from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics.coded import mark
 from cir_metrics.evaluation import evaluate_multi_turn, evaluate_single_turn
 from cir_metrics.ground_truth import references
-from submissions.formats.draft import UncheckedFile
+from submissions.formats.unchecked import UncheckedFile
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import Finding, Findings
 from submissions.rank_file.model import Method
@@ -58,8 +58,8 @@ def answers(draw: st.DrawFn, benchmark: Benchmark, document: dict[str, Any]) -> 
 
 def findings_of(benchmark: Benchmark, rankings: Any) -> list[Finding]:
     found = Findings("run.json", benchmark.id)
-    draft = UncheckedFile(benchmark.spec, 1, Method(name="toy"), rankings, None, "native")
-    check_content(draft, questions(benchmark), found, part=True)
+    unchecked = UncheckedFile(benchmark.spec, 1, Method(name="toy"), rankings, None, "native")
+    check_content(unchecked, questions(benchmark), found, part=True)
     return found.listed()
 
 

@@ -17,12 +17,13 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from cir_datasets import registry
-from cir_datasets.errors import DatasetError, MissingDatasetsExtraError
+from cir_datasets.errors import DatasetError
 from cir_datasets.rows.benchmark import Benchmark
 from cir_datasets.statistics import plots, tagging
 from cir_datasets.statistics.measuring import Statistics, counted_once, measure, total
 from cir_datasets.statistics.tables import rows_table, tables
 from cir_datasets.statistics.words import stop_words, tokens, words
+from cir_metrics.errors import MissingExtraError
 from leaderboard.cli import build
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -245,11 +246,11 @@ def test_a_missing_extra_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp
     hint = r'pip install "cir-benchmarks\[statistics\]"'
     tagging._tagger.cache_clear()
     monkeypatch.setitem(sys.modules, "HanTa.HanoverTagger", None)
-    with pytest.raises(MissingDatasetsExtraError, match=hint):
+    with pytest.raises(MissingExtraError, match=hint):
         measure(TWO)
     found = measure(TWO, tags=False)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(MissingDatasetsExtraError, match=hint):
+    with pytest.raises(MissingExtraError, match=hint):
         plots.write_plots([found], tmp_path, 5)
 
 
