@@ -192,7 +192,8 @@ def _suite(suite_id: str, benchmarks: Benchmarks, findings: Findings) -> Suite |
     if benchmarks.expected is not None and benchmarks.expected != suite_id:
         findings.add(
             "wrong-benchmark",
-            f"the file answers the suite {shown(suite_id)}, but was checked against {shown(benchmarks.expected)}.",
+            f"the file answers the suite {shown(suite_id)}, but was checked against "
+            f"{shown(benchmarks.expected)}.",
             value=suite_id,
         )
         return None
