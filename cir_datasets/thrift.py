@@ -23,7 +23,7 @@ Fields = dict[int, tuple[int, Any]]
 
 
 class ThriftError(ValueError):
-    """The bytes are no such struct."""
+    """The bytes are not such a struct."""
 
 
 class LongHeaderError(ThriftError):
@@ -56,7 +56,7 @@ class Compact:
             depth: structs and lists around this one.
 
         Raises:
-            ThriftError: the bytes are no struct.
+            ThriftError: the bytes are not a struct.
             LongHeaderError: it is longer, or holds more, than is read.
         """
         if depth > _MAX_DEPTH:

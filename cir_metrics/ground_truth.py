@@ -43,7 +43,7 @@ def references(rows: Iterable[Mapping[str, Any]]) -> list[Reference]:
         row has. Null fields are left out, and so is an empty subset.
 
     Raises:
-        InputError: `rows` is no list of rows; a row is not a dict, has none of these fields, or holds no
+        InputError: `rows` is not a list of rows; a row is not a dict, has none of these fields, or holds no
             ground truth (it is withheld).
 
     Example:

@@ -29,7 +29,7 @@ def as_array(value: object, name: str) -> NDArray[Any]:
         return np.asarray(value)
     except ValueError as error:
         raise InputError(
-            f"{name} is no rectangular array: its rows differ in length. Fix: pad the short ones."
+            f"{name} is not a rectangular array: its rows differ in length. Fix: pad the short ones."
         ) from error
 
 
@@ -37,7 +37,7 @@ def check_cutoffs(ks: object) -> tuple[int, ...]:
     """`ks` as a tuple of ints without repeats, in the order given.
 
     Raises:
-        InputError: `ks` is no tuple or list, is empty, or holds something else than ints of 1 or more.
+        InputError: `ks` is not a tuple or list, is empty, or holds something else than ints of 1 or more.
 
     Example:
         >>> check_cutoffs([5, 10])
@@ -56,7 +56,7 @@ def check_cutoff(k: object) -> int:
     """`k` as an int.
 
     Raises:
-        InputError: `k` is no int, or below 1.
+        InputError: `k` is not an int, or below 1.
 
     Example:
         >>> check_cutoff(5)
@@ -117,7 +117,7 @@ def check_ids(
         The ids as a list of strings; the very list given, where it is one.
 
     Raises:
-        InputError: not a list, empty, an entry that is no string, an empty one or no Unicode text, an id
+        InputError: not a list, empty, an entry that is not a string, an empty one or no Unicode text, an id
             given twice.
 
     Example:
@@ -135,7 +135,7 @@ def check_ids(
     distinct = set(ids)
     if "" in distinct:
         raise InputError(
-            f"{where}[{ids.index('')}] is an empty string, which is no image id. Fix: name the image."
+            f"{where}[{ids.index('')}] is an empty string, which is not an image id. Fix: name the image."
         )
     if len(distinct) != len(ids):
         raise InputError(_repeated(ids, where, what))
@@ -188,10 +188,10 @@ def check_id(value: object, where: str) -> str:
         fix = "drop it" if value is None else f"write {str(value)!r} if that is the id"
         raise InputError(f"{where} is {quoted(value)}; an image id is a string. Fix: {fix}.")
     if not value:
-        raise InputError(f"{where} is an empty string, which is no image id. Fix: name the image.")
+        raise InputError(f"{where} is an empty string, which is not an image id. Fix: name the image.")
     if not is_text([value]):
         raise InputError(
-            f"{where} is {quoted(value)}, which holds half of a surrogate pair and is no Unicode text. "
+            f"{where} is {quoted(value)}, which holds half of a surrogate pair and is not Unicode text. "
             "Fix: write the id as it was before it was decoded."
         )
     return str(value)
@@ -205,7 +205,7 @@ def is_text(ids: Sequence[Any]) -> bool:
         (True, False, False)
     """
     try:
-        # Quicker than asking each for its type: joining refuses whatever is no string.
+        # Quicker than asking each for its type: joining refuses whatever is not a string.
         joined = "".join(ids)
     except TypeError:
         return False

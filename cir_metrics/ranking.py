@@ -79,9 +79,9 @@ def target_ranks(
 def best_target_ranks(
     scores: ArrayLike, targets: IntArray | list[IntArray], *, excluded: ArrayLike | None = None
 ) -> IntArray:
-    """Rank of the best target of each query, ties with images that are no target counted against it.
+    """Rank of the best target of each query, ties with images that are not targets counted against it.
 
-    best rank = 1 + |{ranked images that are no target, whose score >= the best target's}|
+    best rank = 1 + |{ranked images that are not targets, whose score >= the best target's}|
 
     Targets that tie with each other do not stand in each other's way: one of them comes first.
 

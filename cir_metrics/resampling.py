@@ -47,7 +47,7 @@ def generator(seed: int, key: str = "") -> np.random.PCG64:
         numpy's PCG64, seeded by `seed` and the first 8 bytes of the key's sha256.
 
     Raises:
-        InputError: the seed is no whole number, or below 0.
+        InputError: the seed is not a whole number, or below 0.
 
     Example:
         >>> generator(1, "cirr/val").random_raw() == generator(1, "cirr/val").random_raw()
@@ -180,7 +180,7 @@ def check_draws(draws: int) -> int:
     """The number of draws.
 
     Raises:
-        InputError: it is no whole number, or below 1.
+        InputError: it is not a whole number, or below 1.
     """
     if not _is_whole(draws):
         raise InputError(f"draws={draws!r}; draws are counted, a whole number from 1 on. Fix: use {DRAWS}.")
@@ -190,10 +190,10 @@ def check_draws(draws: int) -> int:
 
 
 def check_level(level: float) -> None:
-    """Refuse a level that is no share.
+    """Refuse a level that is not a share.
 
     Raises:
-        InputError: it is no number, or not above 0 and below 1.
+        InputError: it is not a number, or not above 0 and below 1.
     """
     if not is_share(level):
         raise InputError(f"level={level!r}; a level is above 0 and below 1. Fix: use {LEVEL}.")

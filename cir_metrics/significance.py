@@ -187,7 +187,7 @@ def rank_groups(order: Sequence[int], separable: NDArray[np.bool_]) -> list[int]
         The group of each method, from 1, in the order of their numbers.
 
     Raises:
-        InputError: `order` is no order of the methods, or `separable` is of another shape.
+        InputError: `order` is not an order of the methods, or `separable` is of another shape.
 
     Example:
         >>> apart = np.array([[False, False, True], [False, False, False], [True, False, False]])

@@ -28,7 +28,7 @@ class Client:
             sent with each request and shown nowhere.
 
     Raises:
-        RemoteError: this is no http address.
+        RemoteError: this is not an http address.
     """
 
     def __init__(self, url: str) -> None:

@@ -155,7 +155,7 @@ def read_image_ids(path: Path) -> Iterator[str]:
     """The ids of a file that holds a list of image ids.
 
     Raises:
-        RecordError: see `read_json`; or an item is no id.
+        RecordError: see `read_json`; or an item is not an id.
     """
     for number, image_id in enumerate(_stream(path), start=1):
         if not isinstance(image_id, str) or not image_id:

@@ -14,7 +14,7 @@ PictureFormat = Literal["BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP"]
 
 
 PICTURE_FORMATS: tuple[PictureFormat, ...] = get_args(PictureFormat)
-"""All of them, for pictures that are no benchmark's."""
+"""All of them, for pictures that belong to no benchmark."""
 
 
 BENCHMARK_FORMATS: tuple[PictureFormat, ...] = ("JPEG", "PNG")

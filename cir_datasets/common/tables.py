@@ -39,7 +39,7 @@ class Cell:
 
     Args:
         text: what is shown, such as `49.83`.
-        value: the number behind it in full precision (scores: a fraction), or None where it is no number.
+        value: the number behind it in full precision (scores: a fraction), or None where it is not a number.
         superscript: marks shown behind the text, such as the letters of the methods that it beats.
         bold: whether it stands out; a star in a terminal.
     """

@@ -113,7 +113,7 @@ def attach_images(
         MissingImagesError: images are missing, or their files are empty, cut off or no pictures; the message
             counts them and names up to five with their files.
         SourceError: a folder does not exist, or none was given and `CIR_IMAGES` is not set.
-        CallError: `ds` is no dataset of ours, or it is not known which.
+        CallError: `ds` is not a dataset of ours, or it is not known which.
 
     Example:
         >>> import tempfile

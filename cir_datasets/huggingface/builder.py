@@ -82,7 +82,7 @@ def _without_bars() -> Iterator[None]:
 class CirBenchmark(datasets.ArrowBasedBuilder):  # type: ignore[misc]
     """One benchmark; `dataset_name` says which.
 
-    `data_dir` is the publisher's folder or its parent. It is no part of the configuration's name in the
+    `data_dir` is the publisher's folder or its parent. It is not a part of the configuration's name in the
     cache: the content of its files is (through the prepared key).
     """
 

@@ -96,7 +96,7 @@ def read_picture(path: str | Path, formats: Collection[PictureFormat] = PICTURE_
 
 
 def damage(path: str | Path, formats: Collection[PictureFormat] = PICTURE_FORMATS) -> str | None:
-    """Why a file is no picture that can be decoded, or None; nearly always without decoding it.
+    """Why a file is not a picture that can be decoded, or None; nearly always without decoding it.
 
     Size, header and the mark at the end of the file are looked at; only a file without that mark is decoded.
     So a file that is empty, something else, or cut off is found, and damage between header and end is not.

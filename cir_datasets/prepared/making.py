@@ -212,7 +212,7 @@ def _arrow_batches(
 def _arrow_batch(
     rows: list[Row], schema: pa.Schema, before: int, origin: Callable[[int], str]
 ) -> pa.RecordBatch:
-    """Rows as Arrow; where one does not fit (a number too large, text that is no UTF-8) it is named."""
+    """Rows as Arrow; where one does not fit (a number too large, text that is not UTF-8) it is named."""
     try:
         return pa.RecordBatch.from_pylist(rows, schema=schema)
     except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError, OverflowError) as error:

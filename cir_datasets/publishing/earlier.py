@@ -102,6 +102,6 @@ def _stays_inside(path: str) -> bool:
 
 def _foreign(where: str, why: str) -> str:
     return (
-        f"{where}: its croissant.json is no metadata of an earlier publication ({why}); nothing was changed "
+        f"{where}: its croissant.json is not metadata of an earlier publication ({why}); nothing was changed "
         "there. Fix: choose another place, or move that file away."
     )

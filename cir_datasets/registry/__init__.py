@@ -25,7 +25,9 @@ def spec(benchmark_id: str) -> BenchmarkSpec:
         4181
     """
     if not isinstance(benchmark_id, str):
-        raise UnknownNameError(f"{benchmark_id!r} is no benchmark id. Fix: pass a string such as 'cirr/val'.")
+        raise UnknownNameError(
+            f"{benchmark_id!r} is not a benchmark id. Fix: pass a string such as 'cirr/val'."
+        )
     base_id, plus, overlay_name = benchmark_id.partition("+")
     base = base_spec(base_id)
     if not plus:

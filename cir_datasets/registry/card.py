@@ -342,7 +342,7 @@ class Card(_Strict):
             )
         elsewhere = [name for name in self.floors if name not in self.configs]
         if elsewhere:
-            raise ValueError(f"floors are recorded for {elsewhere[0]!r}, which is no configuration")
+            raise ValueError(f"floors are recorded for {elsewhere[0]!r}, which is not a configuration")
         return self
 
     @model_validator(mode="after")

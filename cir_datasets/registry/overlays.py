@@ -153,7 +153,7 @@ def _from_json(path: Path) -> dict[str, Any]:
     strange = [key for key in found if key not in _KEYS]
     if strange:
         overlay_fault(
-            path, f"{_shown(strange[0])} is no key of an overlay", f"use the keys {', '.join(_KEYS)}"
+            path, f"{_shown(strange[0])} is not a key of an overlay", f"use the keys {', '.join(_KEYS)}"
         )
     return found
 
@@ -221,7 +221,7 @@ def _from_parquet(path: Path) -> dict[str, Any]:
         try:
             fields[key] = value.decode()
         except UnicodeDecodeError:
-            overlay_fault(path, f"the {key} in its metadata is no UTF-8 text", "write the metadata as UTF-8")
+            overlay_fault(path, f"the {key} in its metadata is not UTF-8 text", "write the metadata as UTF-8")
     version = fields.get("benchmark_version", "")
     if version.isascii() and version.isdecimal() and len(version) <= _DIGITS:
         fields["benchmark_version"] = int(version)
@@ -296,7 +296,7 @@ def _labels(path: Path, queries: Any) -> dict[str, str | None]:
             query = str(query)
         if not isinstance(query, str) or not query or _unprintable(query):
             fix = "write ids as strings without control characters"
-            overlay_fault(path, f"entry {number}: {_shown(query)} is no query id", fix)
+            overlay_fault(path, f"entry {number}: {_shown(query)} is not a query id", fix)
         where = f"entry {number} (query {_shown(query)})"
         if label is not None and not isinstance(label, str):
             overlay_fault(path, f"{where}: its label is {_shown(label)}", "write labels as strings")

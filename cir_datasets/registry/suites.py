@@ -55,7 +55,7 @@ class Suite(BaseModel):
             raise ValueError(f"averages are [macro] or [macro, micro], not {list(self.averages)}")
         pooled = [name for name in self.metrics if not _is_mean(name)]
         if pooled and "micro" in self.averages:
-            raise ValueError(f"{pooled[0]!r} is no mean over queries, so it has no micro mean")
+            raise ValueError(f"{pooled[0]!r} is not a mean over queries, so it has no micro mean")
         return self
 
     def mean(self, values: Mapping[str, Mapping[str, float]], queries: Mapping[str, int]) -> dict[str, float]:
@@ -78,7 +78,7 @@ class Suite(BaseModel):
     ) -> dict[str, float]:
         """As `mean`, over the values that all members have, whether the suite lists them or not.
 
-        Those that are no mean over queries have no micro mean.
+        Those that are not means over queries have no micro mean.
         """
         first = values[self.benchmarks[0]]
         return self._mean(

@@ -186,8 +186,8 @@ def id_array(ids: Sequence[str]) -> pa.Array:
         ids: texts, as many as there are.
 
     Raises:
-        ValueError: one is no text that UTF-8 can hold.
-        TypeError: one is no text.
+        ValueError: one is not text that UTF-8 can hold.
+        TypeError: one is not text.
 
     Example:
         >>> id_array(["a", "b"]).to_pylist()

@@ -69,7 +69,7 @@ class EditFamily:
 
     @property
     def ambiguous(self) -> bool:
-        """Whether some picture of the family answers a question as well as its target, and is no positive."""
+        """Whether some picture of the family answers as well as the target and is not a positive."""
         return any(
             is_rival(scene, self.reference, question.caption, question.target)
             for question in self.questions

@@ -210,7 +210,7 @@ def _check(path: Path, pin: Pin | None, url: str) -> None:
 
 
 def _check_json(path: Path, url: str) -> None:
-    """Refuse what is no JSON at all (an error page, half a file): without a pin it would be kept for good."""
+    """Refuse what is not JSON at all (an error page, half a file): without a pin it would stay."""
     import orjson
 
     try:
@@ -308,7 +308,7 @@ def _hub_state(client: httpx.Client, url: str) -> tuple[str, int | None]:
     _check_status(response)
     commit = response.headers.get("X-Repo-Commit")
     if not commit:
-        raise SourceError(f"{url}: the server is no Hugging Face Hub, its answer names no commit")
+        raise SourceError(f"{url}: the server is not a Hugging Face Hub, its answer names no commit")
     length = response.headers.get("X-Linked-Size") or (
         "" if response.is_redirect else response.headers.get("Content-Length", "")
     )

@@ -92,7 +92,7 @@ class Statistics:
         return {name: count / total for name, count in self.classes.items()}
 
     def frequent_terms(self, top: int) -> list[tuple[str, int]]:
-        """The most frequent words that are no stop words and no numbers; equal counts by alphabet."""
+        """The most frequent words that are not stop words and no numbers; equal counts by alphabet."""
         left = [item for item in self.words.items() if item[0] not in stop_words() and not item[0].isdigit()]
         return sorted(left, key=lambda item: (-item[1], item[0]))[:top]
 

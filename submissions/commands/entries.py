@@ -28,7 +28,7 @@ def entries_command(
 
     Those of the shapes encoder, which need torch, are copied from the package. Files that are there already
     and are the shipped ones are kept, so that a second call, or one after Ctrl-C, makes what is missing. The
-    names of those made are printed, one a line, with what each is; one that differs is no error.
+    names of those made are printed, one a line, with what each is; one that differs is not an error.
 
     \b
     Example:

@@ -123,7 +123,7 @@ def embed_gallery(
         MissingImagesError: pictures are missing or unreadable; the message lists them.
         CallError: `batch_size`, `workers` or `shard_size` is out of range, or there are no pictures.
         StoreError: the store cannot be written.
-        EncoderError: a worker process was killed, or the encoder gave what are no vectors.
+        EncoderError: a worker process was killed, or the encoder gave what are not vectors.
     """
     if batch_size < 1 or workers < 0:
         raise CallError(

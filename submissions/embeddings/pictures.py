@@ -252,7 +252,7 @@ def pictures_of(
 
 
 def pictures_in(folder: str | Path, *, name: str | None = None) -> FilePictures:
-    """All pictures below a folder, for training and for collections that are no benchmark's.
+    """All pictures below a folder, for training and for collections that belong to no benchmark.
 
     Args:
         folder: searched with its sub-folders, for .jpg, .jpeg, .png, .webp, .gif and .bmp.

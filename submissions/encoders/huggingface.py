@@ -100,7 +100,7 @@ class HuggingFaceEncoder:
         self.tokenizer, self.image_processor = loaded.tokenizer, loaded.image_processor
         self.model = loaded.model.to(self.device).eval().requires_grad_(False)
         self.max_tokens = int(config.get_text_config().max_position_embeddings)
-        # Patches of SigLIP 2 are no images any more.
+        # Patches of SigLIP 2 are not images any more.
         self.prepare = Preparation(self.image_processor, raw=self.family.name != "siglip2")
         self._torch = torch
         self.identity = Identity(
@@ -239,7 +239,7 @@ def _family(source: str, config: Any) -> ModelFamily:
     family = FAMILIES.get(config.model_type)
     if family is None:
         raise EncoderError(
-            f"{source}: models of type {config.model_type!r} are no dual encoders that are known. Fix: use "
+            f"{source}: models of type {config.model_type!r} are not dual encoders that are known. Fix: use "
             f"one of type {', '.join(FAMILIES)}, or write an encoder of your own (docs/retrieval.md)."
         )
     return family

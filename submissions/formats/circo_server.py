@@ -60,7 +60,7 @@ def dump(rank_file: RankFile) -> dict[str, bytes]:
         wrong = next((image for image in ids if not (image.isascii() and image.isdigit())), None)
         if wrong is not None:
             raise ConversionError(
-                f"query {shown(query)}: {shown(wrong)} is no COCO id. Fix: use CIRCO's 12 digits."
+                f"query {shown(query)}: {shown(wrong)} is not a COCO id. Fix: use CIRCO's 12 digits."
             )
         document[query] = [int(image) for image in ids]
     return {"": compact(document)}

@@ -89,7 +89,7 @@ def kind_of(content: bytes) -> str:
     if start.startswith((b"{", b"[")):
         if start.startswith(b"{") and _LINES_HEADER.search(first):
             return LINES
-        # An id may start with a bracket, too; a line with all six columns is no JSON.
+        # An id may start with a bracket, too; a line with all six columns is not JSON.
         return TREC if _is_whole_trec(first) else JSON
     lines = [line for line in start.split(b"\n") if line.strip()][:_TREC_LINES]
     return TREC if any(map(_is_trec, lines)) else JSON

@@ -164,7 +164,7 @@ def _value(content: bytes) -> Any:
     """The JSON value of a text.
 
     Raises:
-        orjson.JSONDecodeError: it is no JSON.
+        orjson.JSONDecodeError: it is not JSON.
     """
     import msgspec
 
@@ -339,7 +339,7 @@ def _explain(content: bytes, error: orjson.JSONDecodeError, findings: Findings) 
     if "depth limit" in reason:
         message = _TOO_DEEP
     elif any(content.startswith(word, error.pos) for word in (b"NaN", b"Infinity", b"-Infinity")):
-        message = f"{where}: NaN and Infinity are no JSON."
+        message = f"{where}: NaN and Infinity are not JSON."
     else:
         message = f"{where}: {reason}."
     findings.add("malformed", message)

@@ -219,7 +219,7 @@ class _Reader:
         if entry is not None:
             self.findings.add(
                 "wrong-format",
-                f"line {number:,} is no header, so that the file does not say what it answers.",
+                f"line {number:,} is not a header, so that the file does not say what it answers.",
                 fix=_HEADER,
             )
 

@@ -76,7 +76,7 @@ def dump(rank_file: RankFile) -> bytes:
         rank_file: what to write.
 
     Raises:
-        SubmissionError: an id is no string.
+        SubmissionError: an id is not a string.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -220,7 +220,9 @@ def _members_fit(members: list[Any], suite: Suite, findings: Findings) -> bool:
             findings.add("wrong-benchmark", message, cause="twice", value=member, fix=_ONE_EACH)
             fit = False
         if member not in suite.benchmarks:
-            message = f"{shown(member)} is no member of {suite.id}.{did_you_mean(member, suite.benchmarks)}"
+            message = (
+                f"{shown(member)} is not a member of {suite.id}.{did_you_mean(member, suite.benchmarks)}"
+            )
             findings.add("wrong-benchmark", message, cause="alien", value=member, fix=_ONE_EACH)
             fit = False
     if not fit:

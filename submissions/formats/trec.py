@@ -166,7 +166,11 @@ class _Writer:
 
     def _check(self, qid: str, word: str) -> None:
         if len(word.split()) != 1 or word != word.strip():
-            why = "holds a blank, which ends a column of a TREC run" if word else "is no column of a TREC run"
+            why = (
+                "holds a blank, which ends a column of a TREC run"
+                if word
+                else "is not a column of a TREC run"
+            )
             raise ConversionError(
                 f"query {shown(qid)}: {shown(word)} {why}. Fix: choose another format with --to."
             )

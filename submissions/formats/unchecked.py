@@ -89,10 +89,10 @@ def read_rankings(
         spec: the benchmark; sessions want one list a turn.
         findings: collects `bad-type`.
         section: the key in the file.
-        budget: what reading the file may cost; None for rankings that are no file's.
+        budget: what reading the file may cost; None for rankings of no file.
 
     Returns:
-        The answers; empty where `raw` is no object.
+        The answers; empty where `raw` is not an object.
 
     Raises:
         OverBudgetError: there are more queries, or more different ids, than are read.
@@ -123,7 +123,7 @@ def read_rankings(
         if not isinstance(query, str):
             findings.add(
                 "bad-type",
-                f"{section}: the key {query!r} is no string; query ids are.",
+                f"{section}: the key {query!r} is not a string; query ids are.",
                 cause=f"{section}-key",
             )
             continue

@@ -81,7 +81,7 @@ def usable(text: str | None) -> str:
     """An answer without a model's thoughts (`<think>...</think>`), blanks and one pair of quotation marks.
 
     Raises:
-        NoAnswerError: nothing is left, or what is left is no text.
+        NoAnswerError: nothing is left, or what is left is not text.
 
     Example:
         >>> usable('<think>Which colour?</think> "A red star."\\n')
@@ -96,7 +96,7 @@ def usable(text: str | None) -> str:
     if not cleaned:
         raise NoAnswerError("the answer is empty")
     if not is_text(cleaned):
-        raise NoAnswerError("the answer is no text: it holds half a character (a lone surrogate)")
+        raise NoAnswerError("the answer is not text: it holds half a character (a lone surrogate)")
     return cleaned
 
 

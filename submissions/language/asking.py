@@ -146,7 +146,7 @@ class AskingLanguage:
         """Key of a question, what it is made of, and its answer on disk."""
         if not is_text(question.prompt):
             raise NoAnswerError(
-                "the words are no text: they hold half a character (a lone surrogate)",
+                "the words are not text: they hold half a character (a lone surrogate)",
                 fix="correct the words and run the same again",
             )
         depends: dict[str, Any] = {

@@ -44,7 +44,7 @@ class AnswerCache:
         return self.root / key[:2] / f"{key}.json"
 
     def get(self, key: str) -> Answer | None:
-        """The answer of a key; a file that is no answer counts as none and is replaced later."""
+        """The answer of a key; a file that is not an answer counts as none and is replaced later."""
         path = self.path(key)
         try:
             found = orjson.loads(path.read_bytes())

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from cir_datasets.errors import RecordError
 from cir_datasets.shapes import Scene, Thing, describe, read, scene
-from cir_datasets.shapes import difference as told_apart
+from cir_datasets.shapes import difference as describe_difference
 from cir_datasets.shapes.captions import ADJECTIVES, VIEWS, noun_phrase
 from cir_datasets.shapes.merging import Mention, Reading
 from cir_datasets.shapes.world import CELLS, Look
@@ -198,7 +198,7 @@ def _said(reading: Reading) -> str:
 
 def _apart(pair: tuple[str, str]) -> str:
     first, second = (_scene(caption) for caption in pair)
-    return told_apart(first, second, viewpoint=True)
+    return describe_difference(first, second, viewpoint=True)
 
 
 def _scene(caption: str) -> Scene:

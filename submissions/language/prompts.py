@@ -147,7 +147,7 @@ def load_prompts(folder: str | Path | None = None) -> Prompts:
 def _checked(file: Path) -> Template:
     if not _NAME.fullmatch(file.stem):
         raise LanguageError(
-            f"{file}: {file.stem!r} is no name of a prompt. "
+            f"{file}: {file.stem!r} is not a name of a prompt. "
             "Fix: small letters, digits and _, as in merge.md or my_question.md."
         )
     template = Template(file.stem, _text(file.read_bytes(), str(file)))

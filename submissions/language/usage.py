@@ -149,7 +149,7 @@ def price_of(model: str, prices: str | Path | Mapping[str, Any] | None = None) -
     where = "prices" if isinstance(prices, Mapping) else str(prices)
     listed = prices if isinstance(prices, Mapping) else _read(Path(prices).expanduser())
     if not isinstance(listed, Mapping):
-        raise CallError(f"{where}: it is no mapping. {_FIX}")
+        raise CallError(f"{where}: it is not a mapping. {_FIX}")
     entry = listed.get(model)
     if entry is None:
         return None

@@ -44,7 +44,7 @@ class MagicLens:
         """Who answers; the encoder's own line holds the start of the weights' sha256.
 
         Raises:
-            CheckpointError: the encoder is no MagicLens.
+            CheckpointError: the encoder is not a MagicLens.
         """
         trained_on = list(self._model(encoder).config.trained_on)
         return Method(
@@ -62,7 +62,7 @@ class MagicLens:
         Without a caption the text is empty, as in the gallery; without a reference it is the only token.
 
         Raises:
-            CheckpointError: the encoder is no MagicLens.
+            CheckpointError: the encoder is not a MagicLens.
         """
         import torch
 

@@ -22,7 +22,7 @@ _OURS = "submissions."
 
 
 @contextmanager
-def told_as_its_own(name: str, method: object) -> Iterator[None]:
+def failing_as_its_own(name: str, method: object) -> Iterator[None]:
     """Tell what a user's own method raises as its failure; an error of a method of ours stays as it is.
 
     Args:
@@ -52,11 +52,11 @@ def made(name: str, cls: Callable[..., Any], **given: str | None) -> Any:
     Raises:
         MethodError: its code raised.
     """
-    with told_as_its_own(name, cls):
+    with failing_as_its_own(name, cls):
         return cls(**given)
 
 
-def told_method(name: str, method: Composer | Scorer | Ranker, *given: object) -> Method:
+def describe_method(name: str, method: Composer | Scorer | Ranker, *given: object) -> Method:
     """What a method says of itself.
 
     Args:
@@ -68,7 +68,7 @@ def told_method(name: str, method: Composer | Scorer | Ranker, *given: object) -
         MethodError: its code raised, or what it says is no `Method`.
     """
     say: Callable[..., object] = method.method
-    with told_as_its_own(name, method):
+    with failing_as_its_own(name, method):
         told = say(*given)
     if not isinstance(told, Method):
         raise MethodError(
@@ -84,7 +84,7 @@ def composed(name: str, method: Composer, turns: Sequence[Turn], context: Contex
     Raises:
         MethodError: its code raised; another shape or type, or values that are not finite.
     """
-    with told_as_its_own(name, method):
+    with failing_as_its_own(name, method):
         given = method.compose(turns, context)
     vectors = _array(given)
     wanted = (len(turns), context.encoder.identity.dimensions)
@@ -102,7 +102,7 @@ def scored(name: str, method: Scorer, turns: Sequence[Turn], gallery: Candidates
     Raises:
         MethodError: its code raised; another shape, no numbers, or numbers that are not finite.
     """
-    with told_as_its_own(name, method):
+    with failing_as_its_own(name, method):
         given = method.scores(turns, gallery)
     scores = _array(given)
     wanted = (len(turns), len(gallery.ids))
@@ -120,7 +120,7 @@ def listed(name: str, method: Ranker, turns: Sequence[Turn], gallery: Candidates
     Raises:
         MethodError: its code raised, or it gives something else than lists of image ids.
     """
-    with told_as_its_own(name, method):
+    with failing_as_its_own(name, method):
         given: object = method.rank(turns, gallery, k)
         lists = _listed(given)
         rankings = None if lists is None else [_listed(each) for each in lists]
@@ -153,7 +153,7 @@ def _array(given: object) -> NDArray[Any]:
 
 def _described(given: object, array: NDArray[Any]) -> str:
     if not isinstance(given, np.ndarray | list | tuple) or (len(given) and not array.size):
-        return f"{type(given).__name__}, which is no array"
+        return f"{type(given).__name__}, which is not an array"
     is_float = np.issubdtype(array.dtype, np.floating)
     finite = " with values that are not finite" if is_float and not np.isfinite(array).all() else ""
     return f"an array of shape {array.shape} and type {array.dtype}{finite}"

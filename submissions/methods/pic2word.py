@@ -66,7 +66,7 @@ class Pic2Word:
 
         Raises:
             CheckpointError: the checkpoint cannot be used with this encoder.
-            EncoderError: the encoder is no CLIP.
+            EncoderError: the encoder is not a CLIP.
         """
         import torch
 

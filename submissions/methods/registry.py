@@ -94,7 +94,7 @@ def scorer(name: str) -> Scorer:
 
     Raises:
         UnknownNameError: no method without weights has that name; the message names the nearest.
-        MethodError: the class that is named cannot be had, or is no scorer.
+        MethodError: the class that is named cannot be had, or is not a scorer.
 
     Example:
         >>> scorer("random").needs_pictures
@@ -113,7 +113,7 @@ def composer(name: str, *, checkpoint: str | None = None) -> Composer:
 
     Raises:
         UnknownNameError: no method on embeddings has that name; the message names the nearest.
-        MethodError: the class that is named cannot be had or is no composer; a checkpoint is missing, or
+        MethodError: the class that is named cannot be had or is not a composer; a checkpoint is missing, or
             given to a method that takes none.
 
     Example:
@@ -189,7 +189,7 @@ def kind_of(name: str, encoder: str | None = None) -> Kind:
 
 
 def kind_of_class(cls: Any) -> Kind | None:
-    """What a class, or a method that is made already, does; None where it is no method.
+    """What a class, or a method that is made already, does; None where it is not a method.
 
     Example:
         >>> kind_of_class(dict)
@@ -213,7 +213,7 @@ def class_of(name: str, kind: Kind | None = None) -> Any:
 
     Raises:
         UnknownNameError: no method has that name; the message names the nearest.
-        MethodError: it cannot be imported, or is no method of that kind.
+        MethodError: it cannot be imported, or is not a method of that kind.
 
     Example:
         >>> class_of("random").__name__

@@ -69,7 +69,7 @@ class Columns(Mapping[str, Any]):
             by_turn: whether the answers are lists of rankings.
 
         Raises:
-            TypeError: a name or an id is no string, or an answer no list.
+            TypeError: a name or an id is not a string, or an answer no list.
             ValueError: an id is empty, or no text that UTF-8 can hold.
         """
         _only(answers, (str,))
@@ -391,7 +391,7 @@ def _parts(ids: list[str]) -> Iterator[list[str]]:
     try:
         lengths = np.fromiter(map(len, ids), np.int64, len(ids))
     except TypeError:
-        # Joining them says which one is no string, before it takes any memory.
+        # Joining them says which one is not a string, before it takes any memory.
         yield ids
         return
     ends = np.cumsum(lengths)

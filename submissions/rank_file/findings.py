@@ -135,7 +135,7 @@ def shown(value: object) -> str:
 
 
 def shortened(name: str | None) -> str | None:
-    """A query's id cut to 80 characters: longer ones are no benchmark's, and would fill a report.
+    """A query's id cut to 80 characters: longer ones belong to no benchmark, and would fill a report.
 
     Example:
         >>> len(shortened("q" * 1_000_000))

@@ -50,7 +50,7 @@ def rank_by_embeddings(
         search: one of `submissions.running.search.SEARCHES`.
 
     Raises:
-        MethodError: what the method composes is no query vector a turn.
+        MethodError: what the method composes is not a query vector a turn.
     """
     benchmark = context.benchmark
     work = _Work(name, method, context, gallery, turns, how)

@@ -14,7 +14,7 @@ from submissions.encoders.truncation import one_truncation_warning
 from submissions.errors import MethodError
 from submissions.methods.card import method_card
 from submissions.methods.composing import Composer, Context
-from submissions.methods.own import told_method
+from submissions.methods.own import describe_method
 from submissions.methods.protocols import Ranker, Scorer
 from submissions.methods.registry import (
     PIXELS,
@@ -188,7 +188,7 @@ def make_rank_file(
                     f"{error}, or add --encoder {PIXELS}, which needs no torch"
                 ) from error
             raise
-    if not told_method(name, ranker, chosen).text_fields and caption_rule is not None:
+    if not describe_method(name, ranker, chosen).text_fields and caption_rule is not None:
         raise MethodError(f"{name} reads no captions, and has no use for --caption-rule. Fix: leave it out.")
     _check_references(name, turns, gallery, benchmark, images, skip_missing)
     embedded = embed_gallery(
@@ -292,7 +292,7 @@ def _own_encoder(name: str, ranker: Composer, encoder: str | Encoder | None) -> 
 
 
 def _by_lists(name: str, ranker: Ranker, benchmark: Benchmark, depth: int) -> RankFile:
-    told = told_method(name, ranker)
+    told = describe_method(name, ranker)
     return _file(benchmark, told, rank_by_lists(name, ranker, gallery_of(benchmark), depth))
 
 
@@ -300,7 +300,7 @@ def _by_scores(
     name: str, ranker: Scorer, benchmark: Benchmark, depth: int, how: Aggregation | None
 ) -> RankFile:
     how = how or aggregation_of(getattr(ranker, "aggregation", "latest"))
-    told = told_method(name, ranker)
+    told = describe_method(name, ranker)
     answers = rank_by_scores(name, ranker, gallery_of(benchmark), how, depth)
     if benchmark.multi_turn:
         told = told.model_copy(update={"aggregation": how.text})

@@ -114,7 +114,7 @@ def checked_k(k: object) -> int:
     """The number of images a ranking.
 
     Raises:
-        MethodError: it is no whole number from 1 to 1,000.
+        MethodError: it is not a whole number from 1 to 1,000.
 
     Example:
         >>> checked_k(50)
@@ -129,7 +129,7 @@ def check_counts(batch_size: object, workers: object) -> None:
     """Refuse counts that are none.
 
     Raises:
-        MethodError: `batch_size` is no whole number from 1, or `workers` none from 0.
+        MethodError: `batch_size` is not a whole number from 1, or `workers` none from 0.
 
     Example:
         >>> check_counts(64, 0)
@@ -178,7 +178,7 @@ def checked_language(language: object) -> str | Language | None:
     if language is None or isinstance(language, str | Language):
         return language
     raise MethodError(
-        f"language= is of type {type(language).__name__}, which is no language backend. "
+        f"language= is of type {type(language).__name__}, which is not a language backend. "
         "Fix: pass a name such as oracle, or what load_language gives."
     )
 

@@ -66,7 +66,7 @@ def code_queries(rank_file: RankFile, benchmark: Benchmark, fields: Collection[s
 
     Raises:
         InputError: a query lacks ground truth that a metric needs.
-        SubmissionError: an id is no text.
+        SubmissionError: an id is not text.
     """
     subset_ranks, found = None, _positions(as_columns(rank_file.rankings), benchmark.query_ids)
     if rank_file.subset_rankings is not None:
@@ -109,7 +109,7 @@ def code_sessions(rank_file: RankFile, benchmark: Benchmark, depth: int) -> Codi
 
     Raises:
         InputError: a session lacks ground truth.
-        SubmissionError: an id is no text.
+        SubmissionError: an id is not text.
     """
     columns = as_columns(rank_file.rankings, by_turn=True)
     num_turns = np.array(benchmark.column("num_turns"), dtype=np.int64)
@@ -137,7 +137,7 @@ def as_columns(rankings: Mapping[str, Any], *, by_turn: bool = False) -> Columns
     """Rankings as columns, whatever they are held in.
 
     Raises:
-        SubmissionError: an id is no text.
+        SubmissionError: an id is not text.
     """
     if isinstance(rankings, Columns):
         return rankings
@@ -145,7 +145,7 @@ def as_columns(rankings: Mapping[str, Any], *, by_turn: bool = False) -> Columns
         return Columns.of_lists(rankings, by_turn=by_turn)
     except (TypeError, ValueError) as error:
         raise SubmissionError(
-            f"the rankings hold what is no text: {error}. Fix: use strings as ids."
+            f"the rankings hold what is not text: {error}. Fix: use strings as ids."
         ) from error
 
 

@@ -67,7 +67,7 @@ def metric_names(names: object) -> tuple[str, ...]:
     """Names of metrics that a caller handed in.
 
     Raises:
-        CallError: they are no list of strings: a string would be read letter by letter.
+        CallError: they are not a list of strings: a string would be read letter by letter.
 
     Example:
         >>> metric_names(["recall@20"])

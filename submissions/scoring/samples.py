@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from submissions.scoring.score_report import ScoreReport
 
 NO_MEANS = ("median_rank", "censored")
-"""Numbers of a report that are no mean over queries: a median, and a count."""
+"""Numbers of a report that are not means over queries: a median, and a count."""
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ class SuiteSignature:
         """The signature that `to_dict` wrote, of this format or of an earlier one.
 
         Raises:
-            InputError: a field is missing, or a member is no signature.
+            InputError: a field is missing, or a member is not a signature.
         """
         try:
             members = tuple(map(Signature.from_dict, stored["members"]))

@@ -74,7 +74,7 @@ def train_magiclens(
     Raises:
         CallError: a number is out of range, or the ground truth is withheld.
         CheckpointError: the folder holds another training.
-        EncoderError: the encoder is no CLIP.
+        EncoderError: the encoder is not a CLIP.
         CaptionRuleError: a query has several captions and no rule was given.
         MissingImagesError: pictures are missing.
     """

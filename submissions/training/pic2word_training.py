@@ -61,7 +61,7 @@ def train_pic2word(
     Raises:
         CallError: a number is out of range.
         CheckpointError: the folder holds another training.
-        EncoderError: the encoder is no CLIP.
+        EncoderError: the encoder is not a CLIP.
         MissingImagesError: pictures are missing.
     """
     import torch

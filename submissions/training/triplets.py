@@ -43,13 +43,13 @@ class Examples:
         return queries * len(self.pictures.ids) + targets
 
     def rivals(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which targets of a batch a query must beat: all that are no positives of it.
+        """Which targets of a batch a query must beat: all that are not positives of it.
 
         Args:
             rows: of the batch, shape (m,).
 
         Returns:
-            Shape (m, m): at row i and column j whether the target of row j is no positive of row i's query.
+            Shape (m, m): at row i and column j whether row j has a target that is not a positive of row i.
         """
         pairs = self._pair(self.queries[rows][:, None], self.targets[rows][None, :])
         return ~np.isin(pairs, self._positives)

@@ -101,7 +101,7 @@ def convert(
 
     Raises:
         UnknownNameError: no format has that name.
-        CallError: `files` is no list; a format that is not compressed was to be.
+        CallError: `files` is not a list; a format that is not compressed was to be.
         MissingFileError: no file has that name.
         RefusedError: a file is broken, or a server would refuse what it holds.
         ConversionError: the files do not belong together, or not to that format, or what would be written is

@@ -63,7 +63,7 @@ def fuse(
         (unknown where it is unknown for one and false for none), and `trained_on` is all of theirs.
 
     Raises:
-        CallError: no list of two files or more; k or depth is no whole number, or out of range.
+        CallError: no list of two files or more; k or depth is not a whole number, or out of range.
         UnknownNameError: no way to fuse has that name.
         RefusedError: validation found errors in a file.
         FusionError: the files answer different benchmarks or queries, or the name is refused.

@@ -62,7 +62,7 @@ def validate(
     Raises:
         CallError: `file` or `benchmark` is of none of these types.
         MissingFileError: no file has that name.
-        UnknownNameError: `benchmark` is no benchmark and no suite.
+        UnknownNameError: `benchmark` is neither a benchmark nor a suite.
         SourceError: the benchmark's own data is not at hand.
 
     Example:
@@ -161,7 +161,7 @@ def read(
 
     Raises:
         MissingFileError: no file has that name.
-        UnknownNameError: `benchmark` is no benchmark and no suite.
+        UnknownNameError: `benchmark` is neither a benchmark nor a suite.
         RefusedError: the structure is broken; its `report` holds the findings.
 
     Example:

@@ -241,7 +241,7 @@ class _Checker:
             query,
             turn,
             wrong,
-            lambda place, image: f"the {ordinal(place)} image {shown(image)} is no COCO id (12 digits).",
+            lambda place, image: f"the {ordinal(place)} image {shown(image)} is not a COCO id (12 digits).",
         )
 
     def _at_places(

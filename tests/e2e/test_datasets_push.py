@@ -184,7 +184,7 @@ def test_a_push_removes_no_configuration_unless_told_to(lfs_hub: Any, home: Path
     ("content", "words"),
     [
         (b'{"name": "shapes", "distribution": []}', "holds another benchmark, 'shapes'"),
-        (b'{"name": "shapes", "distribution": [{"@id": 5}]}', "is no metadata of an earlier publication"),
+        (b'{"name": "shapes", "distribution": [{"@id": 5}]}', "is not metadata of an earlier publication"),
     ],
 )
 def test_a_repository_of_something_else_is_left_alone(

@@ -64,7 +64,7 @@ def test_best_rank_is_the_worst_place_that_ties_allow(scores: Scores, order: lis
     targets = order[:3]
     found = best_target_ranks(scores, np.array([targets] * 6))
     for row, best in zip(scores, found, strict=True):
-        # Everyone sorted by score, images that are no target before targets where they tie.
+        # Everyone sorted by score, images that are not targets before targets where they tie.
         worst = sorted(range(9), key=lambda column: (-row[column], column in targets))
         assert best == 1 + min(worst.index(target) for target in targets)
     assert (found <= target_ranks(scores, np.array([targets] * 6)).min(axis=1)).all()

@@ -151,7 +151,7 @@ def read_config(root: Path, kind: str, fix: str) -> dict[str, Any]:
     """
     path = root / CONFIG
     if not path.is_file():
-        raise CheckpointError(f"{root}: holds no {CONFIG}, so it is no checkpoint of {kind}. Fix: {fix}.")
+        raise CheckpointError(f"{root}: holds no {CONFIG}, so it is not a checkpoint of {kind}. Fix: {fix}.")
     try:
         described = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:

@@ -42,20 +42,20 @@ def soft_triplet_loss(similarities: Tensor, rivals: Tensor) -> Tensor:
 
     Args:
         similarities: shape (n, n); those of queries and their targets on the diagonal.
-        rivals: shape (n, n), true where another's target is no positive of the query.
+        rivals: shape (n, n), true where another's target is not a positive of the query.
     """
     losses = nn.functional.softplus(similarities - similarities.diagonal()[:, None]) * rivals
     return (losses.sum(dim=1) / rivals.sum(dim=1).clamp(min=1)).mean()
 
 
 def batch_softmax_loss(similarities: Tensor, rivals: Tensor) -> Tensor:
-    """Cross entropy of each query's target among the targets of the batch that are no positives of it.
+    """Cross entropy of each query's target among the targets of the batch that are not positives of it.
 
     Source: Vo et al., CVPR 2019, equation 2.
 
     Args:
         similarities: shape (n, n); those of queries and their targets on the diagonal.
-        rivals: shape (n, n), true where another's target is no positive of the query.
+        rivals: shape (n, n), true where another's target is not a positive of the query.
     """
     kept = rivals | torch.eye(len(rivals), dtype=torch.bool, device=rivals.device)
     places = torch.arange(len(rivals), device=rivals.device)

@@ -29,7 +29,7 @@ class PseudoWords:
         encoder: of `load_encoder`, of the CLIP family.
 
     Raises:
-        EncoderError: the encoder is no CLIP, or its tokenizer does not mark start and end of a text.
+        EncoderError: the encoder is not a CLIP, or its tokenizer does not mark start and end of a text.
     """
 
     def __init__(self, encoder: Any) -> None:

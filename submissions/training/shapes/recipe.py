@@ -75,7 +75,7 @@ def read_recipe(folder: Path) -> dict[str, Any]:
     """Read a recipe.
 
     Raises:
-        CheckpointError: there is none, or it is no YAML mapping.
+        CheckpointError: there is none, or it is not a YAML mapping.
     """
     path = folder / RECIPE
     try:

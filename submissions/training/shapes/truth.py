@@ -1,6 +1,6 @@
 """Which pictures a caption is true of, for many captions and pictures at once.
 
-A caption drawn for one picture is often true of others in the batch ("a large star"). They are no negatives;
+A caption drawn for one picture is often true of others in the batch ("a large star"). They are not negatives;
 the loss counts them as positives too.
 """
 

@@ -120,11 +120,11 @@ def test_references_refuses(row: Any, text: str) -> None:
         (
             ["a", "b\ud800"],
             (
-                "predictions[3][1] is 'b\\ud800', which holds half of a surrogate pair and is no Unicode "
+                "predictions[3][1] is 'b\\ud800', which holds half of a surrogate pair and is not Unicode "
                 "text. Fix: write the id as it was before it was decoded."
             ),
         ),
-        (["a", ""], "predictions[3][1] is an empty string, which is no image id. Fix: name the image."),
+        (["a", ""], "predictions[3][1] is an empty string, which is not an image id. Fix: name the image."),
         (
             ["a", "b", "c", "b"],
             (
@@ -168,7 +168,7 @@ def test_half_of_a_surrogate_pair_is_no_id_in_a_reference() -> None:
         ("map@1", {"positives": [bad]}, "['positives'][0]"),
     ):
         with says(
-            f"references[0]{place} is '\\ud800', which holds half of a surrogate pair and is no Unicode "
+            f"references[0]{place} is '\\ud800', which holds half of a surrogate pair and is not Unicode "
             "text. Fix: write the id as it was before it was decoded."
         ):
             evaluate_single_turn([metric], [["a"]], [reference])
@@ -271,7 +271,7 @@ def test_sessions_that_are_refused(value: Any, text: str) -> None:
         (
             {"target": ""},
             ["target"],
-            "references[2]['target'] is an empty string, which is no image id. Fix: name the image.",
+            "references[2]['target'] is an empty string, which is not an image id. Fix: name the image.",
         ),
         (
             {"positives": []},

@@ -219,7 +219,7 @@ def test_excluded_columns_that_are_refused(excluded: Any, text: str) -> None:
             [[1, 2], [1]],
             ["a", "b"],
             1,
-            "scores is no rectangular array: its rows differ in length. Fix: pad the short ones.",
+            "scores is not a rectangular array: its rows differ in length. Fix: pad the short ones.",
         ),
         (SCORES, ["a", "b", "c"], 0, "k=0; a cutoff is 1 or more. Fix: pass k=10, say."),
         (

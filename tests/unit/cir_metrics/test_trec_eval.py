@@ -130,7 +130,7 @@ def test_trec_evals_own_recall_is_another_measure() -> None:
 
 
 def test_ranx_agrees_where_its_definitions_do() -> None:
-    ranx = pytest.importorskip("ranx", reason="ranx is not installed; it is no dependency")
+    ranx = pytest.importorskip("ranx", reason="ranx is not installed; it is not a dependency")
     rows = random_rows("map_at_k", RUNS, seed=7)
     relevant = relevant_ids(rows, single=False)
     # ranx gives its values in the order of the queries' names.

@@ -334,7 +334,7 @@ def test_metadata_of_somebody_else_is_refused(content: str, home: Path, tmp_path
     (tmp_path / "cirr").mkdir()
     (tmp_path / "cirr/croissant.json").write_text(content, encoding="utf-8")
     with pytest.raises(
-        PublishError, match=r"cirr: its croissant\.json is no metadata of an earlier.*Fix: choose"
+        PublishError, match=r"cirr: its croissant\.json is not metadata of an earlier.*Fix: choose"
     ):
         publish("cirr/val", tmp_path, data_dir=home, verification_mode="no_checks")
     assert files_of(tmp_path) == {"cirr/croissant.json": content.encode()}

@@ -194,8 +194,8 @@ def test_whole_numbers_are_ids_too(home: Path) -> None:
         ({"queries": []}, "it lists no queries"),
         ({"queries": "absent"}, 'it lists no "queries"'),
         ({"queries": ["900", "901", "900"]}, "entry 3: query '900' is listed twice"),
-        ({"queries": ["900", None]}, "entry 2: None is no query id"),
-        ({"queries": [True]}, "entry 1: True is no query id"),
+        ({"queries": ["900", None]}, "entry 2: None is not a query id"),
+        ({"queries": [True]}, "entry 1: True is not a query id"),
         ({"queries": {"900": 3}}, "entry 1 .query '900'.: its label is 3"),
         ({"benchmark_version": 2}, "made for version 2; cirr/val is at version 1"),
         ({"benchmark_version": "absent"}, "does not say a benchmark_version"),
@@ -203,11 +203,11 @@ def test_whole_numbers_are_ids_too(home: Path) -> None:
         ({"benchmark": "cirr/val+other"}, "is an overlay itself"),
         ({"overlay": "../escape"}, r"its name is '\.\./escape'"),
         ({"overlay": "val_images"}, "its name is 'val_images'"),
-        ({"labels": {}}, "'labels' is no key of an overlay"),
+        ({"labels": {}}, "'labels' is not a key of an overlay"),
         ({"overlay": "short\n"}, r"its name is 'short\\n'"),
         ({"queries": {"900": "a\x1b[2J"}}, r"entry 1 .query '900'.: its label 'a\\x1b\[2J' holds a control"),
         ({"queries": {"900": "a\ud800"}}, "holds a control character"),
-        ({"queries": ["900\n"]}, r"entry 1: '900\\n' is no query id"),
+        ({"queries": ["900\n"]}, r"entry 1: '900\\n' is not a query id"),
         ({"source": "an audit\nof mine"}, "its source .* holds a control character"),
         ({"source": 3}, "its source is 3"),
     ],
@@ -322,7 +322,7 @@ def test_metadata_of_others_is_left_alone_and_ours_must_be_text(home: Path) -> N
     pq.write_table(table.replace_schema_metadata({b"\xff": b"\xfe"}), home / "audit.parquet")
     assert read_overlay(home / "audit.parquet", benchmark="cirr/val").id == "cirr/val+audit"
     pq.write_table(table.replace_schema_metadata({b"source": b"\xff"}), home / "audit.parquet")
-    with pytest.raises(OverlayError, match=r"audit\.parquet: the source in its metadata is no UTF-8.*Fix: "):
+    with pytest.raises(OverlayError, match=r"audit\.parquet: the source in its metadata is not UTF-8.*Fix: "):
         read_overlay(home / "audit.parquet", benchmark="cirr/val")
     broken = pa.Array.from_buffers(pa.string(), 1, pa.array([b"\xff"], pa.binary()).buffers())
     pq.write_table(pa.table({"query_id": broken}), home / "audit.parquet")

@@ -286,7 +286,7 @@ def test_offline_mode_is_respected(publisher: Any, tmp_path: Path) -> None:
 
 def test_a_server_that_is_no_hub_is_named(publisher: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(servers, "COMMIT", "")
-    with pytest.raises(SourceError, match="the server is no Hugging Face Hub"):
+    with pytest.raises(SourceError, match="the server is not a Hugging Face Hub"):
         load("circled/cirr_val")
 
 

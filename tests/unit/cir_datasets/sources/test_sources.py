@@ -236,7 +236,7 @@ def test_a_source_that_has_changed_since_is_not_hidden_by_its_preparation(tmp_pa
 @pytest.mark.parametrize(
     ("wanted", "words"),
     [
-        (None, "None is no benchmark id. Fix: pass a string such as 'cirr/val'."),
+        (None, "None is not a benchmark id. Fix: pass a string such as 'cirr/val'."),
         ("circo", "'circo' names several benchmarks. Fix: choose one of circo/val, circo/test."),
         ("cir/val", "no benchmark 'cir/val'. Did you mean 'cirr/val'? `cir datasets list` shows all."),
     ],

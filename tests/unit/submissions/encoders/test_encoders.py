@@ -427,7 +427,7 @@ def damaged(folder: Path, out: Path, change: str) -> Path:
         ("no config", r"no config\.json is in it\. Fix: pass a folder that save_pretrained wrote"),
         (
             "other type",
-            r"models of type 'bert' are no dual encoders that are known\. Fix: use one of",
+            r"models of type 'bert' are not dual encoders that are known\. Fix: use one of",
         ),
         (
             "no tokenizer",

@@ -79,8 +79,8 @@ def test_a_value_is_read_as_it_stands() -> None:
         (b'{"rankings":{"1":[],"2":[],"1":[]}}', 'the key "1" is there twice in "rankings".'),
         (b'{"x":[{"a":1,"a":1}]}', 'the key "a" is there twice in an inner object.'),
         (b'{"a":1,"\\u0061":2}', 'the key "a" is there twice in the top level.'),
-        (b"[NaN]", "line 1, column 2: NaN and Infinity are no JSON."),
-        (b'{\n "a": -Infinity}', "line 2, column 8: NaN and Infinity are no JSON."),
+        (b"[NaN]", "line 1, column 2: NaN and Infinity are not JSON."),
+        (b'{\n "a": -Infinity}', "line 2, column 8: NaN and Infinity are not JSON."),
         (b"{'a': 1}", "line 1, column 2: "),
         (
             b"[" * 17 + b"]" * 17,

@@ -65,7 +65,11 @@ def test_line_ends_blank_lines_and_escapes() -> None:
 
 BROKEN: list[tuple[Any, str, str]] = [
     (b'{"query_id": "b", "ranking": ["y"]', "malformed", "line 3, column 35: unexpected end of data."),
-    (b'{"query_id": "b", "ranking": [NaN]}', "malformed", "line 3, column 31: NaN and Infinity are no JSON."),
+    (
+        b'{"query_id": "b", "ranking": [NaN]}',
+        "malformed",
+        "line 3, column 31: NaN and Infinity are not JSON.",
+    ),
     (b'{"query_id": "b", "ranking": ["\xff"]}', "unreadable", "line 3: byte 32 is not UTF-8 text."),
     (
         b'{"query_id": "b", "ranking": ["y"], "ranking": ["z"]}',
@@ -109,7 +113,7 @@ def test_broken_lines_are_counted() -> None:
 @pytest.mark.parametrize(
     ("header", "code", "message"),
     [
-        (A, "wrong-format", "line 1 is no header, so that the file does not say what it answers."),
+        (A, "wrong-format", "line 1 is not a header, so that the file does not say what it answers."),
         (
             {**HEADER, "rankings": {}},
             "bad-type",

@@ -1,4 +1,4 @@
-"""Rank files in Parquet: any writer's layout is read; what is no rank file, or damaged, is a finding."""
+"""Rank files in Parquet: any writer's layout is read; what is not a rank file, or damaged, is a finding."""
 
 from __future__ import annotations
 

@@ -178,7 +178,7 @@ def test_what_a_run_cannot_hold_is_refused() -> None:
         trec.dump(RankFile("fisd/change", 1, method, {"q": ["a b"]}))
     with pytest.raises(ConversionError, match=r'query "q r": "q r" holds a blank'):
         trec.dump(RankFile("fisd/change", 1, method, {"q r": ["a"]}))
-    with pytest.raises(ConversionError, match=r'query "": "" is no column of a TREC run'):
+    with pytest.raises(ConversionError, match=r'query "": "" is not a column of a TREC run'):
         trec.dump(RankFile("fisd/change", 1, method, {"": ["a"]}))
     with pytest.raises(ConversionError, match="a TREC run cannot start with a byte order mark"):
         trec.dump(RankFile("fisd/change", 1, method, {"\ufeffq": ["a"]}))

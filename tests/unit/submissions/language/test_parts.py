@@ -65,7 +65,7 @@ def test_the_environment_names_the_folder(tmp_path: Path, monkeypatch: pytest.Mo
         ({"merge": "{caption} {change} {x}"}, r"nothing fills \{x\}. Fix: use \{caption\}, \{change\} only"),
         ({"caption": "{x}"}, r"nothing fills \{x\}. Fix: this prompt has no placeholders"),
         ({"caption": "  \n"}, "the prompt is empty"),
-        ({"My-Prompt": "x"}, "'My-Prompt' is no name of a prompt"),
+        ({"My-Prompt": "x"}, "'My-Prompt' is not a name of a prompt"),
     ],
 )
 def test_a_prompt_that_cannot_be_used_is_named(tmp_path: Path, texts: dict[str, str], words: str) -> None:
@@ -142,7 +142,7 @@ def test_thoughts_without_an_end_are_no_answer(said: str) -> None:
 
 @pytest.mark.parametrize("said", ["a \ud800 star", "\udcff"])
 def test_half_a_character_is_no_answer(said: str) -> None:
-    with pytest.raises(NoAnswerError, match="the answer is no text: it holds half a character"):
+    with pytest.raises(NoAnswerError, match="the answer is not text: it holds half a character"):
         usable(said)
 
 
@@ -301,7 +301,7 @@ def test_files_of_prices_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(CallError, match=r"bad\.yaml: line \d: .*Fix: correct it there"):
         price_of("tiny", bad)
     bad.write_text("- a")
-    with pytest.raises(CallError, match="it is no mapping"):
+    with pytest.raises(CallError, match="it is not a mapping"):
         price_of("tiny", bad)
 
 

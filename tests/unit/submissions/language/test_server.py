@@ -154,7 +154,7 @@ def test_the_time_out_is_a_deadline_for_the_whole_reply(kind: str) -> None:
         (Fault("empty"), "the answer is empty"),
         (Fault("null"), "the answer is empty"),
         (Fault("refusal"), "the model refused to answer"),
-        (Fault("surrogate"), "the answer is no text: it holds half a character"),
+        (Fault("surrogate"), "the answer is not text: it holds half a character"),
         (Fault("thought"), "the answer ends in the model's thoughts"),
         (Fault("not_json"), "the reply is not JSON of the chat API"),
         (Fault("html"), "the reply is not JSON of the chat API"),
@@ -313,7 +313,7 @@ def test_thoughts_before_an_answer_are_not_part_of_it() -> None:
 
 
 def test_words_that_are_no_text_are_named_before_they_are_sent(server: LanguageServer) -> None:
-    with pytest.raises(LanguageError, match="the words are no text: they hold half a character") as caught:
+    with pytest.raises(LanguageError, match="the words are not text: they hold half a character") as caught:
         asking(server).merge(["a star", "a \ud800 star"], ["red", "red"])
     assert caught.value.answers[0] is not None
     assert caught.value.answers[1] is None

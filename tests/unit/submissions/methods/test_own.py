@@ -230,8 +230,8 @@ class Scores:
             "an array of shape (7, 30) and type <U1 as scores.",
         ),
         (lambda turns, images: np.zeros((turns, images), complex), "and type complex128 as scores."),
-        (lambda turns, images: [[1.0], [1.0, 2.0]], "gave list, which is no array as scores."),
-        (lambda turns, images: None, "gave NoneType, which is no array as scores."),
+        (lambda turns, images: [[1.0], [1.0, 2.0]], "gave list, which is not an array as scores."),
+        (lambda turns, images: None, "gave NoneType, which is not an array as scores."),
     ],
 )
 def test_what_a_scorer_gives_is_checked(scores: Any, said: str) -> None:
@@ -319,9 +319,9 @@ def broken(*given: Any) -> Any:
         (Composes(broken), "the method Composes failed: KeyError: 'boom'. Fix: correct it; `cir --debug"),
         (
             Composes(lambda turns: [[1], [1, 2]]),
-            "the method Composes composed list, which is no array. Fix: ",
+            "the method Composes composed list, which is not an array. Fix: ",
         ),
-        (Composes(lambda turns: None), "the method Composes composed NoneType, which is no array."),
+        (Composes(lambda turns: None), "the method Composes composed NoneType, which is not an array."),
         (Composes(np.ones, {"name": "x"}), "the method Composes: method() gave dict. Fix: give submissions."),
         (Scores(broken), "the method Scores failed: KeyError: 'boom'."),
         (Lists(broken), "the method Lists failed: KeyError: 'boom'."),

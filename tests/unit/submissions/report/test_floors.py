@@ -102,5 +102,5 @@ def test_a_card_whose_report_does_not_fit_is_refused(changes: dict[str, Any], te
 def test_floors_of_no_configuration_are_refused() -> None:
     document = card("shapes").model_dump()
     document["floors"]["vale"] = document["floors"]["val"]
-    with pytest.raises(ValidationError, match="floors are recorded for 'vale', which is no configuration"):
+    with pytest.raises(ValidationError, match="floors are recorded for 'vale', which is not a configuration"):
         type(card("shapes")).model_validate(document)

@@ -133,7 +133,7 @@ def test_the_share_of_lists_that_rank_the_reference_is_said_with_its_count() -> 
     first, second, third, *_ = benchmark.query_ids
     for query, place in ((first, 0), (third, 49)):
         document["rankings"][query][place] = references[query]
-    document["rankings"][second][5] = references[first]  # another query's reference is no reference here
+    document["rankings"][second][5] = references[first]  # another query's reference is not a reference here
     report = report_of(document, benchmark)
     assert report.counts["reference_ranked"] == 2
     note = "reference: ranked in 2 of 5 lists (40.00 %); the protocol keeps it, and a list may hold it"

@@ -76,7 +76,7 @@ def test_all_of_it_is_named_at_once() -> None:
         ({"workers": -1}, "workers=-1; it is a whole number, 0 or more."),
         ({"store": 7}, "store= is of type int. Fix: pass a folder or an EmbeddingStore"),
         ({"encoder": object()}, "encoder= is of type object, which has no identity, encode_images and"),
-        ({"language": object()}, "language= is of type object, which is no language backend. Fix: "),
+        ({"language": object()}, "language= is of type object, which is not a language backend. Fix: "),
         ({"revision": "1"}, "the encoder plain is loaded already, and revision= would be ignored. Fix: "),
         ({"device": "cpu", "dtype": "float16"}, "device=, dtype= would be ignored."),
         ({"caption_rule": "first"}, "image_only reads no captions, and has no use for --caption-rule. Fix: "),

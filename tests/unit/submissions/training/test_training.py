@@ -207,7 +207,10 @@ def edit(**change: Any) -> Callable[[Path], None]:
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
-        (lambda folder: (folder / "config.json").unlink(), "holds no config.json, so it is no checkpoint of"),
+        (
+            lambda folder: (folder / "config.json").unlink(),
+            "holds no config.json, so it is not a checkpoint of",
+        ),
         (lambda folder: (folder / "config.json").write_text("{"), "config.json: not JSON"),
         (edit(model_type="concat"), "model_type is 'concat', not 'pic2word'"),
         (edit(format_version=9), "format_version is 9; this release reads 1"),

@@ -106,10 +106,10 @@ def test_a_bundle_of_too_many_runs_is_refused_before_they_are_read() -> None:
     ("benchmark", "words"),
     [
         ("fashioniq/dress_val", '"fashioniq/dress_val" is answered 2 times.'),
-        ("cirr/val", '"cirr/val" is no member of fashioniq/val.'),
+        ("cirr/val", '"cirr/val" is not a member of fashioniq/val.'),
         (
             "fashioniq/toptee_vall",
-            "\"fashioniq/toptee_vall\" is no member of fashioniq/val. Did you mean 'fashioniq/toptee_val'?",
+            "\"fashioniq/toptee_vall\" is not a member of fashioniq/val. Did you mean 'fashioniq/toptee_val'",
         ),
     ],
 )

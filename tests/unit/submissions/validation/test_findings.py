@@ -84,7 +84,7 @@ CASES: list[Case] = [
     ("wrong-format", "an empty object", b"{}", CIRR),
     ("wrong-format", "another format", cirr(lambda d: put(d, "format", "cir-rankfile")), CIRR),
     ("wrong-format", "no format", cirr(lambda d: drop(d, "format")), CIRR),
-    ("wrong-format", "format is no string", cirr(lambda d: put(d, "format", [1])), CIRR),
+    ("wrong-format", "format is not a string", cirr(lambda d: put(d, "format", [1])), CIRR),
     ("wrong-format", "unknown metric", server("map", {}), CIRR),
     ("wrong-benchmark", "another", cirr(lambda d: put(d, "benchmark", "cirr/test1")), CIRR),
     ("wrong-benchmark", "unknown", cirr(lambda d: put(d, "benchmark", "cir/val")), None),
@@ -386,7 +386,7 @@ def test_a_coco_id_is_checked_by_its_form_where_the_gallery_is_not_at_hand() -> 
     document["rankings"]["0"][2] = "cat.jpg"
     report = submissions.validate(json.dumps(document).encode(), unlisted)
     assert [finding.code for finding in report.findings] == ["unknown-image", "gallery-unavailable"]
-    assert report.findings[0].message == 'the 3rd image "cat.jpg" is no COCO id (12 digits).'
+    assert report.findings[0].message == 'the 3rd image "cat.jpg" is not a COCO id (12 digits).'
 
 
 def test_unknown_queries_are_counted_but_not_all_examined() -> None:
