@@ -76,8 +76,8 @@ def score(
     Raises:
         RefusedError: validation found errors; its `report` holds them.
         CallError: `file` or `benchmark` is of none of these types; `metrics` is not a list of names, or one
-            of them cannot be computed: the file holds no such rankings, or its cutoff lies beyond the depth that
-            the board uses, its turn behind the longest session's last.
+            of them cannot be computed: the file holds no such rankings, or its cutoff lies beyond the depth
+            that the board uses, its turn behind the longest session's last.
         WithheldError: the benchmark's ground truth is not public; the message names the way out.
         MissingFileError: no file has that name.
         UnknownNameError: `benchmark` is neither a benchmark nor a suite, or one of `metrics` is not a metric.
