@@ -177,7 +177,7 @@ def _content(path: Path) -> bytes:
     with path.open("rb") as handle:
         content = handle.read(_MAX_BYTES + 1)
     if len(content) > _MAX_BYTES:
-        _fail(path, f"it has more than {_MAX_BYTES:,} bytes", "list query ids and labels only")
+        overlay_fault(path, f"it has more than {_MAX_BYTES:,} bytes", "list query ids and labels only")
     return content
 
 
@@ -194,25 +194,18 @@ def _from_parquet(path: Path) -> dict[str, Any]:
         file = pq.ParquetFile(pa.BufferReader(content))
         names = file.schema_arrow.names
         if names.count("query_id") != 1 or names.count("label") > 1:
-            _fail(path, f"its columns are {', '.join(names)}", "name the column of ids query_id")
+            overlay_fault(path, f"its columns are {', '.join(names)}", "name the column of ids query_id")
         wanted = [name for name in ("query_id", "label") if name in names]
         _check_light(path, content, file, wanted)
         table = file.read(columns=wanted, use_threads=False)
     except EncodingError as error:
-        _fail(
+        overlay_fault(
             path, f"a page is in {error}, which is not read", "write its columns without an encoding, or JSON"
         )
     except ThriftError as error:
-        _fail(path, f"the Parquet file is damaged: {error}", "write it again, or as JSON")
+        overlay_fault(path, f"the Parquet file is damaged: {error}", "write it again, or as JSON")
     except (pa.ArrowException, OSError) as error:
-<<<<<<< HEAD
-        _fail(path, f"cannot be read as Parquet: {error}", "check the path")
-=======
         overlay_fault(path, f"cannot be read as Parquet: {error}", "check the path")
-    names = table.schema.names
-    if names.count("query_id") != 1 or names.count("label") > 1:
-        overlay_fault(path, f"its columns are {', '.join(names)}", "name the column of ids query_id")
->>>>>>> 173fdbb (No import circle: registry, prepared, formats, report and comparison in the order of their rooms)
     fields: dict[str, Any] = {}
     for key in _KEYS[:-1]:
         value = (table.schema.metadata or {}).get(key.encode())
@@ -237,7 +230,7 @@ def _check_footer(path: Path, content: bytes) -> None:
     size = int.from_bytes(content[-8:-4], "little")
     if size > MAX_FOOTER and content.startswith(b"PAR1"):
         message = f"its footer has {size:,} bytes; at most {MAX_FOOTER:,} are read"
-        _fail(path, message, "write one row group, without statistics")
+        overlay_fault(path, message, "write one row group, without statistics")
 
 
 def _check_light(path: Path, content: bytes, file: pq.ParquetFile, wanted: Sequence[str]) -> None:
@@ -260,13 +253,13 @@ def _check_light(path: Path, content: bytes, file: pq.ParquetFile, wanted: Seque
     chunks = [chunk for group in groups for chunk in group]
     rows = max(file.metadata.num_rows, sum(chunk.values for chunk in chunks) // (2 * len(wanted)))
     if rows > _MAX_QUERIES:
-        _fail(path, f"it lists {rows:,} queries; at most {_MAX_QUERIES:,} are read", "list every query once")
+        overlay_fault(path, f"it lists {rows:,} queries; at most {_MAX_QUERIES:,} are read", "list every query once")
     if sum(chunk.size for chunk in chunks) <= _MAX_BYTES:
         size = sum(chunk.text(content) for chunk in chunks)
         if size <= _MAX_BYTES:
             return
     what = f"its ids and labels unfold to more than {_MAX_BYTES:,} bytes"
-    _fail(path, what, "list every query once, with a short label")
+    overlay_fault(path, what, "list every query once, with a short label")
 
 
 def _column(path: Path, table: pa.Table, name: str) -> list[Any]:
