@@ -12,7 +12,7 @@ import struct
 from collections.abc import Container
 from dataclasses import dataclass
 
-from cir_datasets.thrift import I32, I64, Compact, Fields, ThriftError, inner, number, structs
+from cir_datasets.common.thrift import I32, I64, Compact, Fields, ThriftError, inner, number, structs
 
 MARK = b"PAR1"
 """What a Parquet file starts and ends with."""

@@ -185,8 +185,8 @@ def _from_parquet(path: Path) -> dict[str, Any]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from cir_datasets.parquet_pages import EncodingError
-    from cir_datasets.thrift import ThriftError
+    from cir_datasets.common.parquet_pages import EncodingError
+    from cir_datasets.common.thrift import ThriftError
 
     try:
         content = _content(path)
@@ -225,7 +225,7 @@ def _from_parquet(path: Path) -> dict[str, Any]:
 
 
 def _check_footer(path: Path, content: bytes) -> None:
-    from cir_datasets.parquet_pages import MAX_FOOTER
+    from cir_datasets.common.parquet_pages import MAX_FOOTER
 
     size = int.from_bytes(content[-8:-4], "little")
     if size > MAX_FOOTER and content.startswith(b"PAR1"):
@@ -241,7 +241,7 @@ def _check_light(path: Path, content: bytes, file: pq.ParquetFile, wanted: Seque
         ThriftError: the file is damaged.
         EncodingError: a page is of an encoding whose size cannot be bounded.
     """
-    from cir_datasets.parquet_pages import row_groups
+    from cir_datasets.common.parquet_pages import row_groups
 
     leaves = file.metadata.schema
     places = {
@@ -253,7 +253,9 @@ def _check_light(path: Path, content: bytes, file: pq.ParquetFile, wanted: Seque
     chunks = [chunk for group in groups for chunk in group]
     rows = max(file.metadata.num_rows, sum(chunk.values for chunk in chunks) // (2 * len(wanted)))
     if rows > _MAX_QUERIES:
-        overlay_fault(path, f"it lists {rows:,} queries; at most {_MAX_QUERIES:,} are read", "list every query once")
+        overlay_fault(
+            path, f"it lists {rows:,} queries; at most {_MAX_QUERIES:,} are read", "list every query once"
+        )
     if sum(chunk.size for chunk in chunks) <= _MAX_BYTES:
         size = sum(chunk.text(content) for chunk in chunks)
         if size <= _MAX_BYTES:

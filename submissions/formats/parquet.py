@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from cir_datasets.common.parquet_pages import MARK, MAX_FOOTER, Chunk, EncodingError, row_groups
 from submissions.errors import SubmissionError
 from submissions.formats import native
 from submissions.formats.budget import Budget
 from submissions.formats.context import ReaderContext
 from submissions.formats.json_reader import parse_json
 from submissions.formats.lines import QUERY, RANKING, SUBSET, TURNS, header_of, is_by_turn
-from cir_datasets.parquet_pages import MARK, MAX_FOOTER, Chunk, EncodingError, row_groups
 from submissions.rank_file.arrow import list_lengths, numbers
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, json_type, shown
@@ -225,7 +225,7 @@ def _read(content: bytes, findings: Findings, budget: Budget) -> pa.Table | None
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from cir_datasets.thrift import LongHeaderError, ThriftError
+    from cir_datasets.common.thrift import LongHeaderError, ThriftError
 
     if not content.endswith(MARK):
         findings.add("unreadable", "the Parquet file has no footer; it was cut.", fix=_AGAIN)

@@ -11,7 +11,7 @@ import submissions_worlds as worlds
 
 import submissions
 from submissions import RankFile
-from submissions.budget import LIMITS
+from submissions.formats.budget import LIMITS
 
 CIRR, CIRCLED = worlds.cirr(), worlds.circled()
 HEADER: dict[str, Any] = {

@@ -14,8 +14,8 @@ import pytest
 import submissions_worlds as worlds
 
 import submissions
-from cir_datasets.parquet_pages import MAX_VALUES, row_groups
-from cir_datasets.thrift import Compact, LongHeaderError
+from cir_datasets.common.parquet_pages import MAX_VALUES, row_groups
+from cir_datasets.common.thrift import Compact, LongHeaderError
 from submissions import Method, RankFile, SubmissionError
 from submissions.formats import parquet
 
