@@ -34,6 +34,7 @@ def open_picture(file: str | Path | BinaryIO, formats: Collection[PictureFormat]
         OSError: it cannot be read.
 
     Example:
+        >>> import io
         >>> from PIL import Image
         >>> made = io.BytesIO()
         >>> Image.new("RGB", (1, 1)).save(made, "BMP")

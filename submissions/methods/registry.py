@@ -26,9 +26,9 @@ GROUP = "cir_benchmarks.methods"
 
 _SCORERS = {
     "random": "submissions.methods.random:Random",
-    "image_only": "submissions.methods.pixels.image_only:ImageOnly",
-    "text_only": "submissions.methods.pixels.text_only:TextOnly",
-    "image_text_sum": "submissions.methods.pixels.image_text_sum:ImageTextSum",
+    "image_only": "submissions.methods.pixels.image_only:ImageOnlyPixels",
+    "text_only": "submissions.methods.pixels.text_only:TextOnlyPixels",
+    "image_text_sum": "submissions.methods.pixels.image_text_sum:ImageTextSumPixels",
 }
 """Methods without weights, in the order of tables."""
 

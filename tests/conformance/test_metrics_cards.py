@@ -110,7 +110,7 @@ def test_example_of_the_card_runs(name: str, tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_folder_is_no_package(name: str) -> None:
+def test_folder_is_not_a_package(name: str) -> None:
     # With an __init__.py a folder would hide the function of its name.
     assert sorted(path.name for path in (ROOM / name).iterdir() if path.name != "__pycache__") == [
         "README.md",

@@ -177,7 +177,7 @@ def test_a_form_without_a_file_is_refused(server: Any) -> None:
     assert answer.json()["error"]["code"] == "missing-file"
 
 
-def test_a_form_that_is_no_form_is_4xx(server: Any) -> None:
+def test_a_form_that_is_not_a_form_is_4xx(server: Any) -> None:
     headers = {"content-type": "multipart/form-data; boundary=x"}
     answer = httpx.post(
         f"{server.url}/api/submissions?board=shapes/val", content=b"nonsense", headers=headers, timeout=60

@@ -161,7 +161,7 @@ def test_positives_have_no_order_so_that_a_set_will_do() -> None:
     assert checked == {"positives": ["a"]}
 
 
-def test_half_of_a_surrogate_pair_is_no_id_in_a_reference() -> None:
+def test_half_of_a_surrogate_pair_is_not_an_id_in_a_reference() -> None:
     bad = "\ud800"
     for metric, reference, place in (
         ("recall@1", {"target": bad}, "['target']"),

@@ -30,14 +30,14 @@ def signature(metric_name: str = "recall@10", **changes: Any) -> Signature:
     return Signature.of(metric_name, **{**fields, **changes})
 
 
-def test_printed_form() -> None:
+def test_the_usual_signature_is_one_short_line() -> None:
     assert str(dataclasses.replace(signature(), package_version="0.3.0")) == (
         "fashioniq/dress_val#1 | data:4f1c2ab | gallery:3817:9be02d1 | ref:kept | ties:last | "
         "metric:1 | sig:2 | n:2017 | v:0.3.0"
     )
 
 
-def test_printed_form_with_everything_unusual() -> None:
+def test_a_signature_prints_all_that_is_unusual() -> None:
     unusual = signature(
         "pnr_map@5",
         gallery_hash=None,

@@ -129,7 +129,7 @@ def test_a_column_has_the_same_p_beside_others() -> None:
     assert [each.p for each in randomisation_test(-table, draws=500)] == [each.p for each in together]
 
 
-def test_no_difference_is_no_finding() -> None:
+def test_no_difference_is_not_a_finding() -> None:
     (found,) = randomisation_test(np.zeros(1000))
     assert (found.p, found.nonzero, found.exact) == (1.0, 0, True)
 

@@ -47,7 +47,7 @@ def test_a_column_of_its_own_and_one_beside_large_numbers_have_the_same_sum() ->
     assert exact_sums(beside).tolist() == [math.fsum(small), 499_500 * 1e9, 0.0]
 
 
-def test_other_shapes() -> None:
+def test_empty_arrays_and_truth_values_are_summed_too() -> None:
     assert exact_sums(np.empty((0, 3))).tolist() == [0.0, 0.0, 0.0]
     assert exact_sums(np.empty((4, 0))).shape == (0,)
     assert exact_means(np.full((7, 2, 3), 0.1)).tolist() == [[0.1] * 3] * 2

@@ -63,7 +63,7 @@ def test_hits_at_the_first_turn_and_final_recall_are_success_of_the_best_target(
             assert results.per_query[printed].tolist() == column(theirs, f"success_{k}")
 
 
-def test_reciprocal_ranks() -> None:
+def test_reciprocals_of_our_ranks_are_trec_evals() -> None:
     rows = random_rows("mean_rank", RUNS, seed=3)
     theirs = column(trec(rows, relevant_ids(rows, single=False), {"recip_rank"}), "recip_rank")
     results = results_of("mean_rank", rows, ())

@@ -83,7 +83,7 @@ def test_what_a_spreadsheet_would_execute_is_text(text: str) -> None:
             assert not any(cell[:1] in tuple("=+@") or cell.startswith(("-c", "-1")) for cell in row), row
 
 
-def test_numbers_and_missing_values_are_no_formulas() -> None:
+def test_numbers_and_missing_values_are_not_formulas() -> None:
     table = Table("T", ("name", "value"), ((Cell("-"), Cell("-3.5", -3.5)), (Cell("-7"), Cell("-"))))
     assert render([table], "csv") == "name,value\n-,-3.5\n-7,"
 

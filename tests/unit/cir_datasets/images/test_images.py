@@ -308,7 +308,7 @@ def test_a_file_of_ones_own_needs_the_benchmark_and_may_bring_a_manifest(home: P
     ("ds", "words"),
     [([], "not list"), ({"train": 1}, "not int")],
 )
-def test_what_is_no_dataset_is_refused(ds: Any, words: str) -> None:
+def test_what_is_not_a_dataset_is_refused(ds: Any, words: str) -> None:
     with pytest.raises(CallError, match=rf"takes what load_dataset returns, {words}"):
         attach(ds)
 

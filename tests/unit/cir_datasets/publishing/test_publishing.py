@@ -358,7 +358,7 @@ def test_each_source_file_is_under_its_own_publisher(published: dict[str, Public
     assert "`data/" not in "".join(groups[name] for name in ("circo", "cirr", "fashioniq"))
 
 
-def test_a_licence_that_is_not_stated_is_no_address(published: dict[str, Publication]) -> None:
+def test_a_licence_that_is_not_stated_is_not_an_address(published: dict[str, Publication]) -> None:
     unknown = [name for name in NAMES if card_text(name).license_id == "unknown"]
     assert unknown
     for name in NAMES:

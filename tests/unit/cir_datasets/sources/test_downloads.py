@@ -207,7 +207,7 @@ def test_sessions_are_scored_without_a_gallery_that_cannot_be_fetched(pinned: An
     assert load("circled/cirr_val").gallery is None
 
 
-def test_an_unpinned_file_that_is_no_json_is_not_kept(publisher: Any, tmp_path: Path) -> None:
+def test_an_unpinned_file_that_is_not_json_is_not_kept(publisher: Any, tmp_path: Path) -> None:
     good = publisher.files[HUB_FILE]
     publisher.files[HUB_FILE] = b"<html>The Hub is being repaired.</html>"
     with pytest.raises(IntegrityError, match=r"what came is not JSON .*Nothing was kept\. Fix: try again"):
@@ -284,7 +284,7 @@ def test_offline_mode_is_respected(publisher: Any, tmp_path: Path) -> None:
     assert publisher.requests == []
 
 
-def test_a_server_that_is_no_hub_is_named(publisher: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_is_not_a_hub_is_named(publisher: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(servers, "COMMIT", "")
     with pytest.raises(SourceError, match="the server is not a Hugging Face Hub"):
         load("circled/cirr_val")

@@ -170,7 +170,7 @@ def test_without_an_encoder_a_real_benchmark_asks_for_one(monkeypatch: pytest.Mo
     assert str(done.exception).startswith("cir embed needs an encoder for cirr/val. Fix: add --encoder NAME")
 
 
-def test_pixels_are_no_encoder() -> None:
+def test_pixels_are_not_an_encoder() -> None:
     done = cir("embed", "--benchmark", "shapes/val", "--encoder", "pixels")
     assert isinstance(done.exception, MethodError)
     assert str(done.exception).startswith("cir embed works on an encoder's vectors, and pixels has none")

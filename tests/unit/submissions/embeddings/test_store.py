@@ -267,7 +267,7 @@ def test_another_encoder_gallery_or_shard_size_is_another_entry(store: Embedding
         (np.eye(5, 12, dtype=np.float32) * 2, "has length 2, not 1. Fix: use --dtype float32"),
     ],
 )
-def test_what_is_no_vector_is_refused(rows: Vectors, text: str, store: EmbeddingStore) -> None:
+def test_what_is_not_a_vector_is_refused(rows: Vectors, text: str, store: EmbeddingStore) -> None:
     folder = folder_of(store)
     with pytest.raises(StoreError, match=text):
         folder.write_shard(folder.shards()[0], rows)

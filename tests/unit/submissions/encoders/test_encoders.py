@@ -219,7 +219,7 @@ def test_open_clip_squashes_where_its_configuration_says_so(
         ({"quick_gelu": True, "nonscalar_logit_scale": True}, "nonscalar_logit_scale=True"),
     ],
 )
-def test_open_clip_models_that_are_no_plain_clip_are_refused(
+def test_open_clip_models_that_are_not_plain_clip_are_refused(
     described: dict[str, Any], named: str, folders: dict[str, Path], tmp_path: Path
 ) -> None:
     folder = as_open_clip(folders["clip"], tmp_path / "open", **described)

@@ -95,7 +95,7 @@ def test_every_spelling_of_a_coco_id_is_the_same_image(spelling: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["true", "1.0", "-1", '"-1"', '"1e3"', '"１"', "1000000000000"])
-def test_what_is_no_coco_id_is_not_taken_for_one(value: str) -> None:
+def test_what_is_not_a_coco_id_is_not_taken_for_one(value: str) -> None:
     document = json.loads(CIRCO_NATIVE)
     document["rankings"]["0"][4] = json.loads(value)
     report = submissions.validate(json.dumps(document).encode(), CIRCO_TEST)

@@ -49,7 +49,7 @@ def test_queries_and_their_subsets() -> None:
     assert (found.benchmark, found.method.name, found.format) == ("cirr/val", "toy", "native")
 
 
-def test_sessions() -> None:
+def test_a_session_holds_a_list_a_turn() -> None:
     found = read(
         {**HEADER, "benchmark": "circled/cirr_val"}, {"query_id": "s", "rankings": [["x"], ["y", "x"]]}
     )

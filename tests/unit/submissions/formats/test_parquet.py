@@ -323,7 +323,7 @@ def test_a_lying_row_count_is_found() -> None:
     damaged(content[:start] + lying + content[-8:])
 
 
-def test_ids_that_are_no_strings_are_not_written() -> None:
+def test_ids_that_are_not_strings_are_not_written() -> None:
     with pytest.raises(SubmissionError, match=r"cannot be written as Parquet: .* Fix: use strings as ids\."):
         parquet.dump(RankFile("cirr/val", 1, Method(name="toy"), {"q": [1]}))
 

@@ -71,13 +71,13 @@ def test_the_benchmark_tells_it_from_a_circo_file() -> None:
     assert circo.format == "circo-server"
 
 
-def test_ids_that_are_no_numbers_are_read_too() -> None:
+def test_ids_that_are_not_numbers_are_read_too() -> None:
     found = submissions.read(b'{"q-a": ["video-00000/000000.jpg"]}', benchmark="zerosight/all")
     assert isinstance(found, RankFile)
     assert found.rankings == {"q-a": ["video-00000/000000.jpg"]}
 
 
-def test_round_trip() -> None:
+def test_what_is_converted_and_back_is_the_same() -> None:
     (native,) = submissions.convert([CONTENT], "native", benchmark=ZEROSIGHT, name="toy")
     (again,) = submissions.convert([native.content], "zerosight", benchmark=ZEROSIGHT)
     assert again.part == ""

@@ -128,20 +128,20 @@ def test_blanks_quotation_marks_and_thoughts_around_an_answer_go(said: str, text
 
 
 @pytest.mark.parametrize("said", [None, "", " \n", '""', '" "', "<think>a star</think>", "hm</think>\n"])
-def test_no_answer_is_no_answer(said: str | None) -> None:
+def test_an_answer_without_words_is_refused(said: str | None) -> None:
     with pytest.raises(NoAnswerError, match="the answer is empty"):
         usable(said)
 
 
 @pytest.mark.parametrize("said", ["<think>a star, or a", "<thinking>", "<think>a</think> <think>b"])
-def test_thoughts_without_an_end_are_no_answer(said: str) -> None:
+def test_thoughts_without_an_end_are_not_an_answer(said: str) -> None:
     with pytest.raises(NoAnswerError, match="the answer ends in the model's thoughts") as caught:
         usable(said)
     assert caught.value.fix == "raise max_tokens"
 
 
 @pytest.mark.parametrize("said", ["a \ud800 star", "\udcff"])
-def test_half_a_character_is_no_answer(said: str) -> None:
+def test_half_a_character_is_not_an_answer(said: str) -> None:
     with pytest.raises(NoAnswerError, match="the answer is not text: it holds half a character"):
         usable(said)
 
@@ -181,7 +181,7 @@ def test_what_the_cache_option_means(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content", [b"", b"{}", b"[1]", b'{"answer": "a"}', b'{"answer": "a", "prompt_tokens": "x"}']
 )
-def test_a_file_that_is_no_answer_counts_as_none(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_an_answer_counts_as_none(tmp_path: Path, content: bytes) -> None:
     cache = AnswerCache(tmp_path)
     path = cache.path("ab" * 32)
     path.parent.mkdir()

@@ -312,7 +312,7 @@ def test_thoughts_before_an_answer_are_not_part_of_it() -> None:
         assert asking(server).merge(["a star"], ["red"]) == ["A red star."]
 
 
-def test_words_that_are_no_text_are_named_before_they_are_sent(server: LanguageServer) -> None:
+def test_words_that_are_not_text_are_named_before_they_are_sent(server: LanguageServer) -> None:
     with pytest.raises(LanguageError, match="the words are not text: they hold half a character") as caught:
         asking(server).merge(["a star", "a \ud800 star"], ["red", "red"])
     assert caught.value.answers[0] is not None
@@ -320,7 +320,7 @@ def test_words_that_are_no_text_are_named_before_they_are_sent(server: LanguageS
     assert len(server.requests) == 1
 
 
-def test_a_picture_whose_name_is_no_text_is_captioned_and_kept(server: LanguageServer) -> None:
+def test_a_picture_whose_name_is_not_text_is_captioned_and_kept(server: LanguageServer) -> None:
     """Such as a file's name in Latin-1, which Python holds with half characters."""
     picture = Picture(os.fsdecode(b"sch\xf6n.png"), lambda: shapes.picture("val-000005"))
     first = asking(server).caption([picture])

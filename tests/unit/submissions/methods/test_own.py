@@ -85,7 +85,7 @@ class TestEntryPoints:
         assert method_names()[-4:] == ("longest", "alphabet", "nothing", "gone")
         assert make_rank_file(worlds.cirr(), "random").method.name == "Random"
 
-    def test_they_rank(self) -> None:
+    def test_registered_methods_of_ones_own_rank(self) -> None:
         benchmark = worlds.cirr()
         for name, title in (("longest", "Longest"), ("alphabet", "Alphabet")):
             made = make_rank_file(benchmark, name)
@@ -240,7 +240,7 @@ def test_what_a_scorer_gives_is_checked(scores: Any, said: str) -> None:
             make_rank_file(worlds.circled(), Scores(scores), aggregation=aggregation)
         assert str(caught.value).startswith("the method Scores gave ")
         assert said in str(caught.value)
-        assert "Fix: scores() gives finite numbers of shape (7, 30), a row a question." in str(caught.value)
+        assert "Fix: scores() gives finite numbers of shape (7, 30), a row a turn." in str(caught.value)
 
 
 @pytest.mark.parametrize("kind", ["list", "int64", "float32", "bool", "uint8"])
@@ -268,7 +268,7 @@ def test_any_numbers_are_scores(kind: str) -> None:
     [
         (
             lambda turns, gallery, k: None,
-            "Lists gave NoneType as rankings. Fix: rank() gives a list a question.",
+            "Lists gave NoneType as rankings. Fix: rank() gives a list a turn.",
         ),
         (lambda turns, gallery, k: "abcdef", "Lists gave str as rankings."),
         (lambda turns, gallery, k: [None for _ in turns], "Lists, question 100: no list of image ids. Fix: "),
@@ -278,7 +278,7 @@ def test_any_numbers_are_scores(kind: str) -> None:
         (lambda turns, gallery, k: (1 / 0 for _ in turns), "the method Lists failed: ZeroDivisionError: "),
     ],
 )
-def test_what_is_no_list_of_rankings(lists: Any, said: str) -> None:
+def test_what_is_not_a_list_of_rankings(lists: Any, said: str) -> None:
     with pytest.raises(MethodError) as caught:
         make_rank_file(worlds.cirr(), Lists(lists))
     assert said in str(caught.value)

@@ -100,7 +100,7 @@ def test_ranks_of_all_orders() -> None:
         assert of.values("median_rank") is None
 
 
-def test_the_subset() -> None:
+def test_chance_in_the_subset_is_k_of_five() -> None:
     of = ranker(1)
     assert [value(of, f"recall_subset@{k}") for k in (1, 2, 3, 5, 6)] == [0.2, 0.4, 0.6, 1.0, 1.0]
     assert value(of, "map_subset@3") == pytest.approx((1 + 1 / 2 + 1 / 3) / 5)

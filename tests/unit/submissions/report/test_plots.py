@@ -76,7 +76,7 @@ def zerosight(metrics: list[str], name: str = "toy") -> Report:
     return full_report(submissions.score(json.dumps(document).encode(), benchmark, metrics=metrics))
 
 
-def test_ranks_and_counts_are_no_bars(tmp_path: Path) -> None:
+def test_ranks_and_counts_are_not_bars(tmp_path: Path) -> None:
     benchmark = report_worlds.circo()
     content = json.dumps(report_worlds.circo_document(benchmark)).encode()
     found = labels(full_report(submissions.score(content, benchmark, metrics=["mean_rank"])), tmp_path)

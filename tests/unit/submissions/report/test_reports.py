@@ -93,7 +93,7 @@ def test_by_aspect_is_its_slow_twin(queries: list[tuple[set[str], float]]) -> No
     assert macro.n == micro.n == len(some)
 
 
-def test_ranks_and_counts_by_aspect_are_no_means_of_shares() -> None:
+def test_ranks_and_counts_by_aspect_are_not_means_of_shares() -> None:
     benchmark = report_worlds.circo()
     report = report_of(report_worlds.circo_document(benchmark), benchmark, metrics=["mean_rank"])
     found = rows(report, "by_aspect")

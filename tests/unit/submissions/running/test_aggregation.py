@@ -190,7 +190,9 @@ def test_scores_are_aggregated_as_vectors_are(turns: list[int], seed: int, name:
         ("weighted", math.nan, MethodError, "alpha=nan; it is more than 0 and at most 1."),
     ],
 )
-def test_what_is_no_aggregation(name: str, alpha: float | None, error: type[Exception], text: str) -> None:
+def test_what_is_not_an_aggregation(
+    name: str, alpha: float | None, error: type[Exception], text: str
+) -> None:
     with pytest.raises(error) as caught:
         aggregation(name, alpha=alpha)
     assert text in str(caught.value)

@@ -40,7 +40,7 @@ def run(tmp_path: Path) -> Any:
 
 
 class TestWhatItSays:
-    def test_of_queries(self, run: Any) -> None:
+    def test_a_file_of_queries_says_encoder_captions_and_method(self, run: Any) -> None:
         made: RankFile = run(small_shapes(), "image_text_sum")
         assert made.method == Method(
             name="Image + text, sum (plain)",
@@ -52,7 +52,7 @@ class TestWhatItSays:
         )
         assert run(small_shapes(), "image_only").method.caption_rule == ""
 
-    def test_of_sessions(self, run: Any) -> None:
+    def test_a_file_of_sessions_says_its_aggregation(self, run: Any) -> None:
         made = run(small_shapes("multiturn_val"), "text_only", aggregation="weighted", alpha=0.5)
         assert made.method.name == "Text only (plain, weighted 0.5)"
         assert made.method.aggregation == "weighted (alpha 0.5)"
@@ -286,7 +286,7 @@ class Backwards:
 
 
 class TestYourOwn:
-    def test_an_object(self, run: Any) -> None:
+    def test_an_object_with_a_method_ranks_like_a_named_one(self, run: Any) -> None:
         benchmark = small_shapes("multiturn_val")
         made = run(benchmark, Backwards(), aggregation="latest", k=60)
         forth = run(benchmark, "image_only", aggregation="latest", k=60)
@@ -313,7 +313,7 @@ class TestYourOwn:
         assert said in str(caught.value)
         assert "Fix: compose() gives finite float32 of shape (6, 24)" in str(caught.value)
 
-    def test_something_else(self, run: Any) -> None:
+    def test_an_object_without_a_method_is_refused(self, run: Any) -> None:
         with pytest.raises(MethodError, match="dict has none of compose, scores and rank"):
             run(small_shapes(), {})
 

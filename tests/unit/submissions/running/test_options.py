@@ -89,7 +89,7 @@ def test_options_that_make_no_sense(run: Any, options: dict[str, Any], said: str
     assert said in str(caught.value)
 
 
-def test_something_that_is_no_benchmark(run: Any) -> None:
+def test_something_that_is_not_a_benchmark(run: Any) -> None:
     with pytest.raises(MethodError, match=r"benchmark= is of type NoneType\. Fix: pass an id, or what"):
         run(None, "image_only")
 
@@ -118,7 +118,7 @@ class Mine:
         return context.image_vectors([turn.reference for turn in turns])
 
 
-def test_pixels_is_no_encoder_for_ones_own_method(run: Any) -> None:
+def test_pixels_is_not_an_encoder_for_ones_own_method(run: Any) -> None:
     with pytest.raises(MethodError) as caught:
         run(small_shapes(), Mine(), encoder="pixels")
     assert str(caught.value) == (

@@ -116,7 +116,7 @@ def test_a_turn_that_is_asked_for_is_the_only_one() -> None:
         ([20], r"metrics holds 20\. Fix: pass names such as 'recall@20'\."),
     ],
 )
-def test_what_is_no_list_of_names_is_refused(asked: Any, message: str) -> None:
+def test_what_is_not_a_list_of_names_is_refused(asked: Any, message: str) -> None:
     benchmark = worlds.cirr()
     with pytest.raises(CallError, match=message):
         submissions.score(json.dumps(worlds.cirr_document(benchmark)).encode(), benchmark, metrics=asked)

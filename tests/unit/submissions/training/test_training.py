@@ -150,7 +150,7 @@ def test_a_state_of_other_settings_or_of_no_training_is_refused(tmp_path: Path) 
         again(PLAN)
 
 
-def test_a_loss_that_is_no_number_and_too_few_rows_stop_a_training(tmp_path: Path) -> None:
+def test_a_loss_that_is_not_a_number_and_too_few_rows_stop_a_training(tmp_path: Path) -> None:
     module = network()
 
     def run(count: int) -> Trained:

@@ -126,7 +126,7 @@ def test_every_pair_of_formats_keeps_the_rankings() -> None:
 
 
 @pytest.mark.parametrize("to", ["lines", "parquet"])
-def test_subsets_alone_are_no_rank_file(to: str) -> None:
+def test_subsets_alone_are_not_a_rank_file(to: str) -> None:
     parts = submissions.convert([json.dumps(document()).encode()], "cirr-server", benchmark=CIRR)
     alone = parts[1].content
     with pytest.raises(ConversionError, match=f"a {to} rank file also ranks the gallery"):
@@ -173,7 +173,7 @@ def test_what_is_not_compressed(to: str, why: str) -> None:
 
 
 @pytest.mark.parametrize(("files", "kind"), [("run.json", "str"), (b"{}", "bytes"), (Path("x"), "PosixPath")])
-def test_what_is_no_list_of_files_is_named(files: Any, kind: str) -> None:
+def test_what_is_not_a_list_of_files_is_named(files: Any, kind: str) -> None:
     with pytest.raises(
         CallError, match=rf"^files is of type {kind}\. Fix: pass a list, such as \['run\.json'\]\.$"
     ):

@@ -256,7 +256,7 @@ def test_the_best_of_a_few_are_those_of_all_sorted(scores: dict[str, int]) -> No
     assert best_of(scores, 4, "q") == best_first(scores, "q")[:4]
 
 
-def test_a_score_that_is_no_number_is_named() -> None:
+def test_a_score_that_is_not_a_number_is_named() -> None:
     with pytest.raises(InputError, match=r"the score of 'b' is NaN, which has no rank\. Fix: find where"):
         best_of({"a": 1.0, "b": float("nan")}, 1, "q")
     with pytest.raises(InputError, match="k=0; a cutoff is 1 or more"):
@@ -266,7 +266,7 @@ def test_a_score_that_is_no_number_is_named() -> None:
 @pytest.mark.parametrize(
     ("files", "kind"), [(5, "int"), ("ab", "str"), (b"ab", "bytes"), (Path("x"), "PosixPath")]
 )
-def test_what_is_no_list_of_files_is_named(files: Any, kind: str) -> None:
+def test_what_is_not_a_list_of_files_is_named(files: Any, kind: str) -> None:
     with pytest.raises(CallError, match=rf"^files is of type {kind}\. Fix: pass a list of rank files\.$"):
         submissions.fuse(files)
 

@@ -136,12 +136,12 @@ def test_a_bundle_is_one_methods_answer() -> None:
 
 @pytest.mark.parametrize("call", [submissions.validate, submissions.score, submissions.read])
 @pytest.mark.parametrize("file", [5, None, ["run.json"], bytearray(b"{}")])
-def test_what_is_no_file_is_a_wrong_call(call: Any, file: Any) -> None:
+def test_what_is_not_a_file_is_a_wrong_call(call: Any, file: Any) -> None:
     with pytest.raises(CallError, match=f"file is of type {type(file).__name__}. Fix: pass a path"):
         call(file)
 
 
-def test_what_is_no_benchmark_is_a_wrong_call() -> None:
+def test_what_is_not_a_benchmark_is_a_wrong_call() -> None:
     with pytest.raises(CallError, match=r"benchmark is of type int\. Fix: pass an id such as 'cirr/val'"):
         submissions.validate(b"{}", 5)
 

@@ -168,7 +168,7 @@ def test_losses_are_those_of_the_paper() -> None:
     assert float(batch_softmax_loss(alike, rivals)) == pytest.approx(sum(softmax) / 5, abs=1e-12)
 
 
-def test_rivals_are_the_targets_that_are_no_positives() -> None:
+def test_rivals_are_the_targets_that_are_not_positives() -> None:
     examples = load_triplets("shapes/val")
     positives = {row["query_id"]: set(row["positive_image_ids"]) for row in worlds.shapes().rows()}
     names = sorted(positives)
