@@ -13,6 +13,7 @@ from submissions.commands.fuse import fuse_command
 from submissions.commands.methods import register_methods
 from submissions.commands.run import run_command
 from submissions.commands.score import score_command
+from submissions.commands.train import register_train
 from submissions.commands.validate import validate_command
 
 
@@ -28,3 +29,4 @@ def register(app: typer.Typer) -> None:
     app.command("embed")(embed_command)
     register_embeddings(app)
     register_methods(app)
+    register_train(app)

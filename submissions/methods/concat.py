@@ -1,7 +1,7 @@
 """CIRR's concatenation baseline: a perceptron makes the query of the image's and the caption's vectors.
 
 Source: Liu et al., ICCV 2021, arXiv:2108.04024, section 5. The paper trains its encoders too; here only the
-perceptron is trained (`submissions.training.train_concat`), on the vectors of any encoder.
+perceptron is trained (`cir train concat`), on the vectors of any encoder.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Concat:
     """A trained perceptron on the vectors of image and caption: q = W2 relu(W1 [image; text]), of length 1.
 
     Args:
-        checkpoint: a folder that `python -m submissions.training.train_concat` wrote.
+        checkpoint: a folder that `cir train concat` wrote.
     """
 
     name: ClassVar[str] = "concat"

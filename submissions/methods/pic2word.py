@@ -30,7 +30,7 @@ class Pic2Word:
     """A word made of the reference image, in the text "a photo of [*], caption".
 
     Args:
-        checkpoint: a folder that `python -m submissions.training.train_pic2word` wrote, or a file in the
+        checkpoint: a folder that `cir train pic2word` wrote, or a file in the
             layout of the authors' release.
     """
 

@@ -1,7 +1,8 @@
 """The training loop of small heads: the same weights whether it was stopped and taken up again or not.
 
 Which rows a step sees, and what chance does in it, follow from the seed and the step's number alone;
-everything else that a step changes lies in one file, written whole every half minute.
+everything else that a step changes lies in one file, written whole at the end of each epoch and every half
+minute.
 """
 
 from __future__ import annotations
@@ -81,10 +82,19 @@ class Plan:
         rise = min(1.0, (step + 1) / max(1.0, self.steps * _WARM_UP))
         return self.learning_rate * rise * 0.5 * (1.0 + math.cos(math.pi * step / self.steps))
 
+    def steps_of_epoch(self, count: int) -> int:
+        """Steps that see each of `count` rows once, but for those left over.
+
+        Example:
+            >>> Plan(100, 8, 1.0).steps_of_epoch(20)
+            2
+        """
+        return count // min(self.batch_size, count)
+
     def rows(self, step: int, count: int) -> NDArray[np.int64]:
         """Which of `count` rows a step sees; every epoch has its own order, and drops what is left over."""
         size = min(self.batch_size, count)
-        epoch, place = divmod(step, count // size)
+        epoch, place = divmod(step, self.steps_of_epoch(count))
         order = np.random.default_rng([self.seed, epoch]).permutation(count)
         return order[place * size : (place + 1) * size].astype(np.int64)
 
@@ -129,7 +139,7 @@ def train(
         folder: where the state is kept; made where it is missing.
         settings: what else the result depends on; a state with others is refused.
         label: what the progress bar says.
-        save_seconds: seconds between two states.
+        save_seconds: seconds between two states, beside those at the end of each epoch.
 
     Raises:
         CallError: the plan is out of range, or there is too little to train on.
@@ -166,7 +176,8 @@ def train(
                 optimizer.step()
                 losses.append(value)
                 advance(1)
-                if time.monotonic() - saved >= save_seconds:
+                ends_epoch = len(losses) % plan.steps_of_epoch(count) == 0 and len(losses) < plan.steps
+                if ends_epoch or time.monotonic() - saved >= save_seconds:
                     _keep(folder, whole, module, optimizer, losses)
                     saved = time.monotonic()
         except KeyboardInterrupt:

@@ -101,15 +101,25 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ScoreReport]:
     folder, found = tmp_path_factory.mktemp("heads"), {}
     text = PAGE.replace("\\\n", " ")
     for name in HEADS:
-        shown = re.search(
-            rf"^\$ python (-m submissions\.retrieval\.train_{name} .*shapes/train.*)$", text, re.M
-        )
+        shown = re.search(rf"^\$ cir (train {name} .*shapes/train.*)$", text, re.M)
         assert shown is not None
         words = shlex.split(shown[1])
         numbers_of = {"trained": [], "untrained": ["--steps", "1", "--learning-rate", "1e-12"]}
         for kind, more in numbers_of.items():
             out = folder / f"{name}-{kind}"
-            command = [sys.executable, *words, "--out", str(out), "--threads", "1", "--device", "cpu", *more]
+            command = [
+                sys.executable,
+                "-m",
+                "leaderboard.cli",
+                *words,
+                "--out",
+                str(out),
+                "--threads",
+                "1",
+                "--device",
+                "cpu",
+                *more,
+            ]
             subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
             made = make_rank_file("shapes/val", name, checkpoint=out, device="cpu", workers=0)
             found[f"`{name}`" if kind == "trained" else name] = submissions.score(made)

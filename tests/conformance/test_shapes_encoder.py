@@ -74,8 +74,8 @@ def test_the_recipe_says_how_it_was_made() -> None:
 
 
 def test_the_recipe_is_the_codes() -> None:
-    from submissions.training import train_shapes
     from submissions.training.loop import Plan
+    from submissions.training.shapes import training as train_shapes
     from submissions.training.shapes.learning import TrainingSettings
 
     found = recipe()

@@ -37,9 +37,9 @@ def command(kind: str) -> str:
 
     Example:
         >>> command("concat")
-        'python -m submissions.training.train_concat'
+        'cir train concat'
     """
-    return f"python -m submissions.training.train_{kind}"
+    return f"cir train {kind}"
 
 
 @dataclass(frozen=True)

@@ -1,3 +1,3 @@
-"""How the encoder that comes with the package was trained: see `submissions.training.train_shapes`."""
+"""How the encoder that comes with the package was trained: see `cir train shapes`."""
 
 from __future__ import annotations

@@ -17,7 +17,6 @@ from submissions.errors import CheckpointError
 
 RECIPE = "recipe.yaml"
 WEIGHTS = "model.safetensors"
-MODULE = "submissions.training.train_shapes"
 
 _PACKAGES = ("numpy", "torch", "transformers", "tokenizers", "safetensors")
 
@@ -42,9 +41,9 @@ class Order:
 
         Example:
             >>> Order(10, 0, 2).command
-            'python -m submissions.training.train_shapes --steps 10 --seed 0 --threads 2'
+            'cir train shapes --steps 10 --seed 0 --threads 2'
         """
-        return f"python -m {MODULE} --steps {self.steps} --seed {self.seed} --threads {self.threads}"
+        return f"cir train shapes --steps {self.steps} --seed {self.seed} --threads {self.threads}"
 
 
 def versions() -> dict[str, str]:
@@ -83,10 +82,8 @@ def read_recipe(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError, yaml.YAMLError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise CheckpointError(
-            f"{path}: cannot be read: {reason}. Fix: name a folder that `python -m {MODULE}` wrote."
+            f"{path}: cannot be read: {reason}. Fix: name a folder that `cir train shapes` wrote."
         ) from error
     if not isinstance(found, dict):
-        raise CheckpointError(
-            f"{path}: holds no mapping. Fix: name a folder that `python -m {MODULE}` wrote."
-        )
+        raise CheckpointError(f"{path}: holds no mapping. Fix: name a folder that `cir train shapes` wrote.")
     return found

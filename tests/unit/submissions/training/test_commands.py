@@ -17,11 +17,10 @@ from retrieval_models import save_clip
 from typer.testing import CliRunner, Result
 
 from cir_metrics.errors import CallError
+from submissions.commands.train import concat_command, magiclens_command, pic2word_command, report_done
 from submissions.encoders.loading import load_encoder
 from submissions.errors import CheckpointError, EncoderError
 from submissions.methods.heads.checkpoints import load_head
-from submissions.training import train_concat, train_magiclens, train_pic2word
-from submissions.training.command_line import tell
 from submissions.training.loop import Trained
 
 
@@ -52,15 +51,15 @@ def test_pic2word_trains_on_a_folder_of_pictures(tmp_path: Path, clip: Path) -> 
         shown.open(place).save(folder / f"{name}.png")
     options = ["--images", folder.parent, "--encoder", clip, "--out", tmp_path / "head", "--hidden-size", 8]
     numbers = ["--steps", 4, "--batch-size", 3, "--seed", 2, "--device", "cpu"]
-    done = call(train_pic2word.main, *options, *numbers)
+    done = call(pic2word_command, *options, *numbers)
     assert done.exit_code == 0
     assert done.stdout == f"{tmp_path / 'head'}\n"
     assert done.stderr.startswith("4 steps: loss ")
     read = load_head(tmp_path / "head", "pic2word", encoder=load_encoder(clip).identity)
     assert (read.training["pictures"], read.training["seed"], read.training["steps"]) == ("pictures", 2, 4)
-    again = call(train_pic2word.main, *options, *numbers)
+    again = call(pic2word_command, *options, *numbers)
     assert again.stderr.startswith(f"{tmp_path / 'head'}: this training is done already.")
-    other = call(train_pic2word.main, *options, "--steps", 5)
+    other = call(pic2word_command, *options, "--steps", 5)
     assert isinstance(other.exception, CheckpointError)
     assert "steps 4, not 5" in str(other.exception)
 
@@ -68,12 +67,12 @@ def test_pic2word_trains_on_a_folder_of_pictures(tmp_path: Path, clip: Path) -> 
 @pytest.mark.parametrize(
     ("main", "options", "error", "words"),
     [
-        (train_pic2word.main, [], CallError, "nothing to train on. Fix: add --images FOLDER or --benchmark"),
-        (train_pic2word.main, ["-b", "shapes/val", "--dropout", 1], CallError, "dropout=1.0; it is from 0"),
-        (train_concat.main, ["-b", "shapes/val", "--loss", "triplet"], CallError, "no loss 'triplet'"),
-        (train_concat.main, ["-b", "shapes/val", "--learning-rate", 0], CallError, "learning_rate=0.0"),
+        (pic2word_command, [], CallError, "nothing to train on. Fix: add --images FOLDER or --benchmark"),
+        (pic2word_command, ["-b", "shapes/val", "--dropout", 1], CallError, "dropout=1.0; it is from 0"),
+        (concat_command, ["-b", "shapes/val", "--loss", "triplet"], CallError, "no loss 'triplet'"),
+        (concat_command, ["-b", "shapes/val", "--learning-rate", 0], CallError, "learning_rate=0.0"),
         (
-            train_magiclens.main,
+            magiclens_command,
             ["-b", "shapes/val", "--heads", 5],
             CallError,
             "heads divide the encoder's 24",
@@ -92,9 +91,7 @@ def test_magiclens_stands_on_a_clip(tmp_path: Path, clip: Path) -> None:
     from retrieval_models import save_siglip
 
     siglip = save_siglip(tmp_path / "siglip")
-    told = call(
-        train_magiclens.main, "-b", "shapes/val", "--encoder", siglip, "--out", tmp_path, "--heads", 4
-    )
+    told = call(magiclens_command, "-b", "shapes/val", "--encoder", siglip, "--out", tmp_path, "--heads", 4)
     assert isinstance(told.exception, EncoderError)
     assert "MagicLens stands on a CLIP, and siglip is of the family siglip" in str(told.exception)
 
@@ -102,7 +99,7 @@ def test_magiclens_stands_on_a_clip(tmp_path: Path, clip: Path) -> None:
 @pytest.mark.filterwarnings("ignore::submissions.errors.TruncationWarning")  # the tiny CLIP reads 16 tokens
 @pytest.mark.parametrize("name", ["concat", "magiclens"])
 def test_triplets_of_a_benchmark_are_trained_on(tmp_path: Path, clip: Path, name: str) -> None:
-    main = {"concat": train_concat.main, "magiclens": train_magiclens.main}[name]
+    main = {"concat": concat_command, "magiclens": magiclens_command}[name]
     out = tmp_path / "head"
     more = ["--layers", 1, "--heads", 2] if name == "magiclens" else ["--loss", "batch_softmax"]
     numbers = ["--steps", 3, "--batch-size", 8, "--device", "cpu"]
@@ -123,7 +120,7 @@ def test_triplets_of_a_benchmark_are_trained_on(tmp_path: Path, clip: Path, name
 
 
 def test_a_training_that_went_on_says_where(capsys: pytest.CaptureFixture[str]) -> None:
-    tell(Trained(Path("head"), steps=2000, first_loss=2.0, last_loss=0.5, resumed_at=1200))
+    report_done(Trained(Path("head"), steps=2000, first_loss=2.0, last_loss=0.5, resumed_at=1200))
     told = capsys.readouterr()
     assert told.out == "head\n"
     assert told.err == "went on at step 1,200 of 2,000.\n2,000 steps: loss 2.0000 -> 0.5000\n"

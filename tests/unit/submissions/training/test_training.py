@@ -225,7 +225,7 @@ def edit(**change: Any) -> Callable[[Path], None]:
         (lambda folder: (folder / "model.safetensors").write_bytes(b"x"), "not a safetensors file"),
         (
             edit(encoder={**asdict(ENCODER), "revision": "old"}),
-            r"trained on the encoder 'a model', .*revision 'old', not 'abc'.*train_pic2word --encoder",
+            r"trained on the encoder 'a model', .*revision 'old', not 'abc'.*cir train pic2word --encoder",
         ),
     ],
 )
@@ -293,7 +293,7 @@ def test_a_command_that_is_interrupted_keeps_its_state_and_says_so(tmp_path: Pat
         shown.open(place).save(folder / f"{name}.png")
     model = save_clip(tmp_path / "model")
     out = tmp_path / "head"
-    command = [sys.executable, "-m", "submissions.training.train_pic2word", "--images", str(folder)]
+    command = [sys.executable, "-m", "leaderboard.cli", "train", "pic2word", "--images", str(folder)]
     command += ["--encoder", str(model), "--out", str(out), "--threads", "1", "--hidden-size", "8"]
     command += ["--batch-size", "2", "--steps", "1000000"]
     process = subprocess.Popen(

@@ -14,9 +14,8 @@ import torch
 
 from cir_datasets.shapes import Draws, Scene, describe, distance, picture, random_scene, read, split
 from cir_datasets.shapes.edits import altered
+from leaderboard.cli import main
 from submissions.errors import CheckpointError
-from submissions.training import train_shapes
-from submissions.training.command_line import run
 from submissions.training.loop import Plan
 from submissions.training.shapes import heldout, pictures
 from submissions.training.shapes.learning import (
@@ -30,6 +29,7 @@ from submissions.training.shapes.lessons import Lesson, Lessons, Saying
 from submissions.training.shapes.model import make_image_processor, make_model, save
 from submissions.training.shapes.objective import contrastive_loss, offset
 from submissions.training.shapes.recipe import Order, read_recipe, write_recipe
+from submissions.training.shapes.training import train_shapes
 from submissions.training.shapes.truth import facts_of, true_of
 from submissions.training.shapes.words import LONGEST, UNKNOWN, make_tokenizer, vocabulary
 
@@ -305,16 +305,16 @@ def test_a_trained_encoder_is_not_overwritten(tmp_path: Path) -> None:
     with pytest.raises(
         CheckpointError, match=r"a trained encoder is in it already\. Fix: name another folder"
     ):
-        train_shapes.train_shapes(tmp_path, Order(1, 0, 1))
+        train_shapes(tmp_path, Order(1, 0, 1))
 
 
 def test_the_command_says_what_is_wrong(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_recipe(tmp_path, {"seed": 0})
-    monkeypatch.setattr("sys.argv", ["train_shapes", "--out", str(tmp_path)])
+    monkeypatch.setattr("sys.argv", ["cir", "train", "shapes", "--out", str(tmp_path)])
     with pytest.raises(SystemExit) as stopped:
-        run(train_shapes.main)
+        main()
     assert stopped.value.code == 1
     assert f"{tmp_path}: a trained encoder is in it already." in capsys.readouterr().err
 

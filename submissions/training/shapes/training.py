@@ -1,4 +1,4 @@
-"""Train the encoder that comes with the package: `python -m submissions.training.train_shapes`.
+"""Train the encoder that comes with the package: `cir train shapes`.
 
 A CLIP of about a million parameters, trained on nine tenths of `shapes/train` alone; the last tenth judges
 the recipe. A training that was stopped goes on where it was when the same command is given again.
@@ -9,14 +9,10 @@ from __future__ import annotations
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from cir_metrics.terminal import echo
 from submissions.encoders.extras import needs_torch
 from submissions.errors import CheckpointError
-from submissions.training.command_line import run
 from submissions.training.shapes.recipe import (
     RECIPE,
     Order,
@@ -104,29 +100,3 @@ def train_shapes(folder: str | Path, order: Order) -> Path:
     write_recipe(root, recipe)
     forget(root)
     return root
-
-
-def main(
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="Folder to write; an unfinished training goes on there.")
-    ] = Path("shapes_encoder"),
-    steps: Annotated[int, typer.Option("--steps", min=1, help="Optimiser steps.")] = STEPS,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of weights, batches and captions.")] = 0,
-    threads: Annotated[
-        int, typer.Option("--threads", min=1, help="Processor threads; part of the recipe.")
-    ] = 1,
-) -> None:
-    """Train the encoder that comes with the package, and score it on shapes.
-
-    The folder is printed. Stopped and called again, the training goes on from its last half minute.
-
-    \b
-    Example:
-        python -m submissions.training.train_shapes --out shapes_encoder
-    """
-    echo(f"{out}: drawing the pictures of shapes/train, then {steps:,} steps ...", err=True)
-    echo(str(train_shapes(out, Order(steps, seed, threads))))
-
-
-if __name__ == "__main__":
-    run(main)

@@ -1,0 +1,318 @@
+"""`cir train`: the heads of methods, and the encoder that comes with the package."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cir_metrics.terminal import echo
+
+if TYPE_CHECKING:
+    from submissions.embeddings.pictures import Pictures
+    from submissions.training.loop import Plan, Trained
+
+_INTERRUPTED = 130
+"""What a shell reports of a program that Ctrl-C has ended."""
+
+EncoderOption = Annotated[
+    str,
+    typer.Option(
+        "--encoder",
+        help="Encoder that the head stands on: shapes (shipped), a folder in Hugging Face format, or a name "
+        "on the Hub.",
+    ),
+]
+RevisionOption = Annotated[str | None, typer.Option("--revision", help="The encoder's commit on the Hub.")]
+OutOption = Annotated[
+    Path, typer.Option("--out", "-o", help="Folder for the checkpoint; an unfinished training goes on there.")
+]
+BenchmarkOption = Annotated[
+    str, typer.Option("--benchmark", "-b", help="Id of the benchmark to train on, such as cirr/train.")
+]
+ImagesOption = Annotated[
+    Path | None,
+    typer.Option("--images", help="Folder of the benchmark's images; default: below CIR_IMAGES."),
+]
+CaptionRuleOption = Annotated[
+    str | None,
+    typer.Option("--caption-rule", help="How several captions of a query become text, such as trim_and."),
+]
+StepsOption = Annotated[int | None, typer.Option("--steps", min=1, help="Optimiser steps.")]
+BatchOption = Annotated[int | None, typer.Option("--batch-size", min=2, help="Rows a step.")]
+RateOption = Annotated[float | None, typer.Option("--learning-rate", help="Highest learning rate of AdamW.")]
+DecayOption = Annotated[float | None, typer.Option("--weight-decay", help="Weight decay of AdamW.")]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of weights, batches and dropout.")]
+DeviceOption = Annotated[
+    str, typer.Option("--device", help="Where the encoder is: auto, cpu, cuda, cuda:1, mps.")
+]
+ThreadsOption = Annotated[
+    int | None, typer.Option("--threads", min=1, help="Processor threads; default: PyTorch's choice.")
+]
+
+
+def register_train(app: typer.Typer) -> None:
+    """Add the group to the `cir` command."""
+    group = typer.Typer(help="Train the head of a method, or the shapes encoder.", no_args_is_help=True)
+    group.command("concat")(_resumable(concat_command))
+    group.command("pic2word")(_resumable(pic2word_command))
+    group.command("magiclens")(_resumable(magiclens_command))
+    group.command("shapes")(_resumable(shapes_command))
+    app.add_typer(group, name="train")
+
+
+def _resumable(command: Callable[..., None]) -> Callable[..., None]:
+    """A command that says, when Ctrl-C ends it, that it goes on from there."""
+
+    @functools.wraps(command)
+    def run(*args: Any, **options: Any) -> None:
+        try:
+            command(*args, **options)
+        except KeyboardInterrupt:
+            echo("interrupted; the same command goes on from here.", err=True)
+            raise typer.Exit(_INTERRUPTED) from None
+
+    return run
+
+
+def concat_command(
+    benchmark: BenchmarkOption,
+    out: OutOption,
+    encoder: EncoderOption = "shapes",
+    revision: RevisionOption = None,
+    images: ImagesOption = None,
+    caption_rule: CaptionRuleOption = None,
+    loss: Annotated[
+        str, typer.Option("--loss", help="soft_triplet (the paper's choice on CIRR) or batch_softmax.")
+    ] = "soft_triplet",
+    hidden_size: Annotated[
+        int | None,
+        typer.Option(
+            "--hidden-size", min=1, help="Units of the layer between; default: twice the dimensions."
+        ),
+    ] = None,
+    steps: StepsOption = None,
+    batch_size: BatchOption = None,
+    learning_rate: RateOption = None,
+    weight_decay: DecayOption = None,
+    seed: SeedOption = 0,
+    device: DeviceOption = "auto",
+    threads: ThreadsOption = None,
+) -> None:
+    """Train CIRR's concatenation baseline: a perceptron on the vectors of image and caption.
+
+    The folder is printed. Stopped and called again, the training goes on from its last epoch or half minute.
+
+    \b
+    Example:
+        cir train concat --benchmark shapes/train --encoder shapes --out FOLDER
+    """
+    from submissions.encoders.loading import load_encoder
+    from submissions.training.concat_training import PLAN, train_concat
+
+    plan = _changed_plan(
+        PLAN,
+        steps=steps,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        weight_decay=weight_decay,
+        seed=seed,
+    )
+    loaded = load_encoder(encoder, revision=revision, device=device, threads=threads)
+    done = train_concat(
+        loaded,
+        benchmark,
+        out,
+        plan=plan,
+        loss=loss,
+        hidden_size=hidden_size,
+        caption_rule=caption_rule,
+        images=images,
+    )
+    report_done(done)
+
+
+def pic2word_command(
+    out: OutOption,
+    images: Annotated[
+        Path | None,
+        typer.Option(
+            "--images",
+            help="Folder whose pictures are trained on, with its sub-folders; with --benchmark the folder of "
+            "the benchmark's images, default: below CIR_IMAGES.",
+        ),
+    ] = None,
+    benchmark: Annotated[
+        str | None,
+        typer.Option("--benchmark", "-b", help="Id of the benchmark whose gallery is trained on."),
+    ] = None,
+    encoder: EncoderOption = "shapes",
+    revision: RevisionOption = None,
+    hidden_size: Annotated[
+        int, typer.Option("--hidden-size", min=1, help="Units of the two layers between.")
+    ] = 512,
+    dropout: Annotated[
+        float, typer.Option("--dropout", help="Share of units left out in training, from 0 to below 1.")
+    ] = 0.1,
+    steps: StepsOption = None,
+    batch_size: BatchOption = None,
+    learning_rate: RateOption = None,
+    weight_decay: DecayOption = None,
+    seed: SeedOption = 0,
+    device: DeviceOption = "auto",
+    threads: ThreadsOption = None,
+) -> None:
+    """Train Pic2Word's mapping network on pictures without captions.
+
+    The folder is printed. Stopped and called again, the training goes on from its last epoch or half minute.
+
+    \b
+    Example:
+        cir train pic2word --benchmark shapes/train --encoder shapes --out FOLDER
+    """
+    from submissions.encoders.loading import load_encoder
+    from submissions.training.pic2word_training import PLAN, train_pic2word
+
+    plan = _changed_plan(
+        PLAN,
+        steps=steps,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        weight_decay=weight_decay,
+        seed=seed,
+    )
+    pictures = _pictures(benchmark, images)
+    loaded = load_encoder(encoder, revision=revision, device=device, threads=threads)
+    report_done(train_pic2word(loaded, pictures, out, plan=plan, hidden_size=hidden_size, dropout=dropout))
+
+
+def _pictures(benchmark: str | None, images: Path | None) -> Pictures:
+    """What is trained on: a benchmark's gallery, or all pictures below a folder."""
+    from cir_metrics.errors import CallError
+    from submissions.embeddings.pictures import pictures_in, pictures_of
+
+    if benchmark is not None:
+        import cir_datasets
+
+        return pictures_of(cir_datasets.load(benchmark), images=images)
+    if images is None:
+        raise CallError("nothing to train on. Fix: add --images FOLDER or --benchmark NAME.")
+    return pictures_in(images)
+
+
+def magiclens_command(
+    benchmark: BenchmarkOption,
+    out: OutOption,
+    encoder: EncoderOption = "shapes",
+    revision: RevisionOption = None,
+    images: ImagesOption = None,
+    caption_rule: CaptionRuleOption = None,
+    layers: Annotated[int, typer.Option("--layers", min=1, help="Layers of self-attention.")] = 4,
+    heads: Annotated[
+        int, typer.Option("--heads", min=1, help="Attention heads; they divide the encoder's dimensions.")
+    ] = 8,
+    feed_forward: Annotated[
+        int | None,
+        typer.Option(
+            "--feed-forward", min=1, help="Units of feed-forward blocks; default: four times the dimensions."
+        ),
+    ] = None,
+    steps: StepsOption = None,
+    batch_size: BatchOption = None,
+    learning_rate: RateOption = None,
+    weight_decay: DecayOption = None,
+    seed: SeedOption = 0,
+    device: DeviceOption = "auto",
+    threads: ThreadsOption = None,
+) -> None:
+    """Train MagicLens' fusion of image and caption, on top of a CLIP that stays as it is.
+
+    The folder is printed. Stopped and called again, the training goes on from its last epoch or half minute.
+
+    \b
+    Example:
+        cir train magiclens --benchmark shapes/train --encoder shapes --out FOLDER
+    """
+    from submissions.encoders.loading import load_encoder
+    from submissions.training.magiclens_training import PLAN, train_magiclens
+
+    plan = _changed_plan(
+        PLAN,
+        steps=steps,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        weight_decay=weight_decay,
+        seed=seed,
+    )
+    loaded = load_encoder(encoder, revision=revision, device=device, threads=threads)
+    done = train_magiclens(
+        loaded,
+        benchmark,
+        out,
+        plan=plan,
+        layers=layers,
+        heads=heads,
+        feed_forward=feed_forward,
+        caption_rule=caption_rule,
+        images=images,
+    )
+    report_done(done)
+
+
+def shapes_command(
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Folder to write; an unfinished training goes on there.")
+    ] = Path("shapes_encoder"),
+    steps: Annotated[int, typer.Option("--steps", min=1, help="Optimiser steps.")] = 1000,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of weights, batches and captions.")] = 0,
+    threads: Annotated[
+        int, typer.Option("--threads", min=1, help="Processor threads; part of the recipe.")
+    ] = 1,
+) -> None:
+    """Train the encoder that comes with the package, and score it on shapes.
+
+    The folder is printed. Stopped and called again, the training goes on from its last epoch or half minute.
+
+    \b
+    Example:
+        cir train shapes --out shapes_encoder
+    """
+    from submissions.training.shapes.recipe import Order
+    from submissions.training.shapes.training import train_shapes
+
+    echo(f"{out}: drawing the pictures of shapes/train, then {steps:,} steps ...", err=True)
+    echo(str(train_shapes(out, Order(steps, seed, threads))))
+
+
+def _changed_plan(
+    plan: Plan,
+    *,
+    steps: int | None,
+    batch_size: int | None,
+    learning_rate: float | None,
+    weight_decay: float | None,
+    seed: int,
+) -> Plan:
+    """A plan with the numbers that the call gives."""
+    given: dict[str, Any] = {
+        "steps": steps,
+        "batch_size": batch_size,
+        "learning_rate": learning_rate,
+        "weight_decay": weight_decay,
+        "seed": seed,
+    }
+    return dataclasses.replace(plan, **{name: value for name, value in given.items() if value is not None})
+
+
+def report_done(done: Trained) -> None:
+    """Print the folder; the course of the training goes to stderr."""
+    if done.resumed_at == done.steps:
+        echo(f"{done.folder}: this training is done already.", err=True)
+    elif done.resumed_at:
+        echo(f"went on at step {done.resumed_at:,} of {done.steps:,}.", err=True)
+    echo(f"{done.steps:,} steps: loss {done.first_loss:.4f} -> {done.last_loss:.4f}", err=True)
+    echo(str(done.folder))
