@@ -29,11 +29,8 @@ class BenchmarkBuilder(ABC):
             optional gallery may be absent. Where the gallery is another benchmark's, its files are here too.
     """
 
-    version: ClassVar[int] = 1
     captions_field: ClassVar[str] = "relative_caption"
     """The field of a row, or of a session's turn, that holds its text; `captions` where there are several."""
-
-    """+1 whenever the rows of an unchanged source can change; part of the cache key."""
 
     def __init__(self, spec: BenchmarkSpec, files: Mapping[str, Path]) -> None:
         """Keep both; nothing is read before `rows` or `images` is called."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from typing import ClassVar
 
 import pyarrow as pa
 
@@ -15,9 +14,6 @@ from cir_datasets.shapes.gallery import manifest, split_of
 
 class Shapes(BenchmarkBuilder):
     """Rows of all four configurations."""
-
-    version: ClassVar[int] = 2
-    """There is no source file whose hash could change: +1 with the world, its language or its rules."""
 
     def schema(self) -> pa.Schema:
         """A session like CIRCLED's; or a query with the changes that its caption stands for."""

@@ -28,7 +28,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cir_datasets import registry, sources
-from cir_datasets.builders import builder_class
 from cir_datasets.common.paths import cache_home
 from cir_datasets.errors import (
     WITHOUT_CHECKS,
@@ -49,7 +48,6 @@ from cir_datasets.rows.places import write_places
 from cir_metrics.errors import CallError
 
 if TYPE_CHECKING:
-    from cir_datasets.builders.base import BenchmarkBuilder
     from cir_datasets.registry.cards import Overlay
 
 
@@ -218,10 +216,12 @@ def ensure(
             f"{spec.id} was prepared here without its checks, which this call does not skip. Fix: to use "
             f"what was prepared, {WITHOUT_CHECKS}\n  To check it: {error}"
         ) from error
-    builder = builder_class(spec.card.name)(spec, {name: file.path for name, file in files.items()})
-    folder = _folder(spec, _key(builder, files, skipped))
+    folder = _folder(spec, _key(spec, files, skipped))
     prepared = None if force else _intact(spec, folder)
     if prepared is None:
+        from cir_datasets.builders import builder_class  # what was prepared is read without its builder
+
+        builder = builder_class(spec.card.name)(spec, {name: file.path for name, file in files.items()})
         make_prepared(builder, files, skipped, folder)
         return Prepared(spec, folder, _read_meta(folder) or {})
     verified(prepared)
@@ -356,19 +356,15 @@ def _is_current(prepared: Prepared, skipped: tuple[str, ...]) -> bool:
     if not _meta_is_sound(prepared):
         verified(prepared)
     meta = prepared.meta
-    version = builder_class(prepared.spec.card.name).version
-    return (meta["format"], meta["builder_version"], tuple(meta["checks_skipped"])) == (
-        FORMAT,
-        version,
-        skipped,
-    )
+    found = meta["format"], meta["builder_version"], tuple(meta["checks_skipped"])
+    return found == (FORMAT, prepared.spec.card.builder_version, skipped)
 
 
-def _key(builder: BenchmarkBuilder, files: Mapping[str, sources.SourceFile], skipped: tuple[str, ...]) -> str:
+def _key(spec: BenchmarkSpec, files: Mapping[str, sources.SourceFile], skipped: tuple[str, ...]) -> str:
     parts = {
         "format": FORMAT,
-        "builder": builder.version,
-        "card": builder.spec.card.version,
+        "builder": spec.card.builder_version,
+        "card": spec.card.version,
         "skipped": skipped,
         "sources": {name: file.sha256 for name, file in files.items()},
     }
@@ -399,6 +395,8 @@ def _with_overlay(spec: BenchmarkSpec, overlay: str | Path | Overlay) -> Benchma
 
 def row_schema(spec: BenchmarkSpec) -> pa.Schema:
     """Arrow schema of a benchmark's rows, the overlay's label included."""
+    from cir_datasets.builders import builder_class
+
     schema = builder_class(spec.card.name)(spec.base, {}).schema()
     return schema if spec.overlay is None else schema.append(pa.field(LABEL_FIELD, pa.string()))
 

@@ -73,7 +73,7 @@ def make_prepared(
             "format": FORMAT,
             "benchmark": spec.id,
             "benchmark_version": spec.card.version,
-            "builder_version": builder.version,
+            "builder_version": spec.card.builder_version,
             "rows": tally.rows,
             "gallery": None if gallery is None else len(gallery),
             "data_hash": data_hash,

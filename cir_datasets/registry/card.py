@@ -235,6 +235,8 @@ class Card(_Strict):
     title: str
     version: Count
     """+1 whenever a published number can move."""
+    builder_version: Count = 1
+    """+1 whenever the rows of an unchanged source can change; part of the key of what is prepared."""
     kind: Literal["single_turn", "multi_turn", "mixed"]
     """`mixed` where some configurations hold queries and some sessions (shapes)."""
     status: Literal["published", "embedded", "pending_publication"]

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+import submissions
+
 ROOT = Path(__file__).resolve().parents[2]
 
 PACKAGES = ["cir_metrics", "cir_datasets", "submissions", "leaderboard"]
@@ -132,6 +134,19 @@ def test_judging_rankings_imports_nothing_that_makes_benchmarks_or_rankings() ->
 
 STUBS = [ROOT / package / "__init__.pyi" for package in ("cir_datasets", "submissions")]
 IMPORTED = re.compile(r"^from \.(\S+) import", re.MULTILINE)
+
+
+def test_scoring_imports_nothing_that_makes_benchmarks_or_rankings(tmp_path: Path) -> None:
+    run = tmp_path / "run.json"
+    submissions.write(submissions.make_rank_file("shapes/val", "random", k=50), run)
+    code = f"import submissions; submissions.score({str(run)!r}); import sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    ours = sorted(name for name in done.stdout.split() if name.split(".")[0] in PACKAGES)
+    print(f"scoring touches {len(ours)} of our modules: {', '.join(ours)}")
+    making = {f"submissions.{room}" for room in ORDER["submissions"] if room not in JUDGING}
+    making = making - {"submissions.rank_file"} | {"cir_datasets.builders", "cir_datasets.shapes"}
+    assert [name for name in ours if ".".join(name.split(".")[:2]) in making] == []
+
 
 SMALL = 60
 """Lines: a file of fewer has several importers, or its first paragraph says why it is "a file of its own"."""

@@ -31,7 +31,7 @@ def hashes(config: str) -> dict[str, Any]:
     pixels = "".join(row["pixel_sha256"] for row in images)
     return {
         "card_version": builder.spec.card.version,
-        "builder_version": builder.version,
+        "builder_version": builder.spec.card.builder_version,
         "rows_sha256": hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest(),
         "data_hash": data_hash(rows),
         "gallery_hash": gallery_hash(row["image_id"] for row in images),
