@@ -63,7 +63,7 @@ def test_installed_names_and_published_folders_load_without_the_import(tmp_path:
     home = tmp_path / "home"
     install = """
 import json
-from cir_metrics.install import install
+from cir_metrics.commands import install
 first, second = install(), install()
 assert first == second
 print(json.dumps({name: str(path) for name, path in first.items()}))

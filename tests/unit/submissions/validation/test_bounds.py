@@ -109,7 +109,10 @@ def test_a_bundle_of_too_many_runs_is_refused_before_they_are_read() -> None:
         ("cirr/val", '"cirr/val" is not a member of fashioniq/val.'),
         (
             "fashioniq/toptee_vall",
-            "\"fashioniq/toptee_vall\" is not a member of fashioniq/val. Did you mean 'fashioniq/toptee_val'",
+            (
+                '"fashioniq/toptee_vall" is not a member of fashioniq/val. '
+                "Did you mean 'fashioniq/toptee_val'?"
+            ),
         ),
     ],
 )
