@@ -1,4 +1,4 @@
-"""Several metrics over one set of rankings: what scoring uses.
+"""Several metrics over one set of rankings that are lists of ids: what the evaluate modules go through.
 
 Rankings are coded once (a set look-up a place) and every measure is then a numpy expression. References are
 dicts as `cir_metrics.references` makes them. Unlike in the evaluate modules an empty ranking is allowed here

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from cir_metrics.errors import CallError, CirError
-
-if TYPE_CHECKING:
-    pass
 
 
 class SubmissionError(CirError):

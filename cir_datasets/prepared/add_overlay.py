@@ -5,15 +5,9 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from cir_datasets.registry.cards import Overlay
-
-if TYPE_CHECKING:
-    pass
-
 
 from cir_datasets.prepared.overlaid import restrict
+from cir_datasets.registry.cards import Overlay
 from cir_datasets.registry.overlays import overlay_fault, overlay_file, read_overlay
 
 

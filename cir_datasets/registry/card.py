@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, RootModel, model_validator
 
 from cir_datasets.common.pictures import BENCHMARK_FORMATS, PictureFormat
 from cir_metrics.catalogue import METRICS, parse_metric
 from cir_metrics.errors import CirError
-
-if TYPE_CHECKING:
-    pass
 
 
 def _metric(name: str) -> str:

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
 
 from submissions.encoders.protocol import SHAPES_ENCODER, SHAPES_FOLDER, Encoder
 

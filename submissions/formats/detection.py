@@ -1,4 +1,7 @@
-"""Which format a file has: told apart by what it holds, never by its name."""
+"""Which reader reads a file: of JSON by its keys, never by its name.
+
+What is gzip, JSON Lines, Parquet or a TREC run was found before, by `containers.kind_of`.
+"""
 
 from __future__ import annotations
 

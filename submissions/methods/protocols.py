@@ -14,12 +14,6 @@ if TYPE_CHECKING:
     from submissions.rank_file.model import Method
 
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from submissions.rank_file.model import Method
-
-
 class Scorer(Protocol):
     """What a method without weights is."""
 

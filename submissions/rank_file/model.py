@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import orjson
 from pydantic import (
@@ -30,10 +30,6 @@ from pydantic import (
 
 from submissions.errors import SubmissionError
 from submissions.rank_file.names import BUNDLE, FORMAT_VERSION, NATIVE, RANK_FILE
-
-if TYPE_CHECKING:
-    pass
-
 
 FORMAT = NATIVE
 """`RankFile.format` of our own format; the others have no method block, only the file's name."""

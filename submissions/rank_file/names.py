@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
-
-
 RANK_FILE = "cir-rank-file"
 """What a native rank file says under "format"."""
 

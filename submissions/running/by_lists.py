@@ -1,9 +1,8 @@
-"""Methods that rank by themselves: what one is, and what is checked of the lists that it gives."""
+"""From the lists of a method that ranks by itself (`Ranker`) to rankings, and what is checked of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from cir_datasets.common.progress import step_progress
 from submissions.errors import MethodError
@@ -12,9 +11,6 @@ from submissions.methods.protocols import Ranker
 from submissions.methods.turns import Candidates, Turn, subset_members, turns_of
 from submissions.rank_file.depth import SUBSET_DEPTH, needs_subset
 from submissions.running.answers import Answers
-
-if TYPE_CHECKING:
-    pass
 
 _ROWS = 256
 """Queries or sessions that are asked at once."""

@@ -1,8 +1,6 @@
-"""Methods without weights: what one is, and from its scores to rankings."""
+"""From the scores of a method without weights (`Scorer`) to rankings."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from cir_datasets.common.progress import step_progress
 from cir_metrics.ranking import top_k
@@ -12,9 +10,6 @@ from submissions.methods.turns import Candidates, excluded_columns, subset_membe
 from submissions.rank_file.depth import SUBSET_DEPTH, needs_subset
 from submissions.running.aggregation import Aggregation, aggregate_scores
 from submissions.running.answers import Answers
-
-if TYPE_CHECKING:
-    pass
 
 _CELLS = 8_000_000
 """Scores held at once."""
