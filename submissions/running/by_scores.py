@@ -1,4 +1,7 @@
-"""From the scores of a method without weights (`Scorer`) to rankings."""
+"""From the scores of a method without weights (`Scorer`) to rankings.
+
+A file of its own beside `by_lists` and `by_embeddings`: each kind of method is ranked in one.
+"""
 
 from __future__ import annotations
 
