@@ -346,7 +346,7 @@ def test_no_room_and_no_cluster(machines: Machines, tmp_path: Path) -> None:
 INTERRUPTED = """
 import functools, sys, time
 import cir_datasets
-from submissions.encoders.protocol import load_encoder
+from submissions.encoders.loading import load_encoder
 from submissions.embeddings.pictures import pictures_of
 from submissions.embeddings.ray_cluster import Cluster
 from submissions.embeddings.ray import embed_gallery_on_ray

@@ -242,7 +242,7 @@ _TRAIN = """
 import sys, torch
 from pathlib import Path
 from head_worlds import few_pictures
-from submissions.encoders.protocol import load_encoder
+from submissions.encoders.loading import load_encoder
 from submissions.training.loop import Plan
 from submissions.training.pic2word_training import train_pic2word
 from submissions.embeddings.store import EmbeddingStore
