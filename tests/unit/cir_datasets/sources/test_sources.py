@@ -150,12 +150,10 @@ def test_a_changed_source_is_noticed_in_spite_of_an_older_cache(tmp_path: Path) 
 def test_the_key_holds_the_checks_the_card_and_the_builder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from cir_datasets.builders.cirr import Cirr
-
     made.write_cirr(tmp_path, "val")
     first = ensure("cirr/val", data_dir=tmp_path, verification_mode="no_checks")
     assert ensure("cirr/val", data_dir=tmp_path, verification_mode="no_checks").key == first.key
-    monkeypatch.setattr(Cirr, "version", Cirr.version + 1)
+    monkeypatch.setitem(vars(registry.card("cirr")), "builder_version", 2)
     assert ensure("cirr/val", data_dir=tmp_path, verification_mode="no_checks").key != first.key
 
 
@@ -329,14 +327,12 @@ def test_the_gallery_is_part_of_the_key(tmp_path: Path) -> None:
 def test_what_was_prepared_from_a_folder_needs_it_no_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from cir_datasets.builders.cirr import Cirr
-
     made.write_cirr(tmp_path, "val")
     before = load("cirr/val", tmp_path)
     assert load("cirr/val").data_hash == before.data_hash
     with pytest.raises(SourceError, match="no network"):
         cir_datasets.load("cirr/val")  # it was prepared without checks, and this asks for them
-    monkeypatch.setattr(Cirr, "version", Cirr.version + 1)
+    monkeypatch.setitem(vars(registry.card("cirr")), "builder_version", 2)
     with pytest.raises(SourceError, match="no network"):
         load("cirr/val")
 
