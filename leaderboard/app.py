@@ -53,7 +53,7 @@ def create_app(home: Path | None = None, *, chosen: Settings | None = None) -> F
         chosen: all settings at once, instead of `home` and the environment.
 
     Raises:
-        StoreError: the home cannot be used.
+        SubmissionStoreError: the home cannot be used.
     """
     # Gradio asks for this whenever it is about to report; nothing is reported from here.
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"

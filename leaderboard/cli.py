@@ -136,8 +136,6 @@ def _system_words(error: OSError) -> str:
 
 _M_MMAP_THRESHOLD = -3
 """mallopt(3)'s number for the size from which a block is the system's own."""
-
-
 _BLOCK = 2**18
 """Bytes."""
 

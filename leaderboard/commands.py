@@ -14,16 +14,13 @@ from cir_metrics.errors import CallError, CirError, MissingExtraError
 from cir_metrics.terminal import echo, visible
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from leaderboard.boards import Board
     from leaderboard.client import Client, Outcome
     from leaderboard.server import Server
+    from leaderboard.standings import Entry
     from leaderboard.submission import Submission
-
-
-from collections.abc import Sequence
-
-from leaderboard.boards import Board
-from leaderboard.standings import Entry, checked_gallery
 
 _SERVER_MODULES = ("fastapi", "gradio", "multipart", "sqlalchemy", "uvicorn")
 
@@ -341,6 +338,8 @@ def board_text(board: Board, entries: Sequence[Entry]) -> str:
         board: says which columns are shown.
         entries: from `standings`, best first.
     """
+    from leaderboard.standings import checked_gallery
+
     checked = checked_gallery(board, entries)
     gallery = "not checked" if checked is None else f"{checked:,}"
     benchmark = f"{board.benchmark}#{board.spec.card.version}"

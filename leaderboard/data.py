@@ -1,6 +1,6 @@
 """Whether a board's data is at hand on this server, and the benchmarks that the worker has loaded.
 
-The server never downloads while somebody waits: its keeper prepares what its boards need.
+The server never downloads while somebody waits: its organiser prepares what its boards need.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def problem(board: Board) -> str | None:
     """Why submissions to a board cannot be judged here, or None where they can.
 
     Returns:
-        A sentence that names the missing file and what the server's keeper does about it.
+        A sentence that names the missing file and what the server's organiser does about it.
     """
     card, config = board.spec.card, board.spec.config
     if config.ground_truth == "withheld":
@@ -33,7 +33,7 @@ def problem(board: Board) -> str | None:
     if not missing or _was_prepared(board):
         return None
     return (
-        f"the publisher's file {missing[0]} is not on this server. Its keeper runs  "
+        f"the publisher's file {missing[0]} is not on this server. Its organiser runs  "
         f"cir datasets prepare {board.benchmark}  or sets CIR_DATA_HOME."
     )
 

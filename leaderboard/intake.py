@@ -40,7 +40,7 @@ class Cover:
         file_name: the sender's name for the file.
         submitter: who sends it, may be empty; shown.
         method: fields of the method block, for what the file's own block leaves out.
-        baseline: whether the board's keepers put it up as a baseline.
+        baseline: whether the organisers put it up as a baseline.
     """
 
     file_name: str = "upload.json"

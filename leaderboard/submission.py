@@ -45,7 +45,7 @@ class Submission:
         submitter: who sent it, as they wrote it; may be empty.
         form: the method's fields as sent beside the file.
         method: the method's fields as shown: the file's own, completed by the form; None before validation.
-        baseline: whether the board's keepers put it up as a floor or baseline.
+        baseline: whether the organisers put it up as a floor or baseline.
         events: its log, first to last.
     """
 

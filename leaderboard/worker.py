@@ -27,8 +27,8 @@ from leaderboard.submission import EventKind, Submission
 log = logging.getLogger("leaderboard.worker")
 
 PUBLIC_FAILURE = (
-    "The server could not judge this file; its keepers find the reason in the log. This is no fault of the "
-    "file: send it again later."
+    "The server could not judge this file; its organisers find the reason in the log. The file is not at "
+    "fault: send it again later."
 )
 
 _LOOK_AGAIN_SECONDS = 5.0

@@ -1,4 +1,5 @@
 from . import comparison as comparison
+from . import intervals as intervals
 from . import language as language
 from . import methods as methods
 from . import report as report

@@ -30,12 +30,6 @@ if TYPE_CHECKING:
     from cir_datasets.builders.base import BenchmarkBuilder
     from cir_datasets.sources import SourceFile
 
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from cir_datasets.builders.base import BenchmarkBuilder
-
 BATCH_ROWS = 4096
 META_FILE = "meta.json"
 _PREFIX = ".making-"

@@ -1,4 +1,4 @@
-"""`publish`: benchmarks in the Hub's repository layout, in a folder and, if asked, on the Hub."""
+"""`Publication`: a benchmark in the Hub's repository layout, and the documents that lie beside its data."""
 
 from __future__ import annotations
 

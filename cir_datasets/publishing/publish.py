@@ -18,14 +18,13 @@ from cir_datasets.publishing.card_text import card_text
 from cir_datasets.publishing.croissant import check, need_mlcroissant
 from cir_datasets.publishing.earlier import Earlier, check_earlier, read_earlier
 from cir_datasets.publishing.layout import PublishedConfig, write_config
+from cir_datasets.publishing.publication import CROISSANT, Publication, documents
 from cir_datasets.registry.cards import IMAGES_SUFFIX
 from cir_datasets.registry.suites import suite, suite_ids
 from cir_metrics.errors import CallError
 
 if TYPE_CHECKING:
     from cir_datasets.registry.card import Card
-
-from cir_datasets.publishing.publication import CROISSANT, Publication, documents
 
 
 def publish(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from importlib import resources
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from cir_datasets.common.yaml import read_model
 from cir_datasets.errors import CardError
@@ -13,10 +14,6 @@ from cir_metrics.errors import UnknownNameError, did_you_mean
 
 if TYPE_CHECKING:
     from cir_datasets.registry.card import Card, Config
-
-from collections.abc import Mapping
-from dataclasses import field
-from typing import TYPE_CHECKING, Any
 
 IMAGES_SUFFIX = "_images"
 """`<config>_images` is the configuration that holds the gallery of `<config>`."""
@@ -103,14 +100,17 @@ def card(name: str) -> Card:
     from cir_datasets.registry.card import Card
 
     if name not in names():
-        raise UnknownNameError(
-            f"no benchmark {name!r}.{did_you_mean(name, names())} `cir datasets list` shows all."
-        )
+        raise UnknownNameError(no_benchmark(name, names()))
     text = (resources.files("cir_datasets") / "cards" / f"{name}.yaml").read_text(encoding="utf-8")
     found = read_model(Card, text, f"cards/{name}.yaml", CardError)
     if found.name != name:
         raise CardError(f"cards/{name}.yaml: its name is {found.name!r}. Fix: name the file after it.")
     return found
+
+
+def no_benchmark(wanted: str, known: tuple[str, ...]) -> str:
+    """What is said of a name or id that no benchmark has."""
+    return f"no benchmark {wanted!r}.{did_you_mean(wanted, known)} `cir datasets list` shows all."
 
 
 def benchmark_ids() -> tuple[str, ...]:

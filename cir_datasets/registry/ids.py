@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cir_datasets.registry.cards import BenchmarkSpec, benchmark_ids, card, names
+from cir_datasets.registry.cards import BenchmarkSpec, benchmark_ids, card, names, no_benchmark
 from cir_datasets.registry.suites import suite_ids
-from cir_metrics.errors import UnknownNameError, did_you_mean
+from cir_metrics.errors import UnknownNameError
 
 
 def base_spec(base_id: str) -> BenchmarkSpec:
@@ -27,10 +27,10 @@ def base_spec(base_id: str) -> BenchmarkSpec:
 
 
 def unknown_benchmark(wanted: str, known: tuple[str, ...]) -> str:
-    """What is said of an id that no benchmark has."""
+    """What is said of an id that no benchmark has; it may be a suite's."""
     if wanted in suite_ids():
         return (
             f"{wanted!r} is a suite, not a benchmark. Fix: name its benchmarks one by one; a bundle of rank "
             "files answers it whole."
         )
-    return f"no benchmark {wanted!r}.{did_you_mean(wanted, known)} `cir datasets list` shows all."
+    return no_benchmark(wanted, known)

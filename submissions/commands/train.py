@@ -114,14 +114,7 @@ def concat_command(
     from submissions.encoders.loading import load_encoder
     from submissions.training.concat_training import PLAN, train_concat
 
-    plan = _changed_plan(
-        PLAN,
-        steps=steps,
-        batch_size=batch_size,
-        learning_rate=learning_rate,
-        weight_decay=weight_decay,
-        seed=seed,
-    )
+    plan = _changed_plan(PLAN, steps, batch_size, learning_rate, weight_decay, seed)
     loaded = load_encoder(encoder, revision=revision, device=device, threads=threads)
     done = train_concat(
         loaded,
@@ -177,14 +170,7 @@ def pic2word_command(
     from submissions.encoders.loading import load_encoder
     from submissions.training.pic2word_training import PLAN, train_pic2word
 
-    plan = _changed_plan(
-        PLAN,
-        steps=steps,
-        batch_size=batch_size,
-        learning_rate=learning_rate,
-        weight_decay=weight_decay,
-        seed=seed,
-    )
+    plan = _changed_plan(PLAN, steps, batch_size, learning_rate, weight_decay, seed)
     pictures = _pictures(benchmark, images)
     loaded = load_encoder(encoder, revision=revision, device=device, threads=threads)
     report_done(train_pic2word(loaded, pictures, out, plan=plan, hidden_size=hidden_size, dropout=dropout))
@@ -240,14 +226,7 @@ def magiclens_command(
     from submissions.encoders.loading import load_encoder
     from submissions.training.magiclens_training import PLAN, train_magiclens
 
-    plan = _changed_plan(
-        PLAN,
-        steps=steps,
-        batch_size=batch_size,
-        learning_rate=learning_rate,
-        weight_decay=weight_decay,
-        seed=seed,
-    )
+    plan = _changed_plan(PLAN, steps, batch_size, learning_rate, weight_decay, seed)
     loaded = load_encoder(encoder, revision=revision, device=device, threads=threads)
     done = train_magiclens(
         loaded,
@@ -290,7 +269,6 @@ def shapes_command(
 
 def _changed_plan(
     plan: Plan,
-    *,
     steps: int | None,
     batch_size: int | None,
     learning_rate: float | None,
@@ -298,14 +276,14 @@ def _changed_plan(
     seed: int,
 ) -> Plan:
     """A plan with the numbers that the call gives."""
-    given: dict[str, Any] = {
-        "steps": steps,
-        "batch_size": batch_size,
-        "learning_rate": learning_rate,
-        "weight_decay": weight_decay,
-        "seed": seed,
-    }
-    return dataclasses.replace(plan, **{name: value for name, value in given.items() if value is not None})
+    return dataclasses.replace(
+        plan,
+        steps=steps or plan.steps,
+        batch_size=batch_size or plan.batch_size,
+        learning_rate=plan.learning_rate if learning_rate is None else learning_rate,
+        weight_decay=plan.weight_decay if weight_decay is None else weight_decay,
+        seed=seed,
+    )
 
 
 def report_done(done: Trained) -> None:

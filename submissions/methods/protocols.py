@@ -21,7 +21,7 @@ class Scorer(Protocol):
     """Whether it looks at pixels, so that it ranks only benchmarks whose pictures are at hand."""
 
     aggregation: ClassVar[Literal["latest", "average"]]
-    """How a session's turns become one ranking, unless told otherwise."""
+    """How a session's turns become one ranking, unless the caller names another way."""
 
     def method(self) -> Method:
         """Who answers: what the rank file says. No weights are loaded, so that `backbone` says "none"."""

@@ -54,7 +54,7 @@ class ReportValues:
         return "sessions" if "sessions" in self.counts else "queries"
 
     def to_dict(self) -> dict[str, Any]:
-        """`ScoreReport.to_dict` and, beside it, what is told further, as JSON values."""
+        """`ScoreReport.to_dict` with everything else beside it, as JSON values."""
         floors = {
             name: {**values, "main": main_value(self.score.main_metric, values)}
             for name, values in self.floors.items()

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from submissions.language.protocol import Language
 
 DEFAULT_AGGREGATION = "weighted"
-"""How turns become one vector, unless told otherwise: what CIRCLED's appendix B finds best."""
+"""How turns become one vector, unless the caller names another way: what CIRCLED's appendix B finds best."""
 
 
 @one_truncation_warning()
@@ -231,7 +231,7 @@ def make_bundle(suite: str, method: str | Composer | Scorer | Ranker, **options:
 
 
 def default_caption_rule(turns: Sequence[Turn]) -> str:
-    """The caption rule of questions unless told otherwise.
+    """The caption rule of questions unless the caller names one.
 
     Example:
         >>> default_caption_rule([Turn("1", None, "red", ("red",))])
@@ -292,19 +292,19 @@ def _own_encoder(name: str, ranker: Composer, encoder: str | Encoder | None) -> 
 
 
 def _by_lists(name: str, ranker: Ranker, benchmark: Benchmark, depth: int) -> RankFile:
-    told = describe_method(name, ranker)
-    return _file(benchmark, told, rank_by_lists(name, ranker, gallery_of(benchmark), depth))
+    described = describe_method(name, ranker)
+    return _file(benchmark, described, rank_by_lists(name, ranker, gallery_of(benchmark), depth))
 
 
 def _by_scores(
     name: str, ranker: Scorer, benchmark: Benchmark, depth: int, how: Aggregation | None
 ) -> RankFile:
     how = how or aggregation_of(getattr(ranker, "aggregation", "latest"))
-    told = describe_method(name, ranker)
+    described = describe_method(name, ranker)
     answers = rank_by_scores(name, ranker, gallery_of(benchmark), how, depth)
     if benchmark.multi_turn:
-        told = told.model_copy(update={"aggregation": how.text})
-    return _file(benchmark, told, answers)
+        described = described.model_copy(update={"aggregation": how.text})
+    return _file(benchmark, described, answers)
 
 
 def _check_references(

@@ -12,26 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from submissions.formats.budget import MAX_BYTES
 from submissions.formats.reader import parse_file
+from submissions.formats.unchecked import UncheckedFile
 from submissions.rank_file.benchmarks import Benchmarks
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import Findings
 from submissions.rank_file.names import CIRR_SERVER
-from submissions.validation.report import ValidationReport, report_of
+from submissions.validation.report import RefusedError, ValidationReport, report_of
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
-    from submissions.formats.unchecked import Answers, UncheckedFile
-    from submissions.rank_file.model import RankBundle, RankFile
-
-
-from typing import TYPE_CHECKING
-
-from submissions.formats.unchecked import UncheckedFile
-from submissions.validation.report import RefusedError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from submissions.formats.unchecked import Answers
     from submissions.rank_file.benchmarks import BenchmarkLike, FileLike
     from submissions.rank_file.model import RankBundle, RankFile
 

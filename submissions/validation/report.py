@@ -5,16 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from submissions.errors import SubmissionError
 from submissions.formats.reader import Parsed
 from submissions.rank_file.findings import MAX_FINDINGS, Finding
 
 if TYPE_CHECKING:
     from submissions.rank_file.model import RankBundle, RankFile
-
-
-from typing import TYPE_CHECKING
-
-from submissions.errors import SubmissionError
 
 
 @dataclass(frozen=True)
@@ -23,7 +19,7 @@ class ValidationReport:
 
     Args:
         file: the file's name.
-        benchmark: id of the benchmark or suite that it answers, or None where that could not be told.
+        benchmark: id of the benchmark or suite that it answers, or None where that is unknown.
         findings: errors first.
         rank_file: what was read, or None where the structure is broken.
         queries: number of queries (or sessions) answered.

@@ -56,6 +56,7 @@ ORDER = {
         # Where the two wings meet.
         "entries": "the rank files of the boards' baselines",
         "commands": "`cir run`, `cir validate`, `cir score` and the others",
+        "intervals": "confidence intervals under their public name",
         "retrieval": "encoders and embeddings under their public name",
     },
 }

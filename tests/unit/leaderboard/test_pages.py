@@ -7,8 +7,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from cir_datasets import registry
 from leaderboard import boards
 from leaderboard.errors import UploadRefusedError
+from leaderboard.pages.about_page import about_text
 from leaderboard.pages.markup import element, link_out, text
 from leaderboard.pages.outcome import findings_table, outcome_html, refusal_html
 from leaderboard.submission import Event, Submission
@@ -95,3 +97,9 @@ def test_a_refusal_is_shown_as_a_finding() -> None:
     assert "too-large" in shown
     assert "write less" in shown
     assert not TAGS.search(shown)
+
+
+def test_the_about_page_shows_a_rank_file_of_the_version_that_its_benchmark_has() -> None:
+    shown = re.search(r'"benchmark": "(.+?)", "benchmark_version": (\d+)', about_text(2**20))
+    assert shown is not None
+    assert int(shown[2]) == registry.spec(shown[1]).card.version
