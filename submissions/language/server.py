@@ -377,7 +377,7 @@ def _client(url: str, key: str, timeout: float, watch: Callable[[Any], None]) ->
             'a language server needs openai. Fix: pip install "cir-benchmarks[language]"'
         ) from error
     check_proxies()
-    # Attempts are ours: the client's own would not show in the counts. A connection a request: see Deadline.
+    # Attempts are ours: docs/dependencies.md says why. A connection a request: see Deadline.
     return openai.OpenAI(
         base_url=url,
         api_key=key,
