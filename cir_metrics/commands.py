@@ -14,14 +14,14 @@ from cir_metrics.evaluate_hook import module_folder, module_names
 from cir_metrics.terminal import echo
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands of this room to the `cir` command."""
+def metrics_commands() -> typer.Typer:
+    """The group `cir metrics`."""
     metrics = typer.Typer(
         help="Metrics: which exist, and making their names known to evaluate.", no_args_is_help=True
     )
     metrics.command("list")(list_metrics)
     metrics.command("install")(install_metrics)
-    app.add_typer(metrics, name="metrics")
+    return metrics
 
 
 def list_metrics(

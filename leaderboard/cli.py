@@ -1,7 +1,8 @@
-"""The `cir` command, assembled from the commands of every room.
+"""The `cir` command: which commands there are, and what becomes of their errors.
 
-Each room's `commands.py` imports nothing heavy, so that `cir --help` answers at once. Data goes to stdout,
-words to stderr; exit code 0 means done, 1 that the input is wrong, 2 that the call is.
+A command's module is imported when the command is named, and imports nothing heavy itself, so that
+`cir --help` answers at once. Data goes to stdout, words to stderr; exit code 0 means done, 1 that the input
+is wrong, 2 that the call is.
 """
 
 from __future__ import annotations
@@ -12,21 +13,44 @@ import os
 import sys
 import traceback
 import warnings
+from collections import UserDict
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from types import TracebackType
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_group
 
-import cir_datasets.commands
-import cir_metrics.commands
-import leaderboard.commands
-import submissions.commands
-from cir_datasets.sources.addresses import endpoint
 from cir_metrics.errors import CirError
 from cir_metrics.terminal import echo
 
 _OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 """What writing to stdout can be told."""
+
+COMMANDS = {
+    "validate": "submissions.commands.validate:validate_command",
+    "score": "submissions.commands.score:score_command",
+    "compare": "submissions.commands.compare:compare_command",
+    "convert": "submissions.commands.convert:convert_command",
+    "fuse": "submissions.commands.fuse:fuse_command",
+    "run": "submissions.commands.run:run_command",
+    "entries": "submissions.commands.entries:entries_command",
+    "embed": "submissions.commands.embed:embed_command",
+    "submit": "leaderboard.commands:submit",
+}
+"""By name the module and the function of a command, in the order of `cir --help`."""
+
+GROUPS = {
+    "datasets": "cir_datasets.commands.datasets:datasets_commands",
+    "metrics": "cir_metrics.commands:metrics_commands",
+    "embeddings": "submissions.commands.embeddings:embeddings_commands",
+    "methods": "submissions.commands.methods:methods_commands",
+    "train": "submissions.commands.train:train_commands",
+    "leaderboard": "leaderboard.commands:leaderboard_commands",
+}
+"""By name the module and the function that gives a group of commands."""
 
 _EPILOG = "Start with: cir datasets list, then cir validate FILE and cir score FILE."
 
@@ -40,10 +64,37 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
+class _Commands(UserDict[str, Any]):
+    """Commands by name, each imported when it is looked up."""
+
+    def __init__(self) -> None:
+        super().__init__(COMMANDS | GROUPS)
+
+    def __getitem__(self, name: str) -> Any:
+        found = super().__getitem__(name)
+        if isinstance(found, str):
+            module, _, function = found.partition(":")
+            made = getattr(import_module(module), function)
+            only = typer.Typer()
+            if name in GROUPS:
+                only.add_typer(made(), name=name)
+            else:
+                only.command(name)(made)
+            self[name] = found = get_group(only).commands[name]
+        return found
+
+
+class _Root(TyperGroup):
+    def __init__(self, **details: Any) -> None:
+        super().__init__(**details)
+        self.commands = _Commands()
+
+
 def build() -> typer.Typer:
     """The whole command line as one typer application."""
     app = typer.Typer(
         name="cir",
+        cls=_Root,
         no_args_is_help=True,
         add_completion=False,
         epilog=_EPILOG,
@@ -63,8 +114,6 @@ def build() -> typer.Typer:
         if debug:
             os.environ["CIR_DEBUG"] = "1"
 
-    for room in (cir_datasets.commands, cir_metrics.commands, submissions.commands, leaderboard.commands):
-        room.register(app)
     return app
 
 
@@ -90,6 +139,8 @@ def main() -> None:
     give_back_freed_memory()
     try:
         if os.environ.get("HF_ENDPOINT"):
+            from cir_datasets.sources.addresses import endpoint
+
             # huggingface_hub reads it when it is imported, and its error would show a part of a password.
             endpoint("HF_ENDPOINT", "")
         build()()

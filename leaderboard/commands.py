@@ -34,14 +34,13 @@ Home = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the room's commands to the command line."""
+def leaderboard_commands() -> typer.Typer:
+    """The group `cir leaderboard`."""
     group = typer.Typer(no_args_is_help=True, help="Run a leaderboard, or put entries onto its boards.")
     group.command("serve")(serve)
     group.command("add")(add)
     group.command("show")(show)
-    app.add_typer(group, name="leaderboard")
-    app.command("submit")(submit)
+    return group
 
 
 def serve(

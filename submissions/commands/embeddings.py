@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from submissions.embeddings.store import Stored
 
 
-def register_embeddings(app: typer.Typer) -> None:
-    """Add the group to the `cir` command."""
+def embeddings_commands() -> typer.Typer:
+    """The group `cir embeddings`."""
     group = typer.Typer(
         help="Embeddings: vectors of galleries that are kept below CIR_CACHE_HOME.", no_args_is_help=True
     )
     group.command("list")(list_embeddings)
     group.command("rm")(remove_embeddings)
-    app.add_typer(group, name="embeddings")
+    return group
 
 
 def list_embeddings(

@@ -10,12 +10,12 @@ from cir_metrics.terminal import echo
 from submissions.commands.words import as_text
 
 
-def register_methods(app: typer.Typer) -> None:
-    """Add the group to the `cir` command."""
+def methods_commands() -> typer.Typer:
+    """The group `cir methods`."""
     group = typer.Typer(help="Methods: which there are, and what each does.", no_args_is_help=True)
     group.command("list")(list_methods)
     group.command("show")(show_method)
-    app.add_typer(group, name="methods")
+    return group
 
 
 def list_methods(

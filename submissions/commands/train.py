@@ -55,14 +55,14 @@ ThreadsOption = Annotated[
 ]
 
 
-def register_train(app: typer.Typer) -> None:
-    """Add the group to the `cir` command."""
+def train_commands() -> typer.Typer:
+    """The group `cir train`."""
     group = typer.Typer(help="Train the head of a method, or the shapes encoder.", no_args_is_help=True)
     group.command("concat")(_resumable(concat_command))
     group.command("pic2word")(_resumable(pic2word_command))
     group.command("magiclens")(_resumable(magiclens_command))
     group.command("shapes")(_resumable(shapes_command))
-    app.add_typer(group, name="train")
+    return group
 
 
 def _resumable(command: Callable[..., None]) -> Callable[..., None]:

@@ -18,14 +18,12 @@ FULL = Path("/dev/full")
 
 DEFECT = """
 import sys
-import cir_metrics.commands
+import submissions.commands.validate as validate
 from leaderboard import cli
-def broken(app):
-    @app.command("broken")
-    def command() -> None:
-        raise RuntimeError("a bug")
-cir_metrics.commands.register = broken
-sys.argv = ["cir", "broken"]
+def broken() -> None:
+    raise RuntimeError("a bug")
+validate.validate_command = broken
+sys.argv = ["cir", "validate"]
 cli.main()
 """
 

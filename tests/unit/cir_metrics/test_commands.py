@@ -11,13 +11,13 @@ import typer
 from typer.testing import CliRunner
 
 from cir_metrics.catalogue import METRICS
-from cir_metrics.commands import register
+from cir_metrics.commands import metrics_commands
 
 
 @pytest.fixture
 def app() -> typer.Typer:
     app = typer.Typer()
-    register(app)
+    app.add_typer(metrics_commands(), name="metrics")
     return app
 
 

@@ -1,0 +1,36 @@
+"""`cir datasets ...`: the group of its commands."""
+
+from __future__ import annotations
+
+import typer
+
+from cir_datasets.commands.export import export_queries
+from cir_datasets.commands.images import cover_images, hash_benchmark_images
+from cir_datasets.commands.listing import list_benchmarks, show_benchmark
+from cir_datasets.commands.overlays import overlay_commands
+from cir_datasets.commands.preparing import prepare_benchmarks
+from cir_datasets.commands.publishing import publish_benchmarks
+from cir_datasets.commands.qrels import write_qrels
+from cir_datasets.commands.statistics import show_statistics
+from cir_datasets.commands.template import template_folder
+from cir_datasets.commands.verification import verify_benchmarks
+
+
+def datasets_commands() -> typer.Typer:
+    """The group `cir datasets`."""
+    datasets = typer.Typer(
+        help="Benchmarks: which exist, what they ask, and preparing them for use.", no_args_is_help=True
+    )
+    datasets.command("list")(list_benchmarks)
+    datasets.command("show")(show_benchmark)
+    datasets.command("prepare")(prepare_benchmarks)
+    datasets.command("images")(cover_images)
+    datasets.command("hash")(hash_benchmark_images)
+    datasets.command("template")(template_folder)
+    datasets.command("export")(export_queries)
+    datasets.command("qrels")(write_qrels)
+    datasets.command("publish")(publish_benchmarks)
+    datasets.command("stats")(show_statistics)
+    datasets.command("verify")(verify_benchmarks)
+    datasets.add_typer(overlay_commands(), name="overlay")
+    return datasets

@@ -1,0 +1,34 @@
+"""How many files the two ways through the suite run through: printed, and bounded loosely."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from count_files import SCORE, UPLOAD, lines_of, touched
+
+import submissions
+
+MOST = 100
+"""Files. The figures are printed (`pytest -s`, or the script); this only stops a way that has doubled."""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("run") / "run.json"
+    submissions.write(submissions.make_rank_file("shapes/val", "random", k=50), path)
+    return path
+
+
+@pytest.mark.parametrize("way", [SCORE, UPLOAD], ids=["score", "upload"])
+def test_a_way_through_the_suite_stays_short(way: str, run: Path, tmp_path: Path) -> None:
+    found = touched(way, run, tmp_path)
+    print("\n".join(lines_of(found)))
+    assert "submissions.scoring" in found.files
+    assert len(found.files) <= MOST
+
+
+def test_cir_score_loads_no_other_command(run: Path, tmp_path: Path) -> None:
+    commands = {name for name in touched(SCORE, run, tmp_path).files if ".commands." in name}
+    shared = {"cir_datasets.commands.options", "submissions.commands.words"}
+    assert commands - shared == {"submissions.commands.score"}
