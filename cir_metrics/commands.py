@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from cir_metrics.atomic import write_whole
 from cir_metrics.evaluate_hook import module_folder, module_names
 from cir_metrics.terminal import echo
 
@@ -99,18 +98,5 @@ def _install_one(metrics: Path, name: str) -> Path:
     for each in (metrics, package, folder):
         (each / "__init__.py").touch(exist_ok=True)
     target = folder / f"{name}.py"
-    _replace(target, script)
+    write_whole(target, script)
     return target
-
-
-def _replace(target: Path, content: bytes) -> None:
-    """Write under another name and rename: who loads the script meanwhile sees a whole one."""
-    descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(target)
-    except OSError:
-        Path(temporary).unlink(missing_ok=True)
-        raise

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from cir_metrics.atomic import sync_folder
+
 _STALE_SECONDS = 24 * 3600
 
 
@@ -68,7 +70,7 @@ class IncomingFile:
         target.parent.mkdir(exist_ok=True)
         self._path.replace(target)
         for folder in (target.parent, self._folder):
-            _sync_folder(folder)
+            sync_folder(folder)
         return KeptFile(sha256, self.size, target)
 
     def discard(self) -> None:
@@ -87,11 +89,3 @@ def sweep(folder: Path) -> None:
     for part in (folder / "incoming").glob("*.part"):
         if part.stat().st_mtime < time.time() - _STALE_SECONDS:
             part.unlink(missing_ok=True)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -31,6 +31,7 @@ from cir_datasets.images.picture import PictureFacts, read_picture
 from cir_datasets.prepared import ensure
 from cir_datasets.prepared.manifest import manifest_table
 from cir_datasets.rows.records import Row, image_schema
+from cir_metrics.atomic import whole_file
 
 if TYPE_CHECKING:
     from cir_datasets.registry.cards import BenchmarkSpec
@@ -299,16 +300,11 @@ def _pixel_groups(facts: Mapping[str, PictureFacts], image_ids: Iterable[str]) -
 
 def _write(table: pa.Table, file: Path, spec: BenchmarkSpec) -> None:
     """Write the Parquet beside its place and move it there."""
-    staging = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         if file.is_file() and file.stat().st_size and file.open("rb").read(4) != b"PAR1":
             raise HashingError(f"{file}: no Parquet, so it is not overwritten. Fix: name another --out.")
-        file.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            pq.write_table(table.replace_schema_metadata({_BENCHMARK_KEY: _stamp(spec).encode()}), staging)
-            staging.replace(file)
-        finally:
-            staging.unlink(missing_ok=True)
+        with whole_file(file) as out:
+            pq.write_table(table.replace_schema_metadata({_BENCHMARK_KEY: _stamp(spec).encode()}), out)
     except OSError as error:
         raise HashingError(
             f"{file}: cannot be written: {error.strerror or error}. Fix: pass out= (--out), a file in a "

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 from cir_datasets.prepared.overlaid import restrict
 from cir_datasets.registry.cards import Overlay
 from cir_datasets.registry.overlays import overlay_fault, overlay_file, read_overlay
+from cir_metrics.atomic import write_whole
 
 
 def add_overlay(
@@ -45,12 +45,7 @@ def add_overlay(
     if sources.at_hand(spec) or last_prepared(spec) is not None:
         restrict(read_table(ensure(spec).rows_file), overlay)
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        staging = place.with_suffix(f".{os.getpid()}")
-        staging.write_text(
-            json.dumps(overlay.to_dict(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
-        )
-        staging.replace(place)
+        write_whole(place, (json.dumps(overlay.to_dict(), ensure_ascii=False, indent=1) + "\n").encode())
     except OSError as error:
         overlay_fault(place, f"cannot be written: {error.strerror}", "set CIR_OVERLAYS to a folder of yours")
     return overlay

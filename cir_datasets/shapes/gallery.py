@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +15,7 @@ from cir_datasets.rows.records import Row, image_row
 from cir_datasets.shapes.render import SIDE, Pixels, pixel_sha256, pixels
 from cir_datasets.shapes.splits import SPLITS, Split, split
 from cir_datasets.shapes.world import Scene
+from cir_metrics.atomic import whole_file
 from cir_metrics.errors import CallError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -189,14 +188,8 @@ def _write(whole: Pixels, path: Path) -> bool:
 
     if _holds(path, whole):
         return False
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}-", suffix=".png", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            Image.fromarray(whole).save(file, format="PNG")
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with whole_file(path) as file:
+        Image.fromarray(whole).save(file, format="PNG")
     return True
 
 

@@ -29,6 +29,7 @@ from cir_datasets.errors import IntegrityError, SourceError
 from cir_datasets.sources.addresses import check_proxies
 from cir_datasets.sources.addresses import endpoint as endpoint_of
 from cir_datasets.sources.deadline import Deadline
+from cir_metrics.atomic import write_whole
 from cir_metrics.errors import CallError, without_secret_cause
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def _fetch(target: Path, source: Source, file: str, pin: Pin | None) -> Path:
             partial, origin = _from_github(source, file, pin, folder, deadline)
         _check(partial, pin, origin["url"])
         _record_origin(target, origin)
-        os.replace(partial, target)  # noqa: PTH105 - the one step that makes the file appear
+        partial.replace(target)  # the one step that makes the file appear
     return target
 
 
@@ -185,7 +186,7 @@ def _staging(target: Path) -> Iterator[Path]:
 
 def _record_origin(target: Path, origin: dict[str, str]) -> None:
     record = target.with_name(target.name + _ORIGIN_SUFFIX)
-    record.write_text(json.dumps(origin) + "\n", encoding="utf-8")
+    write_whole(record, (json.dumps(origin) + "\n").encode())
 
 
 def _check(path: Path, pin: Pin | None, url: str) -> None:

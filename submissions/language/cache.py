@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from cir_datasets.common.paths import cache_home
-from submissions.errors import LanguageError, SubmissionError
+from cir_metrics.atomic import write_whole
+from submissions.errors import LanguageError
 from submissions.language.answers import Answer
-from submissions.rank_file.model import write_bytes
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -78,10 +78,11 @@ class AnswerCache:
             "asked": dict(asked),
         }
         try:
-            write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2), self.path(key))
-        except SubmissionError as error:
+            write_whole(self.path(key), orjson.dumps(document, option=orjson.OPT_INDENT_2))
+        except OSError as error:
             raise LanguageError(
-                f"{error} Fix: make room, or set CIR_CACHE_HOME to a folder of yours."
+                f"{self.path(key)}: cannot be written: {error.strerror or error}. "
+                "Fix: make room, or set CIR_CACHE_HOME to a folder of yours."
             ) from error
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import gzip
 import os
 import re
-import tempfile
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from pydantic import (
     StrictStr,
 )
 
+from cir_metrics.atomic import write_whole
 from submissions.errors import SubmissionError
 from submissions.rank_file.names import BUNDLE, FORMAT_VERSION, NATIVE, RANK_FILE
 
@@ -261,16 +261,7 @@ def write_bytes(content: bytes, path: str | os.PathLike[str]) -> Path:
     """
     target = Path(path).absolute()
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, partial = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-            Path(partial).chmod(0o644)
-            Path(partial).replace(target)
-        except BaseException:
-            Path(partial).unlink(missing_ok=True)
-            raise
+        write_whole(target, content)
     except OSError as error:
         raise SubmissionError(f"{target}: cannot be written: {error.strerror or error}.") from error
     return target

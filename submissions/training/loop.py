@@ -19,10 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cir_datasets.common.progress import step_progress
+from cir_metrics.atomic import write_whole
 from cir_metrics.errors import CallError
 from cir_metrics.sums import exact_mean
 from submissions.errors import CheckpointError
-from submissions.methods.heads.checkpoints import CONFIG, replace_bytes
+from submissions.methods.heads.checkpoints import CONFIG
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -253,7 +254,7 @@ def _keep(
         "losses": losses,
     }
     torch.save(state, kept)
-    replace_bytes(folder / STATE, kept.getvalue())
+    write_whole(folder / STATE, kept.getvalue(), durable=True)
 
 
 def _same(folder: Path, held: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:

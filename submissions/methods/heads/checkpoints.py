@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from submissions.embeddings.locks import whole_file
+from cir_metrics.atomic import write_whole
 from submissions.errors import CheckpointError
 
 if TYPE_CHECKING:
@@ -95,7 +95,6 @@ def save_head(
         The folder.
     """
     root = Path(folder).expanduser()
-    root.mkdir(parents=True, exist_ok=True)
     write_tensors(root / WEIGHTS, module)
     described = {
         "format_version": FORMAT_VERSION,
@@ -105,7 +104,8 @@ def save_head(
         "training": dict(training),
         "weights_sha256": file_sha256(root / WEIGHTS),
     }
-    replace_bytes(root / CONFIG, (json.dumps(described, indent=2, sort_keys=True) + "\n").encode())
+    text = json.dumps(described, indent=2, sort_keys=True) + "\n"
+    write_whole(root / CONFIG, text.encode(), durable=True)
     return root
 
 
@@ -189,7 +189,7 @@ def write_tensors(path: Path, module: nn.Module) -> None:
     from safetensors.torch import save
 
     tensors = {name: value.detach().cpu().contiguous() for name, value in module.state_dict().items()}
-    replace_bytes(path, save(tensors))
+    write_whole(path, save(tensors), durable=True)
 
 
 def filled(
@@ -230,12 +230,6 @@ def filled(
         )
     module.load_state_dict(dict(tensors), assign=True)
     return module.eval().requires_grad_(False)
-
-
-def replace_bytes(path: Path, data: bytes) -> None:
-    """Write a file so that a reader finds the old one or the new one, never half of either."""
-    with whole_file(path) as file:
-        file.write(data)
 
 
 def file_sha256(path: Path) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from cir_datasets.common.yaml import parse_yaml
+from cir_metrics.atomic import write_whole
 from submissions.errors import CheckpointError
 
 RECIPE = "recipe.yaml"
@@ -59,14 +60,11 @@ def weights_of(folder: Path) -> dict[str, Any]:
 
 def write_recipe(folder: Path, recipe: Mapping[str, Any]) -> Path:
     """Write a recipe; it appears whole or not at all, and says that the folder is done."""
-    from submissions.methods.heads.checkpoints import replace_bytes
-
     path = folder / RECIPE
     text = yaml.safe_dump(
         dict(recipe), sort_keys=False, default_flow_style=None, width=110, allow_unicode=True
     )
-    replace_bytes(path, text.encode())
-    path.chmod(0o644)
+    write_whole(path, text.encode(), durable=True)
     return path
 
 
