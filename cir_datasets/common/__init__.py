@@ -1,1 +1,1 @@
-"""What all rooms need and no library has: progress, paths, parallel jobs, atomic writes, tables."""
+"""What all rooms need and no library has: progress, paths, parallel jobs, staging folders, tables."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +16,9 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cir_datasets.common.atomic import staging_folder, sweep
 from cir_datasets.common.paths import cache_home
 from cir_datasets.common.progress import step_progress
+from cir_datasets.common.staging import staging_folder
 from cir_datasets.errors import FIX, DatasetError, RecordError
 from cir_datasets.rows.checks import Tally, check_counts, checked_images, checked_rows
 from cir_datasets.rows.hashing import DataHasher, gallery_hash
@@ -88,16 +88,8 @@ def new_folder(folder: Path) -> Iterator[Path]:
     Raises:
         DatasetError: the place cannot be written.
     """
-    with ExitStack() as stack:
-        try:
-            sweep(cache_home() / "prepared", _PREFIX)
-            made = stack.enter_context(staging_folder(folder.parent, _PREFIX)) / "made"
-            made.mkdir()
-        except OSError as error:
-            raise DatasetError(
-                f"{folder.parent}: cannot be written: {error.strerror}. Fix: set CIR_CACHE_HOME "
-                "to a folder of yours."
-            ) from error
+    root, fix = cache_home() / "prepared", "set CIR_CACHE_HOME to a folder of yours."
+    with staging_folder(folder.parent, _PREFIX, error=DatasetError, fix=fix, sweep_below=root) as made:
         yield made
         _move(made, folder)
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cir_datasets import registry
 from cir_datasets.common.progress import step_progress
+from cir_datasets.common.staging import staging_folder
 from cir_datasets.errors import IntegrityError, SourceError
 from cir_datasets.prepared import Prepared, ensure
 from cir_datasets.publishing.card_text import card_text
@@ -219,7 +217,9 @@ def _publish_one(
     folder: Path, prepared: Sequence[Prepared], skipped: Mapping[str, str], advance: Callable[[int], None]
 ) -> Publication:
     card = prepared[0].spec.card
-    with _staging(folder) as staging:
+    with staging_folder(
+        folder.parent, f".{folder.name}-", error=CallError, fix="choose another --to."
+    ) as staging:
         configs: list[PublishedConfig] = []
         for one in prepared:
             configs += _write_both(one, staging)
@@ -261,22 +261,6 @@ def _notes(card: Card, prepared: Sequence[Prepared]) -> Iterator[str]:
     skipped = [one.spec.id for one in prepared if one.meta["checks_skipped"]]
     if skipped:
         yield f"the counts of {len(skipped)} benchmarks were not checked; the dataset card says so"
-
-
-@contextmanager
-def _staging(folder: Path) -> Iterator[Path]:
-    """A folder beside `folder`, gone afterwards."""
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    except OSError as error:
-        raise CallError(
-            f"{folder.parent}: cannot be written: {error.strerror}. Fix: choose another --to."
-        ) from error
-    try:
-        yield staging
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
 
 
 def _move(staging: Path, folder: Path) -> None:

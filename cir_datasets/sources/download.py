@@ -15,16 +15,15 @@ import json
 import math
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote, urljoin, urlsplit
 
-from cir_datasets.common.atomic import staging_folder, sweep
 from cir_datasets.common.paths import cache_home
 from cir_datasets.common.progress import byte_progress
+from cir_datasets.common.staging import staging_folder
 from cir_datasets.errors import IntegrityError, SourceError
 from cir_datasets.sources.addresses import check_proxies
 from cir_datasets.sources.addresses import endpoint as endpoint_of
@@ -115,7 +114,9 @@ def fetch(name: str, source: Source, file: str, pin: Pin | None, *, refresh: boo
 
 def _fetch(target: Path, source: Source, file: str, pin: Pin | None) -> Path:
     seconds = _deadline_seconds()
-    with _staging(target) as folder, Deadline(seconds) as deadline:
+    root, fix = cache_home() / "sources", "set CIR_CACHE_HOME to a folder of yours."
+    staging = staging_folder(target.parent, _PREFIX, error=SourceError, fix=fix, sweep_below=root)
+    with staging as folder, Deadline(seconds) as deadline:
         if source.publisher == "hub":
             partial, origin = _from_hub(source, file, pin, folder, deadline)
         else:
@@ -167,21 +168,6 @@ def _matches(path: Path, pin: Pin) -> bool:
         return False
     with path.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest() == pin.sha256
-
-
-@contextmanager
-def _staging(target: Path) -> Iterator[Path]:
-    """A folder on the same disk as `target`, gone afterwards whatever happens."""
-    with ExitStack() as stack:
-        try:
-            sweep(cache_home() / "sources", _PREFIX)
-            folder = stack.enter_context(staging_folder(target.parent, _PREFIX))
-        except OSError as error:
-            raise SourceError(
-                f"{target.parent}: cannot be written: {error.strerror}. Fix: set CIR_CACHE_HOME "
-                "to a folder of yours."
-            ) from error
-        yield folder
 
 
 def _record_origin(target: Path, origin: dict[str, str]) -> None:

@@ -12,7 +12,6 @@ Source: Zhang et al., ICML 2024, arXiv:2403.19651 (with references as negatives)
 from __future__ import annotations
 
 import math
-import tempfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,9 +19,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cir_datasets.common.staging import staging_folder
 from cir_metrics.errors import CallError
 from submissions.encoders.pretrained import quiet
-from submissions.errors import EncoderError
+from submissions.errors import CheckpointError, EncoderError
 from submissions.methods.heads.checkpoints import CONFIG
 from submissions.training.loop import SAVE_SECONDS, Plan, Trained, finished, forget, train
 from submissions.training.triplets import Examples, load_triplets
@@ -188,8 +188,9 @@ def _save(root: Path, encoder: Any, fusion: Fusion, training: dict[str, Any]) ->
     )
     model = MagicLensModel(config)
     model.load_state_dict({**encoder.model.state_dict(), **_named("fusion", fusion.state_dict())})
-    with tempfile.TemporaryDirectory(prefix=".writing-", dir=root) as name:
-        written = Path(name)
+    with staging_folder(
+        root, ".writing-", error=CheckpointError, fix="choose another --out.", sweep_below=root
+    ) as written:
         with quiet(transformers):
             model.save_pretrained(written)
         encoder.tokenizer.save_pretrained(written)

@@ -10,6 +10,12 @@ import pytest
 from cir_metrics.atomic import whole_file, write_whole
 
 
+def write_half(path: Path) -> None:
+    with whole_file(path) as file:
+        file.write(b"half")
+        raise KeyboardInterrupt
+
+
 @pytest.mark.parametrize("durable", [False, True])
 def test_a_reader_finds_the_old_file_until_the_new_one_is_whole(tmp_path: Path, durable: bool) -> None:
     path = tmp_path / "made/file"
@@ -26,9 +32,8 @@ def test_a_reader_finds_the_old_file_until_the_new_one_is_whole(tmp_path: Path, 
 def test_what_could_not_be_finished_changes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "file"
     write_whole(path, b"old")
-    with pytest.raises(KeyboardInterrupt), whole_file(path) as file:
-        file.write(b"half")
-        raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt):
+        write_half(path)
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
 

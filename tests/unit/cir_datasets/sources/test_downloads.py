@@ -413,8 +413,8 @@ def test_an_endpoint_that_huggingface_hub_cannot_read_is_not_shown_by_cir() -> N
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from cir_datasets.common import atomic
-with atomic.staging_folder(Path(sys.argv[1]), sys.argv[2]) as folder:
+from cir_datasets.common.staging import staging_folder
+with staging_folder(Path(sys.argv[1]), sys.argv[2], error=OSError, fix='') as folder:
     (folder / "file").write_bytes(bytes(1000))
     print(folder, flush=True)
     sys.stdin.read()

@@ -1,0 +1,128 @@
+"""Folders that are filled beside their place; what a killed process left of them is swept by the next one.
+
+The folder of a process that lives is locked, and the system frees the lock with the process, whatever ended
+it: so nothing of a live process is ever swept, on whichever machine that shares the disk it runs.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cir_metrics.errors import CirError
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
+
+_LOCK = ".lock"
+_OLD_SECONDS = 24 * 3600.0
+"""Age from which a folder without a lock is a leftover: of an earlier version of this package, or of a
+process that was killed between making its folder and locking it."""
+
+
+@contextmanager
+def staging_folder(
+    parent: Path, prefix: str, *, error: Callable[[str], CirError], fix: str, sweep_below: Path | None = None
+) -> Iterator[Path]:
+    """A folder to fill, below `parent`; gone afterwards, and after a kill with the next that sweeps there.
+
+    Args:
+        parent: made where it is missing.
+        prefix: what the names of such folders, and of nothing else there, begin with.
+        error: makes the error of a message.
+        fix: what the caller would have a user do where `parent` cannot be written.
+        sweep_below: what killed processes left anywhere below this folder is removed first; None removes
+            nothing, as below a folder of the user's, where other things may have such names.
+
+    Yields:
+        The folder, empty.
+
+    Raises:
+        CirError: of `error`: `parent` cannot be written.
+
+    Example:
+        >>> from cir_metrics.errors import CallError
+        >>> with tempfile.TemporaryDirectory() as parent:
+        ...     with staging_folder(Path(parent), ".making-", error=CallError, fix="leave.") as folder:
+        ...         folder.is_dir()
+        ...     folder.is_dir()
+        True
+        False
+    """
+    try:
+        if sweep_below is not None:
+            sweep(sweep_below, prefix)
+        parent.mkdir(parents=True, exist_ok=True)
+        whole, lock = _locked_folder(parent, prefix)
+    except OSError as refused:
+        raise error(f"{parent}: cannot be written: {refused.strerror}. Fix: {fix}") from refused
+    try:
+        folder = whole / "made"  # beside the lock, so that it can be moved away and holds what is put there
+        folder.mkdir()
+        yield folder
+    finally:
+        shutil.rmtree(whole, ignore_errors=True)
+        lock.release()
+
+
+def sweep(root: Path, prefix: str) -> list[Path]:
+    """Remove what killed processes left anywhere below a folder.
+
+    Args:
+        root: the folder.
+        prefix: of the names of their folders, as `staging_folder` took it.
+
+    Returns:
+        What was removed.
+    """
+    left = [path for path in sorted(root.rglob(f"{prefix}*")) if path.is_dir() and not path.is_symlink()]
+    return [path for path in left if _swept(path)]
+
+
+def _locked_folder(parent: Path, prefix: str) -> tuple[Path, BaseFileLock]:
+    """A new folder and its lock, which is held."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+        lock = _lock_of(folder)
+        try:
+            lock.acquire()
+        except FileNotFoundError:
+            continue  # swept between the two steps
+        except OSError:
+            pass  # a file system without locks: nobody can lock there, and nobody sweeps
+        return folder, lock
+
+
+def _lock_of(folder: Path) -> BaseFileLock:
+    from filelock import FileLock
+
+    # Not by the presence of a file where the file system knows no locks: a kill would leave it locked.
+    return FileLock(folder / _LOCK, fallback_to_soft=False, thread_local=False)
+
+
+def _swept(folder: Path) -> bool:
+    """Remove a folder unless a process that lives holds it; whether it was removed."""
+    if not (folder / _LOCK).exists():  # looked at first: taking a lock would make its file
+        return _is_old(folder) and _removed(folder)
+    try:
+        with _lock_of(folder).acquire(blocking=False):
+            return _removed(folder)
+    except OSError:
+        return False  # its process lives, or the file system knows no locks
+
+
+def _removed(folder: Path) -> bool:
+    shutil.rmtree(folder, ignore_errors=True)
+    return not folder.exists()
+
+
+def _is_old(folder: Path) -> bool:
+    try:
+        return time.time() - folder.stat().st_mtime > _OLD_SECONDS
+    except OSError:
+        return False
