@@ -7,8 +7,8 @@ imported) and loads nothing else; what is named below is imported when first use
 - `evaluate_single_turn`, `evaluate_multi_turn`: several metrics at once, with one value a query -> `Results`
 - `target_ranks`, `best_target_ranks`, `top_k`: from scores to ranks and rankings; `Gallery`: from embeddings
 - `METRICS`, `parse_metric`: the catalogue; `Signature`, `differences`: what a number may be compared with
-- `cir_metrics.measures`: the plain functions on arrays (they bear the names of the evaluate modules' folders,
-  so they are imported from there); `cir_metrics.kernels`: one value a query
+- `cir_metrics.measures`: the metrics as functions on arrays, each with its equation (they bear the names of
+  the evaluate modules' folders, so they are imported from there)
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from cir_metrics.evaluate_hook import install_hook
 
 if TYPE_CHECKING:
     from cir_metrics.catalogue import METRICS, parse_metric
+    from cir_metrics.coding import UNLISTED
     from cir_metrics.evaluation import Results, evaluate_multi_turn, evaluate_single_turn
     from cir_metrics.gallery import Found, Gallery
     from cir_metrics.ground_truth import references
-    from cir_metrics.kernels import UNLISTED
     from cir_metrics.ranking import best_target_ranks, target_ranks, top_k
     from cir_metrics.signature import Signature, differences
 
@@ -51,7 +51,7 @@ __all__ = [
 
 _HOMES = {
     "METRICS": "catalogue",
-    "UNLISTED": "kernels",
+    "UNLISTED": "coding",
     "Found": "gallery",
     "Gallery": "gallery",
     "Results": "evaluation",
@@ -65,7 +65,7 @@ _HOMES = {
     "target_ranks": "ranking",
     "top_k": "ranking",
 }
-_MODULES = ("catalogue", "evaluation", "gallery", "kernels", "measures", "ranking", "signature", "ties")
+_MODULES = ("catalogue", "coding", "evaluation", "gallery", "measures", "ranking", "signature", "ties")
 
 
 def __getattr__(name: str) -> Any:

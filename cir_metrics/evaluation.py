@@ -1,20 +1,26 @@
-"""Several metrics over one set of rankings that are lists of ids: what the evaluate modules go through.
+"""Several metrics over one set of rankings: what boards, `cir score` and the evaluate modules go through.
 
-Rankings are coded once (a set look-up a place) and every measure is then a numpy expression. References are
-dicts as `cir_metrics.references` makes them. Unlike in the evaluate modules an empty ranking is allowed here
-and is a miss, because `cir score --allow-missing` must count the queries that a file leaves out.
+Whoever holds rankings as lists of ids calls `evaluate_single_turn` or `evaluate_multi_turn`, which code them
+once (a set look-up a place); whoever holds them as numbers codes them all at once and calls `evaluate_coded`,
+which both end in. It runs the functions of `cir_metrics.measures`. References are dicts as
+`cir_metrics.references` makes them. Unlike in the evaluate modules an empty ranking is allowed here and is a
+miss, because `cir score --allow-missing` must count the queries that a file leaves out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cir_metrics import kernels
+from cir_metrics import measures
 from cir_metrics.catalogue import METRICS, check_variant, parse_metric
-from cir_metrics.coded import CodedQueries, CodedSessions, Results, values_of_queries, values_of_sessions
+from cir_metrics.coding import UNLISTED, BoolArray, IntArray, censor, final_ranks, first_ranks, mark_ids
 from cir_metrics.errors import InputError
 from cir_metrics.ground_truth import (
     Reference,
@@ -24,11 +30,184 @@ from cir_metrics.ground_truth import (
     is_clean,
 )
 from cir_metrics.inputs import check_ids, check_same_length, check_turns
+from cir_metrics.sums import exact_mean
 
-__all__ = ["Results", "evaluate_multi_turn", "evaluate_single_turn", "parse_wanted"]
+Wanted = Sequence[tuple[str, int | None]]
+"""Module names and cutoffs, as `catalogue.parse_metric` gives them."""
 
 _MASKS = {"target": "target", "positives": "positive", "negatives": "negative"}
 """What a reference holds -> the mask that says which places hold it."""
+
+_OF_SESSIONS = ("ranks", "num_turns")
+_READ = {
+    "recall_at_k": ("target_ranks",),
+    "recall_subset": ("subset_ranks",),
+    "map_subset": ("subset_ranks",),
+    "map_at_k": ("positive", "n_positives"),
+    "pnr_map": ("positive", "negative", "n_positives"),
+    "hits_at_k": _OF_SESSIONS,
+    "final_recall": _OF_SESSIONS,
+    "final_mrr": _OF_SESSIONS,
+    "hits_auc": _OF_SESSIONS,
+}
+"""Metric with a cutoff -> what of coded rankings it is computed from, in the order of its parameters."""
+
+_DEFAULTS: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Results:
+    """Metric values over a benchmark.
+
+    Args:
+        values: name -> mean over queries, a fraction (`mean_rank` and `median_rank`: ranks; `censored`: a
+            count).
+        per_query: name -> one value a query or session, in the order given, where such a value exists.
+        n: number of queries or sessions.
+        ranks: rank of the best target, `coding.UNLISTED` where none is listed: shape (n_queries,), or
+            (n_sessions, max_turns), where what lies behind a session's last turn is not to be read. None
+            where the gallery was not ranked.
+        list_lengths: images in each ranking, of the same shape.
+        num_turns: turns of each session; None for queries.
+        subset_ranks: rank of the target in its subset, shape (n_queries,), where the subsets were ranked.
+    """
+
+    values: dict[str, float]
+    per_query: dict[str, NDArray[Any]] = field(repr=False)
+    n: int
+    ranks: IntArray | None = field(default=None, repr=False)
+    list_lengths: IntArray | None = field(default=None, repr=False)
+    num_turns: IntArray | None = field(default=None, repr=False)
+    subset_ranks: IntArray | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class CodedQueries:
+    """Rankings of queries, a row each; column j-1 is rank j. What no metric asks for may be None.
+
+    Args:
+        n: number of queries.
+        list_lengths: images in each ranking, shape (n,); None where the gallery was not ranked.
+        target: which places hold the single target, shape (n, depth).
+        positive: which places hold a positive, same shape.
+        negative: which places hold a hard negative, same shape.
+        n_positives: number of positives of each query, listed or not, shape (n,).
+        subset_ranks: rank of the target in its subset, `coding.UNLISTED` where it is not listed, shape (n,).
+    """
+
+    n: int
+    list_lengths: IntArray | None = None
+    target: BoolArray | None = None
+    positive: BoolArray | None = None
+    negative: BoolArray | None = None
+    n_positives: IntArray | None = None
+    subset_ranks: IntArray | None = None
+    num_turns: ClassVar[None] = None
+
+    @cached_property
+    def target_ranks(self) -> IntArray | None:
+        """Rank of the single target, shape (n,)."""
+        return None if self.target is None else first_ranks(self.target)
+
+    @cached_property
+    def ranks(self) -> IntArray | None:
+        """Rank of the best positive, or of the target where that is all that is known, shape (n,)."""
+        return self.target_ranks if self.positive is None else first_ranks(self.positive)
+
+
+@dataclass(frozen=True, eq=False)
+class CodedSessions:
+    """Rankings of sessions, a row each; column l-1 is turn l.
+
+    Args:
+        ranks: rank of the best target at each turn, `coding.UNLISTED` where none is listed, shape
+            (n, max_turns); what lies behind a session's last turn is not read.
+        list_lengths: images in each ranking, same shape.
+        num_turns: turns of each session, shape (n,).
+    """
+
+    ranks: IntArray
+    list_lengths: IntArray
+    num_turns: IntArray
+    subset_ranks: ClassVar[None] = None
+
+    @property
+    def n(self) -> int:
+        """Number of sessions."""
+        return len(self.num_turns)
+
+
+def evaluate_coded(
+    wanted: Wanted, coded: CodedQueries | CodedSessions, variants: Mapping[str, str] = _DEFAULTS
+) -> Results:
+    """Values of several metrics over rankings that are coded already, which are trusted.
+
+    Args:
+        wanted: metrics of queries or of sessions, each with what it needs in `coded`.
+        coded: the rankings.
+        variants: module name -> variant, where it is not the default.
+
+    Raises:
+        InputError: `coded` lacks what a metric is computed from, or mean_rank finds every ranking empty.
+
+    Example:
+        >>> coded = CodedQueries(n=2, target=np.array([[False, True], [True, False]]))
+        >>> evaluate_coded([("recall_at_k", 1)], coded).values
+        {'recall@1': 0.5}
+    """
+    values: dict[str, float] = {}
+    per_query: dict[str, NDArray[Any]] = {}
+    for name, k in wanted:
+        if k is None:
+            _add_ranks(coded, values, per_query)
+            continue
+        arrays = [_needed(getattr(coded, each), name) for each in _READ[name]]
+        variant = [variants[name]] if name in variants and len(METRICS[name].variants) > 1 else []
+        found = getattr(measures, name).per_query(*arrays, k, *variant)
+        printed = f"{METRICS[name].printed}@{k}"
+        columns = {printed: found}
+        if found.ndim == 2:
+            columns = {f"{printed}@turn{turn}": hits for turn, hits in enumerate(found.T, start=1)}
+        values |= {each: exact_mean(column) for each, column in columns.items()}
+        per_query |= columns
+    return Results(
+        values,
+        per_query,
+        coded.n,
+        ranks=coded.ranks,
+        list_lengths=coded.list_lengths,
+        num_turns=coded.num_turns,
+        subset_ranks=coded.subset_ranks,
+    )
+
+
+def _add_ranks(
+    coded: CodedQueries | CodedSessions, values: dict[str, float], per_query: dict[str, NDArray[Any]]
+) -> None:
+    ranks, lengths = _needed(coded.ranks, "mean_rank"), _needed(coded.list_lengths, "mean_rank")
+    if coded.num_turns is not None:
+        ranks, lengths = final_ranks(ranks, coded.num_turns), final_ranks(lengths, coded.num_turns)
+    longest = int(lengths.max())
+    if longest == 0:
+        raise InputError(
+            "mean_rank: every ranking is empty, so a miss has no rank. Fix: rank at least one query."
+        )
+    ranks, unlisted = censor(ranks, np.where(lengths == 0, longest, lengths))
+    values |= {
+        "mean_rank": measures.mean_rank(ranks),
+        "median_rank": measures.median_rank(ranks),
+        "censored": int(unlisted.sum()),
+    }
+    per_query |= {
+        "mean_rank": measures.mean_rank.per_query(ranks),
+        "censored": unlisted.astype(np.int64),
+    }
+
+
+def _needed(value: Any, name: str) -> Any:
+    if value is None:
+        raise InputError(f"{name} lacks the coded rankings that it is computed from. Fix: code them.")
+    return value
 
 
 def evaluate_single_turn(
@@ -87,16 +266,16 @@ def evaluate_single_turn(
     held = [each for each in _MASKS if of_gallery and each in _fields(wanted)]
     if held:
         groups = [[(row[each],) if each == "target" else row[each] for row in checked] for each in held]
-        coded = kernels.encode_groups(lists, groups, _depth(wanted, lists))
-        masks = {_MASKS[each]: mask for each, mask in zip(held, coded, strict=True)}
-    coded_queries = CodedQueries(
+        marked = mark_ids(lists, groups, _depth(wanted, lists))
+        masks = {_MASKS[each]: mask for each, mask in zip(held, marked, strict=True)}
+    coded = CodedQueries(
         n=len(lists),
         list_lengths=_lengths(lists) if of_gallery else None,
         n_positives=_lengths([row["positives"] for row in checked]) if "positive" in masks else None,
         subset_ranks=_subset_ranks(subset_rankings, checked, max(of_subset)) if of_subset else None,
         **masks,
     )
-    return values_of_queries(wanted, coded_queries, variants)
+    return evaluate_coded(wanted, coded, variants)
 
 
 def evaluate_multi_turn(
@@ -143,7 +322,7 @@ def evaluate_multi_turn(
     list_lengths[np.arange(ranks.shape[1]) < num_turns[:, None]] = _lengths(
         [turn for turns in sessions for turn in turns]
     )
-    return values_of_sessions(wanted, CodedSessions(ranks, list_lengths, num_turns))
+    return evaluate_coded(wanted, CodedSessions(ranks, list_lengths, num_turns))
 
 
 def parse_wanted(metrics: Iterable[str], protocol: str) -> list[tuple[str, int | None]]:
@@ -175,9 +354,7 @@ def parse_wanted(metrics: Iterable[str], protocol: str) -> list[tuple[str, int |
     return wanted
 
 
-def _check_references(
-    references: Sequence[Mapping[str, Any]], wanted: Sequence[tuple[str, int | None]]
-) -> list[Reference]:
+def _check_references(references: Sequence[Mapping[str, Any]], wanted: Wanted) -> list[Reference]:
     fields = _fields(wanted)
     quick = _MASKS.keys() >= set(fields)
     return [
@@ -188,25 +365,25 @@ def _check_references(
     ]
 
 
-def _fields(wanted: Sequence[tuple[str, int | None]]) -> list[str]:
+def _fields(wanted: Wanted) -> list[str]:
     """What the metrics need of a reference."""
     return list(dict.fromkeys(each for name, _ in wanted for each in METRICS[name].fields))
 
 
-def _depth(wanted: Sequence[tuple[str, int | None]], rankings: Sequence[Sequence[str]]) -> int:
+def _depth(wanted: Wanted, rankings: Sequence[Sequence[str]]) -> int:
     """Places to look at: the largest cutoff, or all where a metric has none."""
     longest = max(map(len, rankings))
     cutoffs = [k for _, k in wanted]
     return longest if None in cutoffs else min(longest, max(k for k in cutoffs if k is not None))
 
 
-def _lengths(lists: Sequence[Sequence[Any]]) -> kernels.IntArray:
+def _lengths(lists: Sequence[Sequence[Any]]) -> IntArray:
     return np.fromiter(map(len, lists), np.int64, len(lists))
 
 
 def _subset_ranks(
     rankings: Sequence[Sequence[str]] | None, references: Sequence[Reference], metric: str
-) -> kernels.IntArray:
+) -> IntArray:
     if rankings is None:
         raise InputError(f"{metric} ranks the subset on its own. Fix: pass subset_rankings.")
     check_same_length(rankings, references, "subset_rankings")
@@ -216,20 +393,20 @@ def _subset_ranks(
         check_subset_ranking(ids, reference, f"subset_rankings[{q}]")
         lists.append(ids)
     targets = [(reference["target"],) for reference in references]
-    return kernels.first_ranks(kernels.encode(lists, targets, max(map(len, lists))))
+    [target] = mark_ids(lists, [targets], max(map(len, lists)))
+    return first_ranks(target)
 
 
 def _ranks_by_turn(
     sessions: Sequence[Sequence[Sequence[str]]],
     references: Sequence[Reference],
-    num_turns: kernels.IntArray,
+    num_turns: IntArray,
     depth: int,
-) -> kernels.IntArray:
+) -> IntArray:
     """Best rank of a positive at each turn, (sessions, longest); `UNLISTED` behind a session's last turn."""
     rankings = [turn for turns in sessions for turn in turns]
     relevant = [references[s]["positives"] for s, turns in enumerate(sessions) for _ in turns]
-    ranks = np.full((len(sessions), int(num_turns.max())), kernels.UNLISTED, dtype=np.int64)
-    ranks[np.arange(ranks.shape[1]) < num_turns[:, None]] = kernels.first_ranks(
-        kernels.encode(rankings, relevant, depth)
-    )
+    ranks = np.full((len(sessions), int(num_turns.max())), UNLISTED, dtype=np.int64)
+    [positive] = mark_ids(rankings, [relevant], depth)
+    ranks[np.arange(ranks.shape[1]) < num_turns[:, None]] = first_ranks(positive)
     return ranks

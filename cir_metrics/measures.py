@@ -1,25 +1,65 @@
-"""The metrics as plain functions on arrays: definition, source, and what other libraries call the same thing.
+"""The metrics, one function each: definition, equation, source, and what other libraries call the same thing.
 
-They take ranks or masks, never scores, so that there is one tie rule in the code base
-(`cir_metrics.ranking`). All return fractions in [0, 1] (mean and median rank: ranks); only tables multiply by
-100. One value a query comes from the function of the same measure in `cir_metrics.kernels`.
+A metric is written once, as one value a query, on rankings that are coded already (`cir_metrics.coding`):
+ranks or masks, never scores, so that there is one tie rule in the code base (`cir_metrics.ranking`). Each
+function has two ways in:
+
+- `recall_at_k.per_query(ranks, k)` is the function as it stands here: one value a query, of arrays that are
+  trusted. Boards, `cir score` and the evaluate modules run it, through `cir_metrics.evaluation`.
+- `recall_at_k(ranks, k)` checks its arrays first and takes the mean of those values over the queries.
+
+All give fractions in [0, 1] (mean and median rank: ranks); only tables multiply by 100.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from cir_metrics import kernels
-from cir_metrics.catalogue import check_variant
-from cir_metrics.errors import InputError
-from cir_metrics.inputs import as_array, check_cutoff
-from cir_metrics.sums import exact_mean, exact_means
+from cir_metrics import inputs
+from cir_metrics.coding import BoolArray, IntArray, final_ranks
+from cir_metrics.sums import FloatArray, exact_mean, exact_means, exact_sums
+
+_P = ParamSpec("_P")
+_R_co = TypeVar("_R_co", covariant=True)
 
 
-def recall_at_k(ranks: ArrayLike, k: int) -> float:
+class _Metric(Protocol[_P, _R_co]):
+    """A metric: called, it checks its arrays and gives the value over all queries."""
+
+    per_query: Callable[..., FloatArray]
+
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R_co: ...
+
+
+def _metric(
+    check: Callable[_P, tuple[Any, ...]], over_queries: Callable[[FloatArray], _R_co]
+) -> Callable[[Callable[..., FloatArray]], _Metric[_P, _R_co]]:
+    """Make the public function of a metric from its values a query, which stay there as `per_query`."""
+
+    def decorate(per_query: Callable[..., FloatArray]) -> _Metric[_P, _R_co]:
+        @functools.wraps(per_query)
+        def metric(*args: _P.args, **kwargs: _P.kwargs) -> _R_co:
+            return over_queries(per_query(*check(*args, **kwargs)))
+
+        returned = inspect.signature(over_queries).return_annotation
+        shown = inspect.signature(check).replace(return_annotation=returned)
+        vars(metric).update(per_query=per_query, __signature__=shown)
+        return cast("_Metric[_P, _R_co]", metric)
+
+    return decorate
+
+
+def _median(values: FloatArray) -> float:
+    return float(np.median(values))
+
+
+@_metric(inputs.check_ranks, exact_mean)
+def recall_at_k(ranks: IntArray, k: int) -> FloatArray:
     """Share of queries whose single target is among the first k images.
 
     R@k = (1/Q) * sum_i [rank_i <= k]   (Liu et al., ICCV 2021, Section 5)
@@ -28,12 +68,12 @@ def recall_at_k(ranks: ArrayLike, k: int) -> float:
     differs once a query has several, as in CIRCO; use `map_at_k` there.
 
     Args:
-        ranks: 1-based rank of each query's target, shape (n_queries,); `kernels.UNLISTED` where it is not
+        ranks: 1-based rank of each query's target, shape (n_queries,); `coding.UNLISTED` where it is not
             listed.
         k: cutoff, 1 or more.
 
     Returns:
-        A fraction in [0, 1].
+        A fraction in [0, 1]; `per_query` gives 1.0 or 0.0 for each query.
 
     Raises:
         InputError: `ranks` is empty, not one-dimensional, not whole numbers, or holds one below 1; k < 1.
@@ -41,13 +81,14 @@ def recall_at_k(ranks: ArrayLike, k: int) -> float:
     Example:
         >>> recall_at_k([1, 3, 12], k=10)
         0.6666666666666666
+        >>> recall_at_k.per_query(np.array([1, 3, 12]), k=10)
+        array([1., 1., 0.])
     """
-    array = _check_ranks(ranks)
-    _check_ones(array, np.ones_like(array, dtype=np.bool_))
-    return exact_mean(kernels.within(array, check_cutoff(k)))
+    return (ranks <= k).astype(np.float64)
 
 
-def recall_subset(ranks: ArrayLike, k: int) -> float:
+@_metric(inputs.check_ranks, exact_mean)
+def recall_subset(ranks: IntArray, k: int) -> FloatArray:
     """Share of queries whose target is among the first k of the other members of its subset.
 
     R_subset@k = (1/Q) * sum_i [rank of the target among S_i without the reference <= k]   (Liu et al., ICCV
@@ -67,10 +108,11 @@ def recall_subset(ranks: ArrayLike, k: int) -> float:
         >>> recall_subset([1, 2, 5, 1], k=1)
         0.5
     """
-    return recall_at_k(ranks, k)
+    return (ranks <= k).astype(np.float64)
 
 
-def map_subset(ranks: ArrayLike, k: int) -> float:
+@_metric(inputs.check_ranks, exact_mean)
+def map_subset(ranks: IntArray, k: int) -> FloatArray:
     """Mean over queries of the average precision at k among the other members of the query's subset.
 
     mAP_subset@k = (1/Q) * sum_i (1 / rank_i if rank_i <= k else 0), rank_i the target's among S_i without the
@@ -91,12 +133,11 @@ def map_subset(ranks: ArrayLike, k: int) -> float:
         >>> map_subset([1, 2, 5, 1], k=3)
         0.625
     """
-    array = _check_ranks(ranks)
-    _check_ones(array, np.ones_like(array, dtype=np.bool_))
-    return exact_mean(kernels.reciprocal_within(array, check_cutoff(k)))
+    return (ranks <= k) / ranks
 
 
-def map_at_k(positive: ArrayLike, n_positives: ArrayLike, k: int) -> float:
+@_metric(inputs.check_positives, exact_mean)
+def map_at_k(positive: BoolArray, n_positives: IntArray, k: int) -> FloatArray:
     """Mean over queries of the average precision at k.
 
     AP@k = (1 / min(|G|, k)) * sum over positives at ranks j <= k of (positives up to j) / j   (CIRCO;
@@ -110,7 +151,7 @@ def map_at_k(positive: ArrayLike, n_positives: ArrayLike, k: int) -> float:
         k: cutoff, 1 or more.
 
     Returns:
-        A fraction in [0, 1].
+        A fraction in [0, 1]; `per_query` gives AP@k.
 
     Raises:
         InputError: a mask that is not boolean of shape (n_queries, depth), no queries, a query without
@@ -120,13 +161,14 @@ def map_at_k(positive: ArrayLike, n_positives: ArrayLike, k: int) -> float:
         >>> round(map_at_k([[True, False, True]], [2], k=3), 4)
         0.8333
     """
-    mask, counts = _check_positives(positive, n_positives)
-    return exact_mean(kernels.average_precision(mask, counts, check_cutoff(k)))
+    rows, ranks, found = _listed(positive[:, :k])
+    return _sums(found / ranks, rows, len(positive)) / np.minimum(n_positives, k)
 
 
+@_metric(inputs.check_negatives, exact_mean)
 def pnr_map(
-    positive: ArrayLike, negative: ArrayLike, n_positives: ArrayLike, k: int, variant: str = "equation"
-) -> float:
+    positive: BoolArray, negative: BoolArray, n_positives: IntArray, k: int, variant: str = "equation"
+) -> FloatArray:
     """mAP@k in which hard negatives ranked before a positive take weight from it.
 
     PNR-AP@k = (1 / min(|G|, k)) * sum over positives at ranks j <= k of w_j * (positives up to j) / j, where
@@ -155,23 +197,20 @@ def pnr_map(
         >>> pnr_map(positive, negative, [2], k=4)
         0.25
     """
-    mask, counts = _check_positives(positive, n_positives)
-    negatives = _check_mask(negative, "negative")
-    if negatives.shape != mask.shape:
-        raise InputError(
-            f"positive has shape {mask.shape}, negative {negatives.shape}. Fix: code both to one depth."
-        )
-    both = np.argwhere(mask & negatives)
-    if len(both):
-        query, place = (int(each) for each in both[0])
-        raise InputError(
-            f"place [{query}, {place}] is positive and hard negative. Fix: an image is one of the two."
-        )
-    checked: Any = check_variant("pnr_map", variant)
-    return exact_mean(kernels.pnr_average_precision(mask, negatives, counts, check_cutoff(k), checked))
+    rows, ranks, found = _listed(positive[:, :k])
+    in_front, rank_sums = _in_front(negative[:, :k], rows, ranks)
+    if variant == "equation":
+        weights = np.where(in_front > 0, rank_sums / np.maximum(in_front, 1) / ranks, 1.0)
+    else:
+        # The program counts from 0: its index of a place is one less than the rank.
+        mean_index = (rank_sums - in_front) / np.maximum(in_front, 1)
+        weights = 1.0 + np.where(in_front > 0, mean_index / np.maximum(ranks - 1, 1), 0.0)
+        weights[ranks == 1] = 0.0
+    return _sums(found / ranks * weights, rows, len(positive)) / np.minimum(n_positives, k)
 
 
-def hits_at_k(ranks: ArrayLike, num_turns: ArrayLike, k: int) -> kernels.FloatArray:
+@_metric(inputs.check_sessions, exact_means)
+def hits_at_k(ranks: IntArray, num_turns: IntArray, k: int) -> FloatArray:
     """Share of sessions that had a target in the top k at turn l or before, for each turn l.
 
     Hits@k(l) = (1/Q) * sum_q max over l' <= l of [r_l' <= k]; a session of fewer than l turns keeps the value
@@ -185,7 +224,7 @@ def hits_at_k(ranks: ArrayLike, num_turns: ArrayLike, k: int) -> kernels.FloatAr
         k: cutoff, 1 or more.
 
     Returns:
-        Fractions that never fall, shape (longest session,).
+        Fractions that never fall, shape (longest session,); `per_query` has a row of them a session.
 
     Raises:
         InputError: ranks that are not whole numbers of 1 or more of shape (n_sessions, max_turns), no
@@ -195,11 +234,12 @@ def hits_at_k(ranks: ArrayLike, num_turns: ArrayLike, k: int) -> kernels.FloatAr
         >>> hits_at_k([[12, 3, 40], [50, 20, 1]], [3, 2], k=10)
         array([0. , 0.5, 0.5])
     """
-    table, turns = _check_sessions(ranks, num_turns)
-    return exact_means(kernels.hits_by_turn(table, turns, check_cutoff(k)))
+    taken = np.arange(ranks.shape[1]) < num_turns[:, None]
+    return np.maximum.accumulate((ranks <= k) & taken, axis=1).astype(np.float64)
 
 
-def final_recall(ranks: ArrayLike, num_turns: ArrayLike, k: int) -> float:
+@_metric(inputs.check_sessions, exact_mean)
+def final_recall(ranks: IntArray, num_turns: IntArray, k: int) -> FloatArray:
     """Share of sessions that have a target in the top k at their own last turn.
 
     Final Recall@k = (1/Q) * sum_q [r_(L_q) <= k]   (CIRCLED Eq. 12)
@@ -219,11 +259,11 @@ def final_recall(ranks: ArrayLike, num_turns: ArrayLike, k: int) -> float:
         >>> final_recall([[12, 3, 40], [50, 2, 99]], [3, 2], k=10)
         0.5
     """
-    table, turns = _check_sessions(ranks, num_turns)
-    return exact_mean(kernels.within(kernels.final_ranks(table, turns), check_cutoff(k)))
+    return (final_ranks(ranks, num_turns) <= k).astype(np.float64)
 
 
-def final_mrr(ranks: ArrayLike, num_turns: ArrayLike, k: int) -> float:
+@_metric(inputs.check_sessions, exact_mean)
+def final_mrr(ranks: IntArray, num_turns: IntArray, k: int) -> FloatArray:
     """Mean over sessions of the reciprocal rank at k of a target at the session's own last turn.
 
     Final MRR@k = (1/Q) * sum_q (1 / r_(L_q) if r_(L_q) <= k else 0)   (Yuan and Lam, SIGIR 2021, whose k is
@@ -244,11 +284,12 @@ def final_mrr(ranks: ArrayLike, num_turns: ArrayLike, k: int) -> float:
         >>> final_mrr([[12, 3, 40], [50, 2, 99]], [3, 2], k=10)
         0.25
     """
-    table, turns = _check_sessions(ranks, num_turns)
-    return exact_mean(kernels.reciprocal_within(kernels.final_ranks(table, turns), check_cutoff(k)))
+    final = final_ranks(ranks, num_turns)
+    return (final <= k) / final
 
 
-def hits_auc(ranks: ArrayLike, num_turns: ArrayLike, k: int) -> float:
+@_metric(inputs.check_sessions, exact_mean)
+def hits_auc(ranks: IntArray, num_turns: IntArray, k: int) -> FloatArray:
     """Area under the curve of Hits@k over turns.
 
     AUC = (1 / (L_max - 1)) * sum over l = 1..L_max-1 of (Hits@k(l) + Hits@k(l+1)) / 2 (CIRCLED Eq. 13). With
@@ -270,31 +311,34 @@ def hits_auc(ranks: ArrayLike, num_turns: ArrayLike, k: int) -> float:
         >>> hits_auc([[12, 3, 40], [50, 20, 99]], [3, 3], k=10)
         0.375
     """
-    table, turns = _check_sessions(ranks, num_turns)
-    return exact_mean(kernels.area_under_hits(kernels.hits_by_turn(table, turns, check_cutoff(k))))
+    return area_under_hits(hits_at_k.per_query(ranks, num_turns, k))
 
 
-def mean_rank(ranks: ArrayLike) -> float:
-    """Mean of the targets' ranks (FISD, Section 4).
+@_metric(inputs.check_listed_ranks, exact_mean)
+def mean_rank(ranks: IntArray) -> FloatArray:
+    """Mean of the targets' ranks.
+
+    mean rank = (1/Q) * sum_i rank_i   (FISD, Section 4)
 
     Args:
         ranks: 1-based, shape (n_queries,). A target that its ranking does not list needs a rank too:
-            `kernels.censor` puts it right behind the list and says which ones those are.
+            `coding.censor` puts it right behind the list and says which ones those are.
 
     Returns:
         The mean, 1 or more; lower is better.
 
     Raises:
-        InputError: as `recall_at_k`; a rank that is `kernels.UNLISTED`.
+        InputError: as `recall_at_k`; a rank that is `coding.UNLISTED`.
 
     Example:
         >>> mean_rank([1, 3, 11])
         5.0
     """
-    return exact_mean(_check_listed(ranks))
+    return ranks.astype(np.float64)
 
 
-def median_rank(ranks: ArrayLike) -> float:
+@_metric(inputs.check_listed_ranks, _median)
+def median_rank(ranks: IntArray) -> FloatArray:
     """Median of the targets' ranks; with an even number of queries, the mean of the middle two.
 
     Args:
@@ -310,82 +354,51 @@ def median_rank(ranks: ArrayLike) -> float:
         >>> median_rank([1, 3, 11])
         3.0
     """
-    return float(np.median(_check_listed(ranks)))
+    return ranks.astype(np.float64)
 
 
-def _check_ranks(ranks: ArrayLike, *, dimensions: int = 1) -> kernels.IntArray:
-    array = as_array(ranks, "ranks")
-    shape = "(n_queries,)" if dimensions == 1 else "(n_sessions, max_turns)"
-    if array.ndim != dimensions or array.size == 0:
-        raise InputError(f"ranks have shape {array.shape}. Fix: pass shape {shape}, with at least one query.")
-    if array.dtype.kind not in "iu":
-        raise InputError(f"ranks are {array.dtype}; a rank is a whole number. Fix: pass integers.")
-    return array.astype(np.int64)
+def area_under_hits(hits: FloatArray) -> FloatArray:
+    """The area of `hits_auc` under each of some curves over turns; with one turn, the value at that turn.
+
+    The trapezoid being linear, the mean of the areas is the area under the mean curve.
+
+    Args:
+        hits: shape (n_sessions, max_turns), such as `hits_at_k.per_query` gives; not checked.
+
+    Returns:
+        Fractions, shape (n_sessions,).
+
+    Example:
+        >>> area_under_hits(np.array([[0.0, 1.0, 1.0]]))
+        array([0.75])
+    """
+    if hits.shape[1] == 1:
+        return hits[:, 0]
+    area: FloatArray = exact_sums((hits[:, :-1] + hits[:, 1:]).T) / (2 * (hits.shape[1] - 1))
+    return area
 
 
-def _check_ones(ranks: kernels.IntArray, read: NDArray[np.bool_]) -> None:
-    below = np.argwhere((ranks < 1) & read)
-    if len(below):
-        position = tuple(int(each) for each in below[0])
-        where = ", ".join(map(str, position))
-        raise InputError(
-            f"ranks[{where}] is {ranks[position]}; ranks count from 1. Fix: add 1 to 0-based ranks."
-        )
+def _listed(positive: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Of each listed positive its row, its rank, and the positives up to that rank, row by row.
+
+    Few places hold a positive: measures that add over positives look at those alone.
+    """
+    rows, columns = np.nonzero(positive)
+    counts = np.bincount(rows, minlength=len(positive))
+    found = np.arange(1, len(rows) + 1) - (np.cumsum(counts) - counts)[rows]
+    return rows, columns + 1, found
 
 
-def _check_listed(ranks: ArrayLike) -> kernels.IntArray:
-    array = _check_ranks(ranks)
-    _check_ones(array, np.ones_like(array, dtype=np.bool_))
-    unlisted = np.flatnonzero(array == kernels.UNLISTED)
-    if unlisted.size:
-        raise InputError(
-            f"ranks[{int(unlisted[0])}] is UNLISTED. Fix: give unlisted targets a rank by kernels.censor."
-        )
-    return array
+def _in_front(negative: BoolArray, rows: IntArray, ranks: IntArray) -> tuple[IntArray, IntArray]:
+    """How many hard negatives stand before each of some places, and the sum of their ranks."""
+    width = negative.shape[1] + 1
+    negative_rows, negative_columns = np.nonzero(negative)
+    places = negative_rows * width + negative_columns + 1
+    rank_sums = np.concatenate([[0], np.cumsum(negative_columns + 1)])
+    first = np.searchsorted(places, rows * width)
+    here = np.searchsorted(places, rows * width + ranks)
+    return here - first, rank_sums[here] - rank_sums[first]
 
 
-def _check_mask(mask: ArrayLike, name: str) -> kernels.BoolArray:
-    array = as_array(mask, name)
-    if array.ndim != 2 or array.shape[0] == 0 or array.dtype.kind != "b":
-        raise InputError(
-            f"{name} has shape {array.shape} and type {array.dtype}. "
-            "Fix: pass booleans of shape (n_queries, depth)."
-        )
-    return array.astype(np.bool_)
-
-
-def _check_positives(
-    positive: ArrayLike, n_positives: ArrayLike
-) -> tuple[kernels.BoolArray, kernels.IntArray]:
-    mask = _check_mask(positive, "positive")
-    counts = as_array(n_positives, "n_positives")
-    if counts.shape != mask.shape[:1] or counts.dtype.kind not in "iu":
-        raise InputError(
-            f"n_positives has shape {counts.shape} and type {counts.dtype}. Fix: pass {len(mask)} integers."
-        )
-    marked = mask.sum(axis=1)
-    for query in np.flatnonzero((counts < 1) | (marked > counts)):
-        raise InputError(
-            f"n_positives[{query}] is {counts[query]}, {marked[query]} are marked. Fix: count all, 1 or more."
-        )
-    return mask, counts.astype(np.int64)
-
-
-def _check_sessions(ranks: ArrayLike, num_turns: ArrayLike) -> tuple[kernels.IntArray, kernels.IntArray]:
-    table = _check_ranks(ranks, dimensions=2)
-    turns = as_array(num_turns, "num_turns")
-    if turns.shape != table.shape[:1] or turns.dtype.kind not in "iu":
-        raise InputError(
-            f"num_turns has shape {turns.shape} and type {turns.dtype}. Fix: pass {len(table)} integers."
-        )
-    outside = np.flatnonzero((turns < 1) | (turns > table.shape[1]))
-    if outside.size:
-        session = int(outside[0])
-        raise InputError(
-            f"num_turns[{session}] is {turns[session]}, ranks hold {table.shape[1]} turns. "
-            f"Fix: use 1 to {table.shape[1]}."
-        )
-    longest = int(turns.max())
-    table = table[:, :longest]
-    _check_ones(table, np.arange(longest) < turns[:, None])
-    return table, turns.astype(np.int64)
+def _sums(terms: FloatArray, rows: IntArray, n: int) -> FloatArray:
+    return np.bincount(rows, weights=terms, minlength=n).astype(np.float64, copy=False)

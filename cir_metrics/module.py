@@ -22,7 +22,8 @@ from cir_metrics.ground_truth import Reference, check_reference, check_subset_ra
 from cir_metrics.inputs import check_cutoffs, check_ids, check_list, check_same_length, check_turns
 
 # A module's script imports from here alone: evaluate reads its imports one line at a time. The classes here
-# stay abstract: evaluate takes the first concrete one that it finds in a script, imported ones included.
+# stay abstract, as none names a metric: evaluate takes the first concrete one that it finds in a script,
+# imported ones included.
 __all__ = [
     "InputError",
     "MultiTurnMetric",
@@ -50,10 +51,8 @@ class _Batch(NamedTuple):
 
 
 class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
-    """Base of the evaluate modules. A module names its metric, checks one prediction and scores them all."""
+    """Base of the evaluate modules: checks what is added, one prediction a time, and scores it all."""
 
-    metric: str
-    """Module name, the key of the catalogue."""
     keywords: tuple[str, ...] = ("ks",)
     """What `compute` takes beside predictions and references."""
     prediction_type: Any = _IDS
@@ -65,6 +64,11 @@ class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
         self._added = 0
         self._longest = 0, 0
         super().__init__(*args, **kwargs)
+
+    @property
+    @abc.abstractmethod
+    def metric(self) -> str:
+        """Module name, the key of the catalogue."""
 
     @abc.abstractmethod
     def check_prediction(self, value: object, where: str, reference: Reference) -> Any:
@@ -78,6 +82,10 @@ class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
     def entry(self) -> MetricEntry:
         """The catalogue's entry of this metric."""
         return METRICS[self.metric]
+
+    def printed(self, ks: Sequence[int]) -> list[str]:
+        """Printed names of this metric, one a cutoff."""
+        return [f"{self.entry.printed}@{k}" for k in ks] or [self.entry.printed]
 
     # evaluate copies the next three methods for each instance and appends to their docstrings.
     def compute(
@@ -211,6 +219,12 @@ class SingleTurnMetric(RankingMetric):
         """A ranking: distinct ids, at least one."""
         return check_ids(value, where, what="ranking")
 
+    def score(self, predictions: list[Any], references: list[Reference], **options: Any) -> Results:
+        """Values at each cutoff, computed by the variant where there are several, or without cutoff."""
+        names = self.printed(options.get("ks", ()))
+        variants = {self.metric: options["variant"]} if "variant" in options else {}
+        return evaluate_single_turn(names, predictions, references, variants=variants)
+
 
 class SubsetMetric(SingleTurnMetric):
     """A metric of one ranking a query of its subset's members other than the reference image."""
@@ -225,6 +239,11 @@ class SubsetMetric(SingleTurnMetric):
         check_subset_ranking(ranking, reference, where)
         return ranking
 
+    def score(self, predictions: list[Any], references: list[Reference], **options: Any) -> Results:
+        """Values at each cutoff."""
+        names = self.printed(options["ks"])
+        return evaluate_single_turn(names, None, references, subset_rankings=predictions)
+
 
 class MultiTurnMetric(RankingMetric):
     """A metric of one ranking a turn of each session."""
@@ -237,3 +256,7 @@ class MultiTurnMetric(RankingMetric):
         turns = check_turns(value, where)
         check_turn_count(turns, reference, where)
         return turns
+
+    def score(self, predictions: list[Any], references: list[Reference], **options: Any) -> Results:
+        """Values at each cutoff."""
+        return evaluate_multi_turn(self.printed(options["ks"]), predictions, references)

@@ -5,9 +5,7 @@ An evaluate module: `evaluate.load("final_recall")`. README.md beside this file 
 
 from __future__ import annotations
 
-from typing import Any
-
-from cir_metrics.module import MultiTurnMetric, Results, evaluate_multi_turn  # From: cir-benchmarks
+from cir_metrics.module import MultiTurnMetric  # From: cir-benchmarks
 
 
 class FinalRecall(MultiTurnMetric):
@@ -21,7 +19,3 @@ class FinalRecall(MultiTurnMetric):
     """
 
     metric = "final_recall"
-
-    def score(self, predictions: list[Any], references: list[dict[str, Any]], **options: Any) -> Results:
-        """Values at each cutoff of `ks`."""
-        return evaluate_multi_turn([f"final_recall@{k}" for k in options["ks"]], predictions, references)

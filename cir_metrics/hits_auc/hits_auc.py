@@ -5,9 +5,7 @@ An evaluate module: `evaluate.load("hits_auc")`. README.md beside this file is i
 
 from __future__ import annotations
 
-from typing import Any
-
-from cir_metrics.module import MultiTurnMetric, Results, evaluate_multi_turn  # From: cir-benchmarks
+from cir_metrics.module import MultiTurnMetric  # From: cir-benchmarks
 
 
 class HitsAuc(MultiTurnMetric):
@@ -20,7 +18,3 @@ class HitsAuc(MultiTurnMetric):
     """
 
     metric = "hits_auc"
-
-    def score(self, predictions: list[Any], references: list[dict[str, Any]], **options: Any) -> Results:
-        """Values at each cutoff of `ks`."""
-        return evaluate_multi_turn([f"hits_auc@{k}" for k in options["ks"]], predictions, references)

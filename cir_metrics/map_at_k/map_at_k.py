@@ -5,9 +5,7 @@ An evaluate module: `evaluate.load("map_at_k")`. README.md beside this file is i
 
 from __future__ import annotations
 
-from typing import Any
-
-from cir_metrics.module import Results, SingleTurnMetric, evaluate_single_turn  # From: cir-benchmarks
+from cir_metrics.module import SingleTurnMetric  # From: cir-benchmarks
 
 
 class MapAtK(SingleTurnMetric):
@@ -21,7 +19,3 @@ class MapAtK(SingleTurnMetric):
     """
 
     metric = "map_at_k"
-
-    def score(self, predictions: list[Any], references: list[dict[str, Any]], **options: Any) -> Results:
-        """Values at each cutoff of `ks`."""
-        return evaluate_single_turn([f"map@{k}" for k in options["ks"]], predictions, references)

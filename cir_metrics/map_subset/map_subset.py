@@ -5,9 +5,7 @@ An evaluate module: `evaluate.load("map_subset")`. README.md beside this file is
 
 from __future__ import annotations
 
-from typing import Any
-
-from cir_metrics.module import Results, SubsetMetric, evaluate_single_turn  # From: cir-benchmarks
+from cir_metrics.module import SubsetMetric  # From: cir-benchmarks
 
 
 class MapSubset(SubsetMetric):
@@ -21,8 +19,3 @@ class MapSubset(SubsetMetric):
     """
 
     metric = "map_subset"
-
-    def score(self, predictions: list[Any], references: list[dict[str, Any]], **options: Any) -> Results:
-        """Values at each cutoff of `ks`."""
-        names = [f"map_subset@{k}" for k in options["ks"]]
-        return evaluate_single_turn(names, None, references, subset_rankings=predictions)

@@ -9,16 +9,13 @@ from typing import Any
 
 from cir_metrics.module import (  # From: cir-benchmarks
     InputError,
-    RankingMetric,
-    Results,
-    check_ids,
+    SingleTurnMetric,
     check_turn_count,
     check_turns,
-    evaluate_single_turn,
 )
 
 
-class MeanRank(RankingMetric):
+class MeanRank(SingleTurnMetric):
     """Mean and median rank of the best target, and how many rankings list none.
 
     Example:
@@ -42,8 +39,4 @@ class MeanRank(RankingMetric):
             raise InputError(
                 f"{where} is one ranking, its reference a session. Fix: give one ranking a turn."
             )
-        return check_ids(value, where, what="ranking")
-
-    def score(self, predictions: list[Any], references: list[dict[str, Any]], **options: Any) -> Results:
-        """Mean, median and number of rankings that list no target."""
-        return evaluate_single_turn(["mean_rank"], predictions, references)
+        return super().check_prediction(value, where, reference)

@@ -5,9 +5,7 @@ An evaluate module: `evaluate.load("pnr_map")`. README.md beside this file is it
 
 from __future__ import annotations
 
-from typing import Any
-
-from cir_metrics.module import Results, SingleTurnMetric, evaluate_single_turn  # From: cir-benchmarks
+from cir_metrics.module import SingleTurnMetric  # From: cir-benchmarks
 
 
 class PnrMap(SingleTurnMetric):
@@ -22,10 +20,3 @@ class PnrMap(SingleTurnMetric):
 
     metric = "pnr_map"
     keywords = ("ks", "variant")
-
-    def score(self, predictions: list[Any], references: list[dict[str, Any]], **options: Any) -> Results:
-        """Values at each cutoff of `ks`, computed by `variant`."""
-        names = [f"pnr_map@{k}" for k in options["ks"]]
-        return evaluate_single_turn(
-            names, predictions, references, variants={self.metric: options["variant"]}
-        )

@@ -5,9 +5,7 @@ An evaluate module: `evaluate.load("recall_at_k")`. README.md beside this file i
 
 from __future__ import annotations
 
-from typing import Any
-
-from cir_metrics.module import Results, SingleTurnMetric, evaluate_single_turn  # From: cir-benchmarks
+from cir_metrics.module import SingleTurnMetric  # From: cir-benchmarks
 
 
 class RecallAtK(SingleTurnMetric):
@@ -21,7 +19,3 @@ class RecallAtK(SingleTurnMetric):
     """
 
     metric = "recall_at_k"
-
-    def score(self, predictions: list[Any], references: list[dict[str, Any]], **options: Any) -> Results:
-        """Values at each cutoff of `ks`."""
-        return evaluate_single_turn([f"recall@{k}" for k in options["ks"]], predictions, references)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from cir_metrics.catalogue import check_variant, metric, parse_metric
-from cir_metrics.sums import exact_mean
+from cir_metrics.sums import FloatArray, exact_mean
 from submissions.rank_file.arrow import list_lengths
 from submissions.report.chance import Chance, chance
 from submissions.report.document import Report
@@ -19,7 +19,6 @@ from submissions.scoring.derived import card_values
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
-    from cir_metrics.kernels import FloatArray
     from cir_metrics.signature import Signature
     from submissions.scoring.evidence import Evidence
     from submissions.scoring.intervals import Intervals

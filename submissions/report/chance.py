@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cir_metrics.catalogue import parse_metric
-from cir_metrics.kernels import FloatArray, IntArray, area_under_hits
-from cir_metrics.sums import exact_sums
+from cir_metrics.coding import IntArray
+from cir_metrics.measures import area_under_hits
+from cir_metrics.sums import FloatArray, exact_sums
 from submissions.rank_file.arrow import list_lengths
 from submissions.rank_file.depth import board_depth
 

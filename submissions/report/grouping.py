@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cir_metrics.sums import exact_mean, exact_sums
+from cir_metrics.sums import FloatArray, exact_mean, exact_sums
 from submissions.rank_file.arrow import list_lengths, numbers
 
 if TYPE_CHECKING:
-    from cir_metrics.kernels import FloatArray
     from submissions.report.chance import Chance
     from submissions.scoring.evidence import Evidence
 

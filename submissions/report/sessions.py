@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from cir_metrics.kernels import (
-    FloatArray,
-    IntArray,
+from cir_metrics.coding import IntArray, censor
+from cir_metrics.measures import (
     area_under_hits,
-    censor,
-    final_ranks,
-    hits_by_turn,
-    within,
+    final_recall,
+    hits_at_k,
+    mean_rank,
+    median_rank,
+    recall_at_k,
 )
-from cir_metrics.sums import exact_mean, exact_means
+from cir_metrics.sums import FloatArray, exact_mean, exact_means
 from submissions.report.grouping import Group, Grouping
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def by_turn(
         cutoffs: K.
         random: the random ranker, or None.
     """
-    hits = {k: exact_means(hits_by_turn(ranks, num_turns, k)) for k in cutoffs}
+    hits = {k: exact_means(hits_at_k.per_query(ranks, num_turns, k)) for k in cutoffs}
     chance_hits = {} if random is None else {k: exact_means(random.hits(k)) for k in cutoffs}
     chance_found = {} if random is None else {k: random.found(k) for k in cutoffs}
     runs = np.arange(ranks.shape[1]) < num_turns[:, None]
@@ -69,7 +69,7 @@ def by_turn(
         floors: dict[str, float | None] = {}
         for k in cutoffs:
             values[f"hits@{k}"] = float(hits[k][turn - 1])
-            values[f"recall@{k}"] = _mean(within(ranks[running, turn - 1], k))
+            values[f"recall@{k}"] = _mean(recall_at_k.per_query(ranks[running, turn - 1], k))
             if random is not None:
                 floors[f"hits@{k}"] = float(chance_hits[k][turn - 1])
                 floors[f"recall@{k}"] = _mean(chance_found[k][running])
@@ -91,16 +91,14 @@ def by_length(
         cutoffs: K.
         random: the random ranker, or None.
     """
-    final = final_ranks(ranks, num_turns)
     groups = []
     for length in range(int(num_turns.min()), int(num_turns.max()) + 1):
         own = num_turns == length
         values: dict[str, float | None] = {}
         floors: dict[str, float | None] = {}
         for k in cutoffs:
-            values |= _length_values(
-                hits_by_turn(ranks, num_turns, k)[own, :length], within(final[own], k), k
-            )
+            found = ranks[own, :length], num_turns[own], k
+            values |= _length_values(hits_at_k.per_query(*found), final_recall.per_query(*found), k)
             if random is not None:
                 floors |= _length_values(random.hits(k)[own, :length], random.found(k)[own], k)
         groups.append(Group(length, str(length), int(own.sum()), values, floors))
@@ -120,8 +118,8 @@ def _ranks(ranks: IntArray, list_lengths: IntArray, longest: int) -> dict[str, f
         return {"mean_rank": None, "median_rank": None, "censored": None}
     shown, unlisted = censor(ranks, np.where(list_lengths == 0, longest, list_lengths))
     return {
-        "mean_rank": exact_mean(shown),
-        "median_rank": float(np.median(shown)),
+        "mean_rank": mean_rank(shown),
+        "median_rank": median_rank(shown),
         "censored": int(unlisted.sum()),
     }
 

@@ -31,8 +31,8 @@ from submissions.validation.report import RefusedError, ValidationReport
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
-    from cir_metrics.kernels import FloatArray
     from cir_metrics.signature import Signature
+    from cir_metrics.sums import FloatArray
     from submissions.rank_file.benchmarks import BenchmarkLike, FileLike
     from submissions.rank_file.model import RankBundle, RankFile
     from submissions.scoring.suite_signature import SuiteSignature
@@ -185,8 +185,7 @@ def _score_run(
     per_query: bool,
 ) -> ScoreReport:
     from cir_metrics.catalogue import METRICS
-    from cir_metrics.coded import CodedQueries, values_of_queries, values_of_sessions
-    from cir_metrics.evaluation import parse_wanted
+    from cir_metrics.evaluation import evaluate_coded, parse_wanted
     from cir_metrics.signature import Signature
 
     metrics, left_out = _computable(rank_file, benchmark)
@@ -199,10 +198,7 @@ def _score_run(
         names = {*(name for name, _ in wanted), *(further.module for further in asked)}
         fields = {each for name in names for each in METRICS[name].fields}
         coding = code_queries(rank_file, benchmark, fields, depth)
-    if isinstance(coding.coded, CodedQueries):
-        results = values_of_queries(wanted, coding.coded, {})
-    else:
-        results = values_of_sessions(wanted, coding.coded)
+    results = evaluate_coded(wanted, coding.coded)
     further = further_values(asked, coding.coded)
     # A further metric may bring numbers that the board shows: with median_rank comes mean_rank.
     extra = {name: value for name, value in further.values.items() if name not in results.values}

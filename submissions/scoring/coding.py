@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cir_datasets.rows.columns import id_array
-from cir_metrics import kernels
-from cir_metrics.coded import CodedQueries, CodedSessions, mark
+from cir_metrics.coding import UNLISTED, first_ranks, mark
 from cir_metrics.errors import InputError
+from cir_metrics.evaluation import CodedQueries, CodedSessions
 from submissions.errors import SubmissionError
 from submissions.rank_file.arrow import list_lengths, numbers
 from submissions.rank_file.columns import Codes, Columns
@@ -124,8 +124,8 @@ def code_sessions(rank_file: RankFile, benchmark: Benchmark, depth: int) -> Codi
     codes = columns.places(rankings[here], depth)
     [truth] = _truth(benchmark, ["sessions"], columns)
     [positive] = mark(codes, [_repeated(truth, sessions)], len(columns.images))
-    ranks = np.full(here.shape, kernels.UNLISTED, dtype=np.int64)
-    ranks[here] = kernels.first_ranks(positive)
+    ranks = np.full(here.shape, UNLISTED, dtype=np.int64)
+    ranks[here] = first_ranks(positive)
     list_lengths = np.zeros_like(ranks)
     list_lengths[here] = (codes >= 0).sum(axis=1)
     # An empty ranking is refused but where it stands for a turn that a TREC run leaves out.
@@ -248,4 +248,4 @@ def _subset_ranks(
     found = _positions(columns, benchmark.query_ids)
     codes = columns.places(found, int(columns.lengths.max(initial=0)))
     [target] = mark(codes, _truth(benchmark, ["target"], columns), len(columns.images))
-    return kernels.first_ranks(target), found
+    return first_ranks(target), found

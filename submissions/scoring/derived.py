@@ -6,7 +6,8 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from cir_metrics.catalogue import parse_metric
-from cir_metrics.kernels import FloatArray, IntArray, reciprocal_within, within
+from cir_metrics.measures import map_subset, recall_at_k, recall_subset
+from cir_metrics.sums import FloatArray
 from submissions.rank_file.arrow import list_lengths
 from submissions.rank_file.depth import SUBSET_DEPTH, board_depth
 
@@ -48,16 +49,15 @@ def query_values(evidence: Evidence, metric: str) -> FloatArray | None:
     if name in ("recall_subset", "map_subset"):
         if evidence.subset_ranks is None or k > SUBSET_DEPTH:
             return None
-        return _earned(evidence.subset_ranks, k, graded=name == "map_subset")
+        measure = map_subset if name == "map_subset" else recall_subset
+        return measure.per_query(evidence.subset_ranks, k)
     if name in ("recall_at_k", "map_at_k"):
         if evidence.ranks is None or k > board_depth(evidence.benchmark).used or not _one_positive(evidence):
             return None
-        return _earned(evidence.ranks, k, graded=name == "map_at_k")
+        # map_subset is the mAP of one target, whatever was ranked.
+        measure = map_subset if name == "map_at_k" else recall_at_k
+        return measure.per_query(evidence.ranks, k)
     return None
-
-
-def _earned(ranks: IntArray, k: int, *, graded: bool) -> FloatArray:
-    return reciprocal_within(ranks, k) if graded else within(ranks, k)
 
 
 def _one_positive(evidence: Evidence) -> bool:

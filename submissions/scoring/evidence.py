@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
-    from cir_metrics.kernels import FloatArray, IntArray
+    from cir_metrics.coding import IntArray
+    from cir_metrics.sums import FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,7 +18,7 @@ class Evidence:
     Args:
         benchmark: the benchmark, with its rows.
         values: by printed metric name one value a query, shape (n,), where the metric has such a value.
-        ranks: rank of the best target, `cir_metrics.kernels.UNLISTED` where none is listed: shape (n,), or
+        ranks: rank of the best target, `cir_metrics.UNLISTED` where none is listed: shape (n,), or
             (n, max_turns) for sessions, where what lies behind a session's last turn is not to be read. None
             where the file ranks subsets only.
         list_lengths: images in each ranking (after the cut to the board's depth), of the same shape.

@@ -16,8 +16,8 @@ from submissions.rank_file.depth import SUBSET_DEPTH, board_depth, is_subset_met
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
-    from cir_metrics.coded import CodedQueries, CodedSessions
-    from cir_metrics.kernels import FloatArray
+    from cir_metrics.evaluation import CodedQueries, CodedSessions
+    from cir_metrics.sums import FloatArray
     from submissions.rank_file.model import RankFile
 
 
@@ -194,16 +194,12 @@ def further_values(further: Sequence[Further], coded: CodedQueries | CodedSessio
         further: what `check_further` returned.
         coded: the rankings, with what the metrics need.
     """
-    from cir_metrics.coded import CodedQueries, values_of_queries, values_of_sessions
+    from cir_metrics.evaluation import evaluate_coded
 
     values: dict[str, float] = {}
     per_query: dict[str, FloatArray] = {}
     for each in further:
-        wanted = [(each.module, each.k)]
-        if isinstance(coded, CodedQueries):
-            results = values_of_queries(wanted, coded, {each.module: each.variant})
-        else:
-            results = values_of_sessions(wanted, coded)
+        results = evaluate_coded([(each.module, each.k)], coded, {each.module: each.variant})
         chosen = results.values if each.turn is None else [each.printed]
         values |= {name + each.suffix: results.values[name] for name in chosen}
         per_query |= {

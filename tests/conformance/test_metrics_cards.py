@@ -5,15 +5,21 @@ from __future__ import annotations
 import doctest
 import inspect
 import re
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import CodeType
 
 import pytest
+from metrics_worlds import random_rows, results_of
 
 import cir_metrics.evaluate_hook as hook
+import submissions
 from cir_metrics import measures
-from cir_metrics.catalogue import METRICS
+from cir_metrics.catalogue import METRICS, parse_metric
 
 ROOM = Path(hook.__file__).parent
+ENTRIES = Path(submissions.__file__).parent / "entries"
 SECTIONS = (
     "Definition",
     "Equation",
@@ -78,6 +84,33 @@ def test_every_metric_has_a_plain_function_that_says_how_to_call_it(name: str) -
     assert ">>>" in text
     own = METRICS[name].source.partition(",")[0].split()[0]
     assert own in text, "the docstring names the paper"
+    assert " = " in text[: places[0]], "the docstring holds the equation"
+
+
+def documented_functions_run_by(call: Callable[[], object]) -> set[str]:
+    """The metrics whose function in `cir_metrics.measures`, the one with the equation, runs in a call."""
+    ran: set[CodeType] = set()
+    sys.setprofile(lambda frame, event, _: ran.add(frame.f_code) if event == "call" else None)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return {name for name in METRICS if inspect.unwrap(getattr(measures, name)).__code__ in ran}
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_lists_of_ids_are_computed_by_the_documented_function(name: str) -> None:
+    rows = random_rows(name, 5, seed=1)
+    # The area under Hits@K is that of another metric.
+    beside = {"hits_at_k"} if name == "hits_auc" else set()
+    assert documented_functions_run_by(lambda: results_of(name, rows, (1, 5))) == {name, *beside}
+
+
+@pytest.mark.parametrize("benchmark", ["shapes-val", "shapes-multiturn_val"])
+def test_a_board_is_computed_by_the_documented_functions(benchmark: str) -> None:
+    entry = ENTRIES / f"image_only-pixels.{benchmark}.json.gz"
+    shown = {parse_metric(printed)[0] for printed in submissions.score(entry).metrics}
+    assert documented_functions_run_by(lambda: submissions.score(entry)) == shown
 
 
 def test_published_subset_values_are_what_the_card_says_of_them() -> None:

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from metrics_worlds import GALLERY, KS, evaluated, is_single, queries, rows_of, sessions
+from metrics_worlds import GALLERY, KS, best_ranks, evaluated, is_single, queries, rows_of, sessions
 
-from cir_metrics import kernels, measures
+from cir_metrics import coding, measures
 from cir_metrics.catalogue import METRICS
 from cir_metrics.evaluation import evaluate_multi_turn, evaluate_single_turn
 from cir_metrics.ranking import target_ranks, top_k
@@ -388,4 +388,4 @@ def test_an_absent_target_scores_nothing(name: str, variant: str, data: st.DataO
 def test_an_absent_target_has_no_rank_of_its_own() -> None:
     row = {"prediction": ["a", "b"], "reference": {"positives": ["z"]}}
     assert evaluated("mean_rank", [row], ()) == {"mean_rank": 3.0, "median_rank": 3.0, "censored": 1}
-    assert kernels.first_ranks(kernels.encode([["a", "b"]], [["z"]], 2)).tolist() == [kernels.UNLISTED]
+    assert best_ranks([["a", "b"]], [["z"]], 2).tolist() == [coding.UNLISTED]

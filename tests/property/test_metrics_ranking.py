@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 from metrics_twins import best_first
 from numpy.typing import NDArray
 
-from cir_metrics import kernels, measures
+from cir_metrics import coding, measures
 from cir_metrics.ranking import best_target_ranks, target_ranks, top_k
 
 Scores = NDArray[np.float64]
@@ -131,4 +131,4 @@ def test_one_order_for_all_queries_is_within_three_sigma_of_chance() -> None:
 
 
 def test_unlisted_is_beyond_every_cutoff() -> None:
-    assert kernels.within(np.array([kernels.UNLISTED]), 10**12).tolist() == [0.0]
+    assert measures.recall_at_k.per_query(np.array([coding.UNLISTED]), 10**12).tolist() == [0.0]

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from metrics_twins import TWINS, average_precision, best_rank, hit
 from metrics_worlds import GALLERY, KS, evaluated, measured, queries, random_rows, results_of, rows_of
 
-from cir_metrics import kernels, measures
+from cir_metrics import coding, measures
 from cir_metrics.catalogue import METRICS
-from cir_metrics.coded import mark
 from cir_metrics.evaluation import evaluate_multi_turn
 
 COMPUTATIONS = [(name, variant) for name, entry in METRICS.items() for variant in entry.variants]
@@ -109,6 +108,6 @@ def test_marking_all_queries_at_once_equals_looking_up_each(rows: Any) -> None:
         members = [row["reference"][field] for row in rows]
         offsets = np.cumsum([0, *map(len, members)])
         groups.append((offsets, np.array([numbers[x] for each in members for x in each], dtype=np.int32)))
-        expected.append(kernels.encode([row["prediction"] for row in rows], members, depth))
-    for mask, wanted in zip(mark(codes, groups, len(GALLERY)), expected, strict=True):
+        expected += coding.mark_ids([row["prediction"] for row in rows], [members], depth)
+    for mask, wanted in zip(coding.mark(codes, groups, len(GALLERY)), expected, strict=True):
         assert (mask == wanted).all()

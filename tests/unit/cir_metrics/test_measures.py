@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cir_metrics import kernels, measures
+from cir_metrics import coding, measures
 from cir_metrics.errors import InputError
 from cir_metrics.ranking import best_target_ranks, target_ranks, top_k
 
@@ -59,8 +59,8 @@ def test_ranks_that_are_refused(ranks: Any, text: str) -> None:
 
 @pytest.mark.parametrize("measure", [measures.mean_rank, measures.median_rank])
 def test_an_unlisted_rank_has_no_mean(measure: Callable[..., float]) -> None:
-    with says("ranks[1] is UNLISTED. Fix: give unlisted targets a rank by kernels.censor."):
-        measure([1, kernels.UNLISTED])
+    with says("ranks[1] is UNLISTED. Fix: give unlisted targets a rank by coding.censor."):
+        measure([1, coding.UNLISTED])
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_masks_without_places_score_nothing() -> None:
     empty = np.zeros((2, 0), dtype=bool)
     assert measures.map_at_k(empty, [1, 1], 5) == 0.0
     assert measures.pnr_map(empty, empty, [1, 1], 5, variant="released_code") == 0.0
-    assert (kernels.first_ranks(empty) == kernels.UNLISTED).all()
+    assert (coding.first_ranks(empty) == coding.UNLISTED).all()
 
 
 # --- ranking ---

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from cir_metrics.kernels import average_precision
+from cir_metrics.measures import map_at_k
 from cir_metrics.resampling import bootstrap_means, generator
 from cir_metrics.significance import randomisation_test
 from cir_metrics.sums import ExactColumns, exact_mean, exact_means, exact_sums
@@ -23,7 +23,7 @@ def precisions(n: int) -> NDArray[np.float64]:
     """AP@50 of n invented queries: fractions that no double holds."""
     random = np.random.default_rng(7)
     positive = random.random((n, 50)) < 0.1
-    return average_precision(positive, positive.sum(axis=1) + 3, 50)
+    return map_at_k.per_query(positive, positive.sum(axis=1) + 3, 50)
 
 
 @given(st.lists(ANY, min_size=1, max_size=40))

@@ -21,7 +21,7 @@ import submissions
 from cir_datasets.registry.cards import card
 from cir_datasets.rows.benchmark import Benchmark
 from cir_datasets.rows.records import query_schema
-from cir_metrics.kernels import UNLISTED
+from cir_metrics.coding import UNLISTED
 from submissions.report import Report, full_report
 from submissions.report.grouping import by_aspect
 from submissions.report.sessions import by_length, by_turn
