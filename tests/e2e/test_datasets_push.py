@@ -6,20 +6,17 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import datasets_publishers
-import hub_server
+import datasets_publishers as made
 import pytest
+from http_hub import TOKEN, Fault, Hub
 
 import cir_datasets
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-made, hub_server = datasets_publishers, hub_server
 
 pytestmark = pytest.mark.filterwarnings("ignore::cir_datasets.errors.UnpinnedDataWarning")
 
@@ -31,24 +28,12 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-@pytest.fixture(params=["lfs", "regular"])
-def hub(request: pytest.FixtureRequest) -> Iterator[Any]:
-    with hub_server.Hub(lfs=request.param == "lfs") as running:
-        yield running
-
-
-@pytest.fixture
-def lfs_hub() -> Iterator[Any]:
-    with hub_server.Hub() as running:
-        yield running
-
-
-def start(command: Sequence[str], hub: Any, tmp_path: Path, **environment: str) -> subprocess.Popen[str]:
+def start(command: Sequence[str], hub: Hub, tmp_path: Path, **environment: str) -> subprocess.Popen[str]:
     """A process of its own: huggingface_hub reads its environment when it is imported."""
     known = {
         "HF_ENDPOINT": hub.url,
         "HF_HUB_DISABLE_XET": "1",
-        "HF_TOKEN": hub_server.TOKEN,
+        "HF_TOKEN": TOKEN,
         "CIR_DATA_HOME": "",  # no gallery but the made-up one
         "HF_HOME": str(tmp_path / "hf"),
         "CIR_CACHE_HOME": str(tmp_path / "cache"),
@@ -66,7 +51,7 @@ def start(command: Sequence[str], hub: Any, tmp_path: Path, **environment: str) 
 
 
 def start_push(
-    hub: Any, tmp_path: Path, *options: str, ids: str = "circled/cirr_val", **environment: str
+    hub: Hub, tmp_path: Path, *options: str, ids: str = "circled/cirr_val", **environment: str
 ) -> Any:
     arguments = ["--to", "published", "--data-dir", "home", "--no-checks", "--push", "me/made-up", *options]
     command = ["-m", "leaderboard.cli", "datasets", "publish", *ids.split(), *arguments]
@@ -78,7 +63,7 @@ def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     return process.returncode, out, said
 
 
-def push(hub: Any, tmp_path: Path, *options: str, **environment: str) -> tuple[int, str, str]:
+def push(hub: Hub, tmp_path: Path, *options: str, **environment: str) -> tuple[int, str, str]:
     return finish(start_push(hub, tmp_path, *options, **environment))
 
 
@@ -92,7 +77,9 @@ json.dump([rows, images], sys.stdout)
 """
 
 
-def test_what_was_pushed_loads_with_the_same_rows(hub: Any, home: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("lfs", [True, False])
+def test_what_was_pushed_loads_with_the_same_rows(lfs: bool, hub: Hub, home: Path, tmp_path: Path) -> None:
+    hub.lfs = lfs
     code, out, said = push(hub, tmp_path)
     assert code == 0, said
     repository = hub.repositories["me/made-up"]
@@ -115,11 +102,11 @@ def test_what_was_pushed_loads_with_the_same_rows(hub: Any, home: Path, tmp_path
 
 @pytest.mark.parametrize("debug", ["", "1"])
 def test_neither_a_message_nor_the_metadata_shows_the_password_of_an_endpoint(
-    debug: str, lfs_hub: Any, home: Path, tmp_path: Path
+    debug: str, hub: Hub, home: Path, tmp_path: Path
 ) -> None:
     """The stand-in wants a token, and refuses who comes with user and password."""
-    address = lfs_hub.url.replace("//", "//me:hunter2@")
-    code, out, said = push(lfs_hub, tmp_path, HF_ENDPOINT=address, CIR_DEBUG=debug)
+    address = hub.url.replace("//", "//me:hunter2@")
+    code, out, said = push(hub, tmp_path, HF_ENDPOINT=address, CIR_DEBUG=debug)
     assert (code != 0, "401" in said) == (True, True)
     assert "hunter2" not in out + said
     for path in (tmp_path / "published").rglob("*"):
@@ -127,12 +114,12 @@ def test_neither_a_message_nor_the_metadata_shows_the_password_of_an_endpoint(
 
 
 def test_the_pushed_metadata_names_the_hub_and_a_second_push_changes_nothing(
-    lfs_hub: Any, home: Path, tmp_path: Path
+    hub: Hub, home: Path, tmp_path: Path
 ) -> None:
-    code, _, said = push(lfs_hub, tmp_path)
+    code, _, said = push(hub, tmp_path)
     assert code == 0, said
-    files = lfs_hub.repositories["me/made-up"].files
-    url = f"{lfs_hub.url}/datasets/me/made-up"
+    files = hub.repositories["me/made-up"].files
+    url = f"{hub.url}/datasets/me/made-up"
     metadata = json.loads(files["croissant.json"])
     assert metadata["url"] == url
     for entry in metadata["distribution"]:
@@ -140,42 +127,42 @@ def test_the_pushed_metadata_names_the_hub_and_a_second_push_changes_nothing(
     assert 'load_dataset("me/made-up", "cirr_val", split="validation")' in files["README.md"].decode()
 
     # The same again makes no commit.
-    first = list(lfs_hub.repositories["me/made-up"].commits)
-    code, out, said = push(lfs_hub, tmp_path)
+    first = list(hub.repositories["me/made-up"].commits)
+    code, out, said = push(hub, tmp_path)
     assert code == 0, said
-    assert lfs_hub.repositories["me/made-up"].commits == first
+    assert hub.repositories["me/made-up"].commits == first
     assert first[-1][0] in out
 
 
 def test_stale_parquet_goes_in_the_same_commit_and_other_files_stay(
-    lfs_hub: Any, home: Path, tmp_path: Path
+    hub: Hub, home: Path, tmp_path: Path
 ) -> None:
-    repository = lfs_hub.repositories["me/made-up"] = hub_server.Repository()
+    repository = hub.repository("me/made-up")
     stale = "circo_val/validation-00000-of-00001.parquet"
     repository.commit({**repository.files, stale: b"old", "notes.txt": b"mine", "x/y.parquet": b"mine"})
-    code, out, said = push(lfs_hub, tmp_path)
+    code, out, said = push(hub, tmp_path)
     assert (code, out) == (2, "")
     assert "datasets/me/made-up: configurations that are published there would be removed" in said
     assert stale in repository.files
-    assert push(lfs_hub, tmp_path, "--remove-others")[0] == 0
+    assert push(hub, tmp_path, "--remove-others")[0] == 0
     assert len(repository.commits) == 3
     assert stale not in repository.files
     assert {"notes.txt", "x/y.parquet"} <= set(repository.files)
 
 
-def test_a_push_removes_no_configuration_unless_told_to(lfs_hub: Any, home: Path, tmp_path: Path) -> None:
+def test_a_push_removes_no_configuration_unless_told_to(hub: Hub, home: Path, tmp_path: Path) -> None:
     made.write_for(home, "circled/circo_val")
-    code, _, said = finish(start_push(lfs_hub, tmp_path, ids="circled/cirr_val circled/circo_val"))
+    code, _, said = finish(start_push(hub, tmp_path, ids="circled/cirr_val circled/circo_val"))
     assert code == 0, said
-    repository = lfs_hub.repositories["me/made-up"]
+    repository = hub.repositories["me/made-up"]
     good = repository.head
-    code, out, said = push(lfs_hub, tmp_path, "--to", "elsewhere")
+    code, out, said = push(hub, tmp_path, "--to", "elsewhere")
     assert (code, out) == (2, "")
-    assert f"{lfs_hub.url}/datasets/me/made-up: configurations that" in said
+    assert f"{hub.url}/datasets/me/made-up: configurations that" in said
     assert "not at hand: circo_val. Nothing was changed there." in said
     assert "--remove-others" in said
     assert repository.head == good
-    code, _, said = push(lfs_hub, tmp_path, "--to", "elsewhere", "--remove-others")
+    code, _, said = push(hub, tmp_path, "--to", "elsewhere", "--remove-others")
     assert code == 0, said
     assert not any(path.startswith("circo_val") for path in repository.files)
 
@@ -188,74 +175,80 @@ def test_a_push_removes_no_configuration_unless_told_to(lfs_hub: Any, home: Path
     ],
 )
 def test_a_repository_of_something_else_is_left_alone(
-    content: bytes, words: str, lfs_hub: Any, home: Path, tmp_path: Path
+    content: bytes, words: str, hub: Hub, home: Path, tmp_path: Path
 ) -> None:
-    repository = lfs_hub.repositories["me/made-up"] = hub_server.Repository()
+    repository = hub.repository("me/made-up")
     good = repository.commit({**repository.files, "croissant.json": content})
-    code, out, said = push(lfs_hub, tmp_path, "--remove-others")
+    code, out, said = push(hub, tmp_path, "--remove-others")
     assert (code, out) == (2, "")
-    assert f"{lfs_hub.url}/datasets/me/made-up: " in said
+    assert f"{hub.url}/datasets/me/made-up: " in said
     assert words in said
     assert "Fix: " in said
     assert repository.head == good
 
 
-def test_an_offline_push_says_how_to_go_online(lfs_hub: Any, home: Path, tmp_path: Path) -> None:
-    code, out, said = push(lfs_hub, tmp_path, HF_HUB_OFFLINE="1")
+def test_an_offline_push_says_how_to_go_online(hub: Hub, home: Path, tmp_path: Path) -> None:
+    code, out, said = push(hub, tmp_path, HF_HUB_OFFLINE="1")
     assert (code, out) == (2, "")
     assert "nothing was changed there.\n  Fix: unset HF_HUB_OFFLINE" in said
-    assert lfs_hub.requests == []
+    assert hub.requests == []
 
 
 @pytest.mark.parametrize(
     ("fault", "environment", "words"),
     [
-        ("commit", {}, "the push failed while uploading and committing: the Hub answered 500"),
-        ("moved", {}, "somebody else has pushed meanwhile; run the command again"),
-        ("token", {"HF_TOKEN": "hf_wrong"}, "the Hub answered 401.*Fix: log in with `hf auth login`"),
-        ("none", {"HF_ENDPOINT": "http://127.0.0.1:1"}, "the push failed while making the repository"),
+        (
+            Fault("status", times=1),
+            {},
+            "the push failed while uploading and committing: the Hub answered 500",
+        ),
+        (Fault("moved", times=1), {}, "somebody else has pushed meanwhile; run the command again"),
+        (None, {"HF_TOKEN": "hf_wrong"}, "the Hub answered 401.*Fix: log in with `hf auth login`"),
+        (None, {"HF_ENDPOINT": "http://127.0.0.1:1"}, "the push failed while making the repository"),
     ],
 )
 def test_a_push_that_fails_leaves_the_last_revision(
-    fault: str, environment: dict[str, str], words: str, lfs_hub: Any, home: Path, tmp_path: Path
+    fault: Fault | None, environment: dict[str, str], words: str, hub: Hub, home: Path, tmp_path: Path
 ) -> None:
     import re
 
-    repository = lfs_hub.repositories["me/made-up"] = hub_server.Repository()
+    repository = hub.repository("me/made-up")
     good = repository.commit({**repository.files, "README.md": b"the last good one"})
-    lfs_hub.faults[fault] = 1
-    code, out, said = push(lfs_hub, tmp_path, **environment)
+    if fault is not None:
+        hub.faults["/commit/"] = fault
+    code, out, said = push(hub, tmp_path, **environment)
     assert (code, out) == (2, "")
     assert re.search(words, said, re.DOTALL)
     assert "The last revision there is untouched" in said
-    assert f"{environment.get('HF_ENDPOINT', lfs_hub.url)}/datasets/me/made-up" in said
+    assert f"{environment.get('HF_ENDPOINT', hub.url)}/datasets/me/made-up" in said
     assert "Traceback" not in said
     assert any(
         commit == good and files["README.md"] == b"the last good one" for commit, files in repository.commits
     )
     assert not any(path.endswith(".parquet") for path in repository.files)
-    code, _, said = push(lfs_hub, tmp_path)
+    code, _, said = push(hub, tmp_path)
     assert code == 0, said
     assert any(path.endswith(".parquet") for path in repository.files)
 
 
-def test_a_hiccup_is_survived(lfs_hub: Any, home: Path, tmp_path: Path) -> None:
-    lfs_hub.faults |= {"preupload": 1, "put": 1}
-    code, _, said = push(lfs_hub, tmp_path)
+def test_a_hiccup_is_survived(hub: Hub, home: Path, tmp_path: Path) -> None:
+    hub.faults |= {"/preupload/": Fault("status", times=1), "/upload/": Fault("cut upload", times=1)}
+    code, _, said = push(hub, tmp_path)
     assert code == 0, said
-    assert len(lfs_hub.repositories["me/made-up"].commits) == 2
+    assert len(hub.repositories["me/made-up"].commits) == 2
 
 
 @pytest.mark.slow
 def test_uploads_that_keep_failing_leave_the_last_revision(tmp_path: Path) -> None:
     """huggingface_hub tries for 23 seconds before it gives up: both at once."""
-    with hub_server.Hub() as first, hub_server.Hub() as second:
+    with Hub() as first, Hub() as second:
+        first.faults["/preupload/"] = Fault("status")
+        second.faults["/upload/"] = Fault("cut upload")
         running = {}
         for hub, fault in ((first, "preupload"), (second, "put")):
             made.write_for(tmp_path / fault / "home", "circled/cirr_val")
-            repository = hub.repositories["me/made-up"] = hub_server.Repository()
+            repository = hub.repository("me/made-up")
             repository.commit({**repository.files, "README.md": b"the last good one"})
-            hub.faults[fault] = -1
             running[fault] = (hub, start_push(hub, tmp_path / fault))
         for fault, (hub, process) in running.items():
             code, out, said = finish(process)
@@ -271,12 +264,12 @@ def test_uploads_that_keep_failing_leave_the_last_revision(tmp_path: Path) -> No
             assert len(hub.repositories["me/made-up"].commits) == 3
 
 
-def test_a_licence_that_forbids_copies_is_to_be_quoted(lfs_hub: Any, tmp_path: Path) -> None:
+def test_a_licence_that_forbids_copies_is_to_be_quoted(hub: Hub, tmp_path: Path) -> None:
     made.write_for(tmp_path / "home", "circo/val")
-    code, out, said = finish(start_push(lfs_hub, tmp_path, ids="circo/val"))
+    code, out, said = finish(start_push(hub, tmp_path, ids="circo/val"))
     assert (code, out) == (2, "")
     assert '--i-may-copy "CC BY-NC 4.0"' in said
-    assert lfs_hub.requests == []
-    code, _, said = finish(start_push(lfs_hub, tmp_path, "--i-may-copy", "CC BY-NC 4.0", ids="circo/val"))
+    assert hub.requests == []
+    code, _, said = finish(start_push(hub, tmp_path, "--i-may-copy", "CC BY-NC 4.0", ids="circo/val"))
     assert code == 0, said
-    assert "val/validation-00000-of-00001.parquet" in lfs_hub.repositories["me/made-up"].files
+    assert "val/validation-00000-of-00001.parquet" in hub.repositories["me/made-up"].files

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import http.server
 import json
-import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
+from http_hub import HttpServer, as_json
 
 import submissions
 
@@ -269,29 +268,10 @@ def test_the_page_takes_no_file_of_this_machine(server: Any, tmp_path: Path, fie
 
 @pytest.mark.parametrize("field", [1, 2, 7, 11])
 def test_the_server_fetches_no_address(server: Any, field: int) -> None:
-    asked: list[str] = []
-
-    class Bait(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.append(self.path)
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(b"{}")
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    bait = http.server.HTTPServer(("127.0.0.1", 0), Bait)
-    thread = threading.Thread(target=bait.serve_forever)
-    thread.start()
-    try:
-        answer = through_the_page(server, field, f"http://127.0.0.1:{bait.server_port}/run.json")
-    finally:
-        bait.shutdown()
-        thread.join()
-        bait.server_close()
+    with HttpServer(lambda _: as_json({})) as bait:
+        answer = through_the_page(server, field, f"{bait.url}/run.json")
     assert '"success":false' in answer
-    assert asked == []
+    assert bait.requests == []
 
 
 def test_gradio_serves_no_file_of_this_machine(server: Any, tmp_path: Path) -> None:

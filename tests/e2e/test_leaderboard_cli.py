@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import http.server
 import json
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
+from http_hub import HttpServer, Reply, Request, as_json
 
 from leaderboard import boards
 from leaderboard.server import Server
@@ -193,52 +192,11 @@ def test_submit_to_nobody_is_a_clear_error(world: ModuleType, good: Path) -> Non
     assert "Traceback" not in done.stderr
 
 
-def test_submit_to_something_else_is_a_clear_error(world: ModuleType, good: Path, tmp_path: Path) -> None:
-    class Page(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(b"<html>hello</html>")
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    stranger = http.server.HTTPServer(("127.0.0.1", 0), Page)
-    thread = threading.Thread(target=stranger.serve_forever)
-    thread.start()
-    try:
-        done = world.cir("submit", str(good), "--to", f"http://127.0.0.1:{stranger.server_port}")
-    finally:
-        stranger.shutdown()
-        thread.join()
-        stranger.server_close()
+def test_submit_to_something_else_is_a_clear_error(world: ModuleType, good: Path) -> None:
+    with HttpServer(lambda _: Reply(b"<html>hello</html>")) as stranger:
+        done = world.cir("submit", str(good), "--to", stranger.url)
     assert done.returncode == 2
     assert "no leaderboard of ours" in done.stderr
-
-
-class Hostile(http.server.BaseHTTPRequestHandler):
-    """A leaderboard whose answers would rewrite the screen, and which notes who logs in."""
-
-    authorizations: ClassVar[set[str | None]] = set()
-    answers: ClassVar[dict[str, dict[str, Any]]] = {}
-
-    def do_GET(self) -> None:
-        self._answer("health" if self.path == "/health" else "state")
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self._answer("post")
-
-    def _answer(self, what: str) -> None:
-        self.authorizations.add(self.headers.get("Authorization"))
-        content = json.dumps(self.answers[what]).encode()
-        self.send_response(422 if "error" in self.answers[what] else 200)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *_: object) -> None:
-        pass
 
 
 @pytest.mark.parametrize("ends", ["refused", "rejected", "failed", "published"])
@@ -264,26 +222,20 @@ def test_what_a_server_says_is_written_out_and_the_password_of_its_address_is_no
         "new": False,
     }
     refused = {"error": {"code": f"full{evil}", "message": evil, "fix": evil}}
-    Hostile.answers = {
-        "health": {"max_upload_bytes": 2**30},
-        "post": refused if ends == "refused" else state,
-        "state": state,
-    }
-    Hostile.authorizations = set()
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hostile) as running:
-        thread = threading.Thread(target=running.serve_forever)
-        thread.start()
-        try:
-            address = f"http://me:hunter2@127.0.0.1:{running.server_port}"
-            said = []
-            command = ["submit", str(good), "--to", address, "--board", "shapes/val"]
-            for arguments in (command, [*command, "--json"], ["--debug", *command]):
-                done = world.cir(*arguments)
-                said.append(done.stdout + done.stderr)
-        finally:
-            running.shutdown()
-            thread.join()
-    assert Hostile.authorizations == {f"Basic {base64.b64encode(b'me:hunter2').decode()}"}
+
+    def hostile(request: Request) -> Reply:
+        if request.path == "/health":
+            return as_json({"max_upload_bytes": 2**30})
+        return as_json(refused, 422) if (request.method, ends) == ("POST", "refused") else as_json(state)
+
+    with HttpServer(hostile) as server:
+        said = []
+        command = ["submit", str(good), "--to", server.url.replace("//", "//me:hunter2@")]
+        command += ["--board", "shapes/val"]
+        for arguments in (command, [*command, "--json"], ["--debug", *command]):
+            done = world.cir(*arguments)
+            said.append(done.stdout + done.stderr)
+    assert server.authorizations == {f"Basic {base64.b64encode(b'me:hunter2').decode()}"}
     for words in said:
         assert not [one for one in words if one in "\x1b\x9b\u202e"]
         assert "hunter2" not in words

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import datasets_publishers as made
-import datasets_server as servers
 import pytest
+from http_hub import Hub
 
 import cir_datasets
 from cir_datasets import registry
@@ -246,11 +246,12 @@ def test_the_prepared_parquet_is_what_datasets_would_write(home: Path) -> None:
     assert plain.to_list() == ours.to_list()
 
 
-def test_circled_comes_from_the_hub(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_circled_comes_from_the_hub(
+    hub: Hub, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = made.write_circled(home, "circo_val") / "data/circo_val.json"
-    with servers.Publisher() as server:
-        monkeypatch.setenv("HF_ENDPOINT", server.url)
-        server.files["/datasets/tk1441/CIRCLED/resolve/main/data/circo_val.json"] = path.read_bytes()
-        found = load_dataset("circled", "circo_val")
+    monkeypatch.setenv("HF_ENDPOINT", hub.url)
+    hub.repository("tk1441/CIRCLED").commit({"data/circo_val.json": path.read_bytes()})
+    found = load_dataset("circled", "circo_val")
     assert found["validation"][1]["num_turns"] == 3
     assert not (tmp_path / "hf/hub").exists()

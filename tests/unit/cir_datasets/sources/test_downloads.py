@@ -9,13 +9,12 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import datasets_publishers as made
-import datasets_server as servers
 import pytest
+from http_hub import Fault, Hub
 
 import cir_datasets
 from cir_datasets import registry, sources
@@ -30,7 +29,9 @@ ROOT = Path(__file__).resolve().parents[4]
 
 CAPTIONS = "captions/cap.rc2.val.json"
 REVISION = registry.card("cirr").source.revision
-HUB_FILE = "/datasets/tk1441/CIRCLED/resolve/main/data/cirr_val.json"
+CIRCLED = "tk1441/CIRCLED"
+SESSIONS = "data/cirr_val.json"
+FILES = {"cirr/val": CAPTIONS, "circled/cirr_val": SESSIONS}
 
 
 def github(file: str, revision: str | None = REVISION) -> str:
@@ -38,23 +39,31 @@ def github(file: str, revision: str | None = REVISION) -> str:
 
 
 @pytest.fixture
-def publisher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def publisher(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hub:
     """A server that holds made-up files of CIRR and CIRCLED; nothing else can be reached."""
     monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("CIR_DATA_HOME", raising=False)
-    with servers.Publisher() as server:
-        monkeypatch.setenv("CIR_GITHUB_ENDPOINT", server.url)
-        monkeypatch.setenv("HF_ENDPOINT", server.url)
-        root = made.write_cirr(tmp_path / "published", "val")
-        for path in root.rglob("*.json"):
-            server.files[github(str(path.relative_to(root)))] = path.read_bytes()
-        sessions = made.write_circled(tmp_path / "published", "cirr_val") / "data/cirr_val.json"
-        server.files[HUB_FILE] = sessions.read_bytes()
-        yield server
+    monkeypatch.setenv("CIR_GITHUB_ENDPOINT", hub.url)
+    monkeypatch.setenv("HF_ENDPOINT", hub.url)
+    root = made.write_cirr(tmp_path / "published", "val")
+    for path in root.rglob("*.json"):
+        hub.files[github(str(path.relative_to(root)))] = path.read_bytes()
+    sessions = made.write_circled(tmp_path / "published", "cirr_val") / SESSIONS
+    hub.repository(CIRCLED).commit({SESSIONS: sessions.read_bytes()})
+    return hub
+
+
+def edit(publisher: Hub, file: str, old: bytes, new: bytes) -> None:
+    """Publish the file anew, with other words in it."""
+    if file == SESSIONS:
+        repository = publisher.repository(CIRCLED)
+        repository.commit({SESSIONS: repository.files[SESSIONS].replace(old, new)})
+    else:
+        publisher.files[github(file)] = publisher.files[github(file)].replace(old, new)
 
 
 @pytest.fixture
-def pinned(publisher: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+def pinned(publisher: Hub, monkeypatch: pytest.MonkeyPatch) -> Hub:
     """The same server; the made-up files are what the card pins."""
     pins = {
         path.removeprefix(github("")): Pin(hashlib.sha256(body).hexdigest(), len(body))
@@ -83,7 +92,7 @@ def kept(tmp_path: Path) -> list[str]:
     )
 
 
-def test_pinned_files_are_downloaded_once(pinned: Any, tmp_path: Path) -> None:
+def test_pinned_files_are_downloaded_once(pinned: Hub, tmp_path: Path) -> None:
     benchmark = load("cirr/val")
     assert benchmark.pinned
     assert len(benchmark) == 3
@@ -97,7 +106,7 @@ def test_pinned_files_are_downloaded_once(pinned: Any, tmp_path: Path) -> None:
     assert not [name for name in kept(tmp_path) if ".partial-" in name]
 
 
-def test_a_kept_file_that_was_damaged_is_fetched_again(pinned: Any, tmp_path: Path) -> None:
+def test_a_kept_file_that_was_damaged_is_fetched_again(pinned: Hub, tmp_path: Path) -> None:
     load("cirr/val")
     path = next((tmp_path / "cache/sources").rglob("cap.rc2.val.json"))
     path.write_bytes(b"[]")
@@ -112,34 +121,33 @@ def test_a_kept_file_that_was_damaged_is_fetched_again(pinned: Any, tmp_path: Pa
         ("short", "the download was cut short"),
     ],
 )
-def test_a_truncated_file_is_refused(fault: str, words: str, pinned: Any, tmp_path: Path) -> None:
-    pinned.faults[github(CAPTIONS)] = fault
+def test_a_truncated_file_is_refused(fault: str, words: str, pinned: Hub, tmp_path: Path) -> None:
+    pinned.faults[CAPTIONS] = Fault(fault)
     with pytest.raises(IntegrityError, match=words) as error:
         load("cirr/val")
     assert github(CAPTIONS) in str(error.value)
     assert "Fix: " in str(error.value)
     assert kept(tmp_path) == []
-    del pinned.faults[github(CAPTIONS)]
+    pinned.faults.clear()
     assert len(load("cirr/val")) == 3
 
 
-def test_a_file_of_the_wrong_content_is_refused(pinned: Any, tmp_path: Path) -> None:
-    body = pinned.files[github(CAPTIONS)]
-    pinned.files[github(CAPTIONS)] = body.replace(b"made up 0", b"made up 9")
+def test_a_file_of_the_wrong_content_is_refused(pinned: Hub, tmp_path: Path) -> None:
+    edit(pinned, CAPTIONS, b"made up 0", b"made up 9")
     with pytest.raises(IntegrityError, match=r"its sha256 is [0-9a-f]{64}, the card pins [0-9a-f]{64}"):
         load("cirr/val")
-    pinned.files[github(CAPTIONS)] = body + b" "
+    edit(pinned, CAPTIONS, b"made up 9", b"made up 10")
     with pytest.raises(IntegrityError, match="it is longer than it should be"):
         load("cirr/val")
     assert kept(tmp_path) == []
 
 
-def test_the_made_up_files_are_not_the_ones_of_the_real_card(publisher: Any) -> None:
+def test_the_made_up_files_are_not_the_ones_of_the_real_card(publisher: Hub) -> None:
     with pytest.raises(IntegrityError, match="the card pins 1609916"):
         load("cirr/val")
 
 
-def test_a_missing_file_is_a_404(pinned: Any, tmp_path: Path) -> None:
+def test_a_missing_file_is_a_404(pinned: Hub, tmp_path: Path) -> None:
     del pinned.files[github(CAPTIONS)]
     with pytest.raises(SourceError, match="404, the publisher has no such file at that revision") as error:
         load("cirr/val")
@@ -149,14 +157,14 @@ def test_a_missing_file_is_a_404(pinned: Any, tmp_path: Path) -> None:
     assert kept(tmp_path) == []
 
 
-def test_a_server_in_trouble_is_asked_again_briefly(pinned: Any) -> None:
-    pinned.faults[github(CAPTIONS)] = "flaky"
+def test_a_server_in_trouble_is_asked_again_briefly(pinned: Hub) -> None:
+    pinned.faults[CAPTIONS] = Fault("status", 503, times=1)
     assert len(load("cirr/val")) == 3
     assert pinned.requests.count(f"GET {github(CAPTIONS)}") == 2
 
 
-def test_a_server_that_stays_in_trouble_is_given_up(pinned: Any, tmp_path: Path) -> None:
-    pinned.faults[github(CAPTIONS)] = "down"
+def test_a_server_that_stays_in_trouble_is_given_up(pinned: Hub, tmp_path: Path) -> None:
+    pinned.faults[CAPTIONS] = Fault("status", 503)
     with pytest.raises(SourceError, match="the server answered 503"):
         load("cirr/val")
     assert pinned.requests.count(f"GET {github(CAPTIONS)}") == 3
@@ -164,7 +172,7 @@ def test_a_server_that_stays_in_trouble_is_given_up(pinned: Any, tmp_path: Path)
 
 
 def test_a_pinned_source_is_asked_at_its_full_revision_alone(
-    pinned: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pinned: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = made.write_fashioniq(tmp_path / "published", "dress", "val")
     bodies = {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*.json")}
@@ -182,51 +190,50 @@ def test_a_pinned_source_is_asked_at_its_full_revision_alone(
     assert {entry["revision"] for entry in last.meta["sources"].values()} == {revision}
 
 
-def test_a_hub_file_is_downloaded_at_the_commit_that_the_hub_names(publisher: Any, tmp_path: Path) -> None:
+def test_a_hub_file_is_downloaded_at_the_commit_that_the_hub_names(publisher: Hub, tmp_path: Path) -> None:
     benchmark = load("circled/cirr_val")
     assert len(benchmark) == 2
     assert not benchmark.pinned
-    assert publisher.requests[:2] == [
-        f"HEAD {HUB_FILE}",
-        f"GET {HUB_FILE.replace('main', servers.COMMIT)}",
-    ]
+    commit = publisher.repository(CIRCLED).head
+    address = f"/datasets/{CIRCLED}/resolve"
+    assert publisher.requests[:2] == [f"HEAD {address}/main/{SESSIONS}", f"GET {address}/{commit}/{SESSIONS}"]
     last = last_prepared(benchmark.spec)
     assert last is not None
-    assert last.meta["sources"]["data/cirr_val.json"]["revision"] == servers.COMMIT
+    assert last.meta["sources"]["data/cirr_val.json"]["revision"] == commit
     asked = len(publisher.requests)
     load("circled/cirr_val")
     assert [entry for entry in publisher.requests[asked:] if "CIRCLED" in entry] == []
 
 
-def test_the_gallery_is_fetched_along_with_the_sessions(pinned: Any) -> None:
+def test_the_gallery_is_fetched_along_with_the_sessions(pinned: Hub) -> None:
     assert load("circled/cirr_val").gallery == made.cirr_images("val")
 
 
-def test_sessions_are_scored_without_a_gallery_that_cannot_be_fetched(pinned: Any) -> None:
-    pinned.faults[github("image_splits/split.rc2.val.json")] = "down"
+def test_sessions_are_scored_without_a_gallery_that_cannot_be_fetched(pinned: Hub) -> None:
+    pinned.faults["image_splits/split.rc2.val.json"] = Fault("status", 503)
     assert load("circled/cirr_val").gallery is None
 
 
-def test_an_unpinned_file_that_is_not_json_is_not_kept(publisher: Any, tmp_path: Path) -> None:
-    good = publisher.files[HUB_FILE]
-    publisher.files[HUB_FILE] = b"<html>The Hub is being repaired.</html>"
+def test_an_unpinned_file_that_is_not_json_is_not_kept(publisher: Hub, tmp_path: Path) -> None:
+    good = publisher.repository(CIRCLED).files
+    publisher.repository(CIRCLED).commit({SESSIONS: b"<html>The Hub is being repaired.</html>"})
     with pytest.raises(IntegrityError, match=r"what came is not JSON .*Nothing was kept\. Fix: try again"):
         load("circled/cirr_val")
     assert kept(tmp_path) == []
-    publisher.files[HUB_FILE] = good
+    publisher.repository(CIRCLED).commit(good)
     assert len(load("circled/cirr_val")) == 2
 
 
-def test_force_asks_the_hub_whether_an_unpinned_file_has_changed(publisher: Any) -> None:
+def test_force_asks_the_hub_whether_an_unpinned_file_has_changed(publisher: Hub) -> None:
     before = load("circled/cirr_val")
-    publisher.files[HUB_FILE] = publisher.files[HUB_FILE].replace(b"made up 0.1", b"made up 9.9")
+    edit(publisher, SESSIONS, b"made up 0.1", b"made up 9.9")
     assert load("circled/cirr_val").data_hash == before.data_hash
     cir_datasets.prepare("circled/cirr_val", verification_mode="no_checks", force=True)
     assert load("circled/cirr_val").rows()[0]["turns"][0]["relative_caption"] == "made up 9.9"
 
 
 def test_force_keeps_what_it_has_where_the_hub_cannot_be_reached(
-    publisher: Any, monkeypatch: pytest.MonkeyPatch
+    publisher: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = load("circled/cirr_val")
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:1")
@@ -237,23 +244,36 @@ def test_force_keeps_what_it_has_where_the_hub_cannot_be_reached(
 @pytest.mark.parametrize(
     ("fault", "kind", "words"),
     [
-        ("cut", IntegrityError, "the connection closed before the whole file had come"),
-        ("short", IntegrityError, "bytes came, the Hub announced"),
-        ("down", SourceError, "the server answered 503"),
+        (Fault("cut"), IntegrityError, "the connection closed before the whole file had come"),
+        (Fault("short"), IntegrityError, "bytes came, the Hub announced"),
+        (Fault("status", 503), SourceError, "the server answered 503"),
+        (Fault("status", 429), SourceError, "the server answered 429"),
     ],
 )
 def test_a_hub_file_that_does_not_come_whole_leaves_nothing(
-    fault: str, kind: type[Exception], words: str, publisher: Any, tmp_path: Path
+    fault: Fault, kind: type[Exception], words: str, publisher: Hub, tmp_path: Path
 ) -> None:
-    publisher.faults[HUB_FILE] = fault
+    publisher.faults[SESSIONS] = fault
     with pytest.raises(kind, match=words):
         load("circled/cirr_val")
     assert kept(tmp_path) == []
-    del publisher.faults[HUB_FILE]
+    publisher.faults.clear()
     assert len(load("circled/cirr_val")) == 2
 
 
-def test_a_missing_hub_file_is_a_404(publisher: Any, tmp_path: Path) -> None:
+def test_a_hub_repository_that_has_moved_is_followed_to_its_new_name(publisher: Hub) -> None:
+    before = load("circled/cirr_val").data_hash
+    there = publisher.repositories["new/name"] = publisher.repositories.pop(CIRCLED)
+    old = f"/datasets/{CIRCLED}/resolve"
+    for revision in ("main", there.head):
+        target = f"/datasets/new/name/resolve/{revision}/{SESSIONS}"
+        publisher.faults[f"{old}/{revision}/"] = Fault("status", 307, {"Location": target})
+    cir_datasets.prepare("circled/cirr_val", verification_mode="no_checks", force=True)
+    assert load("circled/cirr_val").data_hash == before
+    assert f"GET /datasets/new/name/resolve/{there.head}/{SESSIONS}" in publisher.requests
+
+
+def test_a_missing_hub_file_is_a_404(publisher: Hub, tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="404, the publisher has no such file") as error:
         load("circled/cirr_train")
     assert "hf download tk1441/CIRCLED" in str(error.value)
@@ -262,7 +282,7 @@ def test_a_missing_hub_file_is_a_404(publisher: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("benchmark_id", ["cirr/val", "circled/cirr_val"])
 def test_no_network_is_said_at_once(
-    benchmark_id: str, publisher: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    benchmark_id: str, publisher: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CIR_GITHUB_ENDPOINT", "http://127.0.0.1:1")
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:1")
@@ -271,7 +291,7 @@ def test_no_network_is_said_at_once(
     assert kept(tmp_path) == []
 
 
-def test_offline_mode_is_respected(publisher: Any, tmp_path: Path) -> None:
+def test_offline_mode_is_respected(publisher: Hub, tmp_path: Path) -> None:
     code = "import cir_datasets; cir_datasets.load('circled/cirr_val')"
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -284,8 +304,8 @@ def test_offline_mode_is_respected(publisher: Any, tmp_path: Path) -> None:
     assert publisher.requests == []
 
 
-def test_a_server_that_is_not_a_hub_is_named(publisher: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(servers, "COMMIT", "")
+def test_a_server_that_is_not_a_hub_is_named(publisher: Hub) -> None:
+    publisher.files[f"/datasets/{CIRCLED}/resolve/main/{SESSIONS}"] = b"[]"  # and no commit with it
     with pytest.raises(SourceError, match="the server is not a Hugging Face Hub"):
         load("circled/cirr_val")
 
@@ -293,9 +313,9 @@ def test_a_server_that_is_not_a_hub_is_named(publisher: Any, monkeypatch: pytest
 @pytest.mark.parametrize("fault", ["endless", "huge", "packed"])
 @pytest.mark.parametrize("name", ["cirr/val", "circled/cirr_val"])
 def test_a_file_that_is_too_long_is_stopped_where_that_is_known(
-    fault: str, name: str, pinned: Any, tmp_path: Path
+    fault: str, name: str, pinned: Hub, tmp_path: Path
 ) -> None:
-    pinned.faults[github(CAPTIONS)] = pinned.faults[HUB_FILE] = fault
+    pinned.faults[CAPTIONS] = pinned.faults[SESSIONS] = Fault(fault)
     with pytest.raises(IntegrityError, match=r"more than \d+ bytes come, the (card pins|Hub announced) \d+"):
         load(name)
     assert pinned.sent < 2**25, "of 64 MiB, no more than what sockets hold"
@@ -307,10 +327,10 @@ def test_a_file_that_is_too_long_is_stopped_where_that_is_known(
 @pytest.mark.parametrize("fault", ["trickle", "trickling head"])
 @pytest.mark.parametrize("name", ["cirr/val", "circled/cirr_val"])
 def test_a_file_that_trickles_in_is_given_up_at_the_deadline(
-    fault: str, name: str, pinned: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fault: str, name: str, pinned: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CIR_DOWNLOAD_TIMEOUT", "0.7")
-    pinned.faults[github(CAPTIONS)] = pinned.faults[HUB_FILE] = fault
+    pinned.faults[FILES[name]] = Fault(fault)
     with pytest.raises(
         SourceError, match=r"had not come after 0\.7 seconds.*set CIR_DOWNLOAD_TIMEOUT to more"
     ):
@@ -321,7 +341,7 @@ def test_a_file_that_trickles_in_is_given_up_at_the_deadline(
 
 @pytest.mark.parametrize("seconds", ["0", "-1", "soon", "nan", "inf"])
 def test_a_deadline_that_is_none_is_refused(
-    seconds: str, pinned: Any, monkeypatch: pytest.MonkeyPatch
+    seconds: str, pinned: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CIR_DOWNLOAD_TIMEOUT", seconds)
     with pytest.raises(CallError, match=f"CIR_DOWNLOAD_TIMEOUT='{seconds}': not a number of seconds above 0"):
@@ -339,34 +359,36 @@ def whole_story(error: BaseException) -> str:
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        ("down", "answered 503"),
-        ("cut", "connection closed"),
-        ("huge", "bytes come"),
+        (Fault("status", 503), "answered 503"),
+        (Fault("cut"), "connection closed"),
+        (Fault("huge"), "bytes come"),
         ("absent", "404"),
-        ("wrong", "sha256"),
+        ("wrong", "sha256|not JSON"),
         ("gone", "no network"),
     ],
 )
 @pytest.mark.parametrize("name", ["cirr/val", "circled/cirr_val"])
 def test_no_message_shows_the_password_of_an_address(
-    fault: str, words: str, name: str, pinned: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fault: Fault | str,
+    words: str,
+    name: str,
+    pinned: Hub,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     url = pinned.url.replace("//", "//me:hunter2%2F@")
     if fault == "gone":
         url = "http://me:hunter2%2F@127.0.0.1:1"
     monkeypatch.setenv("CIR_GITHUB_ENDPOINT", url)
     monkeypatch.setenv("HF_ENDPOINT", url + "/")
-    for path in (github(CAPTIONS), HUB_FILE):
-        if fault == "absent":
-            del pinned.files[path]
-        elif fault == "wrong":
-            pinned.files[path] = pinned.files[path].replace(b"made up", b"<<<<<<<")
-            pinned.files[path] = pinned.files[path].replace(b"[", b"<", 1)
-        else:
-            pinned.faults[path] = fault
-    with pytest.raises(
-        SourceError, match=words if (fault, name[:5]) != ("wrong", "circl") else "not JSON"
-    ) as error:
+    if fault == "absent":
+        pinned.files.clear()
+        pinned.repository(CIRCLED).commit({})
+    elif fault == "wrong":
+        edit(pinned, FILES[name], b"[", b"<")
+    elif isinstance(fault, Fault):
+        pinned.faults[FILES[name]] = fault
+    with pytest.raises(SourceError, match=words) as error:
         load(name)
     assert not [secret for secret in SECRETS if secret in whole_story(error.value)]
     if fault != "gone":
@@ -376,7 +398,7 @@ def test_no_message_shows_the_password_of_an_address(
 
 
 def test_what_is_kept_beside_a_download_shows_no_password(
-    pinned: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pinned: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CIR_GITHUB_ENDPOINT", pinned.url.replace("//", "//me:hunter2@"))
     load("cirr/val")
@@ -390,7 +412,7 @@ def test_what_is_kept_beside_a_download_shows_no_password(
     ["http://me:hunter2/x@host", "ftp://me:hunter2@host", "http://me:hunter2#@host"],
 )
 def test_an_address_that_is_none_is_not_shown(
-    variable: str, address: str, pinned: Any, monkeypatch: pytest.MonkeyPatch
+    variable: str, address: str, pinned: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(variable, address)
     with pytest.raises(CallError, match=variable) as error:
@@ -429,7 +451,7 @@ def left_by(parent: Path, prefix: str) -> subprocess.Popen[str]:
 
 
 def test_what_killed_downloads_and_preparations_left_is_swept_and_nothing_of_live_ones(
-    pinned: Any, tmp_path: Path
+    pinned: Hub, tmp_path: Path
 ) -> None:
     places = {
         ".partial-": tmp_path / "cache/sources/cirr/other/captions",
@@ -463,8 +485,8 @@ def test_what_killed_downloads_and_preparations_left_is_swept_and_nothing_of_liv
             worker.communicate()
 
 
-def test_a_killed_download_leaves_nothing_after_the_next_one(pinned: Any, tmp_path: Path) -> None:
-    pinned.faults[HUB_FILE] = "trickle"
+def test_a_killed_download_leaves_nothing_after_the_next_one(pinned: Hub, tmp_path: Path) -> None:
+    pinned.faults[SESSIONS] = Fault("trickle")
     code = "import cir_datasets; cir_datasets.load('circled/cirr_val', verification_mode='no_checks')"
     with subprocess.Popen(
         [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(ROOT)}
@@ -481,7 +503,7 @@ def test_a_killed_download_leaves_nothing_after_the_next_one(pinned: Any, tmp_pa
 
 @pytest.mark.real_data
 @pytest.mark.skipif(not REAL_HOME, reason="CIR_DATA_HOME is not set: no real annotations")
-def test_the_real_pins_hold_through_a_download(publisher: Any, real_home: Path) -> None:
+def test_the_real_pins_hold_through_a_download(publisher: Hub, real_home: Path) -> None:
     for path in (real_home / "cirr").rglob("*.json"):
         publisher.files[github(str(path.relative_to(real_home / "cirr")))] = path.read_bytes()
     benchmark = cir_datasets.load("cirr/val")

@@ -23,7 +23,7 @@ pytest.importorskip("torch", reason="needs the extra `retrieval`")
 pytest.importorskip("transformers", reason="needs the extra `retrieval`")
 
 import torch
-from hub_server import Hub, Repository
+from http_hub import Hub
 from PIL import Image
 from retrieval_models import MAX_TOKENS, SIDE, as_open_clip, save_blip, save_clip, save_siglip, save_siglip2
 
@@ -276,23 +276,21 @@ def test_open_clip_without_a_tokenizer_says_whose_to_take(folders: dict[str, Pat
 
 
 @pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
-    """The Hub's protocol on 127.0.0.1, and an empty cache."""
+def hub(hub: Hub, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Hub:
+    """The Hub, as huggingface_hub sees it, and an empty cache."""
     from huggingface_hub import constants
 
-    with Hub() as server:
-        monkeypatch.setattr(constants, "ENDPOINT", server.url)
-        template = server.url + "/{repo_id}/resolve/{revision}/{filename}"
-        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
-        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
-        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-        monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
-        yield server
+    monkeypatch.setattr(constants, "ENDPOINT", hub.url)
+    template = hub.url + "/{repo_id}/resolve/{revision}/{filename}"
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+    return hub
 
 
-def upload(server: Hub, name: str, folder: Path) -> str:
-    repository = server.repositories.setdefault(name, Repository())
-    return repository.commit({path.name: path.read_bytes() for path in folder.iterdir()})
+def upload(hub: Hub, name: str, folder: Path) -> str:
+    return hub.repository(name).commit({path.name: path.read_bytes() for path in folder.iterdir()})
 
 
 def test_a_name_on_the_hub_is_loaded_at_its_commit(
