@@ -1,15 +1,11 @@
-"""Manifests with hashes: what is measured, what is the same, what differs, and runs that are killed."""
+"""Manifests with hashes: what is measured, what is the same, what differs."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-import random
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -181,51 +177,6 @@ def test_a_picture_too_large_to_decode_is_named(tmp_path: Path, monkeypatch: pyt
     problem = read_picture(path).problem
     assert problem is not None
     assert "90000 pixels" in problem
-
-
-def test_killed_half_way_it_goes_on_where_it_was(home: Path, tmp_path: Path) -> None:
-    images = tmp_path / "many"
-    noise = random.Random(0)
-    ids = [f"dev-{number}-0-img0" for number in range(240)]
-    for image_id in ids:
-        path = images / f"{image_id}.png"
-        path.parent.mkdir(exist_ok=True)
-        Image.frombytes("RGB", (160, 160), noise.randbytes(160 * 160 * 3)).save(path)
-    made.write(
-        home / "cirr/image_splits/split.rc2.val.json",
-        {one: f"./dev/{one}.png" for one in ids} | {one: f"./dev/{one}.png" for one in IDS},
-    )
-    pictures.write_flat(images, IDS)
-    whole = hashed(images, out=tmp_path / "whole.parquet").file.read_bytes()
-    journal = journal_file(VAL)
-    journal.unlink()
-
-    out = tmp_path / "resumed.parquet"
-    command = [sys.executable, "-W", "ignore", "-m", "leaderboard.cli", "datasets", "hash", "cirr/val"]
-    command += ["--root", str(images), "--out", str(out), "--workers", "1", "--no-checks"]
-    run = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
-    deadline = time.monotonic() + 60
-    while not journal.exists() or journal.read_bytes().count(b"\n") < 60:
-        assert run.poll() is None, "it ended before it could be killed"
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
-    run.send_signal(signal.SIGKILL)
-    assert run.wait() == -signal.SIGKILL
-    assert not out.exists()
-
-    done = [json.loads(line)["path"] for line in journal.read_bytes().splitlines() if line.endswith(b"}")]
-    assert 60 <= len(done) < 248
-    # What was hashed is not read again: spoil it, and let size and time say that it is the same.
-    spoilt = Path(done[0])
-    status = spoilt.stat()
-    spoilt.write_bytes(b"x" * status.st_size)
-    os.utime(spoilt, ns=(status.st_atime_ns, status.st_mtime_ns))
-
-    report = hashed(images, out=out)
-    assert report.read == 248 - len(set(done))
-    assert out.read_bytes() == whole
-    lines = [json.loads(line)["path"] for line in journal.read_bytes().splitlines() if line.endswith(b"}")]
-    assert len(lines) == len(set(lines)) == 248
 
 
 def test_the_command(images: Path, tmp_path: Path) -> None:

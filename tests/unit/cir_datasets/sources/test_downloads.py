@@ -7,10 +7,8 @@ import hashlib
 import os
 import subprocess
 import sys
-import time
 import traceback
 from pathlib import Path
-from typing import Any
 
 import datasets_publishers as made
 import pytest
@@ -430,75 +428,6 @@ def test_an_endpoint_that_huggingface_hub_cannot_read_is_not_shown_by_cir() -> N
     assert done.returncode == 2
     assert "HF_ENDPOINT: not an address" in done.stderr
     assert "s3c" not in done.stderr
-
-
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from cir_datasets.common.staging import staging_folder
-with staging_folder(Path(sys.argv[1]), sys.argv[2], error=OSError, fix='') as folder:
-    (folder / "file").write_bytes(bytes(1000))
-    print(folder, flush=True)
-    sys.stdin.read()
-"""
-
-
-def left_by(parent: Path, prefix: str) -> subprocess.Popen[str]:
-    """A process in the middle of its work in a staging folder."""
-    command = [sys.executable, "-c", KILLED, str(parent), prefix]
-    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, **pipes)
-
-
-def test_what_killed_downloads_and_preparations_left_is_swept_and_nothing_of_live_ones(
-    pinned: Hub, tmp_path: Path
-) -> None:
-    places = {
-        ".partial-": tmp_path / "cache/sources/cirr/other/captions",
-        ".making-": tmp_path / "cache/prepared/cirr/train/1",
-    }
-    dead, alive = [], []
-    workers = []
-    for prefix, parent in places.items():
-        for group in (dead, alive):
-            worker = left_by(parent, prefix)
-            workers.append(worker)
-            assert worker.stdout is not None
-            group.append(Path(worker.stdout.readline().strip()))
-            if group is dead:
-                worker.kill()
-                worker.wait()
-    # Of versions without locks: an old one is a leftover, a young one may be anybody's.
-    old, young = (places[".making-"] / f".making-{name}" for name in ("old", "young"))
-    for folder in (old, young):
-        (folder / "made").mkdir(parents=True)
-    os.utime(old, (1_700_000_000, 1_700_000_000))
-    try:
-        assert [path.is_dir() for path in (*dead, *alive)] == [True] * 4
-        load("cirr/val")
-        assert [path.is_dir() for path in dead] == [False, False]
-        assert [(path / "file").is_file() for path in alive] == [True, True]
-        assert (old.exists(), young.exists()) == (False, True)
-    finally:
-        for worker in workers:
-            worker.kill()
-            worker.communicate()
-
-
-def test_a_killed_download_leaves_nothing_after_the_next_one(pinned: Hub, tmp_path: Path) -> None:
-    pinned.faults[SESSIONS] = Fault("trickle")
-    code = "import cir_datasets; cir_datasets.load('circled/cirr_val', verification_mode='no_checks')"
-    with subprocess.Popen(
-        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(ROOT)}
-    ) as killed:
-        while not [name for name in kept(tmp_path) if name.endswith("/file")]:
-            assert killed.poll() is None
-            time.sleep(0.02)
-        killed.kill()
-    assert [name for name in kept(tmp_path) if ".partial-" in name]
-    pinned.faults.clear()
-    assert len(load("circled/cirr_val")) == 2
-    assert not [name for name in kept(tmp_path) if ".partial-" in name or ".making-" in name]
 
 
 @pytest.mark.real_data

@@ -7,9 +7,6 @@ import email.utils
 import io
 import json
 import os
-import signal
-import subprocess
-import sys
 import threading
 import time
 import traceback
@@ -19,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from interruptible import interruptible
 from language_server import Fault, LanguageServer
 
 from cir_datasets import shapes
@@ -490,62 +486,6 @@ def test_an_answer_without_cache_is_in_the_error(server: LanguageServer, tmp_pat
         judging(asking(server, cache=False, attempts=1), ["text 0", "text 1"])
     assert caught.value.answers == ("TEXT 0", None)
     assert not (tmp_path / "cache").exists()
-
-
-SCRIPT = """
-import sys
-from submissions.language.server import ServerLanguage
-language = ServerLanguage("tiny", concurrency=3)
-texts = [{"text": f"text {number}"} for number in range(40)]
-print(language.judge("Say in capitals:\\n{text}", texts))
-"""
-
-
-def started(server: LanguageServer) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        interruptible([sys.executable, "-c", SCRIPT]),
-        env={**os.environ, "OPENAI_BASE_URL": server.url},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def wait_for(condition: Any) -> None:
-    ends = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < ends, "it did not come about within a minute"
-        time.sleep(0.01)
-
-
-def test_after_a_kill_only_what_was_open_is_asked_again(tmp_path: Path) -> None:
-    with LanguageServer(seconds=0.05) as server:
-        process = started(server)
-        wait_for(lambda: sum(server.answered.values()) >= 15)
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        wait_for(lambda: len(server.requests) == sum(server.answered.values()))
-        answered = sum(server.answered.values())
-        assert 15 <= answered < 40
-        texts = [f"text {number}" for number in range(40)]
-        assert judging(asking(server), texts) == [text.upper() for text in texts]
-        again = [prompt for prompt, times in server.answered.items() if times > 1]
-        assert len(again) <= 3, "what three threads had open, and no more"
-        assert len(server.answered) == 40
-        total = len(server.requests)
-        judging(asking(server), texts)
-        assert len(server.requests) == total
-
-
-def test_ctrl_c_does_not_wait_for_a_server_that_asks_for_a_long_pause() -> None:
-    with LanguageServer(lambda *_: Fault("status", 503, {"Retry-After": "500"})) as server:
-        process = started(server)
-        wait_for(lambda: len(server.requests) >= 1)
-        time.sleep(0.3)
-        process.send_signal(signal.SIGINT)
-        _, words = process.communicate(timeout=30)
-        assert process.returncode != 0
-        assert "KeyboardInterrupt" in words
 
 
 def test_a_damaged_answer_on_disk_is_asked_again(

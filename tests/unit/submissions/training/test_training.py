@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -23,18 +19,12 @@ pytest.importorskip("torch", reason="needs the extra `retrieval`")
 pytest.importorskip("transformers", reason="needs the extra `retrieval`")
 
 import torch
-from head_worlds import few_pictures
-from interruptible import interruptible
-from retrieval_models import save_clip
 from torch import Tensor, nn
 
-from submissions.embeddings.store import EmbeddingStore
-from submissions.encoders.loading import load_encoder
 from submissions.encoders.protocol import Identity
 from submissions.methods.heads.checkpoints import load_head, save_head
 from submissions.methods.heads.mapping_network import MappingNetwork
 from submissions.training.loop import STATE, Plan, Trained, finished, train
-from submissions.training.pic2word_training import train_pic2word
 
 ENCODER = Identity("a model", "abc", "clip", "def", "float32", 6)
 PLAN = Plan(steps=12, batch_size=4, learning_rate=0.01, seed=3)
@@ -236,76 +226,3 @@ def test_a_damaged_or_foreign_folder_is_refused(
     damage(folder)
     with pytest.raises(CheckpointError, match=words):
         load_head(folder, "pic2word", encoder=ENCODER).module(MappingNetwork)
-
-
-_TRAIN = """
-import sys, torch
-from pathlib import Path
-from head_worlds import few_pictures
-from submissions.encoders.loading import load_encoder
-from submissions.training.loop import Plan
-from submissions.training.pic2word_training import train_pic2word
-from submissions.embeddings.store import EmbeddingStore
-torch.set_num_threads(1)
-model, out, store = map(Path, sys.argv[1:])
-train_pic2word(
-    load_encoder(model), few_pictures(20), out, plan=Plan(300, 8, 0.001),
-    store=EmbeddingStore(store), save_seconds=0.0,
-)
-"""
-
-
-@pytest.mark.slow
-def test_a_training_that_was_killed_goes_on_to_the_same_weights(tmp_path: Path) -> None:
-    model = save_clip(tmp_path / "model")
-    out, store = tmp_path / "killed", tmp_path / "store"
-    fixtures = str(Path(__file__).parents[3] / "fixtures")
-    process = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            f"import sys; sys.path.insert(0, {fixtures!r})\n{_TRAIN}",
-            *map(str, (model, out, store)),
-        ]
-    )
-    deadline = time.monotonic() + 120
-    while not (out / STATE).exists():
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
-    encoder, plan = load_encoder(model), Plan(300, 8, 0.001)
-    assert not (out / "config.json").exists()
-    going_on = train_pic2word(encoder, few_pictures(20), out, plan=plan, store=EmbeddingStore(store))
-    assert 0 < going_on.resumed_at < plan.steps
-    train_pic2word(encoder, few_pictures(20), tmp_path / "whole", plan=plan, store=EmbeddingStore(store))
-    weights = [(folder / "model.safetensors").read_bytes() for folder in (out, tmp_path / "whole")]
-    assert weights[0] == weights[1]
-    assert sorted(path.name for path in out.iterdir()) == ["config.json", "model.safetensors"]
-
-
-@pytest.mark.slow
-def test_a_command_that_is_interrupted_keeps_its_state_and_says_so(tmp_path: Path) -> None:
-    shown, folder = few_pictures(6), tmp_path / "pictures"
-    folder.mkdir()
-    for place, name in enumerate(shown.ids):
-        shown.open(place).save(folder / f"{name}.png")
-    model = save_clip(tmp_path / "model")
-    out = tmp_path / "head"
-    command = [sys.executable, "-m", "leaderboard.cli", "train", "pic2word", "--images", str(folder)]
-    command += ["--encoder", str(model), "--out", str(out), "--threads", "1", "--hidden-size", "8"]
-    command += ["--batch-size", "2", "--steps", "1000000"]
-    process = subprocess.Popen(
-        interruptible(command), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    deadline = time.monotonic() + 300
-    while not (out / STATE).exists():
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=60)
-    assert (process.returncode, stdout) == (130, "")
-    assert stderr == "interrupted; the same command goes on from here.\n"
-    assert torch.load(out / STATE, weights_only=True)["losses"]
