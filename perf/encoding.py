@@ -12,7 +12,7 @@ time is that of the whole call, starting its worker processes included, loading 
     encoder    the rest of the encoder: to the device, scaling pixels, vectors of length 1, back
     waiting    for pictures
     writing    shards
-    around     the rest: looking for shards, starting and ending processes, joining shards
+    around     the rest: looking for shards, starting and ending processes, checking the array
 
 Runs take turns with a plain loop that draws, prepares and encodes in one process. Printed are medians.
 Workers and the model's threads are as many as there are cores, unless told otherwise: where they share cores,

@@ -1,4 +1,4 @@
-"""`cir embeddings list` and `cir embeddings rm`: what the embedding store holds."""
+"""`cir embeddings list`, `verify` and `rm`: what the embedding store holds, and whether it is whole."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cir_metrics.terminal import echo
 from submissions.commands.words import as_text
 
 if TYPE_CHECKING:
-    from submissions.embeddings.store import Stored
+    from submissions.embeddings.store import EmbeddingStore, Stored
 
 
 def embeddings_commands() -> typer.Typer:
@@ -19,6 +19,7 @@ def embeddings_commands() -> typer.Typer:
         help="Embeddings: vectors of galleries that are kept below CIR_CACHE_HOME.", no_args_is_help=True
     )
     group.command("list")(list_embeddings)
+    group.command("verify")(verify_embeddings)
     group.command("rm")(remove_embeddings)
     return group
 
@@ -48,6 +49,42 @@ def list_embeddings(
     echo(f"cir: {store.root}: {len(found):,} in all", err=True)
 
 
+def verify_embeddings(
+    keys: Annotated[
+        list[str] | None, typer.Argument(metavar="KEY...", help="Keys of `cir embeddings list`.")
+    ] = None,
+    verify_all: Annotated[bool, typer.Option("--all", help="Verify every entry.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON: an object an entry, damage as sentences.")
+    ] = False,
+) -> None:
+    """Read embeddings and compare them with their checksums; exit 1 where some are damaged, with their rows.
+
+    Images that are still to do are not damage: cir embed goes on with them.
+
+    \b
+    Example:
+        cir embeddings verify 3f0c9a5be1d24f6680aa41c7
+        cir embeddings verify --all
+    """
+    from submissions.embeddings.store import EmbeddingStore
+
+    store = EmbeddingStore()
+    chosen = _chosen(store, keys, "verify", every=verify_all)
+    damage = {key: store.damage(key) for key in chosen}
+    entries = {one.key: one for one in store.list()}
+    if as_json:
+        echo(as_text([{**_as_dict(entries[key]), "damage": damage[key]} for key in chosen]))
+    else:
+        for key in chosen:
+            if damage[key]:
+                echo("\n".join(f"{key}: {text}" for text in damage[key]))
+            else:
+                echo(f"{key}: no damage, {_done(entries[key])} images")
+    if any(damage.values()):
+        raise typer.Exit(1)
+
+
 def remove_embeddings(
     keys: Annotated[
         list[str] | None, typer.Argument(metavar="KEY...", help="Keys of `cir embeddings list`.")
@@ -61,14 +98,19 @@ def remove_embeddings(
         cir embeddings rm 3f0c9a5be1d24f6680aa41c7
         cir embeddings rm --all
     """
-    from cir_metrics.errors import CallError
     from submissions.embeddings.store import EmbeddingStore
 
-    if bool(keys) == remove_all:
-        raise CallError("name the entries to remove, or all. Fix: add KEY (cir embeddings list), or --all.")
     store = EmbeddingStore()
-    for key in keys or [one.key for one in store.list()]:
+    for key in _chosen(store, keys, "remove", every=remove_all):
         echo(f"{key}: {_mib(store.remove(key))} MiB freed")
+
+
+def _chosen(store: EmbeddingStore, keys: list[str] | None, verb: str, *, every: bool) -> list[str]:
+    from cir_metrics.errors import CallError
+
+    if bool(keys) == every:
+        raise CallError(f"name the entries to {verb}, or all. Fix: add KEY (cir embeddings list), or --all.")
+    return keys or [one.key for one in store.list()]
 
 
 def _as_dict(one: Stored) -> dict[str, Any]:
@@ -83,13 +125,16 @@ def _as_dict(one: Stored) -> dict[str, Any]:
     }
 
 
+def _done(one: Stored) -> str:
+    return f"{one.images:,}" if one.done == one.images else f"{one.done:,} of {one.images:,}"
+
+
 def _row(one: Stored) -> tuple[str, str, str, str, str, str]:
-    done = f"{one.images:,}" if one.done == one.images else f"{one.done:,} of {one.images:,}"
     if one.identity is None:
         return (one.key, "-", "-", _mib(one.num_bytes), "-", "its description is damaged")
     return (
         one.key,
-        done,
+        _done(one),
         f"{one.missing:,}",
         _mib(one.num_bytes),
         one.pictures,

@@ -137,18 +137,18 @@ def embed_gallery(
 
     def finished() -> Embeddings:
         nonlocal missing
-        with folder.writing():
-            left = folder.shards_to_do()
-            if left:
-                if missing is None:
-                    missing = check_gallery(pictures, skip_missing=skip_missing)
-                run = _Run(
-                    folder, encoder, pictures, batch_size, workers, missing, skip_missing, timing or Timing()
-                )
-                label = f"{pictures.name}: encoding images"
-                with step_progress(label, _images(left)) if progress else nullcontext(_silent) as advance:
-                    run.finish(left, advance)
-            return folder.embeddings()
+        if missing is None:
+            missing = check_gallery(pictures, skip_missing=skip_missing)
+        folder.prepare()
+        left = folder.shards_to_do()
+        if left:
+            run = _Run(
+                folder, encoder, pictures, batch_size, workers, missing, skip_missing, timing or Timing()
+            )
+            label = f"{pictures.name}: encoding images"
+            with step_progress(label, _images(left)) if progress else nullcontext(_silent) as advance:
+                run.finish(left, advance)
+        return folder.embeddings()
 
     made = folder.whole() or finished()
     if set_repaired_aside(folder, pictures, made):

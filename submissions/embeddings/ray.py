@@ -204,19 +204,17 @@ def embed_gallery_on_ray(
     folder = store_of(store).folder(identity, pictures, shard_size=shard_size)
 
     def finished() -> Embeddings:
-        with folder.writing():
-            left = folder.shards_to_do()
-            if left:
-                missing = check_gallery(pictures, skip_missing=skip_missing)
-                where = cluster or Cluster()
-                task = Task(
-                    load, identity, pictures, missing, skip_missing, batch_size, readers, where.retries
-                )
-                label = f"{pictures.name}: encoding images with Ray"
-                bar = step_progress(label, _images(left)) if progress else nullcontext(lambda _: None)
-                with bar as advance, connected(where) as room:
-                    _finish(folder, task, room, left, advance)
-            return folder.embeddings()
+        missing = check_gallery(pictures, skip_missing=skip_missing)
+        folder.prepare()
+        left = folder.shards_to_do()
+        if left:
+            where = cluster or Cluster()
+            task = Task(load, identity, pictures, missing, skip_missing, batch_size, readers, where.retries)
+            label = f"{pictures.name}: encoding images with Ray"
+            bar = step_progress(label, _images(left)) if progress else nullcontext(lambda _: None)
+            with bar as advance, connected(where) as room:
+                _finish(folder, task, room, left, advance)
+        return folder.embeddings()
 
     made = folder.whole() or finished()
     if set_repaired_aside(folder, pictures, made):

@@ -1,10 +1,10 @@
-"""One gallery's vectors on disk, whole or resumable at any moment.
+"""One gallery's vectors on disk, resumable at any moment.
 
-A folder's name is a hash of the encoder's identity, the pictures' digest and the shard size. Shards are files
-that appear whole or not at all, with their checksum in the name; when all are there they are joined to one
-array that is mapped, not read. Processes claim shards by file locks, which end with the process; if two
-encode the same shard all the same, either file is right. A shard or a part of the array whose checksum is
-wrong counts as not there.
+`vectors.npy` is made at its full size before the first image is encoded. A process claims a shard (so many
+images) by a file lock, which ends with the process, writes its rows, and once they are on the disk the
+shard's checksum into `finished.npy`. Rows without a checksum, or with another, count as not there: what a
+killed process left half written is never taken for vectors. If two processes encode the same shard all the
+same, either is right, and a mixture of both has the checksum of neither.
 """
 
 from __future__ import annotations
@@ -12,30 +12,31 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
-import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+import sys
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
+from filelock import FileLock, Timeout
+from numpy.typing import NDArray
 
-from submissions.embeddings.locks import file_lock, whole_file
 from submissions.encoders.protocol import Identity, Vectors
 from submissions.errors import StoreError
 
-FORMAT = 1
+FORMAT = 2
 """Of the folder; part of the key, so that another format is another entry."""
 
 SHARD_SIZE = 1024
 """Images in a shard, where nothing else is asked for."""
 
-_SHARD_FILE = re.compile(r"(\d{6})-([0-9a-f]{64})\.npy")
+_VECTORS, _FINISHED = "vectors.npy", "finished.npy"
+_CHECKSUM = np.dtype([("sha256", "S64"), ("missing", "<u4")])
+"""Of one shard: its rows' sha256 (hex), empty while it is to do, and how many of them are missing."""
 _LENGTH_TOLERANCE = 1e-3
-_ABANDONED_SECONDS = 3600
 
 
 class Shard(NamedTuple):
@@ -90,12 +91,24 @@ class EmbeddingFolder:
                 f"{self.path}: about.json is missing or damaged. Fix: `cir embeddings rm {self.key}`, then "
                 "embed again."
             ) from error
-        self._good: set[tuple[int, str]] = set()
+        self._good: set[tuple[int, bytes]] = set()
 
     @property
     def ids(self) -> list[str]:
-        """Image ids, in the gallery's order."""
-        found: list[str] = json.loads((self.path / "ids.json").read_bytes())
+        """Image ids, in the gallery's order.
+
+        Raises:
+            StoreError: the list is damaged.
+        """
+        try:
+            found: list[str] = json.loads((self.path / "ids.json").read_bytes())
+        except (OSError, ValueError):
+            found = []
+        if len(found) != self.images:
+            raise StoreError(
+                f"{self.path / 'ids.json'}: missing or damaged. Fix: embed again, which writes it anew; "
+                "no image is encoded again."
+            )
         return found
 
     def shards(self) -> list[Shard]:
@@ -106,88 +119,103 @@ class EmbeddingFolder:
             for number, start in enumerate(starts)
         ]
 
-    def shards_to_do(self) -> list[Shard]:
-        """Shards that are not there, or damaged; in order."""
-        there = self._there()
-        return [shard for shard in self.shards() if shard.number not in there]
+    def shards_to_do(self, among: Sequence[Shard] | None = None) -> list[Shard]:
+        """Shards that are not there, or damaged, in order; what was found good is not read again."""
+        shards = self.shards() if among is None else among
+        finished, vectors = self._finished(), self._vectors()
+        if finished is None or vectors is None:
+            return list(shards)
+        new = [shard for shard in shards if (shard.number, _sha256(finished, shard)) not in self._good]
+        self._good |= {(shard.number, _sha256(finished, shard)) for shard in _sound(new, vectors, finished)}
+        return [shard for shard in shards if (shard.number, _sha256(finished, shard)) not in self._good]
+
+    def damaged(self) -> list[Shard]:
+        """Shards that were finished and whose rows are not what they were, in order; all rows are read."""
+        finished, vectors = self._finished(), self._vectors()
+        if finished is None:  # which were finished is not known
+            return self.shards() if any((self.path / name).exists() for name in (_VECTORS, _FINISHED)) else []
+        written = [shard for shard in self.shards() if _sha256(finished, shard)]
+        sound = set() if vectors is None else set(_sound(written, vectors, finished))
+        return [shard for shard in written if shard not in sound]
 
     def counts(self) -> tuple[int, int]:
         """Number of images that are encoded and of those that are missing, without reading the vectors."""
-        complete = self._complete()
-        if complete is not None:
-            return self.images, len(complete["missing"])
-        numbers = {number for number, _ in self._shard_files()}
-        return sum(shard.stop - shard.start for shard in self.shards() if shard.number in numbers), 0
+        finished = self._finished()
+        if finished is None:
+            return 0, 0
+        done = sum(shard.stop - shard.start for shard in self.shards() if _sha256(finished, shard))
+        return done, int(finished["missing"].sum())
 
-    @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Keep the entry from being removed for the length of the block.
+    def prepare(self) -> None:
+        """Make the arrays where they are not there, at their full size; to be called before a claim.
 
         Raises:
-            StoreError: it has been removed.
+            StoreError: there is no room for the vectors, the folder cannot be written, or it was removed.
         """
-        with file_lock(lock_of(self.path), shared=True):
-            if not (self.path / "about.json").is_file():
-                raise StoreError(f"embeddings {self.key}: removed meanwhile. Fix: embed again.")
-            yield
+        try:
+            (self.path / "claims").mkdir(exist_ok=True)
+            with _locked(self.path, "arrays"):
+                _make(self.path / _VECTORS, "<f4", (self.images, self.identity.dimensions))
+                _make(self.path / _FINISHED, _CHECKSUM, (len(self.shards()),), self._finished())
+        except OSError as error:
+            _refuse(self.path, error)
 
     @contextmanager
     def claim(self, shard: Shard) -> Iterator[bool]:
         """Whether this process may encode a shard: it is still to do and no other process is at it.
 
         The claim ends with the block, or with the process.
+
+        Raises:
+            StoreError: the claim cannot be written, or the entry was removed.
         """
-        with file_lock(self.path / "claims" / f"{shard.number:06d}", wait=False) as free:
+        with _locked(self.path, f"{shard.number:06d}", wait=False) as free:
             # What was to do before the claim may be done by now.
-            yield free and shard in self.shards_to_do()
+            yield free and bool(self.shards_to_do([shard]))
 
     def write_shard(self, shard: Shard, vectors: Vectors) -> None:
-        """Put a shard's vectors on disk, whole or not at all; rows of zeros are the missing.
+        """Put a shard's vectors on disk, and then their checksum; rows of zeros are the missing.
 
         Raises:
             StoreError: the vectors have another shape, are not finite, not of length 1, or cannot be written.
         """
         rows = np.ascontiguousarray(vectors, dtype="<f4")
         self._check(shard, rows)
-        name = f"{shard.number:06d}-{hashlib.sha256(rows.data).hexdigest()}.npy"
+        checksum = (hashlib.sha256(rows.data).hexdigest(), np.count_nonzero(~rows.any(axis=1)))
         try:
-            write_whole(self.path / "shards" / name, lambda file: np.save(file, rows, allow_pickle=False))
+            _put(self.path / _VECTORS, shard.start, rows)
+            _put(self.path / _FINISHED, shard.number, np.array([checksum], dtype=_CHECKSUM))
         except OSError as error:
-            raise StoreError(
-                f"{self.path / 'shards' / name}: cannot be written: {error.strerror}. Fix: make room, or set "
-                "CIR_CACHE_HOME to another folder; what is done stays done."
-            ) from error
+            _refuse(self.path, error)
 
     def embeddings(self) -> Embeddings:
-        """Join the shards (once) and map the vectors.
+        """Map the vectors.
 
         Raises:
             StoreError: shards are still to do.
         """
-        with file_lock(self.path / "claims" / "join"):
-            there = self._there()
-            left = len(self.shards()) - len(there)
-            if left:
-                raise StoreError(
-                    f"embeddings {self.key} of {self.name}: {left:,} of {len(self.shards()):,} shards are "
-                    "still to do. Fix: run `cir embed` again; it goes on where it stopped."
-                )
-            if any(kind == "file" for kind, _ in there.values()):
-                self._join(there)
-            complete = self._complete()
-        if complete is None:
-            raise StoreError(f"{self.path}: changed while it was read. Fix: embed again.")
-        return Embeddings(self.ids, self._mapped(), frozenset(complete["missing"]), self.identity)
+        made = self.whole()
+        if made is None:
+            left = len(self.shards_to_do())
+            raise StoreError(
+                f"embeddings {self.key} of {self.name}: {left:,} of {len(self.shards()):,} shards are "
+                "still to do. Fix: run `cir embed` again; it goes on where it stopped."
+            )
+        return made
 
     def whole(self) -> Embeddings | None:
         """The vectors where all are there, or None; nothing is written or locked: it may be read-only."""
-        complete = self._complete()
-        if complete is None or not all(self._good_parts(complete["shards"])):
+        finished, vectors, shards = self._finished(), self._vectors(), self.shards()
+        if finished is None or vectors is None or len(_sound(shards, vectors, finished)) < len(shards):
             return None
-        vectors = self._mapped()
-        if self._complete() != complete:  # joined anew meanwhile
-            return None
-        return Embeddings(self.ids, vectors, frozenset(complete["missing"]), self.identity)
+        ids = self.ids
+        missing = [
+            ids[shard.start + row]
+            for shard in shards
+            if finished["missing"][shard.number]
+            for row in np.flatnonzero(~vectors[shard.start : shard.stop].any(axis=1))
+        ]
+        return Embeddings(ids, vectors, frozenset(missing), self.identity)
 
     def set_aside(self, images: Collection[str]) -> None:
         """Count the shards that hold some images as not there, so that they are encoded again.
@@ -195,22 +223,14 @@ class EmbeddingFolder:
         Raises:
             StoreError: the folder cannot be written.
         """
-        with file_lock(self.path / "claims" / "join"):
-            complete = self._complete()
-            if complete is None:
-                return
-            held = [any(image in images for image in self.ids[one.start : one.stop]) for one in self.shards()]
-            checksums = [
-                "" if again else sha256 for again, sha256 in zip(held, complete["shards"], strict=True)
-            ]
-            changed = as_json({**complete, "shards": checksums})
-            try:
-                write_whole(self.path / "complete.json", lambda file: file.write(changed))
-            except OSError as error:
-                raise StoreError(
-                    f"{self.path}: cannot be written: {error.strerror}. Fix: set CIR_CACHE_HOME to a folder "
-                    "that can be written."
-                ) from error
+        ids = self.ids
+        self.prepare()
+        for shard in self.shards():
+            if any(image in images for image in ids[shard.start : shard.stop]):
+                try:
+                    _put(self.path / _FINISHED, shard.number, np.zeros(1, dtype=_CHECKSUM))
+                except OSError as error:
+                    _refuse(self.path, error)
 
     def _check(self, shard: Shard, rows: Vectors) -> None:
         wanted = (shard.stop - shard.start, self.identity.dimensions)
@@ -229,148 +249,131 @@ class EmbeddingFolder:
                 f"has length {lengths[place]:.3g}, not 1. Fix: use --dtype float32, or correct the encoder."
             )
 
-    def _there(self) -> dict[int, tuple[str, str]]:
-        """Where each good shard is, by number: in a "file" or in the "array", with name or checksum."""
-        found: dict[int, tuple[str, str]] = {}
-        sizes = {shard.number: shard.stop - shard.start for shard in self.shards()}
-        for number, name in self._shard_files():
-            if number in sizes and number not in found and self._good_file(number, name, sizes[number]):
-                found[number] = ("file", name)
-        complete = self._complete()
-        if complete is not None:
-            found |= {
-                number: ("array", complete["shards"][number])
-                for number, good in enumerate(self._good_parts(complete["shards"]))
-                if good
-            }
-        return found
-
-    def _shard_files(self) -> list[tuple[int, str]]:
+    def _vectors(self) -> Vectors | None:
+        """The array as it lies on disk, or None where it is not there or damaged."""
         try:
-            names = sorted(path.name for path in (self.path / "shards").iterdir())
-        except FileNotFoundError:
-            return []
-        matches = (_SHARD_FILE.fullmatch(name) for name in names)
-        return [(int(match[1]), match[0]) for match in matches if match]
-
-    def _good_file(self, number: int, name: str, rows: int) -> bool:
-        """Whether a shard's file is what its name says; what was found good is not read again."""
-        if (number, name) in self._good:
-            return True
-        try:
-            found = np.load(self.path / "shards" / name, mmap_mode="r", allow_pickle=False)
+            found = np.lib.format.open_memmap(self.path / _VECTORS, mode="r")
         except (OSError, ValueError, EOFError):
-            return False
-        right = found.shape == (rows, self.identity.dimensions) and found.dtype == np.dtype("<f4")
-        if right and hashlib.sha256(found.data).hexdigest() == name[7:71]:
-            self._good.add((number, name))
-            return True
-        return False
+            return None
+        right = found.shape == (self.images, self.identity.dimensions) and found.dtype == np.dtype("<f4")
+        return found if right else None
 
-    def _good_parts(self, checksums: Sequence[str]) -> list[bool]:
-        """Of each shard, whether its part of the joined array has its checksum."""
-        new = [shard for shard in self.shards() if (shard.number, checksums[shard.number]) not in self._good]
-        if new:
-            try:
-                vectors = self._mapped()
-            except (OSError, ValueError, EOFError):
-                return [False] * len(checksums)
-
-            def checksum(shard: Shard) -> str:
-                return hashlib.sha256(vectors[shard.start : shard.stop].data).hexdigest()
-
-            with ThreadPoolExecutor(os.cpu_count()) as pool:
-                found = zip(new, pool.map(checksum, new), strict=True)
-                self._good |= {
-                    (one.number, sha256) for one, sha256 in found if sha256 == checksums[one.number]
-                }
-        return [part in self._good for part in enumerate(checksums)]
-
-    def _mapped(self) -> Vectors:
-        """The joined array, as it lies on disk.
-
-        Raises:
-            ValueError: it is damaged.
-        """
-        vectors = np.load(self.path / "vectors.npy", mmap_mode="r", allow_pickle=False)
-        if vectors.shape != (self.images, self.identity.dimensions) or vectors.dtype != np.dtype("<f4"):
-            raise ValueError
-        mapped: Vectors = vectors
-        return mapped
-
-    def _complete(self) -> dict[str, Any] | None:
-        """Checksums and missing ids of the joined array, or None where there is none."""
+    def _finished(self) -> NDArray[Any] | None:
+        """Each shard's checksum, or None where the list is not there or damaged."""
         try:
-            found = json.loads((self.path / "complete.json").read_bytes())
-            if len(found["shards"]) == len(self.shards()) and isinstance(found["missing"], list):
-                return dict(found)
+            found: NDArray[Any] = np.load(self.path / _FINISHED, allow_pickle=False)
+        except (ValueError, EOFError):
+            return None
+        except OSError:
+            return self._finished_of_format_1()
+        return found if found.shape == (len(self.shards()),) and found.dtype == _CHECKSUM else None
+
+    def _finished_of_format_1(self) -> NDArray[Any] | None:
+        """The checksums of an array that an earlier version of this package finished: it has them as JSON."""
+        try:
+            complete = json.loads((self.path / "complete.json").read_bytes())
+            missing, ids = frozenset(complete["missing"]), self.ids
+            counts = [len(missing.intersection(ids[shard.start : shard.stop])) for shard in self.shards()]
+            return np.array(list(zip(complete["shards"], counts, strict=True)), dtype=_CHECKSUM)
         except (OSError, ValueError, KeyError, TypeError):
-            pass
-        return None
-
-    def _join(self, there: dict[int, tuple[str, str]]) -> None:
-        """Make the array of shards, from files and from what is good of the last array."""
-        ids = self.ids
-        missing: list[str] = []
-        checksums: list[str] = []
-        old = self._mapped() if any(kind == "array" for kind, _ in there.values()) else None
-
-        def write(file: IO[bytes]) -> None:
-            shape = (self.images, self.identity.dimensions)
-            header = {"descr": "<f4", "fortran_order": False, "shape": shape}
-            np.lib.format.write_array_header_1_0(file, header)
-            for shard in self.shards():
-                kind, where = there[shard.number]
-                if kind == "array" and old is not None:
-                    rows = old[shard.start : shard.stop]
-                else:
-                    rows = np.load(self.path / "shards" / where, allow_pickle=False)
-                checksums.append(hashlib.sha256(rows.data).hexdigest())
-                missing.extend(ids[shard.start + row] for row in np.flatnonzero(~rows.any(axis=1)))
-                file.write(rows.data)
-
-        try:
-            write_whole(self.path / "vectors.npy", write)
-            complete = as_json({"shards": checksums, "missing": missing})
-            write_whole(self.path / "complete.json", lambda file: file.write(complete))
-        except OSError as error:
-            raise StoreError(
-                f"{self.path}: the shards cannot be joined: {error.strerror}. Fix: make room for twice the "
-                "vectors; what is done stays done."
-            ) from error
-        self._good = set(enumerate(checksums))
-        for _, name in self._shard_files():
-            (self.path / "shards" / name).unlink(missing_ok=True)
-        for path in [*self.path.glob(".*"), *(self.path / "shards").glob(".*")]:
-            _unlink_if_left(path)
+            return None
 
 
-def lock_of(path: Path) -> Path:
-    """The lock of a folder, beside it: held in common by who writes, alone by who removes."""
-    return path.parent / ".locks" / path.name
+def being_written(path: Path) -> bool:
+    """Whether a process has a claim on a part of a folder.
 
-
-def as_json(value: Any) -> bytes:
-    """Canonical JSON."""
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
-
-
-def write_whole(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
-    """Write a file that appears whole or not at all, whatever happens to the process or the machine.
-
-    Args:
-        path: the file; its folder is made.
-        write: writes to the open file.
+    Raises:
+        StoreError: the folder cannot be written.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(path) as file:
-        write(file)
+    for claim in (path / "claims").glob("*"):
+        with _locked(path, claim.name, wait=False) as free:
+            if not free:
+                return True
+    return False
 
 
-def _unlink_if_left(path: Path) -> None:
-    """Remove what a killed process was writing; what is young may still be written to."""
+@contextmanager
+def _locked(folder: Path, name: str, *, wait: bool = True) -> Iterator[bool]:
+    """Hold a lock of a folder for the length of the block; yields whether it is held, always where it waits.
+
+    Raises:
+        StoreError: its file cannot be made or opened.
+    """
+    lock = FileLock(folder / "claims" / name, blocking=wait, thread_local=False)
     try:
-        if time.time() - path.stat().st_mtime > _ABANDONED_SECONDS:
-            path.unlink()
-    except FileNotFoundError:
+        (folder / "claims").stat()  # where it is gone, filelock would make it
+        lock.acquire()
+    except Timeout:
         pass
+    except OSError as error:
+        _refuse(folder, error)
+    try:
+        yield lock.is_locked
+    finally:
+        lock.release()
+
+
+def _sound(shards: Iterable[Shard], vectors: Vectors, finished: NDArray[Any]) -> list[Shard]:
+    """Those whose rows have their checksum."""
+    written = [shard for shard in shards if _sha256(finished, shard)]
+
+    def checksum(shard: Shard) -> bytes:
+        return hashlib.sha256(vectors[shard.start : shard.stop].data).hexdigest().encode()
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        found = zip(written, pool.map(checksum, written), strict=True)
+        return [shard for shard, sha256 in found if sha256 == _sha256(finished, shard)]
+
+
+def _sha256(finished: NDArray[Any], shard: Shard) -> bytes:
+    return bytes(finished["sha256"][shard.number])
+
+
+def _make(path: Path, dtype: Any, shape: tuple[int, ...], values: NDArray[Any] | None = None) -> None:
+    """Make an array of zeros, or of values, where it is not there; the caller holds the lock.
+
+    Raises:
+        OSError: it cannot be written, or there is no room for it.
+    """
+    try:
+        # Mapped so, a file that was cut has its length again: only what it lost is to do.
+        found = np.lib.format.open_memmap(path, mode="r+")
+        if found.shape == shape and found.dtype == dtype:
+            return
+    except (ValueError, EOFError, FileNotFoundError):
+        pass
+    beside = path.with_name(f".{path.name}")
+    made = np.lib.format.open_memmap(beside, mode="w+", dtype=dtype, shape=shape)
+    if values is not None:
+        made[:] = values
+    made.flush()
+    with beside.open("r+b") as file:
+        if sys.platform == "linux":  # no room is better told now than after hours
+            os.posix_fallocate(file.fileno(), 0, beside.stat().st_size)
+        os.fsync(file.fileno())
+    beside.replace(path)
+
+
+def _put(path: Path, place: int, rows: NDArray[Any]) -> None:
+    """Write rows of an array, and return once they are on the disk.
+
+    Not through a map of it: where a disk is full, that ends the process.
+
+    Raises:
+        OSError: they cannot be written.
+    """
+    offset = np.lib.format.open_memmap(path, mode="r").offset
+    with path.open("r+b") as file:
+        file.seek(offset + place * rows[0].nbytes)
+        file.write(rows.tobytes())
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _refuse(path: Path, error: OSError) -> NoReturn:
+    if not path.exists():
+        raise StoreError(f"embeddings {path.name}: removed meanwhile. Fix: embed again.") from error
+    raise StoreError(
+        f"{path}: cannot be written: {error.strerror or error}. Fix: set CIR_CACHE_HOME to a folder that can "
+        "be written and has room; what is done stays done."
+    ) from error

@@ -8,14 +8,14 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cir_datasets.common.paths import cache_home
 from cir_metrics.errors import CallError, did_you_mean
-from submissions.embeddings.locks import file_lock
+from submissions.embeddings.locks import whole_file
 from submissions.embeddings.pictures import Pictures
 from submissions.embeddings.shards import (
     FORMAT,
@@ -23,9 +23,7 @@ from submissions.embeddings.shards import (
     EmbeddingFolder,
     Embeddings,
     Shard,
-    as_json,
-    lock_of,
-    write_whole,
+    being_written,
 )
 from submissions.encoders.protocol import Identity
 from submissions.errors import StoreError
@@ -101,11 +99,14 @@ class EmbeddingStore:
             StoreError: the folder cannot be made.
         """
         path, about = self._place(identity, pictures, shard_size)
+        first = self.root / _key({**about, "format": 1})
         try:
-            _ensure(path / "ids.json", as_json(list(pictures.ids)))
+            if (first / "complete.json").is_file() and not path.exists():
+                first.rename(path)  # what an earlier version of this package finished
+            _ensure(path / "ids.json", _as_json(list(pictures.ids)))
             if not _is_described(path / "about.json", about):
-                told = {**about, "identity": identity.to_dict(), "pictures": pictures.name}
-                _ensure(path / "about.json", as_json(told))
+                described = {**about, "identity": identity.to_dict(), "pictures": pictures.name}
+                _ensure(path / "about.json", _as_json(described))
         except OSError as error:
             raise StoreError(
                 f"{path}: the embedding store cannot be written: {error.strerror}. Fix: set CIR_CACHE_HOME "
@@ -125,30 +126,64 @@ class EmbeddingStore:
             return []
         return [_stored(path) for path in sorted(self.root.iterdir()) if _KEY.fullmatch(path.name)]
 
+    def damage(self, key: str) -> builtins.list[str]:
+        """What is wrong with an entry and how to mend it, part by part; [] where it is as it was written.
+
+        Args:
+            key: of the entry; all that it holds is read.
+
+        Raises:
+            StoreError: no entry has that key.
+        """
+        path = self._entry(key)
+        try:
+            folder = EmbeddingFolder(path)
+            ids = folder.ids
+        except StoreError as error:
+            return [str(error)]
+        fix = (
+            f"Fix: `cir embed --benchmark {folder.name} --encoder {folder.identity.model}`, with the options "
+            "of the first time, encodes them again, and no others."
+        )
+        return [
+            f"rows {start:,} to {stop - 1:,} of {folder.images:,} ({ids[start]!r} to {ids[stop - 1]!r}) are "
+            f"damaged. {fix}"
+            for start, stop in _joined(folder.damaged())
+        ]
+
     def remove(self, key: str) -> int:
         """Remove an entry and return the bytes that were freed.
 
         Arrays that are open stay good until they are closed.
 
         Raises:
-            StoreError: no entry has that key, or a process is writing to it.
+            StoreError: no entry has that key, a process is writing to it, or it cannot be removed.
         """
+        path = self._entry(key)
+        if being_written(path):
+            raise StoreError(
+                f"embeddings {key}: a process is writing to them. Fix: wait until it ends, or stop it."
+            )
+        freed = _size(path)
+        aside = path.with_name(f".removed-{key}-{os.getpid()}")
+        try:
+            path.rename(aside)
+        except OSError as error:
+            raise StoreError(
+                f"{path}: cannot be removed: {error.strerror}. Fix: remove it as the user that it belongs to."
+            ) from error
+        shutil.rmtree(aside, ignore_errors=True)
+        return freed
+
+    def _entry(self, key: str) -> Path:
+        """The folder of an entry that is there."""
         path = self.root / key
         if not _KEY.fullmatch(key) or not path.is_dir():
             raise StoreError(
                 f"no embeddings {key!r} in {self.root}.{did_you_mean(key, [one.key for one in self.list()])} "
                 "Fix: `cir embeddings list` shows the keys."
             )
-        with file_lock(lock_of(path), wait=False) as free:
-            if not free:
-                raise StoreError(
-                    f"embeddings {key}: a process is writing to them. Fix: wait until it ends, or stop it."
-                )
-            freed = _size(path)
-            aside = path.with_name(f".removed-{key}-{os.getpid()}")
-            path.rename(aside)
-        shutil.rmtree(aside, ignore_errors=True)
-        return freed
+        return path
 
     def _place(self, identity: Identity, pictures: Pictures, shard_size: int) -> tuple[Path, dict[str, Any]]:
         """Folder of an entry, and what its key is a hash of."""
@@ -163,7 +198,7 @@ class EmbeddingStore:
             "images": len(pictures.ids),
             "shard_size": shard_size,
         }
-        return self.root / hashlib.sha256(as_json(about)).hexdigest()[:24], about
+        return self.root / _key(about), about
 
 
 def store_of(where: EmbeddingStore | str | Path | None) -> EmbeddingStore:
@@ -177,6 +212,29 @@ def store_of(where: EmbeddingStore | str | Path | None) -> EmbeddingStore:
     if where is None or isinstance(where, str | Path):
         return EmbeddingStore(where)
     raise CallError(f"store={where!r}; it is an EmbeddingStore, the path of a folder, or None.")
+
+
+def _key(about: Mapping[str, Any]) -> str:
+    return hashlib.sha256(_as_json(about)).hexdigest()[:24]
+
+
+def _as_json(value: Any) -> bytes:
+    """Canonical JSON."""
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
+
+
+def _joined(shards: Iterable[Shard]) -> list[tuple[int, int]]:
+    """Starts and stops of what shards cover, neighbours as one.
+
+    Example:
+        >>> _joined([Shard(0, 0, 5), Shard(1, 5, 10), Shard(3, 15, 20)])
+        [(0, 10), (15, 20)]
+    """
+    found: list[tuple[int, int]] = []
+    for _, start, stop in shards:
+        joins = bool(found) and found[-1][1] == start
+        found.append((found.pop()[0] if joins else start, stop))
+    return found
 
 
 def _is_described(path: Path, about: Mapping[str, Any]) -> bool:
@@ -196,7 +254,8 @@ def _ensure(path: Path, content: bytes) -> None:
             return
     except OSError:
         path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, lambda file: file.write(content))
+    with whole_file(path) as file:
+        file.write(content)
 
 
 def _stored(path: Path) -> Stored:

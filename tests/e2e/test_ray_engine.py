@@ -368,7 +368,8 @@ def test_an_interrupted_call_keeps_its_shards_for_any_engine(machines: Machines,
     model = save_clip(tmp_path / "clip")
     command = [sys.executable, "-c", INTERRUPTED, str(model), str(tmp_path / "ray"), machines.address]
     with subprocess.Popen(interruptible(command), stderr=subprocess.PIPE, text=True) as asking:
-        while not list((tmp_path / "ray").glob("*/shards/*.npy")) and asking.poll() is None:
+        ray = EmbeddingStore(tmp_path / "ray")
+        while not any(entry.done for entry in ray.list()) and asking.poll() is None:
             time.sleep(0.02)
         asking.send_signal(signal.SIGINT)
         _, told = asking.communicate(timeout=120)

@@ -87,6 +87,21 @@ def test_embed_then_list_then_remove(model: Path, cache: Path) -> None:
     assert rows[0].split() == ["KEY", "IMAGES", "MISSING", "MIB", "GALLERY", "ENCODER"]
     assert rows[1].split()[:2] == [told["key"], "40"]
     assert "tiny (clip, 24 dimensions, float32, revision " in rows[1]
+    key = told["key"]
+    assert cir("embeddings", "verify", key).stdout == f"{key}: no damage, 40 images\n"
+    whole = bytearray(file.read_bytes())
+    whole[-1] ^= 1
+    file.write_bytes(whole)
+    found = cir("embeddings", "verify", "--all")
+    assert found.exit_code == 1
+    assert found.stdout.startswith(f"{key}: rows 0 to 39 of 40 (")
+    assert f"`cir embed --benchmark shapes/val --encoder {model.name}`" in found.stdout
+    found = cir("embeddings", "verify", key, "--json")
+    assert found.exit_code == 1
+    [entry] = json.loads(found.stdout)
+    assert (entry["key"], entry["done"], len(entry["damage"])) == (key, IMAGES, 1)
+    assert "40 images encoded in " in cir("embed", *options, "--batch-size", 16).stderr
+    assert cir("embeddings", "verify", "--all").exit_code == 0
     assert cir("embeddings", "rm", told["key"]).stdout == f"{told['key']}: 0.0 MiB freed\n"
     assert json.loads(cir("embeddings", "list", "--json").stdout) == []
 
@@ -176,12 +191,13 @@ def test_pixels_are_not_an_encoder() -> None:
     assert str(done.exception).startswith("cir embed works on an encoder's vectors, and pixels has none")
 
 
-def test_remove_asks_what_and_knows_its_keys() -> None:
+@pytest.mark.parametrize(("command", "verb"), [("rm", "remove"), ("verify", "verify")])
+def test_entries_are_named_by_their_keys_or_all_at_once(command: str, verb: str) -> None:
     for arguments in ([], ["abc", "--all"]):
-        done = cir("embeddings", "rm", *arguments)
+        done = cir("embeddings", command, *arguments)
         assert isinstance(done.exception, CallError)
-        assert str(done.exception).startswith("name the entries to remove, or all. Fix: add KEY")
-    done = cir("embeddings", "rm", "abc")
+        assert str(done.exception).startswith(f"name the entries to {verb}, or all. Fix: add KEY")
+    done = cir("embeddings", command, "abc")
     assert isinstance(done.exception, StoreError)
     assert str(done.exception).startswith("no embeddings 'abc' in ")
-    assert cir("embeddings", "rm", "--all").stdout == ""
+    assert cir("embeddings", command, "--all").stdout == ""

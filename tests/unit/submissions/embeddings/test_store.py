@@ -1,7 +1,8 @@
-"""The embedding store: shards, damage, kill -9, several processes at once, listing and removing."""
+"""The embedding store: shards, damage, kill -9, several processes at once, listing, verifying, removing."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -27,7 +28,6 @@ from embedding_worlds import (
 
 from cir_metrics.errors import CallError
 from submissions.embeddings.embed import embed_gallery, encode_shard
-from submissions.embeddings.locks import file_lock
 from submissions.embeddings.pictures import ShapesPictures
 from submissions.embeddings.shards import EmbeddingFolder, Embeddings, Shard
 from submissions.embeddings.store import EmbeddingStore
@@ -63,16 +63,20 @@ def started(*arguments: object) -> subprocess.Popen[bytes]:
 
 
 def folder_of(store: EmbeddingStore) -> EmbeddingFolder:
-    return store.folder(ColourEncoder().identity, shapes_gallery(), shard_size=SHARD_SIZE)
+    folder = store.folder(ColourEncoder().identity, shapes_gallery(), shard_size=SHARD_SIZE)
+    folder.prepare()
+    return folder
 
 
-def shard_files(folder: EmbeddingFolder) -> list[Path]:
-    return sorted((folder.path / "shards").glob("[0-9]*.npy"))
+def finished(folder: EmbeddingFolder) -> list[Shard]:
+    """As another process would find them."""
+    left = EmbeddingFolder(folder.path).shards_to_do()
+    return [shard for shard in folder.shards() if shard not in left]
 
 
 def wait_for(what: int, folder: EmbeddingFolder, process: subprocess.Popen[bytes]) -> None:
     until = time.monotonic() + 60
-    while len(shard_files(folder)) < what:
+    while len(finished(folder)) < what:
         assert process.poll() is None, "ended before it could be killed"
         assert time.monotonic() < until, "no shards within a minute"
         time.sleep(0.005)
@@ -103,14 +107,37 @@ def test_a_killed_run_goes_on_without_encoding_finished_shards_again(
     wait_for(4, folder, process)
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
-    finished = len(shard_files(folder))
-    assert 4 <= finished < SHARDS
-    assert len(folder.shards_to_do()) == SHARDS - finished
+    done = len(finished(folder))
+    assert 4 <= done < SHARDS
     listed = store.list()[0]
-    assert (listed.images, listed.done) == (IMAGES, finished * SHARD_SIZE)
+    assert (listed.images, listed.done) == (IMAGES, done * SHARD_SIZE)
+    assert store.damage(listed.key) == []  # under way is not damaged
     again = ColourEncoder()
     np.testing.assert_array_equal(embed(store, again).vectors, wanted)
-    assert sum(again.batches) == IMAGES - finished * SHARD_SIZE
+    assert sum(again.batches) == IMAGES - done * SHARD_SIZE
+
+
+@pytest.mark.parametrize("synchronised", [1, 2])
+def test_a_shard_counts_as_finished_only_once_its_rows_are_on_the_disk(
+    synchronised: int, store: EmbeddingStore, wanted: Vectors, tmp_path: Path
+) -> None:
+    """The process dies when it has written rows, and when it has written their checksum."""
+    folder = folder_of(store)
+    np.save(tmp_path / "rows.npy", wanted[:SHARD_SIZE])
+    dies = (
+        "import os, sys, pathlib, numpy; from submissions.embeddings.shards import EmbeddingFolder\n"
+        "folder, calls, real = EmbeddingFolder(pathlib.Path(sys.argv[1])), [], os.fsync\n"
+        "def fsync(file):\n"
+        "    real(file); calls.append(file)\n"
+        "    if len(calls) == int(sys.argv[3]): os._exit(9)\n"
+        "os.fsync = fsync\n"
+        "folder.write_shard(folder.shards()[0], numpy.load(sys.argv[2]))"
+    )
+    command = [sys.executable, "-c", dies, folder.path, tmp_path / "rows.npy", str(synchronised)]
+    assert subprocess.run(command, check=False).returncode == 9
+    lying = np.load(folder.path / "vectors.npy", mmap_mode="r")
+    np.testing.assert_array_equal(lying[:SHARD_SIZE], wanted[:SHARD_SIZE])
+    assert [shard.number for shard in finished(folder)] == ([] if synchronised == 1 else [0])
 
 
 @pytest.mark.slow
@@ -128,14 +155,14 @@ def test_workers_of_a_killed_process_hold_no_claims(
     assert len(workers) >= 2 or sys.platform != "linux"
     process.kill()
     process.wait()
-    finished = len(shard_files(folder))
+    done = len(finished(folder))
     claims = [folder.claim(shard) for shard in folder.shards_to_do()]
     assert all(claim.__enter__() for claim in claims)
     for claim in claims:
         claim.__exit__(None, None, None)
     again = ColourEncoder()
     np.testing.assert_array_equal(embed(store, again).vectors, wanted)
-    assert sum(again.batches) == IMAGES - finished * SHARD_SIZE
+    assert sum(again.batches) == IMAGES - done * SHARD_SIZE
     deadline = time.monotonic() + 60
     while any(Path(f"/proc/{worker}").exists() for worker in workers):
         assert time.monotonic() < deadline, "workers outlive the process that started them"
@@ -149,13 +176,12 @@ def test_kill_9_at_any_moment_never_leaves_a_corrupt_store(
     folder = folder_of(store)
     for more in (1, 3, 2):
         process = started(store.root, tmp_path / "log")
-        wait_for(len(shard_files(folder)) + more, folder, process)
+        wait_for(len(finished(folder)) + more, folder, process)
         process.kill()
         process.wait()
-        for shard in folder.shards():
-            if shard not in folder.shards_to_do():
-                [path] = [path for path in shard_files(folder) if path.name.startswith(f"{shard.number:06d}")]
-                np.testing.assert_array_equal(np.load(path), wanted[shard.start : shard.stop])
+        rows = np.load(folder.path / "vectors.npy", mmap_mode="r")
+        for _, start, stop in finished(folder):
+            np.testing.assert_array_equal(rows[start:stop], wanted[start:stop])
     np.testing.assert_array_equal(embed(store, ColourEncoder()).vectors, wanted)
 
 
@@ -200,47 +226,156 @@ def test_a_process_takes_over_from_one_that_is_killed(
     np.testing.assert_array_equal(embed(store, ColourEncoder()).vectors, wanted)
 
 
-@pytest.mark.parametrize("change", ["flipped", "cut", "empty", "other shape"])
-def test_a_damaged_shard_is_noticed_and_encoded_again(
-    change: str, store: EmbeddingStore, wanted: Vectors
+DAMAGES = {"flipped": SHARD_SIZE, "cut": 3, "other shape": IMAGES, "empty": IMAGES, "gone": IMAGES}
+"""What can happen to an array, and how many images are then encoded again: those of the shards it hit."""
+
+
+def damage(how: str, path: Path, wanted: Vectors) -> None:
+    whole = bytearray(path.read_bytes())
+    if how == "flipped":
+        whole[-13 * 48 - 5] ^= 1  # in the image 14th from the end, which is the last of shard 17
+        path.write_bytes(whole)
+    elif how == "other shape":
+        np.save(path, wanted[:3])
+    elif how == "gone":
+        path.unlink()
+    else:
+        path.write_bytes(whole[:-20] if how == "cut" else b"")
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_a_damaged_array_is_noticed_and_mended(how: str, store: EmbeddingStore, wanted: Vectors) -> None:
+    embed(store, ColourEncoder())
+    damage(how, folder_of(store).path / "vectors.npy", wanted)
+    again = ColourEncoder()
+    np.testing.assert_array_equal(embed(store, again).vectors, wanted)
+    assert sum(again.batches) == DAMAGES[how]
+
+
+@pytest.mark.parametrize("how", ["cut", "empty", "other shape", "gone"])
+def test_rows_that_are_not_listed_as_finished_are_encoded_again(
+    how: str, store: EmbeddingStore, wanted: Vectors
+) -> None:
+    embed(store, ColourEncoder())
+    damage(how, folder_of(store).path / "finished.npy", wanted)
+    again = ColourEncoder()
+    np.testing.assert_array_equal(embed(store, again).vectors, wanted)
+    assert sum(again.batches) == DAMAGES[how]
+
+
+def test_a_damaged_shard_of_an_array_under_way_is_encoded_again(
+    store: EmbeddingStore, wanted: Vectors
 ) -> None:
     folder = folder_of(store)
     for shard in folder.shards()[:4]:
         folder.write_shard(shard, wanted[shard.start : shard.stop])
-    path = shard_files(folder)[2]
+    path = folder.path / "vectors.npy"
     whole = bytearray(path.read_bytes())
-    if change == "flipped":
-        whole[-3] ^= 1
-        path.write_bytes(whole)
-    elif change == "other shape":
-        np.save(path, wanted[:3])
-    else:
-        path.write_bytes(whole[:-7] if change == "cut" else b"")
-    assert folder_of(store).shards_to_do()[0].number == 2
+    whole[128 + 48 * 12] ^= 1
+    path.write_bytes(whole)
+    assert [shard.number for shard in finished(folder)] == [0, 1, 3]
     again = ColourEncoder()
     np.testing.assert_array_equal(embed(store, again).vectors, wanted)
     assert sum(again.batches) == IMAGES - 3 * SHARD_SIZE
 
 
-@pytest.mark.parametrize("change", ["flipped", "cut", "gone", "no list"])
-def test_a_damaged_array_is_noticed_and_mended(change: str, store: EmbeddingStore, wanted: Vectors) -> None:
+def test_damage_is_told_by_rows_with_the_command_that_mends_them(
+    store: EmbeddingStore, wanted: Vectors
+) -> None:
     embed(store, ColourEncoder())
-    path = folder_of(store).path / "vectors.npy"
+    folder = folder_of(store)
+    assert store.damage(folder.key) == []
+    path = folder.path / "vectors.npy"
     whole = bytearray(path.read_bytes())
-    encoded = IMAGES
-    if change == "flipped":
-        whole[-13 * 48 - 5] ^= 1  # in the image 14th from the end: the last but two of shards of five
-        path.write_bytes(whole)
-        encoded = SHARD_SIZE
-    elif change == "cut":
-        path.write_bytes(whole[:-20])
-    elif change == "gone":
-        path.unlink()
+    for row in (6, 14, 101):
+        whole[128 + 48 * row] ^= 1
+    path.write_bytes(whole)
+    ids = folder.ids
+    fix = "Fix: `cir embed --benchmark shapes/val --encoder colours`, with the options of the first time, "
+    assert store.damage(folder.key) == [
+        f"rows {start} to {last} of 103 ({ids[start]!r} to {ids[last]!r}) are damaged. {fix}encodes them "
+        "again, and no others."
+        for start, last in [(5, 14), (100, 102)]  # neighbours are told together
+    ]
+    again = ColourEncoder()
+    embed(store, again)
+    assert sum(again.batches) == 13
+    assert store.damage(folder.key) == []
+
+
+@pytest.mark.parametrize("name", ["vectors.npy", "finished.npy"])
+def test_a_file_that_is_gone_is_damage_to_all_rows(name: str, store: EmbeddingStore) -> None:
+    embed(store, ColourEncoder())
+    folder = folder_of(store)
+    (folder.path / name).unlink()
+    [told] = store.damage(folder.key)
+    assert told.startswith("rows 0 to 102 of 103 (")
+
+
+def test_what_is_not_vectors_is_looked_at_too(store: EmbeddingStore) -> None:
+    embed(store, ColourEncoder())
+    folder = folder_of(store)
+    (folder.path / "ids.json").write_text('["one"]')
+    [told] = store.damage(folder.key)
+    assert "ids.json: missing or damaged. Fix: embed again" in told
+    again = ColourEncoder()
+    embed(store, again)
+    assert again.batches == []
+    assert store.damage(folder.key) == []
+    (folder.path / "about.json").unlink()
+    [told] = store.damage(folder.key)
+    assert f"about.json is missing or damaged. Fix: `cir embeddings rm {folder.key}`" in told
+    with pytest.raises(StoreError, match="no embeddings 'x'"):
+        store.damage("x")
+
+
+def of_format_1(store: EmbeddingStore, missing: str, *, whole: bool = True) -> Path:
+    """An entry as version 0.1 left it: the checksums as JSON beside the array, or shards in files."""
+    embed(store, ColourEncoder())
+    folder = folder_of(store)
+    about = json.loads((folder.path / "about.json").read_bytes()) | {"format": 1}
+    name = about.pop("pictures")
+    canonical = json.dumps(about, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    path = folder.path.rename(store.root / hashlib.sha256(canonical.encode()).hexdigest()[:24])
+    (path / "about.json").write_text(json.dumps(about | {"pictures": name}))
+    checksums = [one.decode() for one in np.load(path / "finished.npy")["sha256"]]
+    (path / "finished.npy").unlink()
+    if whole:
+        (path / "complete.json").write_text(json.dumps({"shards": checksums, "missing": [missing]}))
     else:
-        (path.parent / "complete.json").write_text("{")
+        rows = np.load(path / "vectors.npy")[:SHARD_SIZE]
+        (path / "vectors.npy").unlink()
+        (path / "shards").mkdir()
+        np.save(path / "shards" / f"000000-{checksums[0]}.npy", rows)
+    return path
+
+
+def test_what_an_earlier_version_finished_is_used(store: EmbeddingStore, wanted: Vectors) -> None:
+    path = of_format_1(store, shapes_gallery().ids[7])
+    [listed] = store.list()
+    assert (listed.done, listed.missing) == (IMAGES, 1)
+    assert store.damage(listed.key) == []
     again = ColourEncoder()
     np.testing.assert_array_equal(embed(store, again).vectors, wanted)
-    assert sum(again.batches) == encoded
+    assert again.batches == []
+    assert not path.exists()
+    [listed] = store.list()
+    assert listed.done == IMAGES
+    flip = folder_of(store).path / "vectors.npy"
+    damage("flipped", flip, wanted)
+    np.testing.assert_array_equal(embed(store, again).vectors, wanted)
+    assert sum(again.batches) == SHARD_SIZE
+
+
+def test_shards_in_files_of_an_earlier_version_are_left_and_encoded_again(
+    store: EmbeddingStore, wanted: Vectors
+) -> None:
+    path = of_format_1(store, "", whole=False)
+    assert [one.done for one in store.list()] == [0]
+    again = ColourEncoder()
+    np.testing.assert_array_equal(embed(store, again).vectors, wanted)
+    assert sum(again.batches) == IMAGES
+    assert store.remove(path.name) > 0
 
 
 def test_another_encoder_gallery_or_shard_size_is_another_entry(store: EmbeddingStore) -> None:
@@ -300,8 +435,11 @@ def test_list_and_remove(store: EmbeddingStore) -> None:
         StoreError, match=rf"no embeddings '{entry.key[:-1]}x' in .* Did you mean '{entry.key}'"
     ):
         store.remove(entry.key[:-1] + "x")
-    writing = file_lock(store.root / ".locks" / entry.key, shared=True)
-    with writing, pytest.raises(StoreError, match=r"a process is writing to them\. Fix: wait until it ends"):
+    folder = folder_of(store)
+    with (
+        folder.claim(folder.shards()[3]),
+        pytest.raises(StoreError, match=r"a process is writing to them\. Fix: wait until it ends"),
+    ):
         store.remove(entry.key)
     before = made.vectors.copy()
     assert store.remove(entry.key) == entry.num_bytes
@@ -395,7 +533,7 @@ def test_files_have_the_rights_that_the_umask_gives(store: EmbeddingStore) -> No
     finally:
         os.umask(before)
     names = {path.name: path.stat().st_mode & 0o777 for path in folder_of(store).path.glob("*.*")}
-    assert names == dict.fromkeys(("about.json", "complete.json", "ids.json", "vectors.npy"), 0o640)
+    assert names == dict.fromkeys(("about.json", "finished.npy", "ids.json", "vectors.npy"), 0o640)
 
 
 def test_bad_sizes_and_places(store: EmbeddingStore, tmp_path: Path) -> None:
@@ -415,8 +553,30 @@ def test_the_store_lies_in_the_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert EmbeddingStore().root == tmp_path / "embeddings"
 
 
-def test_a_disk_that_takes_no_more_is_told(store: EmbeddingStore, wanted: Vectors) -> None:
+def test_a_disk_that_takes_no_more_is_told_before_anything_is_encoded(
+    store: EmbeddingStore, tmp_path: Path
+) -> None:
+    full = (
+        "import pathlib, resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
+        "sys.path.insert(0, sys.argv[1]); import embedding_worlds\n"
+        "embedding_worlds.main(sys.argv[2], sys.argv[3])"
+    )
+    fixtures = Path(embedding_worlds.__file__).parent
+    command = [sys.executable, "-c", full, fixtures, store.root, tmp_path / "log"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "cannot be written: File too large. Fix: set CIR_CACHE_HOME to a folder that can be" in done.stderr
+    assert not (tmp_path / "log").exists()
+
+
+def test_an_entry_that_is_removed_under_way_is_told(store: EmbeddingStore, wanted: Vectors) -> None:
     folder = folder_of(store)
-    (folder.path / "shards").write_text("where a folder should be")
-    with pytest.raises(StoreError, match=r"cannot be written: .* what is done stays done"):
-        folder.write_shard(folder.shards()[0], wanted[:5])
+    assert store.remove(folder.key) > 0
+    removed = rf"embeddings {folder.key}: removed meanwhile\. Fix: embed again"
+    with pytest.raises(StoreError, match=removed):
+        folder.write_shard(folder.shards()[0], wanted[:SHARD_SIZE])
+    with pytest.raises(StoreError, match=removed), folder.claim(folder.shards()[0]):
+        pass
+    with pytest.raises(StoreError, match=removed):
+        folder.prepare()
+    assert store.list() == []
