@@ -9,13 +9,14 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cir_datasets.common.paths import cache_home
+from cir_metrics.atomic import write_whole
 from cir_metrics.errors import CallError, did_you_mean
-from submissions.embeddings.locks import whole_file
 from submissions.embeddings.pictures import Pictures
 from submissions.embeddings.shards import (
     FORMAT,
@@ -249,13 +250,10 @@ def _is_described(path: Path, about: Mapping[str, Any]) -> bool:
 
 def _ensure(path: Path, content: bytes) -> None:
     """See that a file holds this, and touch it only where it does not."""
-    try:
+    with suppress(OSError):
         if path.read_bytes() == content:
             return
-    except OSError:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(path) as file:
-        file.write(content)
+    write_whole(path, content, durable=True)
 
 
 def _stored(path: Path) -> Stored:
