@@ -1,0 +1,27 @@
+"""Files just within the limits: their own file, so that two workers share what hostile files cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import bombs
+import pytest
+
+WITHIN = [name for name in bombs.BOMBS if name.startswith("within-")]
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.parametrize("name", WITHIN),
+    pytest.mark.skipif(
+        not Path("/proc/self/status").exists(), reason="a process's own peak memory is read from /proc"
+    ),
+]
+
+
+def test_what_is_just_within_the_limits_is_read_in_bounded_memory(name: str, tmp_path: Path) -> None:
+    bombs.check(name, tmp_path, "validate", "score", "judge", "compare", "fuse", "overlay")
+
+
+def test_what_is_just_within_the_limits_is_converted_in_bounded_memory(name: str, tmp_path: Path) -> None:
+    bombs.check(name, tmp_path, *(f"convert to {to}" for to in ("native", "lines", "trec", "parquet")))
+    bombs.check(name, tmp_path, *(f"convert under gzip to {to}" for to in ("native", "lines", "trec")))
