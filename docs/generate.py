@@ -21,7 +21,7 @@ os.environ["TERM"] = "dumb"
 DOCS = Path(__file__).resolve().parent
 README = DOCS.parent / "README.md"
 
-PIXELS = "`image_only` of pixels"
+PIXELS = "`image_only_pixels`"
 PAIRED = ["method", "against", "difference", "p (Holm)", "verdict"]
 
 

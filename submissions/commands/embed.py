@@ -113,8 +113,7 @@ def embed_command(
     from submissions.embeddings.pictures import pictures_of
     from submissions.embeddings.store import EmbeddingStore
     from submissions.encoders.loading import load_encoder
-    from submissions.running.make import chosen_encoder
-    from submissions.running.options import check_pixels
+    from submissions.running.options import RunOptions
 
     if engine not in ENGINES:
         known = ", ".join(ENGINES)
@@ -123,8 +122,7 @@ def embed_command(
         )
     cluster = _cluster(engine, address, max_workers, cpus_per_worker, gpus_per_worker)
     gallery = cir_datasets.load(benchmark)
-    name = str(chosen_encoder("cir embed", gallery, encoder))
-    check_pixels("cir embed", name)
+    name = str(RunOptions(encoder=encoder, revision=revision).encoder_for(gallery, "cir embed"))
     pictures = pictures_of(gallery, images=images)
     store, readers = EmbeddingStore(), _READERS[engine] if workers is None else workers
     timing = Timing()

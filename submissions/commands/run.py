@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,7 @@ from cir_datasets.commands.options import NoChecksAnywhere
 from cir_metrics.terminal import echo
 from submissions.commands.outputs import check_file, check_folder
 from submissions.commands.words import as_text
+from submissions.running.options import RunOptions
 
 if TYPE_CHECKING:
     from submissions.language.protocol import Language
@@ -41,8 +42,8 @@ def run_command(
         typer.Option(
             "--encoder",
             "-e",
-            help="Encoder: a name on the Hub, a folder, shapes (the shipped one, the default on shapes), or "
-            "pixels for the methods that need no weights.",
+            help="Encoder: a name on the Hub, a folder, or shapes (the shipped one, the default on shapes); "
+            "with --all-baselines also none.",
         ),
     ] = None,
     images: Annotated[
@@ -76,7 +77,7 @@ def run_command(
     ] = None,
     search: Annotated[
         str, typer.Option("--search", help="exact, or by an index of FAISS: flat, hnsw, ivfpq.")
-    ] = "exact",
+    ] = RunOptions.search,
     language: Annotated[
         str | None,
         typer.Option(
@@ -99,14 +100,16 @@ def run_command(
     ] = None,
     device: Annotated[
         str, typer.Option("--device", help="Where the encoder runs: auto, cpu, cuda, cuda:1, mps.")
-    ] = "auto",
+    ] = RunOptions.device,
     dtype: Annotated[
         str, typer.Option("--dtype", help="The encoder's numbers: float32, float16, bfloat16 or auto.")
-    ] = "float32",
+    ] = RunOptions.dtype,
     batch_size: Annotated[
         int, typer.Option("--batch-size", help="Images or texts that are encoded at once.")
-    ] = 64,
-    workers: Annotated[int, typer.Option("--workers", help="Processes that read images.")] = 2,
+    ] = RunOptions.batch_size,
+    workers: Annotated[
+        int, typer.Option("--workers", help="Processes that read images.")
+    ] = RunOptions.workers,
     skip_missing: Annotated[
         bool,
         typer.Option(
@@ -155,31 +158,25 @@ def run_command(
     else:
         check_file(out)
     _warn_of_short_rankings(benchmark, k)
-    options: dict[str, Any] = {
-        "k": k,
-        "images": images,
-        "revision": revision,
-        "device": device,
-        "dtype": dtype,
-        "batch_size": batch_size,
-        "workers": workers,
-        "skip_missing": skip_missing,
-        "caption_rule": caption_rule,
-        "search": search,
-    }
-    if method is not None:
-        if prompts is not None and language is None:
-            raise CallError("--prompts are those of a --language. Fix: add --language, or leave it out.")
-        own = {"aggregation": aggregation, "alpha": alpha, "checkpoint": checkpoint}
-        speaker = None if language is None else _loaded(language, prompts)
-        runs = _one(benchmark, method, {**options, **own, "encoder": encoder, "language": speaker})
-    else:
-        for option, value in (("aggregation", aggregation), ("alpha", alpha), ("checkpoint", checkpoint)):
-            if value is not None:
-                raise CallError(f"--{option} is for one --method. Fix: leave one of the two out.")
-        if prompts is not None:
-            options["prompts"] = prompts
-        runs = _all(benchmark, encoder, language, options)
+    options = RunOptions(
+        encoder=encoder,
+        images=images,
+        aggregation=aggregation,
+        alpha=alpha,
+        k=k,
+        caption_rule=caption_rule,
+        search=search,
+        language=language,
+        prompts=prompts,
+        checkpoint=checkpoint,
+        revision=revision,
+        device=device,
+        dtype=dtype,
+        batch_size=batch_size,
+        workers=workers,
+        skip_missing=skip_missing,
+    )
+    runs = _all(benchmark, encoder, language, options) if method is None else _one(benchmark, method, options)
     label = benchmark.replace("/", "-")
     written = []
     with one_truncation_warning():
@@ -197,27 +194,28 @@ def run_command(
 
 
 def _one(
-    benchmark: str, method: str, options: dict[str, Any]
+    benchmark: str, method: str, options: RunOptions
 ) -> Iterator[tuple[str, str, RankFile | RankBundle]]:
     from cir_datasets.registry.suites import suite_ids
     from submissions import make_bundle, make_rank_file
+    from submissions.language import load_language
 
     if ":" in method:
         # As `python -m` does it, so that a module in this folder is found.
         sys.path.insert(0, str(Path.cwd()))
+    speaker: Language | None = None
+    if isinstance(options.language, str):
+        # Loaded here, so that what it cost can be printed.
+        prompts = {} if options.prompts is None else {"prompts": options.prompts}
+        speaker = load_language(options.language, **prompts)
+        options = options.changed(language=speaker, prompts=None)
     echo(f"{method}: ranking {benchmark} ...", err=True)
+    make: Callable[..., RankFile | RankBundle]
     make = make_bundle if benchmark in suite_ids() else make_rank_file
     try:
-        yield method.rpartition(":")[2], method, make(benchmark, method, **options)
+        yield method.rpartition(":")[2], method, make(benchmark, method, options)
     finally:
-        _tell_usage(options["language"])
-
-
-def _loaded(language: str, prompts: Path | None) -> Language:
-    from submissions.language import load_language
-
-    loaded: Language = load_language(language, **({} if prompts is None else {"prompts": prompts}))
-    return loaded
+        _tell_usage(speaker)
 
 
 def _tell_usage(language: Language | None) -> None:
@@ -230,16 +228,16 @@ def _tell_usage(language: Language | None) -> None:
 
 
 def _all(
-    benchmark: str, encoder: str | None, language: str | None, options: dict[str, Any]
+    benchmark: str, encoder: str | None, language: str | None, options: RunOptions
 ) -> Iterator[tuple[str, str, RankFile | RankBundle]]:
     from submissions.running.baselines import baselines, check_used, run_baselines
 
     chosen = baselines(benchmark, encoder=encoder, language=language)
     for sentence in chosen.left_out:
         echo(sentence, err=True)
-    check_used(chosen, {**options, "language": language})
+    check_used(chosen, options)
     speakers: dict[str, Language] = {}
-    made = run_baselines(benchmark, chosen, speakers=speakers, **options)
+    made = run_baselines(benchmark, chosen, options, speakers=speakers)
     try:
         for each in chosen.run:
             echo(f"{each.name}: ranking {benchmark} ...", err=True)

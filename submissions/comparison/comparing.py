@@ -76,8 +76,8 @@ def compare(
 
     Example:
         >>> from submissions import make_rank_file
-        >>> names = ("image_text_sum", "random")
-        >>> files = [make_rank_file("shapes/val", name, encoder="pixels") for name in names]
+        >>> names = ("image_text_sum_pixels", "random")
+        >>> files = [make_rank_file("shapes/val", name) for name in names]
         >>> found = compare(files, draws=1000)
         >>> [(method.name, method.group) for method in found.methods]
         [('Image + text, sum', 1), ('Random', 2)]

@@ -12,6 +12,7 @@ import argparse
 import dataclasses
 import gzip
 import hashlib
+import re
 import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
@@ -23,9 +24,9 @@ from cir_metrics.terminal import echo
 from submissions.embeddings.store import EmbeddingStore
 from submissions.encoders.protocol import SHAPES_ENCODER
 from submissions.entries import BENCHMARKS, LIST, BaselineEntry, entries, folder
-from submissions.methods.registry import PIXELS
 from submissions.rank_file.model import RankFile, write_bytes
 from submissions.running.baselines import Baseline, Baselines, baselines, run_baselines
+from submissions.running.options import NO_ENCODER
 
 _HEAD = """\
 # The rank files beside this list, written with them by `python -m submissions.entries.make`.
@@ -40,7 +41,9 @@ def file_name(baseline: Baseline, benchmark: str) -> str:
         >>> file_name(Baseline("random"), "shapes/val")
         'random.shapes-val.json.gz'
     """
-    return f"{baseline.name}.{benchmark.replace('/', '-')}.json.gz"
+    # Those on pixels were published before their methods had names of their own.
+    name = re.sub("_pixels$", "-pixels", baseline.name)
+    return f"{name}.{benchmark.replace('/', '-')}.json.gz"
 
 
 def make_entries(out: Path, only: Sequence[str] = ()) -> list[BaselineEntry]:
@@ -102,7 +105,9 @@ def place_entries(out: Path) -> Iterator[Placed]:
     for benchmark in BENCHMARKS:
         listed = {entry.file: entry for entry in entries(benchmark)}
         here = [
-            each for each in baselines(benchmark, encoder=PIXELS).run if file_name(each, benchmark) in listed
+            each
+            for each in baselines(benchmark, encoder=NO_ENCODER).run
+            if file_name(each, benchmark) in listed
         ]
         names = [file_name(each, benchmark) for each in here]
         kept = {name for name in names if _sha256_inside(out / name) == listed[name].sha256}

@@ -18,17 +18,14 @@ if TYPE_CHECKING:
     from submissions.methods.composing import Composer
     from submissions.methods.protocols import Ranker, Scorer
 
-PIXELS = "pixels"
-"""`--encoder pixels`: the methods that need no weights."""
-
 GROUP = "cir_benchmarks.methods"
 """The entry point group by which other packages bring methods: `name = package.module:Class`."""
 
 _SCORERS = {
     "random": "submissions.methods.random:Random",
-    "image_only": "submissions.methods.pixels.image_only:ImageOnlyPixels",
-    "text_only": "submissions.methods.pixels.text_only:TextOnlyPixels",
-    "image_text_sum": "submissions.methods.pixels.image_text_sum:ImageTextSumPixels",
+    "image_only_pixels": "submissions.methods.pixels.image_only:ImageOnlyPixels",
+    "text_only_pixels": "submissions.methods.pixels.text_only:TextOnlyPixels",
+    "image_text_sum_pixels": "submissions.methods.pixels.image_text_sum:ImageTextSumPixels",
 }
 """Methods without weights, in the order of tables."""
 
@@ -42,7 +39,7 @@ _COMPOSERS = {
     "cirevl": "submissions.methods.cirevl:CIReVL",
     "magiclens": "submissions.methods.magiclens:MagicLens",
 }
-"""Methods on embeddings, in the order of tables; a file is imported when its method is asked for."""
+"""Methods on embeddings, in the order of tables; a file is imported when its method is wanted."""
 
 Kind = Literal["scorer", "composer", "ranker"]
 """What a class does: `scores`, `compose` or `rank`."""
@@ -59,9 +56,9 @@ def method_names() -> tuple[str, ...]:
 
     Example:
         >>> method_names()[:4]
-        ('random', 'image_only', 'text_only', 'image_text_sum')
+        ('random', 'image_only_pixels', 'text_only_pixels', 'image_text_sum_pixels')
     """
-    return tuple(dict.fromkeys([*_SCORERS, *_COMPOSERS, *_brought()]))
+    return (*_SCORERS, *_COMPOSERS, *_brought())
 
 
 def brought_names() -> tuple[str, ...]:
@@ -74,7 +71,7 @@ def scorer_names() -> tuple[str, ...]:
 
     Example:
         >>> scorer_names()
-        ('random', 'image_only', 'text_only', 'image_text_sum')
+        ('random', 'image_only_pixels', 'text_only_pixels', 'image_text_sum_pixels')
     """
     return tuple(_SCORERS)
 
@@ -143,14 +140,11 @@ def ranker(name: str) -> Ranker:
     return found
 
 
-def method_of(
-    name: str, *, encoder: str | None = None, checkpoint: str | None = None
-) -> Composer | Scorer | Ranker:
-    """The method of a name, of the kind that it has with that encoder.
+def method_of(name: str, *, checkpoint: str | None = None) -> Composer | Scorer | Ranker:
+    """The method of a name.
 
     Args:
         name: a name of `method_names()`, or `module:Class`.
-        encoder: "pixels" for the methods without weights, another encoder's name, or None.
         checkpoint: as for `composer`.
 
     Raises:
@@ -158,33 +152,33 @@ def method_of(
         MethodError: as for `composer`.
 
     Example:
-        >>> type(method_of("image_only", encoder="pixels")).__module__
+        >>> type(method_of("image_only_pixels")).__module__
         'submissions.methods.pixels.image_only'
     """
-    kind = kind_of(name, encoder)
+    kind = kind_of(name)
     if kind == "composer":
         return composer(name, checkpoint=checkpoint)
     return scorer(name) if kind == "scorer" else ranker(name)
 
 
-def kind_of(name: str, encoder: str | None = None) -> Kind:
-    """What a method's name means where that encoder is asked for.
+def kind_of(name: str) -> Kind:
+    """What a method of that name does.
 
     Args:
         name: a method's name or `module:Class`.
-        encoder: "pixels", another encoder's name, or None for the benchmark's default.
 
     Raises:
+        UnknownNameError: no method has that name; the message names the nearest.
         MethodError: the class that is named cannot be had.
 
     Example:
-        >>> kind_of("image_only", "pixels"), kind_of("image_only", "shapes"), kind_of("random", "shapes")
+        >>> kind_of("image_only_pixels"), kind_of("image_only"), kind_of("random")
         ('scorer', 'composer', 'scorer')
     """
-    if name in _SCORERS and (encoder == PIXELS or name not in _COMPOSERS):
+    if name in _SCORERS:
         return "scorer"
-    if name in _COMPOSERS or not (":" in name or name in _brought()):
-        return "scorer" if encoder == PIXELS else "composer"
+    if name in _COMPOSERS:
+        return "composer"
     return kind_of_class(class_of(name)) or "composer"
 
 
@@ -223,9 +217,9 @@ def class_of(name: str, kind: Kind | None = None) -> Any:
     known = own | _brought()
     if name not in known and ":" not in name:
         if name in _SCORERS or name in _COMPOSERS:
-            word, fix = ("an", "--encoder NAME") if kind == "scorer" else ("no", "--encoder pixels")
+            word = "no" if name in _SCORERS else "an"
             raise UnknownNameError(
-                f"the method {name!r} needs {word} encoder. Fix: {fix}, or one of {', '.join(own)}."
+                f"the method {name!r} works with {word} encoder. Fix: use one of {', '.join(own)}."
             )
         names = method_names()
         raise UnknownNameError(
@@ -233,8 +227,7 @@ def class_of(name: str, kind: Kind | None = None) -> Any:
         )
     cls = _load(name, known.get(name, name))
     if kind is not None and kind_of_class(cls) != kind:
-        fix = "choose another --encoder" if kind == "scorer" else "see docs/running.md"
-        raise MethodError(f"the method {name}: its class has no {_DOES[kind]}. Fix: {fix}.")
+        raise MethodError(f"the method {name}: its class has no {_DOES[kind]}. Fix: see docs/running.md.")
     return cls
 
 

@@ -5,17 +5,23 @@ from __future__ import annotations
 import functools
 import importlib.util
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from cir_metrics.errors import CallError
 from submissions.encoders.protocol import SHAPES_ENCODER
 from submissions.errors import MethodError
 from submissions.methods.card import method_card
-from submissions.methods.registry import PIXELS, methods_for, scorer
-from submissions.running.options import LOADING, USUAL, check_loading, not_usual, option_words
-from submissions.running.search import check_search
+from submissions.methods.registry import methods_for
+from submissions.running.options import (
+    NO_ENCODER,
+    RunOptions,
+    check_encoder,
+    option_words,
+    options_from,
+)
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
@@ -33,8 +39,8 @@ class Baseline:
 
     Args:
         method: name of the method.
-        encoder: name of the encoder, "pixels", or None where the method uses none.
-        language: name of the language backend, where the method asks one.
+        encoder: name of the encoder, or None where the method uses none.
+        language: name of the language backend, where the method uses one.
         aggregation: of a session's turns; None leaves the default.
     """
 
@@ -69,8 +75,8 @@ class Baseline:
         """The command that makes its rank file.
 
         Example:
-            >>> Baseline("image_only", "pixels").command("shapes/val", "run.json")
-            'cir run --benchmark shapes/val --method image_only --encoder pixels --out run.json'
+            >>> Baseline("image_only", "shapes").command("shapes/val", "run.json")
+            'cir run --benchmark shapes/val --method image_only --encoder shapes --out run.json'
         """
         given = {"benchmark": benchmark, "method": self.method, **self.options, "out": out}
         return " ".join(["cir run", *(f"--{option} {value}" for option, value in given.items())])
@@ -98,19 +104,21 @@ def baselines(
 
     Args:
         benchmark: an id or a benchmark.
-        encoder: name or folder of an encoder, or "pixels" for the methods without weights alone. None means
-            the shipped encoder on benchmarks of shapes, where torch is installed, and none elsewhere.
+        encoder: name or folder of an encoder, or "none" for the methods without weights alone. None means
+            the shipped encoder on benchmarks of shapes, where torch is installed, and "none" elsewhere.
         language: name of a language backend; None means the oracle on benchmarks of shapes.
 
     Raises:
         UnknownNameError: no benchmark has that id.
+        MethodError: `encoder` is not a name.
 
     Example:
-        >>> [each.name for each in baselines("shapes/val", encoder="pixels").run]
-        ['random', 'image_only-pixels', 'text_only-pixels', 'image_text_sum-pixels']
+        >>> [each.name for each in baselines("shapes/val", encoder="none").run]
+        ['random', 'image_only_pixels', 'text_only_pixels', 'image_text_sum_pixels']
     """
     from cir_datasets.registry import spec
 
+    check_encoder(encoder)
     of = spec(benchmark) if isinstance(benchmark, str) else benchmark.spec
     embedded = of.card.source.publisher == "embedded"
     chosen, left_out, missing = encoder, [], []
@@ -118,7 +126,7 @@ def baselines(
         chosen = SHAPES_ENCODER
         missing = [name for name in ("torch", "transformers") if importlib.util.find_spec(name) is None]
         if missing:
-            chosen = PIXELS
+            chosen = NO_ENCODER
             left_out.append(
                 f"{' and '.join(missing)} not installed: only the baselines without weights are run. "
                 'For the others: pip install "cir-benchmarks[retrieval]".'
@@ -126,10 +134,8 @@ def baselines(
     elif encoder is None:
         left_out.append("No --encoder given: only the baselines without weights are run.")
     language = language or (SHAPES_LANGUAGE if embedded else None)
-    found = [
-        Baseline(name, PIXELS if scorer(name).needs_pictures else None) for name in methods_for(benchmark)
-    ]
-    if chosen in (None, PIXELS):
+    found = [Baseline(name) for name in methods_for(benchmark)]
+    if chosen in (None, NO_ENCODER):
         return Baselines(tuple(found), tuple(left_out), bool(missing))
     silent = []
     for method, aggregations in _listed().items():
@@ -147,72 +153,76 @@ def baselines(
 def run_baselines(
     benchmark: str | Benchmark,
     chosen: Baselines,
+    options: RunOptions | None = None,
     *,
     speakers: dict[str, Language] | None = None,
-    **options: Any,
+    **by_name: Any,
 ) -> Iterator[tuple[Baseline, RankFile]]:
     """Run baselines one after the other; encoder and language backend are loaded once.
 
     Args:
         benchmark: an id or a benchmark.
-        chosen: of `baselines`.
+        chosen: of `baselines`, which says encoder, language backend and aggregation of each.
+        options: the other options, as for `make_rank_file`; those that concern an encoder are not given to
+            the methods without weights, and `caption_rule` not to those that read no captions.
         speakers: filled with the language backends that are loaded, by name, for what they cost.
-        options: further options of `make_rank_file`, such as `k`, `images` and `device`; those that concern
-            an encoder are not given to the methods without weights, and `caption_rule` not to those that read
-            no captions. `prompts` is the language backend's.
+        by_name: fields of `RunOptions`, as for `make_rank_file`.
 
     Yields:
         Each baseline with its rank file.
 
     Raises:
+        CallError: an option is for one method alone.
         MethodError: as for `make_rank_file`.
         UnknownNameError: as for `make_rank_file`; before anything is run.
 
     Example:
-        >>> made = run_baselines("shapes/val", baselines("shapes/val", encoder="pixels"), k=10)
+        >>> made = run_baselines("shapes/val", baselines("shapes/val", encoder="none"), k=10)
         >>> next(made)[1].method.name
         'Random'
     """
     import cir_datasets
     from submissions.running.make import make_rank_file
 
-    _check_options(chosen, options)
+    options = options_from(options, by_name)
+    _check_all(chosen, options)
     if isinstance(benchmark, str):
         benchmark = cir_datasets.load(benchmark)
-    loading = {name: options.pop(name) for name in LOADING if name in options}
-    weightless = {name: value for name, value in options.items() if name == "k"}
-    encoder_of = functools.cache(functools.partial(_encoder, **loading))
-    speaking = {name: options.pop(name) for name in ("prompts",) if name in options}
+    encoder_of = functools.cache(functools.partial(_encoder, **options.loading))
+    prompts = {} if options.prompts is None else {"prompts": options.prompts}
     loaded = {} if speakers is None else speakers
     for each in chosen.run:
-        given: dict[str, Any] = dict(each.options)
-        if each.encoder in (None, PIXELS):
-            given |= weightless
-        else:
-            given |= options | {"encoder": encoder_of(each.encoder)}
-            if "captions" not in method_card(each.method).reads:
-                given.pop("caption_rule", None)
-            if each.language is not None:
-                if each.language not in loaded:
-                    loaded[each.language] = _language(each.language, **speaking)
-                given["language"] = loaded[each.language]
-        yield each, make_rank_file(benchmark, each.method, **given)
+        if each.encoder is None:
+            yield each, make_rank_file(benchmark, each.method, k=options.k)
+            continue
+        own = options.with_encoder(encoder_of(each.encoder)).changed(
+            aggregation=each.aggregation, language=None, prompts=None
+        )
+        if "captions" not in method_card(each.method).reads:
+            own = own.changed(caption_rule=None)
+        if each.language is not None:
+            if each.language not in loaded:
+                loaded[each.language] = _language(each.language, **prompts)
+            own = own.changed(language=loaded[each.language])
+        yield each, make_rank_file(benchmark, each.method, own)
 
 
-def check_used(chosen: Baselines, options: Mapping[str, object]) -> None:
+def check_used(chosen: Baselines, options: RunOptions) -> None:
     """Refuse options that all baselines would ignore, as a person gives them.
 
     Args:
         chosen: of `baselines`.
-        options: as for `run_baselines`, and `language`.
+        options: as for `run_baselines`.
 
     Raises:
+        CallError: an option is for one method alone.
         MethodError: no encoder is used, for another reason than that something is not installed.
 
     Example:
-        >>> check_used(baselines("shapes/val", encoder="pixels"), {"k": 10})
+        >>> check_used(baselines("shapes/val", encoder="none"), RunOptions(k=10, encoder="none"))
     """
-    unused = [*not_usual(options), *(["prompts"] if options.get("prompts") is not None else [])]
+    _check_all(chosen, options)
+    unused = [name for name in options.given if name not in ("k", "store", "encoder")]
     if unused and not chosen.fallback and not _encoders(chosen):
         raise MethodError(
             f"no baseline that is run uses an encoder, and none has a use for {option_words(unused)}. "
@@ -220,20 +230,16 @@ def check_used(chosen: Baselines, options: Mapping[str, object]) -> None:
         )
 
 
-def _encoders(chosen: Baselines) -> list[str]:
-    return sorted({each.encoder for each in chosen.run if each.encoder and each.encoder != PIXELS})
-
-
-def _check_options(chosen: Baselines, options: dict[str, Any]) -> None:
-    """Refuse, before anything is run, names that nothing has."""
-    from cir_datasets.registry.caption_rules import caption_rule
-
-    loading = {name: options.get(name, USUAL[name]) for name in LOADING}
+def _check_all(chosen: Baselines, options: RunOptions) -> None:
+    for name in ("aggregation", "alpha", "checkpoint"):
+        if name in options.given:
+            raise CallError(f"--{name} is for one --method. Fix: leave one of the two out.")
     for encoder in _encoders(chosen):
-        check_loading(encoder, loading)
-    check_search(options.get("search", "exact"))
-    if options.get("caption_rule") is not None:
-        caption_rule(options["caption_rule"])
+        options.check_loading(encoder)
+
+
+def _encoders(chosen: Baselines) -> list[str]:
+    return sorted({each.encoder for each in chosen.run if each.encoder})
 
 
 def _encoder(name: str, **loading: Any) -> Encoder:

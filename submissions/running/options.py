@@ -1,57 +1,350 @@
-"""What a call of `make_rank_file` says: of the right type, and nothing that would be ignored."""
+"""The options of a run: what each means, and every check of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, cast
 
+from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
 from submissions.errors import MethodError
-from submissions.methods.registry import PIXELS, composer_names, scorer_names
-from submissions.rank_file.depth import MAX_DEPTH
 
 if TYPE_CHECKING:
+    from cir_datasets.rows.benchmark import Benchmark
     from submissions.embeddings.store import EmbeddingStore
     from submissions.encoders.protocol import Encoder
     from submissions.language.protocol import Language
+    from submissions.methods.composing import Composer
+    from submissions.methods.protocols import Ranker, Scorer
+    from submissions.methods.turns import Turn
+    from submissions.rank_file.model import RankFile
+    from submissions.running.aggregation import Aggregation
 
-USUAL: Mapping[str, object] = {
-    "encoder": None,
-    "images": None,
-    "caption_rule": None,
-    "search": "exact",
-    "language": None,
-    "checkpoint": None,
-    "revision": None,
-    "device": "auto",
-    "dtype": "float32",
-    "batch_size": 64,
-    "workers": 2,
-    "skip_missing": False,
-}
-"""The options that concern an encoder, with what each is unless told otherwise."""
+NO_ENCODER = "none"
+"""What is written for an encoder where only baselines without weights are to run."""
 
 LOADING = ("revision", "device", "dtype")
-"""Those that say how an encoder is loaded."""
+"""Options that say how an encoder is loaded."""
+
+_USUAL_AGGREGATION = "weighted"
+"""How turns become one vector by default: what CIRCLED's appendix B finds best."""
+
+Fields = ParamSpec("Fields")
 
 
-def not_usual(options: Mapping[str, object]) -> list[str]:
-    """Names of the options of `USUAL` that are not what they are unless told otherwise.
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """The options of `make_rank_file`, `make_bundle` and `cir run`.
+
+    Values are checked here; `check` says whether they fit a benchmark and a method.
+
+    Args:
+        encoder: a name or folder for `load_encoder`, or an encoder. Default: the shipped encoder on
+            benchmarks of shapes; elsewhere a method that needs one must be given it.
+        images: folder of the images; default: below `CIR_IMAGES`, and shapes are drawn.
+        aggregation: how a session's turns become one ranking: latest, average, weighted or feedback;
+            default: weighted, without weights what the method says.
+        alpha: of weighted, from 0 (excluded) to 1; default 0.8.
+        k: images a ranking, from 1 to 1,000; default: what the board's metrics use. Where the gallery holds
+            fewer, all of them are ranked.
+        caption_rule: name of the rule that makes text of captions; default: `strip_capitalize_and` where a
+            question has several captions, else `single`.
+        search: exact, or by an index of FAISS: flat, hnsw or ivfpq.
+        language: a name for `load_language`, or a language backend, for methods that caption or merge.
+        prompts: folder of prompts that replace ours, where `language` is a name; default: `CIR_PROMPTS`.
+        checkpoint: a method's own trained weights, a file or folder.
+        revision: the encoder's commit, branch or tag on the Hub.
+        device: where the encoder runs: auto, cpu, cuda, cuda:1, mps.
+        dtype: type of the encoder's numbers: float32, float16, bfloat16 or auto.
+        batch_size: images or texts that are encoded at once, 1 or more.
+        workers: processes that read images, 0 or more; 0 reads them in this process.
+        skip_missing: keep images that are missing or unreadable as members of the gallery, behind all that
+            were seen, instead of refusing to start.
+        store: where embeddings are kept, a store or its folder; default: below `CIR_CACHE_HOME`.
+
+    Raises:
+        UnknownNameError: no aggregation, caption rule or search has that name.
+        MethodError: a value is of the wrong type or out of range.
 
     Example:
-        >>> not_usual({"device": "cuda", "dtype": "float32", "encoder": "pixels", "k": 10})
-        ['device']
+        >>> RunOptions(k=50, device="cuda").given
+        ('k', 'device')
     """
-    return [
-        name
-        for name, value in options.items()
-        if name in USUAL
-        and not (value is USUAL[name] or value == USUAL[name])
-        and not (name == "encoder" and value == PIXELS)
-    ]
+
+    encoder: str | Path | Encoder | None = None
+    images: str | Path | None = None
+    aggregation: str | None = None
+    alpha: float | None = None
+    k: int | None = None
+    caption_rule: str | None = None
+    search: str = "exact"
+    language: str | Language | None = None
+    prompts: str | Path | None = None
+    checkpoint: str | Path | None = None
+    revision: str | None = None
+    device: str = "auto"
+    dtype: str = "float32"
+    batch_size: int = 64
+    workers: int = 2
+    skip_missing: bool = False
+    store: EmbeddingStore | str | Path | None = None
+
+    def __post_init__(self) -> None:
+        """Check every value by itself."""
+        check_encoder(self.encoder)
+        if self.aggregation is not None or self.alpha is not None:
+            self.aggregated()
+        _check_k(self.k)
+        if self.caption_rule is not None:
+            from cir_datasets.registry.caption_rules import caption_rule
+
+            caption_rule(self.caption_rule)
+        if self.search != "exact":
+            from submissions.running.search import check_search
+
+            check_search(self.search)
+        _check_language(self.language)
+        for name, least in (("batch_size", 1), ("workers", 0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise MethodError(
+                    f"{name}={value!r}; it is a whole number, {least} or more. Fix: choose another one."
+                )
+        _check_store(self.store)
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """Names of the options that differ from the default."""
+        return tuple(
+            each.name
+            for each in fields(self)
+            if not ((value := getattr(self, each.name)) is each.default or value == each.default)
+        )
+
+    @property
+    def loading(self) -> dict[str, Any]:
+        """What `load_encoder` is given beside the name."""
+        return {name: getattr(self, name) for name in LOADING}
+
+    def changed(self, **changes: Any) -> RunOptions:
+        """These options with some of them changed.
+
+        Raises:
+            UnknownNameError: no option has that name; the message names the nearest.
+
+        Example:
+            >>> RunOptions(k=50).changed(workers=0).given
+            ('k', 'workers')
+        """
+        names = [each.name for each in fields(self)]
+        for name in changes:
+            if name not in names:
+                raise UnknownNameError(
+                    f"no option {name!r}.{did_you_mean(name, names)} There are {', '.join(names)}."
+                )
+        return replace(self, **changes)
+
+    def with_encoder(self, encoder: Encoder) -> RunOptions:
+        """These options with an encoder that is loaded, and nothing that says how to load it."""
+        return replace(self, encoder=encoder, **{name: getattr(RunOptions, name) for name in LOADING})
+
+    def aggregated(self, usual: str = _USUAL_AGGREGATION) -> Aggregation:
+        """How turns become one ranking.
+
+        Args:
+            usual: what is meant where neither `aggregation` nor `alpha` is given.
+
+        Example:
+            >>> RunOptions(alpha=0.5).aggregated("latest")
+            Aggregation(name='weighted', alpha=0.5)
+        """
+        from submissions.running.aggregation import aggregation
+
+        name = self.aggregation or (usual if self.alpha is None else _USUAL_AGGREGATION)
+        return aggregation(name, alpha=self.alpha)
+
+    def check(self, benchmark: Benchmark, name: str, method: Composer | Scorer | Ranker) -> None:
+        """Refuse options that a benchmark or a method would ignore, and a method that lacks one.
+
+        Args:
+            benchmark: what is ranked.
+            name: what the method is called in messages.
+            method: the method.
+
+        Raises:
+            CallError: there are prompts without a language backend to load with them.
+            MethodError: an option does not fit, or one is missing.
+        """
+        from submissions.methods.registry import kind_of_class, needs_of
+
+        turns = [option for option in self.given if option in ("aggregation", "alpha")]
+        if turns and not benchmark.multi_turn:
+            raise MethodError(
+                f"{benchmark.id} has no turns to aggregate. Fix: leave --aggregation and --alpha out."
+            )
+        kind = kind_of_class(method)
+        if kind != "composer":
+            used = {"k", "store", *(turns if kind == "scorer" else ())}
+            unused = [option for option in self.given if option not in used]
+            if unused:
+                raise MethodError(
+                    f"{name} uses no encoder, and has no use for {option_words(unused)}. Fix: leave it out."
+                )
+            return
+        if self.prompts is not None and not isinstance(self.language, str):
+            what = "are those of a --language" if self.language is None else "come too late: it is loaded"
+            fix = "add --language" if self.language is None else "give them to load_language"
+            raise CallError(f"--prompts {what}. Fix: {fix}, or leave them out.")
+        if "language" in needs_of(method):
+            if self.language is None:
+                raise MethodError(
+                    f"{name} needs a language backend. "
+                    "Fix: add --language NAME: oracle (shapes), openai:MODEL or transformers:FOLDER."
+                )
+        elif self.language is not None:
+            raise MethodError(f"{name} uses no language backend. Fix: leave --language out.")
+        own = getattr(method, "own_encoder", None)
+        if own is not None and isinstance(self.encoder, str | Path) and str(self.encoder) != own:
+            raise MethodError(f"{name} brings its own encoder, {own}. Fix: leave --encoder out.")
+        self.encoder_for(benchmark, name, own)
+
+    def encoder_for(self, benchmark: Benchmark, name: str, own: str | None = None) -> str | Encoder:
+        """The encoder of a run: the one that is given, the method's own, or the shipped one for its pictures.
+
+        Args:
+            benchmark: what is ranked.
+            name: what the method is called in messages.
+            own: name or folder of the encoder that the method's checkpoint is.
+
+        Raises:
+            MethodError: there is none, or an option of loading could change nothing.
+        """
+        from submissions.encoders.protocol import SHAPES_ENCODER
+
+        given = self.encoder if self.encoder is not None else own
+        if given is None and benchmark.spec.card.source.publisher == "embedded":
+            given = SHAPES_ENCODER
+        if given is None:
+            raise MethodError(
+                f"{name} needs an encoder for {benchmark.id}. "
+                "Fix: add --encoder NAME (encoder=), such as openai/clip-vit-large-patch14 or a folder."
+            )
+        given = str(given) if isinstance(given, Path) else given
+        self.check_loading(given)
+        return given
+
+    def check_loading(self, encoder: str | Encoder) -> None:
+        """Refuse options of loading where there is nothing that they could change.
+
+        Args:
+            encoder: its name or folder, or an encoder that is loaded.
+
+        Raises:
+            MethodError: the encoder is loaded already, or it has no revisions and one is wanted.
+        """
+        from submissions.encoders.protocol import SHAPES_ENCODER
+
+        if not isinstance(encoder, str):
+            unused = [name for name in self.given if name in LOADING]
+            if unused:
+                words = ", ".join(f"{option}=" for option in unused)
+                raise MethodError(
+                    f"the encoder {encoder.identity.model} is loaded already, and {words} would be ignored. "
+                    "Fix: say it to load_encoder."
+                )
+        elif encoder == NO_ENCODER:
+            raise MethodError(
+                f"--encoder {NO_ENCODER} is for --all-baselines. Fix: name an encoder, or use a method that "
+                "needs none, such as image_only_pixels."
+            )
+        elif self.revision is not None and (encoder == SHAPES_ENCODER or Path(encoder).expanduser().is_dir()):
+            what = "comes with this package" if encoder == SHAPES_ENCODER else "is a folder"
+            raise MethodError(
+                f"--revision {self.revision}: the encoder {encoder} {what}; only names on the Hub have "
+                "revisions. Fix: leave it out."
+            )
+
+    def caption_rule_for(self, turns: Sequence[Turn], name: str, text_fields: Sequence[str]) -> str:
+        """The caption rule of a run.
+
+        Args:
+            turns: all turns; several captions in one change the default.
+            name: what the method is called in messages.
+            text_fields: what the method says that it reads.
+
+        Raises:
+            MethodError: a rule is given, and the method reads no captions.
+
+        Example:
+            >>> from submissions.methods.turns import Turn
+            >>> turn = Turn("1", None, "red", ("red",))
+            >>> RunOptions().caption_rule_for([turn], "mine", ["relative_caption"])
+            'single'
+        """
+        if self.caption_rule is None:
+            return "strip_capitalize_and" if any(len(turn.captions) > 1 for turn in turns) else "single"
+        if not text_fields:
+            raise MethodError(
+                f"{name} reads no captions, and has no use for --caption-rule. Fix: leave it out."
+            )
+        return self.caption_rule
 
 
-def option_words(names: list[str]) -> str:
+class MakesRankFile(Protocol[Fields]):
+    """The signature of `make_rank_file`, whose keywords are the fields of `RunOptions`."""
+
+    def __call__(
+        self,
+        benchmark: str | Benchmark,
+        method: str | Composer | Scorer | Ranker,
+        options: RunOptions | None = None,
+        *args: Fields.args,
+        **options_by_name: Fields.kwargs,
+    ) -> RankFile:
+        """Rank a benchmark by a method."""
+
+
+def also_by_name(
+    options_of: Callable[Fields, RunOptions],
+) -> Callable[[Callable[..., RankFile]], MakesRankFile[Fields]]:
+    """Let a function that takes `RunOptions` take its fields as keywords too, for type checkers and `help`.
+
+    The fields are written once, in `RunOptions`: a parameter specification hands their types on.
+    """
+
+    def decorate(make: Callable[..., RankFile]) -> MakesRankFile[Fields]:
+        def front(benchmark: Any, method: Any, options: RunOptions | None = None, **by_name: Any) -> RankFile:
+            return make(benchmark, method, options_from(options, by_name))
+
+        functools.update_wrapper(front, make)
+        shown = inspect.signature(make)
+        benchmark, method, options = shown.parameters.values()
+        options = options.replace(annotation="RunOptions | None", default=None)
+        names = inspect.signature(options_of).parameters.values()
+        vars(front)["__signature__"] = shown.replace(parameters=[benchmark, method, options, *names])
+        return cast("MakesRankFile[Fields]", front)
+
+    return decorate
+
+
+def options_from(options: RunOptions | None, by_name: Mapping[str, Any]) -> RunOptions:
+    """Options as a call gives them: an object, names with values that go before the object's, or both.
+
+    Raises:
+        UnknownNameError: no option has that name; the message names the nearest.
+        MethodError: `options` is not a `RunOptions`, and as for `RunOptions`.
+    """
+    if options is not None and not isinstance(options, RunOptions):
+        raise MethodError(
+            f"options= is of type {type(options).__name__}. Fix: pass RunOptions(...), or its fields by name."
+        )
+    return (options or RunOptions()).changed(**by_name)
+
+
+def option_words(names: Sequence[str]) -> str:
     """Options as a call writes them.
 
     Example:
@@ -61,157 +354,59 @@ def option_words(names: list[str]) -> str:
     return ", ".join(f"--{name.replace('_', '-')}" for name in names)
 
 
-def check_unused(name: str, unused: list[str]) -> None:
-    """Refuse options that a method without an encoder would ignore.
-
-    Args:
-        name: the method's.
-        unused: names of the options.
-
-    Raises:
-        MethodError: there are some.
-
-    Example:
-        >>> check_unused("random", [])
-    """
-    if unused:
-        words = option_words(unused)
-        other = ", or choose an --encoder" if name in composer_names() and "encoder" not in unused else ""
-        raise MethodError(f"{name} uses no encoder, and has no use for {words}. Fix: leave it out{other}.")
-
-
-def check_loading(encoder: str | Encoder, options: Mapping[str, object]) -> None:
-    """Refuse options of loading where there is nothing that they could change.
-
-    Args:
-        encoder: its name or folder, or an encoder that is loaded.
-        options: `LOADING` with their values.
-
-    Raises:
-        MethodError: the encoder is loaded already, or a revision is asked of what has none.
-    """
-    from submissions.encoders.protocol import SHAPES_ENCODER
-
-    if not isinstance(encoder, str):
-        unused = not_usual({name: options[name] for name in LOADING})
-        if unused:
-            words = ", ".join(f"{option}=" for option in unused)
-            raise MethodError(
-                f"the encoder {encoder.identity.model} is loaded already, and {words} would be ignored. "
-                "Fix: say it to load_encoder."
-            )
-    elif options["revision"] is not None and (
-        encoder == SHAPES_ENCODER or Path(encoder).expanduser().is_dir()
-    ):
-        what = "comes with this package" if encoder == SHAPES_ENCODER else "is a folder"
-        raise MethodError(
-            f"--revision {options['revision']}: the encoder {encoder} {what}; only names on the Hub have "
-            "revisions. Fix: leave it out."
-        )
-
-
-def checked_k(k: object) -> int:
-    """The number of images a ranking.
-
-    Raises:
-        MethodError: it is not a whole number from 1 to 1,000.
-
-    Example:
-        >>> checked_k(50)
-        50
-    """
-    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_DEPTH:
-        raise MethodError(f"k={k!r}; a ranking holds 1 to {MAX_DEPTH:,} images. Fix: choose k in that range.")
-    return k
-
-
-def check_counts(batch_size: object, workers: object) -> None:
-    """Refuse counts that are none.
-
-    Raises:
-        MethodError: `batch_size` is not a whole number from 1, or `workers` none from 0.
-
-    Example:
-        >>> check_counts(64, 0)
-    """
-    for name, value, least in (("batch_size", batch_size, 1), ("workers", workers, 0)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise MethodError(
-                f"{name}={value!r}; it is a whole number, {least} or more. Fix: choose another one, or none."
-            )
-
-
-def checked_encoder(encoder: object) -> str | Encoder | None:
-    """An encoder, or its name or folder as text.
+def check_encoder(encoder: object) -> None:
+    """Refuse what is not an encoder, nor the name or folder of one.
 
     Raises:
         MethodError: it is none of them.
-
-    Example:
-        >>> checked_encoder(Path("models/clip"))
-        'models/clip'
     """
+    if encoder is None or isinstance(encoder, Path):
+        return
+    if isinstance(encoder, str):
+        if encoder == "pixels":
+            from submissions.methods.registry import scorer_names
+
+            raise MethodError(
+                "there is no encoder 'pixels': its baselines are methods of their own. Fix: leave "
+                f"--encoder out and use --method {', '.join(scorer_names()[1:])}, or --all-baselines with "
+                f"--encoder {NO_ENCODER}."
+            )
+        return
     from submissions.encoders.protocol import Encoder
 
-    if isinstance(encoder, Path):
-        return str(encoder)
-    if encoder is None or isinstance(encoder, str | Encoder):
-        return encoder
-    raise MethodError(
-        f"encoder= is of type {type(encoder).__name__}, which has no identity, encode_images and "
-        "encode_texts. Fix: pass a name, a folder, or what load_encoder gives."
-    )
+    if not isinstance(encoder, Encoder):
+        raise MethodError(
+            f"encoder= is of type {type(encoder).__name__}, which has no identity, encode_images and "
+            "encode_texts. Fix: pass a name, a folder, or what load_encoder gives."
+        )
 
 
-def checked_language(language: object) -> str | Language | None:
-    """A language backend or its name.
+def _check_k(k: object) -> None:
+    from submissions.rank_file.depth import MAX_DEPTH
 
-    Raises:
-        MethodError: it is neither.
+    if k is not None and (isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_DEPTH):
+        raise MethodError(f"k={k!r}; a ranking holds 1 to {MAX_DEPTH:,} images. Fix: choose k in that range.")
 
-    Example:
-        >>> checked_language("oracle")
-        'oracle'
-    """
+
+def _check_language(language: object) -> None:
+    if language is None or isinstance(language, str):
+        return
     from submissions.language.protocol import Language
 
-    if language is None or isinstance(language, str | Language):
-        return language
-    raise MethodError(
-        f"language= is of type {type(language).__name__}, which is not a language backend. "
-        "Fix: pass a name such as oracle, or what load_language gives."
-    )
+    if not isinstance(language, Language):
+        raise MethodError(
+            f"language= is of type {type(language).__name__}, which is not a language backend. "
+            "Fix: pass a name such as oracle, or what load_language gives."
+        )
 
 
-def checked_store(store: object) -> EmbeddingStore | None:
-    """A store, of its folder where that is given.
-
-    Raises:
-        MethodError: it is neither.
-
-    Example:
-        >>> checked_store("kept").root.name
-        'kept'
-    """
+def _check_store(store: object) -> None:
+    if store is None or isinstance(store, str | Path):
+        return
     from submissions.embeddings.store import EmbeddingStore
 
-    if isinstance(store, str | Path):
-        return EmbeddingStore(Path(store))
-    if store is None or isinstance(store, EmbeddingStore):
-        return store
-    raise MethodError(
-        f"store= is of type {type(store).__name__}. Fix: pass a folder or an EmbeddingStore, or leave it out."
-    )
-
-
-def check_pixels(name: str, encoder: Any) -> None:
-    """Refuse "pixels" as the encoder of a method on embeddings.
-
-    Raises:
-        MethodError: it is.
-    """
-    if isinstance(encoder, str) and encoder == PIXELS:
+    if not isinstance(store, EmbeddingStore):
         raise MethodError(
-            f"{name} works on an encoder's vectors, and pixels has none; it is for "
-            f"{', '.join(scorer_names())}. Fix: choose another --encoder."
+            f"store= is of type {type(store).__name__}. "
+            "Fix: pass a folder or an EmbeddingStore, or leave it out."
         )

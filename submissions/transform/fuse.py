@@ -71,8 +71,8 @@ def fuse(
 
     Example:
         >>> from submissions import make_rank_file
-        >>> names = ("image_only", "text_only")
-        >>> files = [make_rank_file("shapes/val", name, encoder="pixels") for name in names]
+        >>> names = ("image_only_pixels", "text_only_pixels")
+        >>> files = [make_rank_file("shapes/val", name) for name in names]
         >>> fuse(files).method.name
         'RRF: Image only + Text only'
     """

@@ -101,7 +101,7 @@ def options(clip: Path, store: EmbeddingStore, tmp_path_factory: pytest.TempPath
 
     def given(name: str, kind: str) -> dict[str, Any]:
         if kind == "scorer":
-            return {"encoder": "pixels"}
+            return {}
         if name not in made:
             needs = class_of(name, "composer").needs
             own = {"store": store, "workers": 0, "encoder": PlainEncoder()}

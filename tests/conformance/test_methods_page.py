@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
 METRICS = ("recall@1", "recall@10", "recall@50", "recall_subset@1", "map@10")
 MAIN = "recall@10"
-PIXELS, SUM = "`image_only` of pixels", "`image_text_sum`"
+PIXELS, SUM = "`image_only_pixels`", "`image_text_sum`"
 BASELINES = {
     "`text_only`": "text_only-shapes",
     "`image_only`": "image_only-shapes",

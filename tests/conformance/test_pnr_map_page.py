@@ -120,9 +120,7 @@ def test_gaps_of_the_published_rows_shrink_as_the_page_says() -> None:
 
 def test_the_command_and_the_signatures_are_as_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CIR_DATA_HOME", "")
-    submissions.write(
-        submissions.make_rank_file("shapes/val", "image_only", encoder="pixels"), tmp_path / "run.json"
-    )
+    submissions.write(submissions.make_rank_file("shapes/val", "image_only_pixels"), tmp_path / "run.json")
     monkeypatch.chdir(tmp_path)
     (command,) = re.findall(r"\$ cir (score .*)", TEXT)
     # Shapes' board looks at fewer places than ZeroSight's.

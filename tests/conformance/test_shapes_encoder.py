@@ -217,9 +217,9 @@ def test_the_page_says_in_words_what_its_paired_tests_found() -> None:
     assert verdicts == {
         "text_only": {"better": ["image_text_sum"]},
         "image_only": {"better": ["image_text_sum"]},
-        "image_only of pixels": {"better": ["image_text_sum", "cirevl"], "worse": ["captioning"]},
+        "image_only_pixels": {"better": ["image_text_sum", "cirevl"], "worse": ["captioning"]},
         "image_text_sum": {"better": ["cirevl"]},
-        "image_only of pixels, latest": {
+        "image_only_pixels, latest": {
             "better": ["image_text_sum, latest", "cirevl, latest", "cirevl, weighted"],
             "not told apart": [
                 *(f"image_text_sum, {name}" for name in ("average", "weighted", "feedback")),

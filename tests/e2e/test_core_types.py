@@ -54,9 +54,8 @@ for entry in entries.entries():
 for benchmark, reports in scored.items():
     put(f"compare {benchmark}", submissions.compare(reports[:4], draws=200).text("json"))
 for benchmark in scored:
-    for method in ("image_only", "text_only", "image_text_sum", "random"):
-        encoder = None if method == "random" else "pixels"
-        made = submissions.make_rank_file(benchmark, method, encoder=encoder)
+    for method in ("image_only_pixels", "text_only_pixels", "image_text_sum_pixels", "random"):
+        made = submissions.make_rank_file(benchmark, method)
         put(f"rank {benchmark} {method}", made.to_json())
 
 random = np.random.default_rng(0)

@@ -1,1 +1,1 @@
-"""Weight-free methods: image only, text only and their sum on plain pixels, reached by `--encoder pixels`."""
+"""Weight-free methods: image only, text only and their sum on plain pixels."""

@@ -16,7 +16,7 @@ from submissions.rank_file.model import Method
 
 
 class ImageTextSumPixels:
-    """Standard scores of `image_only` and `text_only`, added with equal weight."""
+    """Standard scores of `image_only_pixels` and `text_only_pixels`, added with equal weight."""
 
     needs_pictures: ClassVar[bool] = True
     aggregation: ClassVar[Literal["latest", "average"]] = "latest"

@@ -53,7 +53,7 @@ def test_success_is_our_recall() -> None:
 
 
 def test_with_several_positives_map_is_ours_where_k_reaches_all() -> None:
-    made = submissions.make_rank_file("shapes/val", "image_text_sum", encoder="pixels")
+    made = submissions.make_rank_file("shapes/val", "image_text_sum_pixels")
     (run,) = submissions.convert([made.to_json()], "trec")
     benchmark = load("shapes/val")
     most = max(map(len, benchmark.positives))
@@ -65,7 +65,7 @@ def test_with_several_positives_map_is_ours_where_k_reaches_all() -> None:
 
 
 def test_with_several_positives_success_counts_any_of_them_and_recall_the_target() -> None:
-    made = submissions.make_rank_file("shapes/val", "image_text_sum", encoder="pixels")
+    made = submissions.make_rank_file("shapes/val", "image_text_sum_pixels")
     (run,) = submissions.convert([made.to_json()], "trec")
     benchmark = load("shapes/val")
     theirs = trec_eval(run.content, trec_qrels(benchmark), {"success.10"})
@@ -99,7 +99,7 @@ def test_sessions_have_a_block_a_turn() -> None:
 
 
 def test_turns_are_judged_as_we_score_them() -> None:
-    made = submissions.make_rank_file("shapes/multiturn_val", "image_only", encoder="pixels")
+    made = submissions.make_rank_file("shapes/multiturn_val", "image_only_pixels")
     (run,) = submissions.convert([made.to_json()], "trec")
     benchmark = load("shapes/multiturn_val")
     judged = pytrec_eval.parse_qrel(io.StringIO(trec_qrels(benchmark).decode()))

@@ -188,7 +188,9 @@ def test_without_an_encoder_a_real_benchmark_asks_for_one(monkeypatch: pytest.Mo
 def test_pixels_are_not_an_encoder() -> None:
     done = cir("embed", "--benchmark", "shapes/val", "--encoder", "pixels")
     assert isinstance(done.exception, MethodError)
-    assert str(done.exception).startswith("cir embed works on an encoder's vectors, and pixels has none")
+    assert str(done.exception).startswith(
+        "there is no encoder 'pixels': its baselines are methods of their own. Fix: "
+    )
 
 
 @pytest.mark.parametrize(("command", "verb"), [("rm", "remove"), ("verify", "verify")])

@@ -18,7 +18,7 @@ from leaderboard.cli import build
 from submissions.errors import MethodError
 from submissions.methods import method_names
 
-SESSIONS = ["run", "--benchmark", "shapes/multiturn_val", "--method", "image_only", "--encoder", "pixels"]
+SESSIONS = ["run", "--benchmark", "shapes/multiturn_val", "--method", "image_only_pixels"]
 
 
 def cir(*arguments: str) -> Any:
@@ -51,7 +51,7 @@ def test_a_compressed_rank_file_and_the_way_on(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert done.stdout == f"{out}\n"
     assert done.stderr.splitlines() == [
-        "image_only: ranking shapes/multiturn_val ...",
+        "image_only_pixels: ranking shapes/multiturn_val ...",
         f"Where it stands: cir score {out}",
     ]
     found = submissions.read(out)
@@ -76,11 +76,17 @@ def test_a_compressed_rank_file_and_the_way_on(tmp_path: Path) -> None:
         ),
         (["--method", "cirevl", "--prompts", "folder"], CallError, "--prompts are those of a --language."),
         (
-            ["--all-baselines", "--encoder", "pixels", "--language", "nope", "--prompts", "folder"],
+            ["--all-baselines", "--encoder", "none", "--language", "nope", "--prompts", "folder"],
             MethodError,
             "no baseline that is run uses an encoder, and none has a use for --language, --prompts. Fix: ",
         ),
-        (["--all-baselines", "--encoder", "pixels", "--search", "zzz"], MethodError, "a use for --search."),
+        (["--all-baselines", "--encoder", "none", "--search", "hnsw"], MethodError, "a use for --search."),
+        (
+            ["--all-baselines", "--encoder", "pixels"],
+            MethodError,
+            "use --method image_only_pixels, text_only_",
+        ),
+        (["--method", "image_only", "--encoder", "pixels"], MethodError, "use --method image_only_pixels, "),
         (
             ["--all-baselines", "--encoder", "a/model", "--search", "zzz"],
             UnknownNameError,
@@ -132,7 +138,7 @@ def test_where_to_write_is_looked_at_before_the_work(tmp_path: Path, name: str, 
 
 def test_all_baselines_want_a_folder(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text("kept")
-    baselines = ["run", "-b", "shapes/val", "--all-baselines", "-e", "pixels"]
+    baselines = ["run", "-b", "shapes/val", "--all-baselines", "-e", "none"]
     done = cir(*baselines, "--out", str(tmp_path / "run.json"))
     assert isinstance(done.exception, CallError)
     assert str(done.exception) == (

@@ -413,11 +413,9 @@ def test_a_wrong_call_is_named(call: Any, error: type[Exception], message: str) 
 def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Two rank files of the embedded benchmark."""
     folder = tmp_path_factory.mktemp("compare")
-    names = ("image_text_sum", "random")
-    for name in names:
-        submissions.write(
-            submissions.make_rank_file("shapes/val", name, encoder="pixels"), folder / f"{name}.json"
-        )
+    names = {"image_text_sum": "image_text_sum_pixels", "random": "random"}
+    for name, method in names.items():
+        submissions.write(submissions.make_rank_file("shapes/val", method), folder / f"{name}.json")
     return [str(folder / f"{name}.json") for name in names]
 
 

@@ -31,7 +31,7 @@ def shapes(request: pytest.FixtureRequest) -> Benchmark:
 
 @pytest.mark.parametrize("name", scorer_names())
 def test_each_method_hands_in_a_valid_file(shapes: Benchmark, name: str) -> None:
-    rank_file = make_rank_file(shapes, name, encoder="pixels")
+    rank_file = make_rank_file(shapes, name)
     assert submissions.validate(rank_file, shapes).findings == ()
     assert submissions.validate(rank_file.to_json(), shapes).findings == ()
     report = submissions.score(rank_file, shapes)
@@ -43,15 +43,16 @@ def test_each_method_hands_in_a_valid_file(shapes: Benchmark, name: str) -> None
 def test_the_floors_stand_in_the_order_that_they_should() -> None:
     benchmark = cir_datasets.load("shapes/val")
     scores = {
-        name: submissions.score(make_rank_file(benchmark, name, encoder="pixels"), benchmark).metrics
-        for name in scorer_names()
+        name: submissions.score(make_rank_file(benchmark, name), benchmark).metrics for name in scorer_names()
     }
     assert (
-        scores["random"]["recall@10"] < scores["text_only"]["recall@50"] < scores["image_only"]["recall@50"]
+        scores["random"]["recall@10"]
+        < scores["text_only_pixels"]["recall@50"]
+        < scores["image_only_pixels"]["recall@50"]
     )
     # Inside the subset all pictures look like the reference, so that only words tell them apart.
-    assert scores["image_text_sum"]["recall_subset@1"] > scores["image_only"]["recall_subset@1"]
-    assert scores["image_text_sum"]["map@10"] > scores["random"]["map@10"] + 0.05
+    assert scores["image_text_sum_pixels"]["recall_subset@1"] > scores["image_only_pixels"]["recall_subset@1"]
+    assert scores["image_text_sum_pixels"]["map@10"] > scores["random"]["map@10"] + 0.05
 
 
 def test_random_is_chance_on_shapes() -> None:
@@ -123,7 +124,7 @@ def test_sessions_get_one_ranking_a_turn() -> None:
         (worlds.cirr(), "random", 1001, MethodError, "k=1001; a ranking holds 1 to 1,000 images"),
         (
             worlds.cirr(),
-            "image_only",
+            "image_only_pixels",
             None,
             MethodError,
             "the pictures of cirr/val are not part of this package",
@@ -141,7 +142,7 @@ def test_what_cannot_be_ranked(
     benchmark: Benchmark, method: str, k: int | None, error: type[Exception], text: str
 ) -> None:
     with pytest.raises(error) as caught:
-        make_rank_file(benchmark, method, encoder="pixels", k=k)
+        make_rank_file(benchmark, method, k=k)
     assert text in str(caught.value)
     assert "Fix:" in str(caught.value) or "There are" in str(caught.value)
 
@@ -200,7 +201,7 @@ def test_picture_features_are_unit_vectors_that_tell_pictures_apart() -> None:
 def test_a_question_without_reference_or_words_scores_all_images_alike() -> None:
     benchmark = cir_datasets.load("shapes/val")
     gallery = Candidates(benchmark, list(benchmark.gallery or ())[:50])
-    for name in ("image_only", "text_only", "image_text_sum"):
+    for name in scorer_names()[1:]:
         scores = scorer(name).scores([Turn("q", None, "")], gallery)
         assert scores.shape == (1, 50)
         assert np.ptp(scores) == 0.0

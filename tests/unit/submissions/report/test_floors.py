@@ -27,10 +27,10 @@ def report_of(document: dict[str, Any], benchmark: Any) -> Report:
 def test_the_recorded_floors_are_what_the_methods_score(config: str, method: str) -> None:
     recorded = card("shapes").floors[config].methods()[method]
     assert recorded.command == (
-        f"cir run --benchmark shapes/{config} --method {method} --encoder pixels --out run.json"
+        f"cir run --benchmark shapes/{config} --method {method}_pixels --out run.json"
         " && cir score run.json --json"
     )
-    score = submissions.score(submissions.make_rank_file(f"shapes/{config}", method, encoder="pixels"))
+    score = submissions.score(submissions.make_rank_file(f"shapes/{config}", f"{method}_pixels"))
     assert dict(recorded.metrics) == pytest.approx(score.metrics, abs=1e-12)
     assert list(full_report(score).floors) == ["random", "image_only", "text_only"]
 

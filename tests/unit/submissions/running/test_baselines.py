@@ -17,7 +17,7 @@ from submissions.embeddings.store import EmbeddingStore
 from submissions.running import baselines as module
 from submissions.running.baselines import Baseline, baselines, run_baselines
 
-WEIGHTLESS = ["random", "image_only-pixels", "text_only-pixels", "image_text_sum-pixels"]
+WEIGHTLESS = ["random", "image_only_pixels", "text_only_pixels", "image_text_sum_pixels"]
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_without_torch_those_without_weights_are_left(monkeypatch: pytest.Monkey
     made = dict(run_baselines("shapes/val", found, k=10, device="cpu", search="exact"))
     assert [rank_file.method.backbone.split()[0] for rank_file in made.values()] == ["none"] * 4
     with pytest.raises(
-        MissingExtraError, match=r"retrieval\]\", or add --encoder pixels, which needs no torch"
+        MissingExtraError, match=r"retrieval\]\", or use --method image_only_pixels, which needs no torch"
     ):
         make_rank_file("shapes/val", "image_only")
     with pytest.raises(MissingExtraError, match=r'pip install "cir-benchmarks\[retrieval\]"$'):
@@ -99,7 +99,7 @@ def test_each_is_run_once_with_one_encoder(tmp_path: Path, monkeypatch: pytest.M
     chosen = baselines(benchmark, encoder="a/plain", language="oracle")
     store = EmbeddingStore(tmp_path)
     made = dict(run_baselines(benchmark, chosen, device="cpu", store=store, workers=0))
-    assert loaded == [("a/plain", {"device": "cpu"})]
+    assert loaded == [("a/plain", {"revision": None, "device": "cpu", "dtype": "float32"})]
     assert tuple(made) == chosen.run
     names = [rank_file.method.name for rank_file in made.values()]
     assert len(set(names)) == len(names)

@@ -24,6 +24,7 @@ from submissions import make_rank_file
 from submissions.embeddings.store import EmbeddingStore
 from submissions.errors import MethodError
 from submissions.methods.composing import Context, Vectors
+from submissions.methods.registry import scorer_names
 from submissions.methods.turns import Turn
 from submissions.rank_file.model import Method, RankFile
 from submissions.running.aggregation import AGGREGATIONS
@@ -137,8 +138,8 @@ class TestQuestions:
 
     def test_weight_free_methods_take_them_too(self) -> None:
         benchmark = sessions([[(None, "red")], [(GALLERY[0], None), (None, None)]], GALLERY)
-        for method in ("random", "image_only", "text_only", "image_text_sum"):
-            made = make_rank_file(benchmark, method, encoder="pixels", aggregation="weighted")
+        for method in scorer_names():
+            made = make_rank_file(benchmark, method, aggregation="weighted")
             assert submissions.validate(made, benchmark).ok, method
 
     def test_a_question_of_nothing_gets_nothing(self, run: Any) -> None:
@@ -329,7 +330,7 @@ class TestYourOwn:
         ),
         ("random", {"search": "hnsw"}, MethodError, "random uses no encoder, and has no use for --search."),
         ("random", {"caption_rule": "comma"}, MethodError, "has no use for --caption-rule"),
-        ("random", {"encoder": "pixels", "language": "oracle"}, MethodError, "has no use for --language"),
+        ("random", {"language": "oracle"}, MethodError, "has no use for --language"),
         ("image_only", {"search": "hsnw"}, UnknownNameError, "no search 'hsnw'. Did you mean 'hnsw'?"),
         ("image_only", {"caption_rule": "comme"}, UnknownNameError, "no caption rule 'comme'"),
         (
@@ -338,11 +339,12 @@ class TestYourOwn:
             MethodError,
             "fashioniq/dress_val has no turns to aggregate.",
         ),
-        ("image_only", {"language": "oracle"}, MethodError, "image_only asks no language backend."),
+        ("image_only", {"language": "oracle"}, MethodError, "image_only uses no language backend."),
         ("image_only", {"checkpoint": "x"}, MethodError, "image_only takes no checkpoint."),
         ("cirevl", {}, MethodError, "cirevl needs a language backend. Fix: add --language NAME: oracle"),
         ("concat", {}, MethodError, "concat needs weights of its own. Fix: add --checkpoint PATH"),
-        ("cirevl", {"encoder": "pixels"}, UnknownNameError, "the method 'cirevl' needs an encoder."),
+        ("image_only", {"encoder": "pixels"}, MethodError, "there is no encoder 'pixels'"),
+        ("image_only", {"encoder": "none"}, MethodError, "--encoder none is for --all-baselines."),
         ("image_onyl", {}, UnknownNameError, "no method 'image_onyl'. Did you mean 'image_only'?"),
     ],
 )
@@ -357,4 +359,4 @@ def test_calls_that_make_no_sense(
 
 def test_a_session_without_weights_refuses_feedback() -> None:
     with pytest.raises(MethodError, match="feedback adds vectors, and a method without weights has none"):
-        make_rank_file("shapes/multiturn_val", "text_only", encoder="pixels", aggregation="feedback")
+        make_rank_file("shapes/multiturn_val", "text_only_pixels", aggregation="feedback")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import inspect
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +14,13 @@ from PIL import Image
 from retrieval_worlds import PlainEncoder, small_shapes
 
 from cir_datasets.errors import MissingImagesError, SourceError
-from submissions import make_bundle, make_rank_file
+from cir_metrics.errors import CallError, UnknownNameError
+from submissions import RunOptions, make_bundle, make_rank_file
+from submissions.commands.run import run_command
 from submissions.embeddings.store import EmbeddingStore
 from submissions.errors import MethodError
+from submissions.language import load_language
 from submissions.rank_file.model import Method
-from submissions.running.options import LOADING, USUAL
 
 
 @pytest.fixture
@@ -26,42 +30,84 @@ def run(tmp_path: Path) -> Any:
     )
 
 
-GIVEN: dict[str, Any] = {
+UNUSED: dict[str, Any] = {
     "encoder": "nosuch/model",
     "images": Path("/nonexistent"),
-    "caption_rule": "zzz",
+    "caption_rule": "comma",
     "search": "hnsw",
     "language": "oracle",
+    "prompts": "folder",
     "checkpoint": "weights",
     "revision": "zzz",
     "device": "nope",
     "dtype": "bogus",
-    "batch_size": 0,
-    "workers": -3,
+    "batch_size": 1,
+    "workers": 0,
     "skip_missing": True,
 }
+"""What a method without weights has no use for."""
 
 
 def test_every_option_is_tried() -> None:
-    assert list(GIVEN) == list(USUAL)
-    assert all(GIVEN[name] != usual for name, usual in USUAL.items())
-    assert set(LOADING) < set(USUAL)
+    named = {each.name for each in dataclasses.fields(RunOptions)}
+    assert named - UNUSED.keys() == {"aggregation", "alpha", "k", "store"}
+    assert RunOptions(**UNUSED).given == tuple(name for name in UNUSED)
 
 
-@pytest.mark.parametrize(
-    ("method", "option"),
-    [*(("random", option) for option in GIVEN), *(("image_only", option) for option in list(GIVEN)[1:])],
-)
+@pytest.mark.parametrize("method", ["random", "image_only_pixels"])
+@pytest.mark.parametrize("option", UNUSED)
 def test_a_method_without_weights_refuses_what_it_would_ignore(method: str, option: str) -> None:
-    given = {"encoder": "pixels", option: GIVEN[option]}
     with pytest.raises(MethodError) as caught:
-        make_rank_file("shapes/val", method, **given)
+        make_rank_file("shapes/val", method, **{option: UNUSED[option]})
     assert f"has no use for --{option.replace('_', '-')}. Fix: leave it out" in str(caught.value)
 
 
 def test_all_of_it_is_named_at_once() -> None:
     with pytest.raises(MethodError, match=r"no use for --device, --workers\. Fix: leave it out\.$"):
-        make_rank_file("shapes/val", "random", device="nope", workers=-3)
+        make_rank_file("shapes/val", "random", device="nope", workers=3)
+
+
+def test_options_are_an_object_or_keywords_which_go_first() -> None:
+    benchmark = small_shapes()
+    by_name = make_rank_file(benchmark, "random", k=7)
+    assert make_rank_file(benchmark, "random", RunOptions(k=7)) == by_name
+    assert make_rank_file(benchmark, "random", options=RunOptions(k=20), k=7) == by_name
+    with pytest.raises(MethodError, match=r"options= is of type dict\. Fix: pass RunOptions"):
+        make_rank_file(benchmark, "random", {"k": 7})  # type: ignore[arg-type]
+
+
+def test_an_unknown_option_names_the_nearest() -> None:
+    for make, what in ((make_rank_file, "shapes/val"), (make_bundle, "fashioniq/val")):
+        with pytest.raises(UnknownNameError, match=r"no option 'devise'\. Did you mean 'device'\? There are"):
+            make(what, "random", devise="cpu")  # type: ignore[operator]
+
+
+def test_help_shows_every_option_with_its_default() -> None:
+    shown = inspect.signature(make_rank_file).parameters
+    wanted = inspect.signature(RunOptions).parameters
+    assert list(shown) == ["benchmark", "method", "options", *wanted]
+    assert {name: shown[name].default for name in wanted} == {
+        name: each.default for name, each in wanted.items()
+    }
+
+
+def test_the_command_has_every_option_with_the_same_default() -> None:
+    run = inspect.signature(run_command).parameters
+    for each in dataclasses.fields(RunOptions):
+        if each.name != "store":  # a folder of the library's, which CIR_CACHE_HOME names
+            assert run[each.name].default == each.default, each.name
+
+
+def test_prompts_are_those_of_a_language_backend_that_is_still_to_be_loaded(run: Any) -> None:
+    with pytest.raises(CallError, match=r"--prompts are those of a --language\. Fix: add --language, or"):
+        run(small_shapes(), "cirevl", prompts="folder")
+    with pytest.raises(CallError, match=r"--prompts come too late: it is loaded\. Fix: give them to load_"):
+        run(small_shapes(), "cirevl", prompts="folder", language=load_language("oracle"))
+
+
+def test_options_cannot_be_changed() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        RunOptions().k = 5  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(
@@ -118,13 +164,11 @@ class Mine:
         return context.image_vectors([turn.reference for turn in turns])
 
 
-def test_pixels_is_not_an_encoder_for_ones_own_method(run: Any) -> None:
-    with pytest.raises(MethodError) as caught:
-        run(small_shapes(), Mine(), encoder="pixels")
-    assert str(caught.value) == (
-        "Mine works on an encoder's vectors, and pixels has none; it is for random, image_only, text_only, "
-        "image_text_sum. Fix: choose another --encoder."
-    )
+def test_the_former_encoder_of_pixels_names_the_methods_of_now(run: Any) -> None:
+    for method in ("image_only", Mine()):
+        with pytest.raises(MethodError) as caught:
+            run(small_shapes(), method, encoder="pixels")
+        assert "--method image_only_pixels, text_only_pixels, image_text_sum_pixels" in str(caught.value)
 
 
 def test_where_no_picture_is_there_nothing_is_ranked(run: Any, tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def test_one_of_cirrs_two_files_has_its_own_half_of_table_5() -> None:
 
 
 def test_further_metrics_have_values_signatures_and_groups() -> None:
-    rank_file = submissions.make_rank_file("shapes/val", "image_text_sum", encoder="pixels")
+    rank_file = submissions.make_rank_file("shapes/val", "image_text_sum_pixels")
     asked = ("recall@20", "pnr_map@10:released_code", "pnr_map@10:equation", "recall@10", "mean_rank")
     score = submissions.score(rank_file, metrics=asked, per_query=True)
     assert list(score.extra) == [

@@ -297,7 +297,7 @@ def test_the_name_says_what_is_written(tmp_path: Path) -> None:
 def test_the_command_writes_a_file_that_scores(tmp_path: Path) -> None:
     for name in ("image_only", "image_text_sum"):
         submissions.write(
-            submissions.make_rank_file("shapes/multiturn_val", name, encoder="pixels"),
+            submissions.make_rank_file("shapes/multiturn_val", f"{name}_pixels"),
             tmp_path / f"{name}.json",
         )
     out = tmp_path / "fused.json"
