@@ -24,7 +24,7 @@ from .registry import spec as spec
 from .registry.caption_rules import CaptionRule as CaptionRule
 from .registry.caption_rules import caption_rule as caption_rule
 from .registry.caption_rules import caption_rule_names as caption_rule_names
-from .registry.cards import Overlay as Overlay
+from .registry.overlay import Overlay as Overlay
 from .registry.overlays import overlay_ids as overlay_ids
 from .registry.overlays import read_overlay as read_overlay
 from .rows.benchmark import Benchmark as Benchmark

@@ -39,7 +39,7 @@ from cir_datasets.errors import (
 )
 from cir_datasets.prepared.making import FORMAT, META_FILE, make_prepared, meta_hash, new_folder, write_meta
 from cir_datasets.prepared.overlaid import id_field, restrict
-from cir_datasets.registry.cards import LABEL_FIELD, BenchmarkSpec
+from cir_datasets.registry.cards import BenchmarkSpec
 from cir_datasets.registry.overlays import read_overlay
 from cir_datasets.rows.benchmark import Benchmark
 from cir_datasets.rows.columns import Ids, StoredRows
@@ -48,7 +48,7 @@ from cir_datasets.rows.places import write_places
 from cir_metrics.errors import CallError
 
 if TYPE_CHECKING:
-    from cir_datasets.registry.cards import Overlay
+    from cir_datasets.registry.overlay import Overlay
 
 
 CHECKS_VARIABLE = "CIR_VERIFICATION_MODE"
@@ -398,7 +398,11 @@ def row_schema(spec: BenchmarkSpec) -> pa.Schema:
     from cir_datasets.builders import builder_class
 
     schema = builder_class(spec.card.name)(spec.base, {}).schema()
-    return schema if spec.overlay is None else schema.append(pa.field(LABEL_FIELD, pa.string()))
+    if spec.overlay is None:
+        return schema
+    from cir_datasets.registry.overlay import LABEL_FIELD
+
+    return schema.append(pa.field(LABEL_FIELD, pa.string()))
 
 
 def _overlaid(base: Prepared, spec: BenchmarkSpec, overlay: Overlay, *, force: bool) -> Prepared:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from cir_datasets.errors import OverlayError
-from cir_datasets.registry.cards import LABEL_FIELD, Overlay
+from cir_datasets.registry.overlay import LABEL_FIELD, Overlay
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from cir_datasets.common.paths import overlay_home
 from cir_datasets.errors import OverlayError
-from cir_datasets.registry.cards import Overlay
 from cir_datasets.registry.ids import base_spec
+from cir_datasets.registry.overlay import Overlay
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -120,13 +120,17 @@ def _turn(key: str, row: dict[str, Any]) -> Turn:
     return Turn(key, row["reference_image_id"], caption_rule(CAPTION_RULE).texts(joined)[0], published)
 
 
+def removed_reference(turn: Turn, gallery: Candidates) -> str | None:
+    """The image that the protocol leaves out of a turn's ranking: its reference, or None."""
+    return turn.reference if gallery.benchmark.excludes_reference else None
+
+
 def excluded_columns(turns: Sequence[Turn], gallery: Candidates) -> NDArray[np.int64]:
-    """Column of each turn's reference where the protocol removes it; -1 for none."""
+    """Column of each turn's `removed_reference`; -1 for none."""
     import numpy as np
 
-    if not gallery.benchmark.excludes_reference:
-        return np.full(len(turns), -1, dtype=np.int64)
-    return np.array([gallery.place.get(turn.reference or "", -1) for turn in turns], dtype=np.int64)
+    removed = [removed_reference(turn, gallery) for turn in turns]
+    return np.array([gallery.place.get(image or "", -1) for image in removed], dtype=np.int64)
 
 
 def subset_members(row: dict[str, Any]) -> list[str]:

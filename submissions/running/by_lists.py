@@ -8,7 +8,7 @@ from cir_datasets.common.progress import step_progress
 from submissions.errors import MethodError
 from submissions.methods.own import listed
 from submissions.methods.protocols import Ranker
-from submissions.methods.turns import Candidates, Turn, subset_members, turns_of
+from submissions.methods.turns import Candidates, Turn, removed_reference, subset_members, turns_of
 from submissions.rank_file.depth import SUBSET_DEPTH, needs_subset
 from submissions.running.answers import Answers
 
@@ -46,11 +46,10 @@ def rank_by_lists(name: str, ranker: Ranker, gallery: Candidates, k: int) -> Ans
 
 def _ranked(name: str, ranker: Ranker, turns: Sequence[Turn], gallery: Candidates, k: int) -> list[list[str]]:
     """What a method ranks, without removed references, checked: it may be a stranger's."""
-    removes = gallery.benchmark.excludes_reference
-    lists = listed(name, ranker, turns, gallery, k + removes)
+    lists = listed(name, ranker, turns, gallery, k + gallery.benchmark.excludes_reference)
     ranked = []
     for turn, given in zip(turns, lists, strict=True):
-        left_out = turn.reference if removes else None
+        left_out = removed_reference(turn, gallery)
         kept = [image for image in given if image != left_out]
         unknown = next((image for image in kept if image not in gallery.place), None)
         if unknown is not None:

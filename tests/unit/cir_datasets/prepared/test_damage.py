@@ -20,7 +20,7 @@ from cir_datasets.audit.verification import verify
 from cir_datasets.errors import DamagedError, SourceError
 from cir_datasets.prepared import ensure, last_prepared
 from cir_datasets.prepared.making import FORMAT
-from cir_datasets.registry.cards import Overlay
+from cir_datasets.registry.overlay import Overlay
 from leaderboard.cli import build
 from submissions import make_rank_file
 
