@@ -29,7 +29,7 @@ from cir_metrics.ranking import IntArray, check_excluded, pad_targets, shape_as
 from cir_metrics.ties import Ties, check_query_ids
 
 BLOCK = 256
-"""Queries whose scores are held at once, unless told otherwise."""
+"""Queries whose scores are held at once by default."""
 
 _PAIRS = 64
 """Pairs that are scored by the definition at once: their terms fit in a core's cache."""
@@ -60,7 +60,7 @@ class Found:
 
 
 class Gallery:
-    """A gallery of embeddings, checked once and asked many times.
+    """A gallery of embeddings, checked once and searched many times.
 
     Args:
         embeddings: shape (n_gallery, n_dimensions), float32 or float64 (float16 is read as float32); finite.
@@ -352,15 +352,15 @@ class Gallery:
         """Scores of pairs by definition: each depends on its two vectors and on nothing else."""
         values = np.empty(len(rows), dtype=np.float64)
         shape = (min(_PAIRS, len(rows)), self._vectors.shape[1])
-        # Filled again and again: memory that is asked for anew would take as long as the sums.
-        images, terms, asked = (
+        # Filled again and again: memory that is allocated anew would take as long as the sums.
+        images, terms, query_rows = (
             np.empty(shape, kind) for kind in (self._vectors.dtype, np.float64, np.float64)
         )
         for start in range(0, len(rows), _PAIRS):
             part = slice(start, start + _PAIRS)
             n = len(rows[part])
             terms[:n] = np.take(self._vectors, columns[part], axis=0, out=images[:n], mode="clip")
-            terms[:n] *= np.take(queries, rows[part], axis=0, out=asked[:n], mode="clip")
+            terms[:n] *= np.take(queries, rows[part], axis=0, out=query_rows[:n], mode="clip")
             np.add.reduce(terms[:n], axis=1, out=values[part])
         return values
 

@@ -102,7 +102,7 @@ def check_reference(value: object, where: str, fields: Sequence[str]) -> Referen
 
 
 def is_clean(value: object, fields: Collection[str]) -> bool:
-    """Whether a reference has what a metric needs and nothing to complain of, told quickly.
+    """Whether a reference has what a metric needs and nothing to complain of, found out quickly.
 
     Nearly every reference has; `check_reference` says of the others what is wrong.
 

@@ -200,7 +200,7 @@ def check_id(value: object, where: str) -> str:
 
 
 def is_text(ids: Sequence[Any]) -> bool:
-    """Whether all are strings of whole Unicode characters, told quickly.
+    """Whether all are strings of whole Unicode characters, found out quickly.
 
     Example:
         >>> is_text(["a", "é"]), is_text(["a", 1]), is_text(["\\ud800"])

@@ -140,8 +140,8 @@ def threads_of_blas() -> int:
         True
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    told = os.environ.get("OPENBLAS_NUM_THREADS") or os.environ.get("OMP_NUM_THREADS") or ""
-    return max(1, min(cores, int(told))) if told.isdigit() else cores
+    wanted = os.environ.get("OPENBLAS_NUM_THREADS") or os.environ.get("OMP_NUM_THREADS") or ""
+    return max(1, min(cores, int(wanted))) if wanted.isdigit() else cores
 
 
 def _lengths(vectors: Vectors, name: str) -> Floats:

@@ -3,7 +3,7 @@
 Ranks are 1-based and ties count against the target: any other image with the same score stands before it, so
 that constant scores get nothing and the order of the gallery never matters. Rankings need some order among
 ties; a hash of query and image gives it (`cir_metrics.ties`), so that neither ids nor places in a gallery are
-worth anything, and a method that tells nothing scores what chance does. `cir_metrics.gallery` does the same
+worth anything, and a method that knows nothing scores what chance does. `cir_metrics.gallery` does the same
 straight from embeddings, where the scores of all images would not fit in memory, or were rounded differently
 in different columns.
 """

@@ -116,7 +116,7 @@ def bootstrap_medians(
     if matrix.shape[1] != 1 or np.ndim(values) != 1:
         raise InputError(f"values have shape {np.shape(values)}. Fix: pass one value a query, shape (n,).")
     n = len(matrix)
-    # Ranks are few: a draw is told by how often it holds each of them, in order.
+    # Ranks are few: a draw is known by how often it holds each of them, in order.
     rising, codes = np.unique(matrix[:, 0], return_inverse=True)
     medians = np.empty(check_draws(draws))
     for start, counts in _counts(n, draws, seed, key, codes):

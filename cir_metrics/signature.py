@@ -57,7 +57,7 @@ class Signature:
         ties: the tie rule. `last`: ranks were computed from scores, and equal scores count against the
             target. `listed`: ranks are places in a list, and whoever wrote the list broke the ties.
         search: how the method searched the gallery, with its measured recall; empty where that was exact or
-            is not told. For the record, no part of the key.
+            is not given. For the record, no part of the key.
         format: what the parts mean; 1 for what versions until 0.1.0 wrote.
 
     Raises:

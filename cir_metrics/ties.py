@@ -1,7 +1,7 @@
 """The order of images that a query scores alike: by a hash of query and image, for every list that is made.
 
-An order by id or by place in the gallery would tell something: constant scores would find every target whose
-id comes early. By the hash, a method that tells nothing scores what chance does.
+An order by id or by place in the gallery would give targets away: constant scores would find every one whose
+id comes early. By the hash, a method that knows nothing scores what chance does.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from cir_metrics.errors import CirError
 from cir_metrics.terminal import echo
 
 _OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
-"""What writing to stdout can be told."""
+"""What writing to stdout can fail with."""
 
 COMMANDS = {
     "validate": "submissions.commands.validate:validate_command",
@@ -162,7 +162,7 @@ def main() -> None:
         echo(f"cir: {_system_words(error)}", err=True)
         sys.exit(1)
     except Exception as error:
-        # The last resort: a defect of ours, told without a traceback.
+        # The last resort: a defect of ours, reported without a traceback.
         if _debugging():
             raise
         echo(

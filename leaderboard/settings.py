@@ -1,4 +1,4 @@
-"""What a leaderboard server is told from outside: where it keeps its state, and how large a file may be."""
+"""What a leaderboard server is given from outside: where it keeps its state, and how large a file may be."""
 
 from __future__ import annotations
 

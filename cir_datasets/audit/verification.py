@@ -2,7 +2,7 @@
 
 Faults are what a score should not be built on: a source that is not the pinned one, a wrong count, a broken
 record, a damaged cache. Known differences from the papers, images shared between splits and repeated queries
-are told as such; they are properties of the published data, and no fault.
+are named as such; they are properties of the published data, and no fault.
 """
 
 from __future__ import annotations
@@ -73,22 +73,22 @@ class Verification:
 
     @property
     def of_the_dataset(self) -> tuple[Result, ...]:
-        """What concerns all configurations of the dataset alike, so that it need be told only once."""
+        """What concerns all configurations of the dataset alike, so that it need be printed only once."""
         return tuple(found for found in self.results if found.kind == "difference" and "of" in found.details)
 
-    def text(self, told: Collection[Result] = ()) -> str:
+    def text(self, printed: Collection[Result] = ()) -> str:
         """The verification for people: a line a result.
 
         Args:
-            told: results that were printed before and are left out here.
+            printed: results that were printed before and are left out here.
         """
-        left = [result for result in self.results if result not in told]
+        left = [result for result in self.results if result not in printed]
         lines = [f"  {result.verdict:<5}  {result.kind:<10}  {result.message}" for result in left]
         return "\n".join([f"{self.id}: {'verified' if self.ok else 'FAULTY'}", *lines])
 
 
 def verify(benchmark_id: str, *, data_dir: str | Path | None = None) -> Verification:
-    """Check a benchmark anew: sources, records, counts, hashes; and tell what is known and what leaks.
+    """Check a benchmark anew: sources, records, counts, hashes; and report what is known and what leaks.
 
     Args:
         benchmark_id: such as `cirr/val`.
@@ -105,7 +105,7 @@ def verify(benchmark_id: str, *, data_dir: str | Path | None = None) -> Verifica
     """
     spec = registry.spec(benchmark_id)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnpinnedDataWarning)  # told as a result
+        warnings.simplefilter("ignore", UnpinnedDataWarning)  # reported as a result
         results = [_sources(spec, data_dir)]
         try:
             benchmark = _loaded(benchmark_id, data_dir)

@@ -56,7 +56,7 @@ class Fashioniq(BenchmarkBuilder):
     def images(self) -> Iterator[Row]:
         """The split file's images; for a union, references and targets in the order of their first use."""
         for image_id in self._union() if self.spec.config_name.endswith("_union") else self._split():
-            # The publisher's pictures are .png or .jpg, which only the folder tells: no relative path.
+            # The publisher's pictures are .png or .jpg, which only the folder shows: no relative path.
             yield image_row(image_id)
 
     def _union(self) -> Iterator[str]:

@@ -36,7 +36,7 @@ class MultiturnFashioniq(BenchmarkBuilder):
         """The split file's images, in its order."""
         (name,) = self.spec.config.gallery_files
         for image_id in read_image_ids(self.files[name]):
-            # The publisher's pictures are .png or .jpg, which only the folder tells: no relative path.
+            # The publisher's pictures are .png or .jpg, which only the folder shows: no relative path.
             yield image_row(image_id)
 
     def _row(self, record: Record, session_id: str) -> Row:

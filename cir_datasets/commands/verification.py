@@ -15,7 +15,7 @@ def verify_benchmarks(
     data_dir: DataDir = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON: one object a benchmark.")] = False,
 ) -> None:
-    """Check hashes, counts, ids and galleries anew; tell known differences from the papers, and leaks.
+    """Check hashes, counts, ids and galleries anew; report known differences from the papers, and leaks.
 
     The exit code is 1 where there is a fault. Known differences from the papers, images that splits share and
     repeated queries are notes.
@@ -31,7 +31,7 @@ def verify_benchmarks(
     from cir_datasets.huggingface.prepare_all import ids_of
 
     wanted = list(dict.fromkeys(found for name in benchmarks for found in ids_of(name)))
-    found, told, absent = [], list[Result](), 0
+    found, printed, absent = [], list[Result](), 0
     with step_progress("verifying", len(wanted)) as advance:
         for benchmark_id in wanted:
             try:
@@ -43,8 +43,8 @@ def verify_benchmarks(
                 echo(f"cir: {error}", err=True)
             else:
                 if not as_json:
-                    echo(found[-1].text(told))
-                    told += found[-1].of_the_dataset
+                    echo(found[-1].text(printed))
+                    printed += found[-1].of_the_dataset
             advance(1)
     if as_json:
         import json

@@ -1,4 +1,4 @@
-"""Data files in YAML: read strictly, checked by a pydantic model, and every fault told in words."""
+"""Data files in YAML: read strictly, checked by a pydantic model, and every fault put in words."""
 
 from __future__ import annotations
 

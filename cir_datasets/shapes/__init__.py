@@ -3,7 +3,7 @@
 Pictures come from scene graphs, so that whatever a person or a model would be asked about them has an exact
 answer: `describe` is the caption of a scene, `difference` the relative caption between two, `merge` the scene
 that a relative caption makes of its reference. Everything is computed from nothing, in whole numbers, and is
-the same on every machine. What the benchmark asks and how it was made is told in the `README.md` beside.
+the same on every machine. What the benchmark asks and how it was made stands in the `README.md` beside.
 """
 
 from __future__ import annotations

@@ -160,7 +160,7 @@ def embed_command(
     if not as_json:
         echo(str(file))
         return
-    told = {
+    described = {
         "key": folder.key,
         "file": str(file),
         "benchmark": benchmark,
@@ -169,7 +169,7 @@ def embed_command(
         "dimensions": made.identity.dimensions,
         "encoder": made.identity.to_dict(),
     }
-    echo(as_text(told))
+    echo(as_text(described))
 
 
 def _cluster(

@@ -183,7 +183,7 @@ def run_command(
         for name, used, rank_file in runs:
             path = (out or Path()) / f"{name}.{label}.json" if all_baselines or out is None else out
             made = str(write(rank_file, path))
-            _tell_skipped(rank_file)
+            _report_skipped(rank_file)
             written.append({"file": made, "benchmark": benchmark, "method": used})
             if not as_json:
                 echo(made)
@@ -215,10 +215,10 @@ def _one(
     try:
         yield method.rpartition(":")[2], method, make(benchmark, method, options)
     finally:
-        _tell_usage(speaker)
+        _report_usage(speaker)
 
 
-def _tell_usage(language: Language | None) -> None:
+def _report_usage(language: Language | None) -> None:
     """What was asked of a language backend, and what it cost."""
     from submissions.language.usage import usage_text
 
@@ -244,7 +244,7 @@ def _all(
             yield each.name, each.method, next(made)[1]
     finally:
         for speaker in speakers.values():
-            _tell_usage(speaker)
+            _report_usage(speaker)
 
 
 def _warn_of_short_rankings(benchmark: str, k: int | None) -> None:
@@ -265,7 +265,7 @@ def _warn_of_short_rankings(benchmark: str, k: int | None) -> None:
             )
 
 
-def _tell_skipped(rank_file: RankFile | RankBundle) -> None:
+def _report_skipped(rank_file: RankFile | RankBundle) -> None:
     """How many images could not be read, of each benchmark."""
     from submissions.rank_file.model import RankBundle
 

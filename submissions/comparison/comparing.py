@@ -269,11 +269,11 @@ def method_names(reports: Sequence[ScoreReport]) -> list[str]:
             for name, report in zip(names, reports, strict=True)
         ]
     seen: dict[str, int] = {}
-    told = []
+    labels = []
     for name in names:
         seen[name] = seen.get(name, 0) + 1
-        told.append(f"{name} #{seen[name]}" if names.count(name) > 1 else name)
-    return told
+        labels.append(f"{name} #{seen[name]}" if names.count(name) > 1 else name)
+    return labels
 
 
 def _compared(reports: Sequence[ScoreReport], wanted: Sequence[str] | None) -> tuple[list[str], list[str]]:

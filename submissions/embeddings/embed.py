@@ -23,7 +23,7 @@ from submissions.embeddings.opening import (
     Opened,
     Opener,
     batches_of,
-    killed_workers_told,
+    killed_workers_explained,
     opened_batches,
 )
 from submissions.embeddings.pictures import still_missing
@@ -117,7 +117,7 @@ def embed_gallery(
         skip_missing: give missing pictures a vector of zeros instead of refusing to start. Where all are
             missing it is refused nevertheless.
         progress: show a bar on a terminal, with rate and remaining time.
-        timing: told where the time went.
+        timing: filled with where the time went.
 
     Raises:
         MissingImagesError: pictures are missing or unreadable; the message lists them.
@@ -241,7 +241,7 @@ def encode_shard(
         EncoderError: a worker process was killed.
     """
     stream = opened_batches(_opener(encoder, pictures, missing), batches_of(shard, batch_size), workers)
-    with killed_workers_told(), closing(stream) as opened_in_order:
+    with killed_workers_explained(), closing(stream) as opened_in_order:
         skip = skip_missing or bool(missing)
         return np.concatenate([_encoded(encoder, opened, skip) for opened in opened_in_order])
 
@@ -300,7 +300,7 @@ class _Run:
         opener = _opener(self.encoder, self.pictures, self.missing)
         parts: list[Vectors] = []
         with ExitStack() as stack:
-            stack.enter_context(killed_workers_told())
+            stack.enter_context(killed_workers_explained())
             stack.callback(lambda: [claim.__exit__(None, None, None) for claim in claims.values()])
             stream = stack.enter_context(closing(opened_batches(opener, claimed(), self.workers)))
             since = time.perf_counter()

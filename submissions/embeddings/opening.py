@@ -106,7 +106,7 @@ def opened_batches(opener: Opener, batches: Iterable[Batch], workers: int) -> Ge
         opener: opens one.
         batches: which; taken a few ahead of what was yielded, after the worker processes have started.
         workers: number of processes; 0 opens in this one, and so does an installation without torch, whose
-            data loader is used. Hold `killed_workers_told` around what uses them.
+            data loader is used. Hold `killed_workers_explained` around what uses them.
     """
     if workers == 0 or importlib.util.find_spec("torch") is None:
         yield from (opener[batch] for batch in batches)
@@ -126,7 +126,7 @@ def opened_batches(opener: Opener, batches: Iterable[Batch], workers: int) -> Ge
 
 
 @contextmanager
-def killed_workers_told() -> Iterator[None]:
+def killed_workers_explained() -> Iterator[None]:
     """Say in our words that a worker process was killed; torch raises that wherever this process then is.
 
     Raises:

@@ -64,7 +64,7 @@ class FilePictures:
         name: whose they are.
         ids: image ids.
         paths: path of each, or None where there is no file.
-        root: folder that paths are told relative to; where it lies does not change the digest.
+        root: folder that paths are given relative to; where it lies does not change the digest.
         formats: those that the files may have; in another one a picture cannot be read.
     """
 

@@ -1,4 +1,4 @@
-"""What an optional dependency's absence is told in: one sentence that says what to install."""
+"""What an optional dependency's absence is put in: one sentence that says what to install."""
 
 from __future__ import annotations
 

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from submissions.encoders.families import FAMILIES, ModelFamily
-from submissions.encoders.model_files import ModelFiles, model_files, told
+from submissions.encoders.model_files import ModelFiles, loading_explained, model_files
 from submissions.encoders.openclip import load_open_clip
 from submissions.encoders.pretrained import NO_FOREIGN_CODE, device_of, libraries, quiet
 from submissions.encoders.protocol import Identity, Prepared, Vectors
-from submissions.encoders.truncation import tell_cuts
+from submissions.encoders.truncation import report_cuts
 from submissions.errors import EncoderError
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class HuggingFaceEncoder:
             if threads < 1:
                 raise EncoderError(f"threads={threads}. Fix: use 1 or more, or None for PyTorch's choice.")
             torch.set_num_threads(threads)
-        with told(name), quiet(transformers):
+        with loading_explained(name), quiet(transformers):
             files = model_files(name, revision)
             loaded = _loaded(files, getattr(torch, dtype))
         _check_complete(str(name), loaded.report)
@@ -141,7 +141,7 @@ class HuggingFaceEncoder:
             return self._none()
         tokens = self.tokenizer(list(texts), truncation=False, padding=False, verbose=False)["input_ids"]
         cut = [text for text, own in zip(texts, tokens, strict=True) if len(own) > self.max_tokens]
-        tell_cuts(cut, texts, limit=self.max_tokens, model=self.identity.model)
+        report_cuts(cut, texts, limit=self.max_tokens, model=self.identity.model)
         blocks = [list(texts[at : at + _TEXTS_AT_ONCE]) for at in range(0, len(texts), _TEXTS_AT_ONCE)]
         return np.concatenate([self._texts(block) for block in blocks])
 

@@ -65,7 +65,7 @@ def model_files(name: str | Path, revision: str | None) -> ModelFiles:
 
 
 @contextmanager
-def told(name: str | Path) -> Iterator[None]:
+def loading_explained(name: str | Path) -> Iterator[None]:
     """Say what transformers and the Hub say about a folder or a name, in a line."""
     from safetensors import SafetensorError
 

@@ -1,4 +1,4 @@
-"""Texts that are longer than an encoder reads: told once a run, with the total."""
+"""Texts that are longer than an encoder reads: reported once a run, with the total."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def one_truncation_warning() -> Iterator[None]:
         TruncationWarning: texts were cut off; one warning a model.
 
     Example:
-        >>> with warnings.catch_warnings(record=True) as told, one_truncation_warning():
-        ...     tell_cuts(["a b c"], ["a b c", "a"], limit=2, model="tiny")
-        ...     tell_cuts(["a b c"], ["a b c", "b"], limit=2, model="tiny")
-        >>> [str(each.message) for each in told]
+        >>> with warnings.catch_warnings(record=True) as caught, one_truncation_warning():
+        ...     report_cuts(["a b c"], ["a b c", "a"], limit=2, model="tiny")
+        ...     report_cuts(["a b c"], ["a b c", "b"], limit=2, model="tiny")
+        >>> [str(each.message) for each in caught]
         ['1 of 3 texts are longer than the 2 tokens that tiny reads, and were cut off there.']
     """
     global _run
@@ -45,7 +45,7 @@ def one_truncation_warning() -> Iterator[None]:
         _warn(len(cut), len(texts), limit, model, stacklevel=5)
 
 
-def tell_cuts(cut: Iterable[str], texts: Iterable[str], *, limit: int, model: str) -> None:
+def report_cuts(cut: Iterable[str], texts: Iterable[str], *, limit: int, model: str) -> None:
     """Say that texts are longer than a model reads, where some are: at once, or at the end of the run.
 
     Args:

@@ -1,4 +1,4 @@
-"""What a file is, told by its bytes: gzip is taken off; JSON, JSON Lines, Parquet and TREC are told apart.
+"""What a file is, by its bytes: gzip is taken off; JSON, JSON Lines, Parquet and TREC are told apart.
 
 A name's ending says nothing here. Decompression stops at the file's budget, so that a small file cannot fill
 the memory. A byte order mark before a text is dropped: editors of Windows write one.
@@ -48,7 +48,7 @@ class Unpacked:
 
 
 def unpack(content: bytes, findings: Findings, *, max_bytes: int) -> Unpacked | None:
-    """Take gzip off and tell what is inside; None with a finding (`unreadable`, `too-large`) on failure.
+    """Take gzip off and say what is inside; None with a finding (`unreadable`, `too-large`) on failure.
 
     Args:
         content: the file's bytes.

@@ -34,7 +34,7 @@ class Parsed:
         findings: what is wrong with the file as a whole.
         files: one a rank file, with what is wrong with that one; None where it could not be read.
         suite: the suite of a bundle, or None.
-        benchmark: id of what the file answers, or None where that could not be told.
+        benchmark: id of what the file answers, or None where that could not be found out.
     """
 
     findings: Findings

@@ -80,7 +80,7 @@ class LocalLanguage(AskingLanguage):
         self._device = device_of(device, CallError)
         folder = _folder(str(model))
         source = str(model) if folder is None else str(folder)
-        with _told(source), quiet(transformers):
+        with _loading_explained(source), quiet(transformers):
             config = transformers.AutoConfig.from_pretrained(source, revision=revision, **NO_FOREIGN_CODE)
             commit = getattr(config, "_commit_hash", None) or revision
             self._sees, loader = _kind(transformers, source, config)
@@ -252,7 +252,7 @@ def _content_hash(folder: Path) -> str:
 
 
 @contextmanager
-def _told(source: str) -> Iterator[None]:
+def _loading_explained(source: str) -> Iterator[None]:
     """Say what transformers says about a folder or a name, in a line."""
     try:
         yield

@@ -1,6 +1,6 @@
 """The scene oracle: what shapes' own grammar answers where other benchmarks need a model.
 
-Of a picture it is told the scene graph; of everything else only the words that a model would be told too:
+Of a picture it is given the scene graph; of everything else only the words that a model would get too:
 `merge`, `difference` and `judge` read captions in the language of shapes (`cir_datasets.shapes.read`) and
 know nothing of the pictures behind them. A merge is what a reader makes of a caption and a change, not a look
 at the target.
@@ -54,7 +54,7 @@ class OracleLanguage:
         """What each caption says once its change is true; what the change does not mention stays.
 
         "no X" takes away, "also X" adds, and any other mention alters the thing of that shape, else the one
-        of that colour. A thing that the caption does not tell of is added.
+        of that colour. A thing that the caption does not name is added.
 
         Raises:
             LanguageError: a caption or a change is not in the language of shapes.
@@ -78,7 +78,7 @@ class OracleLanguage:
         Args:
             prompt: `same` (do `first` and `second` mean the same, wherever things stand and whatever the
                 viewpoint?) or `fits` (is `target` what `change` makes of `caption`? viewpoint and places
-                count where the change names them; a place that `target` does not tell is no fault).
+                count where the change names them; a place that `target` does not name is no fault).
             items: the captions by those names.
 
         Raises:
@@ -202,11 +202,11 @@ def _apart(pair: tuple[str, str]) -> str:
 
 
 def _scene(caption: str) -> Scene:
-    """A scene of which the caption is true; things whose place is not told stand where there is room."""
+    """A scene of which the caption is true; things whose place is not named stand where there is room."""
     reading = _read(caption)
     mentions = [mention for mention in reading.mentions if mention.number]
-    told = {mention.cell for mention in mentions}
-    free = [cell for cell in range(CELLS) if cell not in told]
+    taken = {mention.cell for mention in mentions}
+    free = [cell for cell in range(CELLS) if cell not in taken]
     things = []
     for mention in mentions:
         for word in ("colour", "size"):

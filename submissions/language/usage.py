@@ -45,7 +45,7 @@ class Usage:
     """Counts of one backend since it was loaded.
 
     Args:
-        price: None where it is not known; then no cost is told.
+        price: None where it is not known; then no cost is printed.
     """
 
     price: Price | None = None

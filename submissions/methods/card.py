@@ -75,9 +75,9 @@ def method_card(name: str) -> MethodCard:
     summary = (inspect.getdoc(cls) or "").strip().split("\n")[0]
     encoders = _ENCODERS[kind_of_class(cls) or "composer"]
     needs = sorted(needs_of(cls))
-    told = {"name": name, "title": cls.__name__, "summary": summary, "encoders": encoders, "needs": needs}
+    card = {"name": name, "title": cls.__name__, "summary": summary, "encoders": encoders, "needs": needs}
     try:
-        return MethodCard.model_validate(told)
+        return MethodCard.model_validate(card)
     except ValidationError as error:
         raise MethodError(
             f"the method {name}: needs holds {', '.join(map(repr, needs))}. "

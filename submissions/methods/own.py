@@ -1,4 +1,4 @@
-"""A user's own method: what it raises is told as its own, and what it gives is checked before it is used."""
+"""A user's own method: what it raises is named as its own, and what it gives is checked before it is used."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OURS = "submissions."
 
 @contextmanager
 def failing_as_its_own(name: str, method: object) -> Iterator[None]:
-    """Tell what a user's own method raises as its failure; an error of a method of ours stays as it is.
+    """Report what a user's own method raises as its failure; an error of a method of ours stays as it is.
 
     Args:
         name: what the method is called in the message.
@@ -69,13 +69,13 @@ def describe_method(name: str, method: Composer | Scorer | Ranker, *given: objec
     """
     say: Callable[..., object] = method.method
     with failing_as_its_own(name, method):
-        told = say(*given)
-    if not isinstance(told, Method):
+        described = say(*given)
+    if not isinstance(described, Method):
         raise MethodError(
-            f"the method {name}: method() gave {type(told).__name__}. "
+            f"the method {name}: method() gave {type(described).__name__}. "
             "Fix: give submissions.methods.Method(...)."
         )
-    return told
+    return described
 
 
 def composed(name: str, method: Composer, turns: Sequence[Turn], context: Context) -> Vectors:

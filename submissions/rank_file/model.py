@@ -141,7 +141,7 @@ class Method(BaseModel):
     aggregation: Text = ""
     """How the turns of a session become one ranking."""
     search: Text = ""
-    """How the gallery was searched, with its measured recall; empty where that was exact or is not told."""
+    """How the gallery was searched, with its measured recall; empty where that was exact or is not given."""
     skipped_images: Annotated[StrictInt, Field(ge=1)] | None = None
     """How many images could not be read: those of the gallery rank behind all others; null where none."""
     notes: Notes = ""

@@ -53,7 +53,7 @@ class Aggregation:
 
     @property
     def label(self) -> str:
-        """A word or two that tell it from others in a table.
+        """A word or two that set it apart from others in a table.
 
         Example:
             >>> aggregation("weighted").label, aggregation("weighted", alpha=0.5).label
@@ -73,10 +73,10 @@ class Aggregation:
         if self.name == "weighted":
             return f"weighted (alpha {self.alpha:g})"
         if self.name == "feedback":
-            told = feedback_weights()
+            figures = feedback_weights()
             return (
-                f"feedback ({told.selected:g} selected, -{told.rejected:g} rejected, {told.words:g} words, "
-                f"{told.shown} shown)"
+                f"feedback ({figures.selected:g} selected, -{figures.rejected:g} rejected, "
+                f"{figures.words:g} words, {figures.shown} shown)"
             )
         return self.name
 
@@ -204,7 +204,7 @@ def aggregate_feedback(
     Returns:
         float32, same shape, rows of length 1, or of zeros where nothing was said so far.
     """
-    told = weights or feedback_weights()
+    figures = weights or feedback_weights()
     found = unit(vectors)
     starts = np.concatenate([[0], np.cumsum(turns)])[:-1].astype(np.int64)
     for turn in range(1, max(turns, default=0)):
@@ -221,9 +221,9 @@ def aggregate_feedback(
                 refused[place[row]] = gallery[others].astype(np.float64).mean(axis=0)
         found[here] = unit(
             before
-            + told.selected * references[here]
-            - told.rejected * refused
-            + told.words * vectors[here].astype(np.float64)
+            + figures.selected * references[here]
+            - figures.rejected * refused
+            + figures.words * vectors[here].astype(np.float64)
         )
     return found
 

@@ -109,15 +109,15 @@ class _Work:
         return unit(composed(self.name, self.method, self.turns, self.context))
 
 
-def _with_skipped(told: Method, context: Context) -> Method:
+def _with_skipped(described: Method, context: Context) -> Method:
     """A method block that counts the references outside the gallery that were skipped, too."""
     missing = sorted(context.missing_outside)
     if not missing:
-        return told
+        return described
     named = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
     words = f"{len(missing):,} references outside the gallery were missing or unreadable: {named}."
     change = {
-        "skipped_images": (told.skipped_images or 0) + len(missing),
-        "notes": f"{told.notes} {words}".strip(),
+        "skipped_images": (described.skipped_images or 0) + len(missing),
+        "notes": f"{described.notes} {words}".strip(),
     }
-    return type(told).model_validate(told.to_dict() | change)
+    return type(described).model_validate(described.to_dict() | change)

@@ -13,7 +13,7 @@ from submissions.rank_file.depth import SUBSET_DEPTH, needs_subset
 from submissions.running.answers import Answers
 
 _ROWS = 256
-"""Queries or sessions that are asked at once."""
+"""Queries or sessions that are ranked at once."""
 
 
 def rank_by_lists(name: str, ranker: Ranker, gallery: Candidates, k: int) -> Answers:

@@ -34,7 +34,7 @@ def describe(
     from submissions.encoders.protocol import is_shapes_encoder
 
     identity = context.encoder.identity
-    told = method.method(context.encoder)
+    described = method.method(context.encoder)
     label = [encoder_label(identity)]
     if context.language is not None:
         models = context.language.identity.model.split("+")
@@ -42,31 +42,31 @@ def describe(
     if context.benchmark.multi_turn:
         label.append(how.label)
     change: dict[str, Any] = {
-        "name": _labelled(told.name, ", ".join(label)),
-        "backbone": told.backbone or identity.text(),
+        "name": _labelled(described.name, ", ".join(label)),
+        "backbone": described.backbone or identity.text(),
         "search": search,
         "skipped_images": len(context.gallery.missing) or None,
     }
-    if told.text_fields:
-        change["caption_rule"] = told.caption_rule or context.caption_rule
-        if told.text_fields == ["relative_caption"] and any(len(turn.captions) > 1 for turn in turns):
+    if described.text_fields:
+        change["caption_rule"] = described.caption_rule or context.caption_rule
+        if described.text_fields == ["relative_caption"] and any(len(turn.captions) > 1 for turn in turns):
             change["text_fields"] = ["captions"]
     if context.benchmark.multi_turn:
         change["aggregation"] = how.text
     if is_shapes_encoder(identity):
-        change["trained_on"] = list(dict.fromkeys([*told.trained_on, _SHAPES_DATA]))
+        change["trained_on"] = list(dict.fromkeys([*described.trained_on, _SHAPES_DATA]))
         if context.benchmark.spec.card.name == "shapes":
             change["zero_shot"] = False
     language = "" if context.language is None else f"Language: {context.language.identity.text()}."
     change["notes"] = " ".join(
-        part for part in (told.notes, language, _skipped(context.gallery.missing)) if part
+        part for part in (described.notes, language, _skipped(context.gallery.missing)) if part
     )
     # Made anew, not copied: what is put in is checked like any other untrusted input.
-    return Method.model_validate(told.to_dict() | change)
+    return Method.model_validate(described.to_dict() | change)
 
 
 def encoder_label(identity: Identity) -> str:
-    """A few words that tell one encoder from another in a table.
+    """A few words that set one encoder apart from others in a table.
 
     Example:
         >>> from submissions.encoders.protocol import Identity

@@ -155,7 +155,7 @@ class Searcher:
             query_ids: id of each query; its ties depend on it. None: the queries' numbers, from 0.
             excluded: gallery row that is not ranked in each query, -1 for none.
             targets: gallery row of each query's target; ties count against it.
-            advance: told the number of queries that were searched, as it goes.
+            advance: called with the number of queries that were searched, as it goes.
 
         Returns:
             The rankings; the same vectors give the same rankings on the same machine.

@@ -101,7 +101,7 @@ def score(
 
 
 def _refuse_withheld(checked: ValidationReport, benchmarks: Benchmarks) -> None:
-    # A bundle that could not be read names its suite: its findings are told, and a suite is never withheld.
+    # A bundle that could not be read names its suite: its findings are shown, and a suite is never withheld.
     if checked.benchmark is None or find_suite(checked.benchmark) is not None:
         return
     spec = benchmarks.spec(checked.benchmark)

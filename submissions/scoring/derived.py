@@ -23,7 +23,7 @@ def card_values(evidence: Evidence, shown: Collection[str]) -> tuple[dict[str, F
         shown: names of metrics that the score has anyway, which are left out.
 
     Returns:
-        By name the values, shape (n,), and the names of those that the rank file does not tell.
+        By name the values, shape (n,), and the names of those that the rank file does not give.
     """
     listed = () if evidence.num_turns is not None else evidence.benchmark.spec.card.report.metrics
     found = {name: query_values(evidence, name) for name in dict.fromkeys(listed) if name not in shown}
@@ -32,7 +32,7 @@ def card_values(evidence: Evidence, shown: Collection[str]) -> tuple[dict[str, F
 
 
 def query_values(evidence: Evidence, metric: str) -> FloatArray | None:
-    """One value a query of a metric, shape (n,), or None where the rank file does not tell.
+    """One value a query of a metric, shape (n,), or None where the rank file does not give.
 
     Beside what was computed already, ranks give recall@K and map@K where every query has one positive
     (AP@K is then 1/rank up to rank K), and recall_subset@K and map_subset@K from the subsets' ranks.

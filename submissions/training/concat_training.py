@@ -88,9 +88,9 @@ def train_concat(
         "caption_rule": caption_rule,
         "hidden_size": sizes["hidden_size"],
     }
-    told = finished(root, {**settings, **asdict(plan)})
-    if told is not None:
-        return told
+    earlier = finished(root, {**settings, **asdict(plan)})
+    if earlier is not None:
+        return earlier
     # One row more, of zeros: a turn without a reference.
     pictures = _with_nothing(embed_gallery(encoder, examples.pictures, store=store).vectors)
     captions = _text_vectors(encoder, examples.captions)

@@ -36,7 +36,7 @@ SAVE_SECONDS = 30.0
 _WARM_UP = 0.05
 """Share of the steps in which the learning rate rises."""
 _CURVE = 20
-"""Steps whose mean is told as the loss at the beginning and at the end."""
+"""Steps whose mean is given as the loss at the beginning and at the end."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Trained:
-    """What a training tells.
+    """What a training gives.
 
     Args:
         folder: where the head lies.
@@ -190,7 +190,7 @@ def train(
 
 
 def finished(folder: Path, settings: Mapping[str, Any]) -> Trained | None:
-    """What a folder tells of this very training, where it holds it and it is done.
+    """What a folder says of this very training, where it holds it and it is done.
 
     Raises:
         CheckpointError: it holds a head that was trained in another way, which must not be overwritten.
@@ -200,7 +200,7 @@ def finished(folder: Path, settings: Mapping[str, Any]) -> Trained | None:
         return None
     try:
         held = json.loads(path.read_text(encoding="utf-8"))["training"]
-        told = Trained(
+        found = Trained(
             folder, held["steps"], float(held["first_loss"]), float(held["last_loss"]), held["steps"]
         )
     except (ValueError, KeyError, TypeError) as error:
@@ -208,7 +208,7 @@ def finished(folder: Path, settings: Mapping[str, Any]) -> Trained | None:
             f"{path}: says nothing of a training. Fix: use another folder, or remove this one."
         ) from error
     _same(folder, held, settings)
-    return told
+    return found
 
 
 def forget(folder: Path) -> None:

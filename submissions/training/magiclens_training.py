@@ -107,9 +107,9 @@ def train_magiclens(
         "heads": heads,
         "feed_forward": 4 * size if feed_forward is None else feed_forward,
     }
-    told = finished(root, {**settings, **asdict(plan)})
-    if told is not None:
-        return told
+    earlier = finished(root, {**settings, **asdict(plan)})
+    if earlier is not None:
+        return earlier
     seen = features_of(encoder, examples.pictures, batch_size)
     pictures = np.concatenate([seen, np.zeros((1, size), dtype=np.float32)])
     texts = text_features(encoder, [*examples.captions, ""], batch_size)

@@ -83,9 +83,9 @@ def train_pic2word(
         "hidden_size": hidden_size,
         "dropout": dropout,
     }
-    told = finished(root, {**settings, **asdict(plan)})
-    if told is not None:
-        return told
+    earlier = finished(root, {**settings, **asdict(plan)})
+    if earlier is not None:
+        return earlier
     vectors = embed_gallery(encoder, pictures, store=store).vectors
     sizes: dict[str, Any] = {
         "vector_size": encoder.identity.dimensions,

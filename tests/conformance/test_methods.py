@@ -135,16 +135,16 @@ def test_a_method_hands_in_a_valid_file_and_the_same_one_again(
 @pytest.mark.parametrize(("name", "kind"), KINDS)
 def test_a_method_says_who_it_is(options: Any, name: str, kind: str) -> None:
     card, benchmark = method_card(name), small_shapes("multiturn_val", rows=2)
-    told = make_rank_file(benchmark, name, **options(name, kind)).method
-    assert told.name.split(" (")[0] == card.title
-    assert told.backbone
-    assert told.zero_shot is not None
-    assert told.notes
-    assert told.aggregation
-    assert told.paper == card.paper
+    described = make_rank_file(benchmark, name, **options(name, kind)).method
+    assert described.name.split(" (")[0] == card.title
+    assert described.backbone
+    assert described.zero_shot is not None
+    assert described.notes
+    assert described.aggregation
+    assert described.paper == card.paper
     reads_words = "captions" in card.reads
-    assert bool(told.text_fields) == reads_words
-    assert (told.caption_rule in caption_rule_names()) == reads_words
+    assert bool(described.text_fields) == reads_words
+    assert (described.caption_rule in caption_rule_names()) == reads_words
 
 
 @pytest.mark.parametrize(("name", "kind"), KINDS)

@@ -55,10 +55,10 @@ def test_the_strings_of_caption_rules_are_shown_as_they_are() -> None:
 
 
 def test_formulas_have_the_figures_of_the_code() -> None:
-    told = feedback_weights()
-    assert f"+ {told.selected} y+ - {told.rejected} mean(y-) + {told.words} f_l)" in TEXT
+    weights = feedback_weights()
+    assert f"+ {weights.selected} y+ - {weights.rejected} mean(y-) + {weights.words} f_l)" in TEXT
     assert f"--alpha, default {aggregation('weighted').alpha}" in TEXT
-    assert told.shown == 10
+    assert weights.shown == 10
     assert "among the ten\nbest" in TEXT
     block = TEXT.partition("## History aggregation")[2].partition("```text\n")[2].partition("```")[0]
     assert [line.split()[0] for line in block.splitlines()] == list(AGGREGATIONS)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from submissions.encoders.truncation import tell_cuts
+from submissions.encoders.truncation import report_cuts
 from submissions.errors import EncoderError
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def text_features(encoder: Any, texts: Sequence[str], batch_size: int) -> Vector
     model, tokenizer, limit = _model(encoder), encoder.tokenizer, encoder.max_tokens
     read = tokenizer(list(texts), truncation=False, verbose=False)["input_ids"]
     cut = [text for text, tokens in zip(texts, read, strict=True) if len(tokens) > limit]
-    tell_cuts(cut, texts, limit=limit, model=encoder.identity.model)
+    report_cuts(cut, texts, limit=limit, model=encoder.identity.model)
     parts = [np.empty((0, encoder.identity.dimensions), dtype=np.float32)]
     for start in range(0, len(texts), batch_size):
         tokens = tokenizer(

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from submissions.encoders.truncation import tell_cuts
+from submissions.encoders.truncation import report_cuts
 from submissions.errors import EncoderError
 
 PROMPT = "a photo of"
@@ -102,7 +102,7 @@ class PseudoWords:
             TruncationWarning: some are; the message counts them, of a run all together.
         """
         cut = [caption for caption in captions if len(self._ids(caption)) > self._longest]
-        tell_cuts(cut, captions, limit=self._longest, model=self._name)
+        report_cuts(cut, captions, limit=self._longest, model=self._name)
 
     def _tokens(self, text: str) -> list[int]:
         return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])

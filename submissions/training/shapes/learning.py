@@ -63,7 +63,7 @@ def learn(
     settings: TrainingSettings,
     *,
     folder: Path,
-    told: dict[str, Any],
+    depends: dict[str, Any],
     save_seconds: float = SAVE_SECONDS,
 ) -> tuple[Any, Trained]:
     """Train a model from nothing, or go on where a training was stopped; call `prepare_torch` first.
@@ -74,7 +74,7 @@ def learn(
         plan: how; `batch_size` counts walks.
         settings: the rest of the recipe.
         folder: where the state of an unfinished training is kept.
-        told: what else the result depends on, such as the hash of the pictures.
+        depends: what else the result depends on, such as the hash of the pictures.
         save_seconds: seconds between two states.
 
     Returns:
@@ -97,7 +97,7 @@ def learn(
         count=len(scenes),
         plan=plan,
         folder=folder,
-        settings={**told, **settings.to_dict()},
+        settings={**depends, **settings.to_dict()},
         label="shapes encoder: training",
         save_seconds=save_seconds,
     )

@@ -68,8 +68,8 @@ def train_shapes(folder: str | Path, order: Order) -> Path:
     parts = pictures.parts()
     drawn, digest = pictures.drawn(parts.learned)
     prepare_torch(order.seed, order.threads)
-    told = {"pixel_sha256": digest, "threads": order.threads}
-    model, trained = learn(parts.learned, drawn, plan, settings, folder=root, told=told)
+    depends = {"pixel_sha256": digest, "threads": order.threads}
+    model, trained = learn(parts.learned, drawn, plan, settings, folder=root, depends=depends)
     cost = time.process_time() - started[0], time.monotonic() - started[1]
     save(model, root)
     held_out = heldout.results(model, parts.held_out, parts.queries)
