@@ -148,7 +148,7 @@ def aggregate(how: Aggregation, vectors: Vectors, turns: Sequence[int]) -> Vecto
     """A vector a turn for the session up to it, by latest, average or weighted.
 
     Args:
-        how: any aggregation but feedback, which asks the gallery.
+        how: any aggregation but feedback, which searches the gallery.
         vectors: what the method composed a turn, session after session, shape (sum of turns, dimensions).
         turns: number of turns of each session.
 
@@ -164,7 +164,7 @@ def aggregate(how: Aggregation, vectors: Vectors, turns: Sequence[int]) -> Vecto
         [[1.0, 0.0], [0.7070000171661377, 0.7070000171661377]]
     """
     if how.name == "feedback":
-        raise MethodError("feedback asks the gallery at every turn. Fix: call aggregate_feedback.")
+        raise MethodError("feedback searches the gallery at every turn. Fix: call aggregate_feedback.")
     decay = {"latest": 0.0, "average": 1.0}.get(how.name, how.alpha)
     # A sum that is not divided by its weights has the same direction.
     summed = vectors.astype(np.float64)

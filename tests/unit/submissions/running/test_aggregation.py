@@ -201,7 +201,7 @@ def test_what_is_not_an_aggregation(
 def test_feedback_needs_vectors_and_a_gallery() -> None:
     with pytest.raises(MethodError, match="a method without weights has none"):
         aggregate_scores(aggregation("feedback"), np.zeros((1, 1)), [1])
-    with pytest.raises(MethodError, match="feedback asks the gallery at every turn"):
+    with pytest.raises(MethodError, match="feedback searches the gallery at every turn"):
         aggregate(aggregation("feedback"), made(0, 1), [1])
 
 
