@@ -115,7 +115,7 @@ def test_sessions_are_found_more_often_with_every_turn(read: dict[str, RankFile]
             assert hits[-1] > hits[0] + 0.2
 
 
-def test_they_are_small() -> None:
+def test_all_entries_together_stay_below_three_megabytes() -> None:
     assert sum(entry.path.stat().st_size for entry in ENTRIES) < 3_000_000
 
 

@@ -27,7 +27,7 @@ def test_the_layout_is_the_cards(name: str) -> None:
     assert [row.split(" | ")[1:] for row in rows] == [[f"`{card.image_folder}`", f"{paths} |"]]
 
 
-def test_its_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_examples_of_the_images_page_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     failed, tried = doctest.testfile(str(PAGE), module_relative=False)
     assert (failed, tried > 8) == (0, True)

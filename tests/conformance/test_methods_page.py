@@ -143,7 +143,7 @@ def test_the_rows_of_heads_are_what_their_trainings_give(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HEADS)
-def test_training_helps(
+def test_a_trained_head_beats_itself_untrained_and_its_rivals(
     name: str, baselines: dict[str, ScoreReport], trained: dict[str, ScoreReport]
 ) -> None:
     """Against no training, and against the strongest baseline where the page says so."""

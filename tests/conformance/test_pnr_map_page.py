@@ -52,7 +52,7 @@ def twin(string: str, variant: str) -> Fraction:
     return pnr_average_precision(ids, positives, negatives, 50, variant)
 
 
-def test_examples_run() -> None:
+def test_the_examples_of_the_pnr_map_page_run() -> None:
     outcome = doctest.testfile(str(PAGE), module_relative=False)
     assert (outcome.attempted >= 8, outcome.failed) == (True, 0)
 

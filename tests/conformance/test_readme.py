@@ -38,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("readme")
 
 
-def test_console_blocks(folder: Path) -> None:
+def test_console_blocks_of_the_readme_print_what_they_show(folder: Path) -> None:
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     checker = doctest.OutputChecker()
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -54,7 +54,7 @@ def test_console_blocks(folder: Path) -> None:
         )
 
 
-def test_python_blocks(folder: Path) -> None:
+def test_python_blocks_of_the_readme_run(folder: Path) -> None:
     code = "\n".join(block for kind, block in BLOCKS if kind == "python")
     environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
     done = subprocess.run(

@@ -99,7 +99,7 @@ def test_transformers_load_it_without_this_package() -> None:
         assert model.get_text_features(**tokens).pooler_output.shape == (1, model.config.projection_dim)
 
 
-def test_it_tells_a_star_from_a_heart() -> None:
+def test_the_shipped_encoder_sets_a_star_apart_from_a_heart() -> None:
     from cir_datasets import shapes
     from submissions.encoders.loading import load_encoder
 

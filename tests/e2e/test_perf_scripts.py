@@ -89,7 +89,7 @@ def test_a_figure_that_was_forgotten_or_is_missed_ends_a_script_with_exit_code_1
 
 
 @pytest.mark.slow
-def test_zerosight() -> None:
+def test_the_script_of_zerosight_prints_its_ratios() -> None:
     options = ("--queries", "300", "--images", "1200", "--repeat", "1", "--loops", "1")
     # Where ranx is not installed the script says so.
     output = keeps_its_word("zerosight.py", *options, absent="ranx / ours, mAP of parsed lists")
@@ -97,26 +97,26 @@ def test_zerosight() -> None:
 
 
 @pytest.mark.slow
-def test_start() -> None:
+def test_the_script_of_start_times_runs() -> None:
     keeps_its_word("start.py", "--repeat", "1", "--imports", "1")
 
 
 @pytest.mark.slow
-def test_ranks() -> None:
+def test_the_script_of_ranks_finds_the_same_ranks() -> None:
     options = ("--queries", "150", "--gallery", "400", "--dimensions", "32", "--block", "100")
     output = keeps_its_word("ranks.py", *options, "--repeat", "1", "--search")
     assert "same ranks in blocks of 64, 200, 512, 1000: yes" in output
 
 
 @pytest.mark.slow
-def test_search() -> None:
+def test_the_script_of_search_finds_the_same_ranks() -> None:
     options = ("--queries", "120", "--gallery", "400", "--dimensions", "32", "--repeat", "1")
     output = keeps_its_word("search.py", *options, "--loop-queries", "3", "--numpy-queries", "20")
     assert "same ranks by search and the loop in Python: yes" in output
 
 
 @pytest.mark.slow
-def test_prepare() -> None:
+def test_the_script_of_preparing_prints_its_parts() -> None:
     output = keeps_its_word("prepare.py", "--queries", "200", "--images", "900", "--repeat", "1")
     assert re.findall(r"^(\w+) +\d+\.\d+ +\d+ +\d+\.\d+", output, re.MULTILINE) == [
         "bound",
@@ -128,7 +128,7 @@ def test_prepare() -> None:
 
 
 @pytest.mark.slow
-def test_encoding() -> None:
+def test_the_script_of_encoding_prints_its_parts() -> None:
     pytest.importorskip("torch", reason="needs the extra `retrieval`")
     output = keeps_its_word("encoding.py", "--model", "tiny", "--images", "100", "--repeat", "1", "--profile")
     assert "100 pictures of shapes, tiny (clip, 24 dimensions, float32" in output
@@ -139,7 +139,7 @@ def test_encoding() -> None:
     assert "function calls" in output
 
 
-def test_intervals() -> None:
+def test_the_script_of_intervals_prints_its_parts() -> None:
     output = keeps_its_word("intervals.py", "--queries", "200", "--draws", "300", "--repeat", "1")
     head, *lines = output.splitlines()[:6]
     assert head == "200 queries, 8 metrics, 300 draws, median of 1"
@@ -154,7 +154,7 @@ def test_intervals() -> None:
 
 
 @pytest.mark.slow
-def test_bombs() -> None:
+def test_the_script_of_bombs_prints_its_table() -> None:
     options = ("--bomb", "lines-broken", "--bomb", "parquet-overlay-of-one", "--way", "validate")
     output = keeps_its_word("bombs.py", *options, "--way", "overlay in .parquet", "--worst", "2")
     head, *rest = output.splitlines()

@@ -309,7 +309,9 @@ def test_a_shard_that_another_process_is_at_is_waited_for(machines: Machines, tm
     assert files(tmp_path / "ray") == local(tmp_path)
 
 
-def test_the_command(machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_embeds_on_a_cluster(
+    machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from leaderboard.cli import build
 
     monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path))

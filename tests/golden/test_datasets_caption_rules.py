@@ -16,7 +16,7 @@ CASES = [(rule, case, texts) for rule, cases in GOLDEN["expected"].items() for c
 
 
 @pytest.mark.parametrize(("rule", "case", "texts"), CASES, ids=[f"{rule}-{case}" for rule, case, _ in CASES])
-def test_strings(rule: str, case: str, texts: list[str]) -> None:
+def test_a_rule_gives_the_stored_strings(rule: str, case: str, texts: list[str]) -> None:
     assert caption_rule(rule).texts(GOLDEN["captions"][case]) == texts
 
 
@@ -29,7 +29,7 @@ def test_every_rule_has_its_strings() -> None:
 
 
 @pytest.mark.parametrize("case", ["two", "second_empty", "three"])
-def test_single_refuses_several(case: str) -> None:
+def test_the_rule_single_refuses_several_captions(case: str) -> None:
     with pytest.raises(CaptionRuleError, match=r"'single' is for one caption.*Fix: .*strip_capitalize_and"):
         caption_rule("single").texts(GOLDEN["captions"][case])
 

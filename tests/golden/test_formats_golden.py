@@ -114,7 +114,7 @@ def plain(name: str, content: bytes) -> Any:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[next(iter(case.files.values())) for case in CASES])
-def test_what_is_written(case: Case) -> None:
+def test_every_format_is_written_as_stored(case: Case) -> None:
     made = case.made()
     assert list(made) == list(case.files.values())
     for name, content in made.items():

@@ -18,7 +18,7 @@ CASES = [(stem, case) for stem, golden in GOLDEN.items() for case in golden["cas
 
 
 @pytest.mark.parametrize(("stem", "case"), CASES, ids=[f"{stem}-{case['name']}" for stem, case in CASES])
-def test_golden(stem: str, case: dict[str, Any], tmp_path: Path) -> None:
+def test_a_module_computes_the_stored_values(stem: str, case: dict[str, Any], tmp_path: Path) -> None:
     import evaluate
 
     golden = GOLDEN[stem]

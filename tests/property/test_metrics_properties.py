@@ -344,7 +344,7 @@ def test_more_positives_than_k() -> None:
 
 
 @given(row=queries(), k=st.sampled_from(KS))
-def test_no_hard_negatives(row: Any, k: int) -> None:
+def test_pnr_map_is_map_where_there_are_no_hard_negatives(row: Any, k: int) -> None:
     row = {**row, "reference": {**row["reference"], "negatives": []}}
     pnr, plain = evaluated("pnr_map", [row], (k,)), evaluated("map_at_k", [row], (k,))
     assert pnr[f"pnr_map@{k}"] == pytest.approx(plain[f"map@{k}"], abs=1e-12)

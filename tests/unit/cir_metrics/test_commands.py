@@ -37,7 +37,9 @@ def test_list_prints_json(app: typer.Typer) -> None:
     assert listed[0]["default_ks"] == [1, 5, 10, 50]
 
 
-def test_install_prints_where(app: typer.Typer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_install_prints_where_the_modules_lie(
+    app: typer.Typer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import evaluate.config
 
     monkeypatch.setattr(evaluate.config, "HF_MODULES_CACHE", str(tmp_path))

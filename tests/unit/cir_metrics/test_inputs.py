@@ -78,7 +78,7 @@ def test_references_leaves_out_what_is_null_or_an_empty_subset() -> None:
         ),
     ],
 )
-def test_references_refuses(row: Any, text: str) -> None:
+def test_a_malformed_reference_is_refused_with_its_fix(row: Any, text: str) -> None:
     with says(text):
         cir_metrics.references([row])
 

@@ -88,12 +88,12 @@ def test_an_unlisted_rank_has_no_mean(measure: Callable[..., float]) -> None:
         ([[True, True]], [1], "n_positives[0] is 1, 2 are marked. Fix: count all, 1 or more."),
     ],
 )
-def test_masks_that_are_refused(positive: Any, n_positives: Any, text: str) -> None:
+def test_map_refuses_masks_and_counts_that_do_not_fit(positive: Any, n_positives: Any, text: str) -> None:
     with says(text):
         measures.map_at_k(positive, n_positives, 5)
 
 
-def test_pnr_map_refuses() -> None:
+def test_pnr_map_refuses_masks_that_do_not_fit_and_unknown_variants() -> None:
     with says("positive has shape (1, 2), negative (1, 1). Fix: code both to one depth."):
         measures.pnr_map(MASK, [[False]], [1], 5)
     with says("place [0, 0] is positive and hard negative. Fix: an image is one of the two."):
@@ -174,7 +174,7 @@ SCORES = [[0.1, 0.9, 0.5]]
         ((SCORES, np.array([0.5])), "targets[0] is [0.5]. Fix: give one column number or more."),
     ],
 )
-def test_ranking_refuses(arguments: Any, text: str) -> None:
+def test_target_ranks_refuse_scores_and_targets_that_do_not_fit(arguments: Any, text: str) -> None:
     for function in (target_ranks, best_target_ranks):
         with says(text):
             function(*arguments)
@@ -230,7 +230,7 @@ def test_excluded_columns_that_are_refused(excluded: Any, text: str) -> None:
         ),
     ],
 )
-def test_top_k_refuses(scores: Any, ids: list[str], k: int, text: str) -> None:
+def test_top_k_refuses_scores_and_ids_that_do_not_fit(scores: Any, ids: list[str], k: int, text: str) -> None:
     with says(text):
         top_k(scores, ids, k)
 

@@ -155,7 +155,7 @@ def test_positions_count_from_the_first_that_was_added(load: Any) -> None:
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_rows_are_references(name: str, load: Any) -> None:
+def test_prepared_rows_are_taken_as_references(name: str, load: Any) -> None:
     prediction, _ = GOOD[name]
     multi = METRICS[name].protocols == ("multi_turn",)
     row = SESSION if multi else QUERY

@@ -72,7 +72,7 @@ def test_runs_at_once_where_the_module_is_there(make: Made, post_import: Any) ->
     assert seen == [module]
 
 
-def test_leaves_no_trace(make: Made, post_import: Any) -> None:
+def test_a_hook_leaves_no_trace_after_the_import(make: Made, post_import: Any) -> None:
     name = make()
     path_before = list(sys.meta_path)
     post_import.on_import(name, lambda module: None)

@@ -212,7 +212,9 @@ def test_stored_signatures_that_cannot_be_read(change: dict[str, Any], text: str
         ("censored", ("mean_rank", None)),
     ],
 )
-def test_parse_metric(printed: str, parsed: tuple[str, int | None]) -> None:
+def test_a_printed_metric_is_parsed_into_module_and_cutoff(
+    printed: str, parsed: tuple[str, int | None]
+) -> None:
     assert parse_metric(printed) == parsed
 
 

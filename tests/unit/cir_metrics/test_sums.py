@@ -34,7 +34,7 @@ def test_sums_and_means_are_the_doubles_nearest_to_the_true_ones(values: list[fl
 
 
 @given(st.lists(ANY, min_size=1, max_size=40), st.randoms())
-def test_no_order_matters(values: list[float], random: object) -> None:
+def test_exact_sums_do_not_depend_on_the_order_of_their_terms(values: list[float], random: object) -> None:
     expected = exact_sums(np.array([values, values[::-1]]).T)
     assert expected[0] == expected[1]
     shuffled = sorted(values, key=lambda _: random.random())  # type: ignore[attr-defined]

@@ -64,7 +64,9 @@ def test_repeated_queries_are_counted(benchmark_id: str, extra: int) -> None:
         ("multiturn_fashioniq/toptee_val", "multiturn_fashioniq/toptee_train", 719, 233, 233),
     ],
 )
-def test_leaks_between_splits(benchmark_id: str, train: str, rows: int, listed: int, used: int) -> None:
+def test_leaks_between_splits_are_counted_as_published(
+    benchmark_id: str, train: str, rows: int, listed: int, used: int
+) -> None:
     found = verify(benchmark_id)
     assert found.ok
     leak = next(leak for leak in details(found, "leak") if leak.get("train") == train)

@@ -57,7 +57,7 @@ def test_a_wrong_count_is_an_error_that_names_file_and_card(benchmark_id: str, t
     assert "no_checks" in str(error.value)
 
 
-def test_a_cirr_query(tmp_path: Path) -> None:
+def test_a_cirr_query_becomes_the_row_that_the_publishers_record_says(tmp_path: Path) -> None:
     made.write_cirr(tmp_path, "val")
     benchmark = load("cirr/val", tmp_path)
     images = made.cirr_images("val")
@@ -134,7 +134,7 @@ def test_the_two_protocols_of_fashioniq_share_queries_and_differ_in_gallery(tmp_
     assert split.gallery_hash != union.gallery_hash
 
 
-def test_a_circo_query(tmp_path: Path) -> None:
+def test_a_circo_query_becomes_the_row_that_the_publishers_record_says(tmp_path: Path) -> None:
     made.write_circo(tmp_path, "val")
     benchmark = load("circo/val", tmp_path)
     assert benchmark.rows()[0] == {

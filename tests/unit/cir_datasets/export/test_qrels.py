@@ -136,7 +136,7 @@ def test_what_cannot_be_judged() -> None:
         trec_qrels(blank)
 
 
-def test_the_command(tmp_path: Path) -> None:
+def test_the_command_writes_what_the_function_gives(tmp_path: Path) -> None:
     out = tmp_path / "shapes.qrels"
     done = CliRunner().invoke(build(), ["datasets", "qrels", "shapes/val", "--out", str(out)])
     assert (done.exit_code, done.output) == (0, f"{out}\n")

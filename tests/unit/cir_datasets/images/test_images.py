@@ -358,7 +358,7 @@ def test_shapes_on_its_own_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert all(np.array_equal(one, other) for one, other in zip(shown, wanted, strict=True))
 
 
-def test_image_paths(home: Path, images: Path) -> None:
+def test_image_paths_name_every_file_or_say_what_is_missing(home: Path, images: Path) -> None:
     made.write_cirr(home, "val")
     ids = made.cirr_images("val")
     pictures.write_nlvr2(images, "val", ids[:7])

@@ -99,7 +99,7 @@ def test_a_flipped_bit_is_an_error_or_is_made_anew(
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_the_fix_works(name: str, folder: Path, tmp_path: Path) -> None:
+def test_the_fix_of_a_damaged_file_makes_it_whole_again(name: str, folder: Path, tmp_path: Path) -> None:
     expected = load(tmp_path / "data").rows()
     content = (folder / name).read_bytes()
     # A digit of a hash, or a bit in the middle of a Parquet file.
@@ -169,7 +169,7 @@ def test_an_overlay_is_verified_too(folder: Path, tmp_path: Path) -> None:
     assert len(cir_datasets.load("cirr/val", **options)) == 2
 
 
-def test_verify_reports_it(cache: Path) -> None:
+def test_verify_reports_a_damaged_file_as_a_fault(cache: Path) -> None:
     flip(cir_datasets.prepare("shapes/val") / "rows.parquet", 777)
     found = verify("shapes/val")
     assert [(result.kind, result.verdict) for result in found.results][-1] == ("hashes", "fault")

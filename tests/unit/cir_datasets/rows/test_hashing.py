@@ -49,7 +49,7 @@ def hashed(roots: Any, **options: Any) -> Any:
     return cir_datasets.hash_images("cirr/val", roots, verification_mode="no_checks", **options)
 
 
-def test_what_is_measured(images: Path) -> None:
+def test_hashes_and_sizes_of_all_pictures_are_measured(images: Path) -> None:
     before = cir_datasets.load("cirr/val", verification_mode="no_checks")
     report = hashed(images)
     assert (report.read, report.sound, report.located.total) == (8, True, 8)
@@ -179,7 +179,7 @@ def test_a_picture_too_large_to_decode_is_named(tmp_path: Path, monkeypatch: pyt
     assert "90000 pixels" in problem
 
 
-def test_the_command(images: Path, tmp_path: Path) -> None:
+def test_the_command_hashes_and_compares_pictures(images: Path, tmp_path: Path) -> None:
     (images / f"val/{IDS[1]}.png").write_bytes((images / f"val/{IDS[0]}.png").read_bytes())
     command = [sys.executable, "-W", "ignore", "-m", "leaderboard.cli", "datasets", "hash", "cirr/val"]
     command += ["--root", str(images), "--no-checks"]

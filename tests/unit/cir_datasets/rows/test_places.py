@@ -34,7 +34,7 @@ def read(rows: StoredRows, name: str) -> Any:
     return None if places is None else places.to_pylist()
 
 
-def test_of_ids_of_lists_and_of_what_is_withheld(tmp_path: Path) -> None:
+def test_places_hold_single_ids_lists_and_withheld_values(tmp_path: Path) -> None:
     rows = stored(
         tmp_path,
         target_image_id=pa.array(["d", None, "a"]),

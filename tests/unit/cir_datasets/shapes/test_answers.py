@@ -58,7 +58,7 @@ def gallery(part: str) -> Pictures:
         ("seen straight on", [Statement(view="straight")]),
     ],
 )
-def test_the_reader_reads(caption: str, said: list[Statement]) -> None:
+def test_the_reader_understands_what_a_caption_states(caption: str, said: list[Statement]) -> None:
     assert list(shapes_reader.statements(caption)) == said
 
 

@@ -292,7 +292,7 @@ def test_a_cache_home_that_is_a_file_names_the_setting(tmp_path: Path, cache: Pa
         load("cirr/val", tmp_path)
 
 
-def test_wrong_calls() -> None:
+def test_an_unknown_benchmark_mode_or_attribute_is_refused() -> None:
     with pytest.raises(UnknownNameError, match=r"no benchmark 'cirr/vall'. Did you mean 'cirr/val'\?"):
         cir_datasets.load("cirr/vall")
     with pytest.raises(

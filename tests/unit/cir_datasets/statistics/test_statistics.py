@@ -89,7 +89,7 @@ def test_equal_counts_are_in_alphabetical_order() -> None:
 @pytest.mark.parametrize(
     ("lengths", "median"), [([1, 2, 9], 2.0), ([1, 2, 4, 9], 3.0), ([5], 5.0), ([1, 1, 1, 8], 1.0)]
 )
-def test_median_of_lengths(lengths: list[int], median: float) -> None:
+def test_the_median_length_is_the_middle_one_or_the_mean_of_two(lengths: list[int], median: float) -> None:
     captions = [" ".join(["word"] * length) for length in lengths]
     assert measure(fashioniq(query(0, captions)), tags=False).median_length == median
 

@@ -53,7 +53,7 @@ def test_validate_a_broken_file(folder: Path) -> None:
     assert done.stderr == ""
 
 
-def test_validate_as_json(folder: Path) -> None:
+def test_validate_prints_findings_as_json(folder: Path) -> None:
     done = cir("validate", "broken.json", "--json", folder=folder)
     report = json.loads(done.stdout)
     assert done.returncode == 1
@@ -94,7 +94,7 @@ def test_score_refuses_with_the_findings(folder: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_missing_queries(folder: Path) -> None:
+def test_a_file_with_missing_queries_scores_only_when_that_is_allowed(folder: Path) -> None:
     done = cir("score", "partial.json", folder=folder)
     assert done.returncode == 1
     assert "3 of 300 have no ranking" in done.stderr

@@ -168,7 +168,7 @@ def test_ray_finds_what_this_machine_has_made(model: Path) -> None:
         (["--shard-size", "0"], CallError, "shard_size=0; it is 1 or more."),
     ],
 )
-def test_wrong_calls(
+def test_a_wrong_call_is_refused_before_anything_is_embedded(
     arguments: list[str], error: type[Exception], text: str, model: Path, images: Path
 ) -> None:
     done = cir("embed", "-b", "shapes/val", "-e", model, "--images", images, "--device", "cpu", *arguments)

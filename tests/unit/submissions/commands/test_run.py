@@ -107,7 +107,9 @@ def test_a_compressed_rank_file_and_the_way_on(tmp_path: Path) -> None:
         (["--method", "random", "--k", "0"], MethodError, "k=0; a ranking holds 1 to 1,000 images"),
     ],
 )
-def test_wrong_calls(arguments: list[str], error: type[CirError], said: str) -> None:
+def test_a_wrong_call_is_refused_before_anything_is_ranked(
+    arguments: list[str], error: type[CirError], said: str
+) -> None:
     done = cir("run", "--benchmark", "shapes/multiturn_val", *arguments)
     assert done.exit_code == 1
     assert done.stdout == ""
@@ -148,7 +150,7 @@ def test_all_baselines_want_a_folder(tmp_path: Path) -> None:
     assert (tmp_path / "run.json").read_text() == "kept"
 
 
-def test_rankings_that_will_be_too_short_are_told_before_the_work(tmp_path: Path) -> None:
+def test_a_k_that_is_too_small_to_score_is_warned_of_before_the_work(tmp_path: Path) -> None:
     done = cir(*SESSIONS, "--k", "3", "--out", str(tmp_path / "run.json"))
     assert done.exit_code == 0, done.output
     assert done.stderr.splitlines()[0] == (
@@ -175,7 +177,7 @@ def test_skipped_images_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     )
 
 
-def test_all_baselines_tell_what_the_language_backend_was_asked(
+def test_all_baselines_report_how_many_questions_the_language_backend_answered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     benchmark = small_shapes()

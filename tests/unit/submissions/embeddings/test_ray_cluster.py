@@ -65,7 +65,9 @@ def test_numbers_out_of_range(options: dict[str, int], tmp_path: Path) -> None:
         embed_gallery_on_ray(load, ShapesPictures("shapes/val", ["val-000000"]), **options)
 
 
-def test_without_ray(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_ray_the_message_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtraError) as caught:
         embed_gallery_on_ray(

@@ -424,7 +424,7 @@ def test_shards_of_one_process_are_those_of_many(store: EmbeddingStore, wanted: 
     np.testing.assert_array_equal(folder.embeddings().vectors, wanted)
 
 
-def test_list_and_remove(store: EmbeddingStore) -> None:
+def test_what_a_store_lists_can_be_removed(store: EmbeddingStore) -> None:
     assert store.list() == []
     made = embed(store, ColourEncoder())
     [entry] = store.list()

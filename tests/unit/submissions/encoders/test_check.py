@@ -55,7 +55,9 @@ def run(tmp_path: Path) -> Any:
 
 
 @pytest.mark.parametrize(("damage", "said"), WRONG)
-def test_texts(run: Any, damage: Callable[[Any], Any], said: str) -> None:
+def test_damaged_vectors_of_texts_are_refused_with_the_encoders_name(
+    run: Any, damage: Callable[[Any], Any], said: str
+) -> None:
     with pytest.raises(EncoderError) as caught:
         run(small_shapes(), "text_only", encoder=Damaged(damage, texts=True))
     words = said.format(what="texts", count=6, fewer=5)

@@ -92,7 +92,7 @@ def test_the_target_may_be_left_out_and_is_not_asked_where_it_is_withheld() -> N
     assert [list(item) for item in json.loads(written.content)] == [["candidate", "captions", "ranking"]] * 4
 
 
-def test_items_without_rankings() -> None:
+def test_items_without_a_list_of_ranked_images_are_found() -> None:
     assert findings(change(3, ranking=...)) == [("missing-query", "it has no ranking.", 1)]
     bare = [{key: value for key, value in item.items() if key != "ranking"} for item in items()]
     assert findings(bare) == [("wrong-format", 'no item holds a "ranking".', 1)]

@@ -74,7 +74,7 @@ def test_one_of_the_two_files_stays_one() -> None:
     assert [(made.part, made.content) for made in again] == [("recall", files["recall"])]
 
 
-def test_circo_round_trip() -> None:
+def test_a_circo_file_that_is_converted_reads_back_the_same() -> None:
     (made,) = submissions.convert([CIRCO_NATIVE], "circo-server", benchmark=CIRCO_TEST)
     assert made.part == ""
     document = json.loads(made.content)
@@ -231,7 +231,7 @@ def test_a_bundle_must_answer_each_member_once() -> None:
         ({"method": {}}, "bad-metadata"),
     ],
 )
-def test_a_broken_bundle(change: dict[str, Any], code: str) -> None:
+def test_a_broken_bundle_has_one_finding(change: dict[str, Any], code: str) -> None:
     assert codes_of({**bundle(), **change}) == [code]
 
 

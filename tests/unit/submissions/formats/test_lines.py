@@ -132,7 +132,7 @@ def test_broken_lines_are_counted() -> None:
         ),
     ],
 )
-def test_a_broken_header(header: Any, code: str, message: str) -> None:
+def test_a_broken_header_has_one_finding(header: Any, code: str, message: str) -> None:
     assert findings(header, A) == [(code, message, 1)]
 
 

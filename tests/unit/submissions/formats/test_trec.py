@@ -55,7 +55,7 @@ def test_the_spelling_of_the_benchmark_comes_before_the_tie_rule() -> None:
         assert found.rankings[qid] == best_first({"000000000099": 1, "000000000100": 1}, qid)
 
 
-def test_turns_and_subsets() -> None:
+def test_turns_and_subsets_are_read_from_their_query_ids() -> None:
     found = read("s0#2 Q0 a 1 1 t\ns0#1 Q0 b 1 1 t\ns#9#1 Q0 c 1 1 t\n", "circled/cirr_val")
     assert dict(found.rankings) == {"s0": [["b"], ["a"]], "s#9": [["c"]]}
     found = read("q Q0 a 1 1 t\nq#subset Q0 b 1 1 t\n")

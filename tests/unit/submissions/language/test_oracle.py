@@ -122,7 +122,7 @@ def test_differences_of_captions_lead_from_one_to_the_other() -> None:
     assert judged.count("no") <= 2
 
 
-def test_differences_in_words() -> None:
+def test_the_oracle_says_in_words_what_differs_and_refuses_what_it_cannot_know() -> None:
     assert ORACLE.difference([STAR], ["a small blue star on a brick background"]) == [
         "a small star on a brick background"
     ]

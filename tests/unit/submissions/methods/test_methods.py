@@ -138,7 +138,7 @@ def test_sessions_get_one_ranking_a_turn() -> None:
         ),
     ],
 )
-def test_what_cannot_be_ranked(
+def test_what_cannot_be_ranked_is_refused_with_its_fix(
     benchmark: Benchmark, method: str, k: int | None, error: type[Exception], text: str
 ) -> None:
     with pytest.raises(error) as caught:

@@ -59,7 +59,7 @@ class TestWhatItSays:
         assert made.method.aggregation == "weighted (alpha 0.5)"
         assert run(small_shapes("multiturn_val"), "text_only").method.aggregation == "weighted (alpha 0.8)"
 
-    def test_of_an_approximate_search(self, run: Any) -> None:
+    def test_the_recall_of_an_approximate_search_stands_in_file_and_signature(self, run: Any) -> None:
         """How much the index finds stands in the rank file and in the score's signature, beside its key."""
         benchmark = small_shapes(gallery=300)
         made, exact = run(benchmark, "image_only", search="ivfpq"), run(benchmark, "image_only")
@@ -73,7 +73,9 @@ class TestWhatItSays:
         assert "search" not in other.signature_text("recall@10")
         assert score.signature_key("recall@10") == other.signature_key("recall@10")
 
-    def test_of_skipped_images(self, run: Any, tmp_path: Path) -> None:
+    def test_skipped_images_stay_in_the_gallery_and_stand_in_the_signature(
+        self, run: Any, tmp_path: Path
+    ) -> None:
         """They stay in the gallery; the signature sets the number apart from those with all images."""
         benchmark, folder = fashioniq_pictures(tmp_path, leave_out=["D005", "D060"])
         with pytest.raises(
@@ -348,7 +350,7 @@ class TestYourOwn:
         ("image_onyl", {}, UnknownNameError, "no method 'image_onyl'. Did you mean 'image_only'?"),
     ],
 )
-def test_calls_that_make_no_sense(
+def test_a_call_that_makes_no_sense_is_refused_with_its_fix(
     method: str, options: dict[str, Any], error: type[Exception], said: str
 ) -> None:
     with pytest.raises(error) as caught:

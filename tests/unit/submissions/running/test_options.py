@@ -129,13 +129,15 @@ def test_options_cannot_be_changed() -> None:
         ({"encoder": "shapes", "revision": "1"}, "the encoder shapes comes with this package; only names"),
     ],
 )
-def test_options_that_make_no_sense(run: Any, options: dict[str, Any], said: str) -> None:
+def test_an_option_that_makes_no_sense_is_refused_with_its_fix(
+    run: Any, options: dict[str, Any], said: str
+) -> None:
     with pytest.raises(MethodError) as caught:
         run(small_shapes("multiturn_val"), "image_only", **options)
     assert said in str(caught.value)
 
 
-def test_something_that_is_not_a_benchmark(run: Any) -> None:
+def test_what_is_not_a_benchmark_is_refused(run: Any) -> None:
     with pytest.raises(MethodError, match=r"benchmark= is of type NoneType\. Fix: pass an id, or what"):
         run(None, "image_only")
 
@@ -148,7 +150,7 @@ def test_a_folder_has_no_revision(run: Any, tmp_path: Path) -> None:
         make_bundle("fashioniq/val", "image_only", encoder=str(tmp_path), revision="1")
 
 
-def test_a_store_by_its_folder(run: Any, tmp_path: Path) -> None:
+def test_a_store_may_be_given_by_its_folder(run: Any, tmp_path: Path) -> None:
     made = run(small_shapes(), "image_only", store=str(tmp_path / "kept"))
     assert made == run(small_shapes(), "image_only")
     assert [each.images for each in EmbeddingStore(tmp_path / "kept").list()] == [60]

@@ -188,7 +188,7 @@ def test_a_metric_that_the_file_cannot_tell_is_refused(name: str, text: str) -> 
     assert caught.value.exit_code == 2
 
 
-def test_other_metrics_that_a_file_cannot_tell() -> None:
+def test_metrics_of_the_other_kind_of_benchmark_are_refused() -> None:
     with pytest.raises(CallError) as caught:
         report_of(worlds.circled_document(worlds.circled()), worlds.circled(), metrics=["recall@5"])
     assert str(caught.value) == (

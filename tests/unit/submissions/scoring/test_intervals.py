@@ -140,7 +140,7 @@ def test_what_stands_beside_the_boards_metrics_has_an_interval_too() -> None:
     assert [row[0].text for row in table.rows if row[2].text == "-"] == ["censored"]
 
 
-def test_what_is_recorded() -> None:
+def test_intervals_record_how_they_were_drawn() -> None:
     document = intervals(cirr_report(), draws=20, seed=9).to_dict()
     assert list(document["metrics"])[-1] == "map_subset@3"
     assert {name: value for name, value in document.items() if name != "metrics"} == {
