@@ -10,7 +10,7 @@ import typer
 
 from cir_metrics.atomic import write_whole
 from cir_metrics.evaluate_hook import module_folder, module_names
-from cir_metrics.terminal import echo
+from cir_metrics.terminal import aligned, echo
 
 
 def metrics_commands() -> typer.Typer:
@@ -46,9 +46,7 @@ def list_metrics(
         printed = entry.printed + ("@K" if entry.has_cutoff else "")
         columns = (", ".join(entry.variants), ", ".join(entry.protocols), entry.source)
         rows.append((entry.name, printed, str(entry.version), *columns))
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    echo(aligned(rows))
 
 
 def install_metrics(

@@ -7,6 +7,7 @@ or rewrite what stands on the screen, and a control of text direction could show
 from __future__ import annotations
 
 import re
+from collections.abc import Container, Sequence
 
 from cir_metrics.errors import without_passwords
 
@@ -42,6 +43,29 @@ def echo(message: object = "", *, err: bool = False) -> None:
 
     text = visible(str(message))
     typer.echo(without_passwords(text) if err else text, err=err)
+
+
+def aligned(rows: Sequence[Sequence[str]], *, right: Container[int] = ()) -> str:
+    """Rows of cells as lines of text, without blanks at their ends.
+
+    Args:
+        rows: cells, the same number in each row.
+        right: places of the columns that are set to the right.
+
+    Example:
+        >>> print(aligned([["ID", "QUERIES"], ["a/b", "7"]], right=[1]))
+        ID   QUERIES
+        a/b        7
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(
+            cell.rjust(width) if column in right else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def _written_out(found: re.Match[str]) -> str:

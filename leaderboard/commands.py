@@ -11,7 +11,7 @@ import typer
 
 from cir_datasets.commands.options import NoChecksAnywhere
 from cir_metrics.errors import CallError, CirError, MissingExtraError
-from cir_metrics.terminal import echo, visible
+from cir_metrics.terminal import aligned, echo, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -347,14 +347,7 @@ def board_text(board: Board, entries: Sequence[Entry]) -> str:
         return f"{head}\nNothing stands on this board yet."
     labels = ["#", "Kind", "Method", board.primary_label, *(column.label for column in board.columns)]
     rows = [labels, *(_cells(board, entry) for entry in entries)]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(labels))]
-    lines = [
-        "  ".join(
-            cell.ljust(width) if place in (1, 2) else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+    lines = aligned(rows, right={*range(len(labels))} - {1, 2}).split("\n")
     rule = "-" * max(map(len, lines))
     note = [_NOT_RANKED] if any(entry.rank is None for entry in entries) else []
     return "\n".join([head, lines[0], rule, *lines[1:], *note])

@@ -10,10 +10,11 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
+from cir_metrics.terminal import aligned
 
 FORMATS = ("table", "json", "csv", "latex", "markdown")
 """Formats that tables are written in; `table` is text for a terminal."""
@@ -78,9 +79,9 @@ class Table:
                     f"{len(self.columns)}. Fix: give every row a cell a column."
                 )
 
-    def is_numeric(self, column: int) -> bool:
-        """Whether a column holds numbers, so that it is set to the right."""
-        return any(row[column].value is not None for row in self.rows)
+    def numeric(self) -> set[int]:
+        """Places of the columns that hold numbers, so that they are set to the right."""
+        return {place for row in self.rows for place, cell in enumerate(row) if cell.value is not None}
 
 
 def render(tables: Sequence[Table], format: str) -> str:
@@ -141,24 +142,19 @@ def _plain(text: str) -> str:
 
 def _terminal(table: Table) -> str:
     """Columns as wide as their widest cell; marks stand behind the numbers, whose digits stay in line."""
+    right = table.numeric()
     columns = []
     for place, head in enumerate(table.columns):
         cells = [row[place] for row in table.rows]
-        bodies = [_plain(cell.text) for cell in cells]
         marks = [
             ("*" if cell.bold else "") + (f"^{cell.superscript}" if cell.superscript else "")
             for cell in cells
         ]
-        widest = max(map(len, marks), default=0)
-        if table.is_numeric(place):
-            lines = [body + mark.ljust(widest) for body, mark in zip(bodies, marks, strict=True)]
-            width = max(len(head), *map(len, lines))
-            columns.append([head.rjust(width), *(line.rjust(width) for line in lines)])
-        else:
-            lines = [head, *(body + mark for body, mark in zip(bodies, marks, strict=True))]
-            columns.append([line.ljust(max(map(len, lines))) for line in lines])
-    body = ["  ".join(line).rstrip() for line in zip(*columns, strict=True)]
-    return "\n".join([_plain(table.title), *body, *map(_plain, table.notes)])
+        widest = max(map(len, marks), default=0) if place in right else 0
+        texts = (_plain(cell.text) + mark.ljust(widest) for cell, mark in zip(cells, marks, strict=True))
+        columns.append([head, *texts])
+    body = aligned(list(zip(*columns, strict=True)), right=right)
+    return "\n".join([_plain(table.title), body, *map(_plain, table.notes)])
 
 
 def _document(table: Table) -> dict[str, object]:
@@ -181,12 +177,12 @@ def _csv(tables: Sequence[Table]) -> str:
     writer = csv.writer(written, lineterminator="\n")
     if len(tables) == 1:
         (table,) = tables
-        numeric = [table.is_numeric(place) for place in range(len(table.columns))]
+        numeric = table.numeric()
         writer.writerow(map(_spreadsheet, table.columns))
         for row in table.rows:
             writer.writerow(
-                _value(cell) if is_number else _spreadsheet(cell.text)
-                for cell, is_number in zip(row, numeric, strict=True)
+                _value(cell) if place in numeric else _spreadsheet(cell.text)
+                for place, cell in enumerate(row)
             )
         return written.getvalue().rstrip("\n")
     writer.writerow(_LONG)
@@ -217,21 +213,28 @@ def _spreadsheet(text: str) -> str:
 
 
 def _markdown(table: Table) -> str:
-    aligns = ["---:" if table.is_numeric(place) else "---" for place in range(len(table.columns))]
-    lines = [
-        f"### {_escape_markdown(table.title)}",
-        "",
-        _row(map(_escape_markdown, table.columns)),
-        _row(aligns),
-        *(_row(map(_markdown_cell, row)) for row in table.rows),
-    ]
+    head = list(map(_escape_markdown, table.columns))
+    rows = (list(map(_markdown_cell, row)) for row in table.rows)
+    lines = [f"### {_escape_markdown(table.title)}", "", *markdown_rows(head, rows, right=table.numeric())]
     for note in table.notes:
         lines += ["", _escape_markdown(note)]
     return "\n".join(lines)
 
 
-def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+def markdown_rows(head: Sequence[str], rows: Iterable[Sequence[str]], *, right: Container[int]) -> list[str]:
+    """The lines of a table in Markdown.
+
+    Args:
+        head: heads of the columns.
+        rows: cells, escaped already.
+        right: places of the columns that are set to the right.
+
+    Example:
+        >>> markdown_rows(["id", "queries"], [["a/b", "7"]], right=[1])
+        ['| id | queries |', '| --- | ---: |', '| a/b | 7 |']
+    """
+    rule = ["---:" if place in right else "---" for place in range(len(head))]
+    return [f"| {' | '.join(row)} |" for row in (head, rule, *rows)]
 
 
 def _markdown_cell(cell: Cell) -> str:
@@ -247,7 +250,8 @@ def _escape_markdown(text: str) -> str:
 
 
 def _latex(table: Table) -> str:
-    columns = "".join("r" if table.is_numeric(place) else "l" for place in range(len(table.columns)))
+    right = table.numeric()
+    columns = "".join("r" if place in right else "l" for place in range(len(table.columns)))
     lines = [
         r"\begin{table}",
         r"\centering",
@@ -279,29 +283,6 @@ def _latex_cell(cell: Cell) -> str:
 def _escape_latex(text: str) -> str:
     escaped = "".join(_LATEX.get(each, each) for each in _plain(text))
     return escaped.replace("--", "-{}-").replace("--", "-{}-")
-
-
-def aligned(rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> str:
-    """Rows of cells as lines of text, without blanks at their ends.
-
-    Args:
-        rows: cells, the same number in each row.
-        right: places of the columns that are set to the right.
-
-    Example:
-        >>> print(aligned([["ID", "QUERIES"], ["a/b", "7"]], right=[1]))
-        ID   QUERIES
-        a/b        7
-    """
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = [
-        "  ".join(
-            cell.rjust(width) if column in right else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in rows
-    ]
-    return "\n".join(line.rstrip() for line in lines)
 
 
 def count(value: int | None) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cir_datasets import registry
+from cir_datasets.common.tables import markdown_rows
 from cir_datasets.prepared import Prepared
 from cir_datasets.publishing.card_text import CardText
 from cir_datasets.publishing.fields import flat, published_fields
@@ -79,9 +80,8 @@ def readme(
 
 def _table(head: Sequence[str], right: Sequence[int], rows: Iterable[Sequence[str]]) -> str:
     """A Markdown table; the columns of `right` are aligned to the right."""
-    rule = ["---:" if number in right else "---" for number in range(len(head))]
-    cells = [head, rule, *([" ".join(cell.split()).replace("|", "\\|") for cell in row] for row in rows)]
-    return "\n".join(f"| {' | '.join(row)} |" for row in cells)
+    cells = ([" ".join(cell.split()).replace("|", "\\|") for cell in row] for row in rows)
+    return "\n".join(markdown_rows(head, cells, right=right))
 
 
 def _bullets(lines: Iterable[str]) -> str:

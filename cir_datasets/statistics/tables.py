@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from cir_datasets.common.tables import aligned, count
+from cir_datasets.common.tables import count
 from cir_datasets.statistics.measuring import Statistics, counted_once, total
 from cir_datasets.statistics.tagging import class_names
+from cir_metrics.terminal import aligned
 
 CARDS_COUNT = "*"
 """Marks a gallery's size that was taken from the card, because the list is not at hand."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cir_metrics.terminal import echo
+from cir_metrics.terminal import aligned, echo
 from submissions.commands.words import as_text
 
 if TYPE_CHECKING:
@@ -40,12 +40,8 @@ def list_embeddings(
     if as_json:
         echo(as_text([_as_dict(one) for one in found]))
         return
-    rows = [("KEY", "IMAGES", "MISSING", "MIB", "GALLERY", "ENCODER")]
-    rows += [_row(one) for one in found]
-    widths = [max(len(row[column]) for row in rows) for column in range(5)]
-    for row in rows:
-        cells = [cell.ljust(width) for cell, width in zip(row[:5], widths, strict=True)]
-        echo("  ".join([*cells, row[5]]).rstrip())
+    head = ("KEY", "IMAGES", "MISSING", "MIB", "GALLERY", "ENCODER")
+    echo(aligned([head, *map(_row, found)]))
     echo(f"cir: {store.root}: {len(found):,} in all", err=True)
 
 

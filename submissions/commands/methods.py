@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cir_metrics.terminal import echo
+from cir_metrics.terminal import aligned, echo
 from submissions.commands.words import as_text
 
 
@@ -38,10 +38,7 @@ def list_methods(
     rows = [("NAME", "ENCODERS", "NEEDS", "SUMMARY")]
     for card in found:
         rows.append((card.name, ", ".join(card.encoders), ", ".join(card.needs) or "-", card.summary))
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    for row in rows:
-        cells = [cell.ljust(width) for cell, width in zip(row[:3], widths, strict=True)]
-        echo("  ".join([*cells, row[3]]).rstrip())
+    echo(aligned(rows))
 
 
 def show_method(
