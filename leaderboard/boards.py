@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from cir_datasets import registry
-from cir_datasets.common.yaml import checked, parse_yaml, yaml_fault
+from cir_datasets.common.yaml import checked, read_yaml
 from cir_datasets.registry.card import main_metric_terms
 from cir_metrics.errors import UnknownNameError, did_you_mean
 from leaderboard.errors import BoardError
@@ -146,18 +146,12 @@ def _is_computed(name: str, known: tuple[str, ...]) -> bool:
 
 @functools.cache
 def _all() -> dict[str, Board]:
-    import yaml
-
     found: dict[str, Board] = {}
     for entry in (resources.files("leaderboard") / "boards").iterdir():
         if not entry.name.endswith(".yaml"):
             continue
         where = f"boards/{entry.name}"
-        try:
-            data = parse_yaml(entry.read_text(encoding="utf-8"))
-        except yaml.YAMLError as error:
-            raise BoardError(f"{where}: {yaml_fault(error)}") from error
-        one = parse(data, where)
+        one = parse(read_yaml(entry.read_text(encoding="utf-8"), where, BoardError), where)
         if one.id in found:
             raise BoardError(f"{where}: there is another board {one.id!r}. Fix: give it an id of its own.")
         found[one.id] = one

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from importlib import resources
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from cir_metrics.errors import CirError, did_you_mean
@@ -49,6 +50,39 @@ def parse_yaml(text: str) -> Any:
         raise yaml.YAMLError(f"a value does not have the form of its type ({error})") from error
 
 
+def read_yaml(text: str, where: str, error: Callable[[str], CirError]) -> Any:
+    """The value of a YAML text.
+
+    Args:
+        text: the YAML.
+        where: the file's name in messages.
+        error: makes the error of a message.
+
+    Raises:
+        CirError: of `error`: the text is not YAML; the message names the file, the line and the fix.
+    """
+    import yaml
+
+    try:
+        return parse_yaml(text)
+    except yaml.YAMLError as fault:
+        raise error(f"{where}: {yaml_fault(fault)}") from fault
+
+
+def own_yaml(package: str, path: str) -> Any:
+    """The value of a YAML file that lies in a package of ours.
+
+    Args:
+        package: such as `submissions`.
+        path: of the file in it, such as `rank_file/findings.yaml`.
+
+    Example:
+        >>> own_yaml("cir_datasets", "statistics/stop_words.yaml")["articles"]
+        ['a', 'an', 'the']
+    """
+    return parse_yaml((resources.files(package) / path).read_text(encoding="utf-8"))
+
+
 def read_model(
     model: type[Model],
     text: str,
@@ -70,12 +104,7 @@ def read_model(
         CirError: of `error`: the text is not YAML, or a field is missing, unknown or refused. The message
             names the file, the line or the field, and the fix.
     """
-    import yaml
-
-    try:
-        fields = parse_yaml(text)
-    except yaml.YAMLError as fault:
-        raise error(f"{where}: {yaml_fault(fault)}") from fault
+    fields = read_yaml(text, where, error)
     if not isinstance(fields, dict):
         raise error(f"{where}: it does not hold fields. Fix: write lines such as `name: value`.")
     return checked(model, {**fields, **further}, where, error)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from importlib import resources
 from typing import Any
 
 import pyarrow as pa
@@ -91,8 +90,7 @@ def _field(name: str, field: pa.Field, above: str, words: Mapping[str, str]) -> 
 
 @functools.cache
 def _shared() -> Mapping[str, Mapping[str, str]]:
-    from cir_datasets.common.yaml import parse_yaml
+    from cir_datasets.common.yaml import own_yaml
 
-    text = (resources.files("cir_datasets") / "publishing" / "fields.yaml").read_text(encoding="utf-8")
-    loaded: dict[str, Any] = parse_yaml(text)
+    loaded: dict[str, Any] = own_yaml("cir_datasets", "publishing/fields.yaml")
     return loaded

@@ -13,7 +13,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from cir_datasets.common.yaml import checked, parse_yaml, yaml_fault
+from cir_datasets.common.yaml import checked, read_yaml
 from cir_datasets.errors import CaptionRuleError, CardError
 from cir_metrics.errors import UnknownNameError, did_you_mean
 
@@ -69,17 +69,11 @@ class CaptionRule(BaseModel):
 
 @functools.cache
 def _rules() -> dict[str, CaptionRule]:
-    import yaml
-
     where = "registry/caption_rules.yaml"
     text = (resources.files("cir_datasets") / where).read_text(encoding="utf-8")
-    try:
-        rules = parse_yaml(text)
-    except yaml.YAMLError as error:
-        raise CardError(f"{where}: {yaml_fault(error)}") from error
     return {
         name: checked(CaptionRule, {"name": name, **fields}, f"{where}: {name}", CardError)
-        for name, fields in rules.items()
+        for name, fields in read_yaml(text, where, CardError).items()
     }
 
 

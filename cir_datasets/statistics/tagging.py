@@ -6,7 +6,6 @@ import functools
 import importlib
 from collections import Counter
 from collections.abc import Mapping
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +24,10 @@ def classes() -> dict[str, str]:
         >>> classes()["NN1"], classes()["AJC"]
         ('noun', 'adjective')
     """
-    from cir_datasets.common.yaml import parse_yaml
+    from cir_datasets.common.yaml import own_yaml
 
-    text = (resources.files("cir_datasets.statistics") / "tagset.yaml").read_text(encoding="utf-8")
-    return {tag: name for name, tags in parse_yaml(text).items() for tag in tags}
+    tagset = own_yaml("cir_datasets", "statistics/tagset.yaml")
+    return {tag: name for name, tags in tagset.items() for tag in tags}
 
 
 def class_names() -> tuple[str, ...]:

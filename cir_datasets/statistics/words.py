@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import re
-from importlib import resources
 
 _WORD = re.compile(r"[^\W_]+(?:['’\-][^\W_]+)*")
 _CONTRACTED = re.compile(r"(?<=[a-z])(n't|'(?:s|re|ve|ll|d|m))$")
@@ -42,7 +41,7 @@ def stop_words() -> frozenset[str]:
         >>> "the" in stop_words(), "longer" in stop_words()
         (True, False)
     """
-    from cir_datasets.common.yaml import parse_yaml
+    from cir_datasets.common.yaml import own_yaml
 
-    text = (resources.files("cir_datasets.statistics") / "stop_words.yaml").read_text(encoding="utf-8")
-    return frozenset(word for group in parse_yaml(text).values() for word in group)
+    groups = own_yaml("cir_datasets", "statistics/stop_words.yaml").values()
+    return frozenset(word for group in groups for word in group)

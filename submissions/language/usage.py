@@ -166,17 +166,13 @@ _FIX = "Fix: write `MODEL: {input: 0.15, output: 0.60}`, prices of a million tok
 
 
 def _read(path: Path) -> Any:
-    import yaml
-
-    from cir_datasets.common.yaml import parse_yaml, yaml_fault
+    from cir_datasets.common.yaml import read_yaml
 
     try:
-        return parse_yaml(path.read_text(encoding="utf-8"))
+        return read_yaml(path.read_text(encoding="utf-8"), str(path), CallError)
     except OSError as error:
         raise CallError(
             f"{path}: the prices cannot be read: {error.strerror or error}. Fix: name a YAML file."
         ) from error
-    except yaml.YAMLError as error:
-        raise CallError(f"{path}: {yaml_fault(error)}") from error
     except UnicodeDecodeError as error:
         raise CallError(f"{path}: it is not UTF-8 text. {_FIX}") from error

@@ -8,7 +8,6 @@ import shlex
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib import resources
 from typing import Any, Literal
 
 Severity = Literal["error", "warning"]
@@ -42,10 +41,10 @@ def codes() -> dict[str, Code]:
         >>> codes()["duplicate-image"].severity
         'error'
     """
-    from cir_datasets.common.yaml import parse_yaml
+    from cir_datasets.common.yaml import own_yaml
 
-    text = (resources.files("submissions") / "rank_file" / "findings.yaml").read_text(encoding="utf-8")
-    return {name: Code(**entry) for name, entry in parse_yaml(text).items()}
+    found = own_yaml("submissions", "rank_file/findings.yaml")
+    return {name: Code(**entry) for name, entry in found.items()}
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib import resources
 
 import numpy as np
 from numpy.typing import NDArray
@@ -262,8 +261,7 @@ def _firsts(turns: Sequence[int]) -> list[bool]:
 
 @functools.cache
 def _figures() -> dict[str, dict[str, float]]:
-    from cir_datasets.common.yaml import parse_yaml
+    from cir_datasets.common.yaml import own_yaml
 
-    text = (resources.files("submissions") / "running" / "aggregation.yaml").read_text(encoding="utf-8")
-    read: dict[str, dict[str, float]] = parse_yaml(text)
+    read: dict[str, dict[str, float]] = own_yaml("submissions", "running/aggregation.yaml")
     return read

@@ -7,7 +7,6 @@ import importlib.util
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from cir_metrics.errors import CallError
@@ -258,7 +257,7 @@ def _language(name: str, **speaking: Any) -> Language:
 @functools.cache
 def _listed() -> dict[str, list[str | None]]:
     """The methods with an encoder, and the aggregations of each."""
-    from cir_datasets.common.yaml import parse_yaml
+    from cir_datasets.common.yaml import own_yaml
 
-    text = (resources.files("submissions") / "running" / "baselines.yaml").read_text(encoding="utf-8")
-    return {row["method"]: row.get("aggregations", [None]) for row in parse_yaml(text)}
+    rows = own_yaml("submissions", "running/baselines.yaml")
+    return {row["method"]: row.get("aggregations", [None]) for row in rows}

@@ -6,7 +6,6 @@ import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import resources
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -60,10 +59,9 @@ class _Words:
 
 @functools.cache
 def _words() -> _Words:
-    from cir_datasets.common.yaml import parse_yaml
+    from cir_datasets.common.yaml import own_yaml
 
-    text = (resources.files("submissions") / "methods" / "pixels" / "words.yaml").read_text(encoding="utf-8")
-    read = parse_yaml(text)
+    read = own_yaml("submissions", "methods/pixels/words.yaml")
     tones = [*read["colours"].values(), *read["backgrounds"].values()]
     return _Words(
         tuple(read["colours"]),
