@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from cir_metrics.terminal import visible
 
@@ -20,31 +20,16 @@ _shown = False
 
 
 @contextmanager
-def byte_progress(label: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """Yield a function to call with each number of bytes done.
-
-    Args:
-        label: what is being fetched.
-        total: size in bytes, or None where it is not known.
-    """
-    with _progress(label, total, unit="bytes") as advance:
-        yield advance
-
-
-@contextmanager
-def step_progress(label: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """Yield a function to call with each number of steps done.
+def step_progress(
+    label: str, total: int | None, unit: Literal["steps", "bytes"] = "steps"
+) -> Iterator[Callable[[int], None]]:
+    """Yield a function to call with each number of steps, or of bytes, done.
 
     Args:
         label: what is being done.
         total: number of steps, or None where it is not known.
+        unit: what a step is.
     """
-    with _progress(label, total, unit="steps") as advance:
-        yield advance
-
-
-@contextmanager
-def _progress(label: str, total: int | None, unit: str) -> Iterator[Callable[[int], None]]:
     global _shown
     started, done = time.monotonic(), 0
     bar: Progress | None = None
@@ -69,7 +54,7 @@ def _progress(label: str, total: int | None, unit: str) -> Iterator[Callable[[in
             _shown = False
 
 
-def _bar(unit: str) -> Progress:
+def _bar(unit: Literal["steps", "bytes"]) -> Progress:
     from rich import progress as rich
     from rich.console import Console
     from rich.text import Text

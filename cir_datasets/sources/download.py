@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote, urljoin, urlsplit
 
 from cir_datasets.common.paths import cache_home
-from cir_datasets.common.progress import byte_progress
+from cir_datasets.common.progress import step_progress
 from cir_datasets.common.staging import staging_folder
 from cir_datasets.errors import IntegrityError, SourceError
 from cir_datasets.sources.addresses import check_proxies
@@ -354,8 +354,8 @@ def _get(client: httpx.Client, url: str, partial: Path, limit: _Limit) -> bool:
         total = int(length) if length.isdecimal() else None
         if total is not None and total > limit.num_bytes and packing in ("", "identity"):
             raise limit.error(url)
-        come = 0
-        with partial.open("wb") as out, byte_progress(url.rsplit("/", 1)[-1], total) as advance:
+        come, name = 0, url.rsplit("/", 1)[-1]
+        with partial.open("wb") as out, step_progress(name, total, "bytes") as advance:
             for chunk in response.iter_bytes():
                 come += len(chunk)
                 if come > limit.num_bytes:

@@ -5,24 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from cir_datasets.common.plots import DPI, INK, QUIET, empty_figure, quiet_axes
 from cir_datasets.errors import DatasetError
 from cir_datasets.statistics.measuring import Statistics
-from cir_metrics.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-_INK, _QUIET, _BLUE = "#22262b", "#8a9099", "#2f6db3"
+_BLUE = "#2f6db3"
+_PADS = (0.12, 0.12)
 _STEPS = ("#c9dcf0", "#94bbe0", "#5b95cc", "#2f6db3", "#1d4d87", "#10305a")
 """From few turns to many."""
 
 _COLUMNS = 3
 _CELL_INCHES = (3.6, 2.5)
-_DPI = 150
 _LONGEST_SHARE = 0.995
 """Histograms end where so many captions have been shown; the rest goes into the last bar."""
 
@@ -57,28 +57,13 @@ def write_plots(parts: Sequence[Statistics], folder: str | Path, top: int) -> li
         folder.mkdir(parents=True, exist_ok=True)
         for name, figure in sorted(figures.items()):
             path = folder / f"{name}.png"
-            figure.savefig(path, dpi=_DPI, facecolor="white")
+            figure.savefig(path, dpi=DPI, facecolor="white")
             written.append(path)
     except OSError as error:
         raise DatasetError(
             f"{folder}: cannot be written: {error.strerror}. Fix: name another folder."
         ) from error
     return written
-
-
-def _figure(width: float, height: float, *, height_pad: float = 0.12) -> Figure:
-    """An empty figure that belongs to no window; pads in inches."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-        from matplotlib.layout_engine import ConstrainedLayoutEngine
-    except ImportError as error:
-        raise MissingExtraError(
-            'plots need matplotlib, which is not installed. Fix: pip install "cir-benchmarks[statistics]".'
-        ) from error
-    figure = Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(w_pad=0.12, h_pad=height_pad))
-    FigureCanvasAgg(figure)
-    return figure
 
 
 def _whole_numbers(axis: Axis, bins: int = 6) -> None:
@@ -91,7 +76,7 @@ def _whole_numbers(axis: Axis, bins: int = 6) -> None:
 
 def _turns(parts: Sequence[Statistics]) -> Figure:
     """A bar a benchmark, cut into the shares of sessions by number of turns."""
-    figure = _figure(7.2, 1.1 + 0.32 * len(parts), height_pad=0.03)
+    figure = empty_figure(7.2, 1.1 + 0.32 * len(parts), pads=(_PADS[0], 0.03))
     axes = figure.add_subplot()
     axes.margins(y=0.01)
     lengths = sorted({turns for part in parts for turns in part.turns})
@@ -103,7 +88,7 @@ def _turns(parts: Sequence[Statistics]) -> Figure:
             label = f"{turns} turn{'s' if turns > 1 else ''}" if place == 0 else None
             axes.barh(place, share, left=left, color=colour, height=0.72, label=label)
             if share >= 6:
-                ink = "white" if step >= 2 else _INK
+                ink = "white" if step >= 2 else INK
                 axes.text(
                     left + share / 2, place, f"{share:.0f}", ha="center", va="center", color=ink, size=7
                 )
@@ -112,7 +97,7 @@ def _turns(parts: Sequence[Statistics]) -> Figure:
     axes.invert_yaxis()
     axes.set_xlim(0, 100)
     axes.set_xlabel("sessions (%)", size=8)
-    _plain(axes)
+    quiet_axes(axes)
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
     figure.legend(
@@ -134,12 +119,12 @@ def _panels(
     """A panel a benchmark, three in a row."""
     columns = min(_COLUMNS, len(parts))
     lines = math.ceil(len(parts) / columns)
-    figure = _figure(max(4.6, _CELL_INCHES[0] * columns), height * lines)
+    figure = empty_figure(max(4.6, _CELL_INCHES[0] * columns), height * lines, pads=_PADS)
     for number, part in enumerate(parts, start=1):
         axes = figure.add_subplot(lines, columns, number)
         draw(axes, part)
-        axes.set_title(part.id, size=9, color=_INK, loc="left")
-        _plain(axes)
+        axes.set_title(part.id, size=9, color=INK, loc="left")
+        quiet_axes(axes)
     return figure
 
 
@@ -147,14 +132,14 @@ def _draw_lengths(axes: Axes, part: Statistics) -> None:
     """Captions by number of words, with the mean as a line."""
     mean, longest = part.mean_length, part.longest
     if mean is None or longest is None:
-        axes.text(0.5, 0.5, "no captions", ha="center", va="center", transform=axes.transAxes, color=_QUIET)
+        axes.text(0.5, 0.5, "no captions", ha="center", va="center", transform=axes.transAxes, color=QUIET)
         return
     last = _cut(part, longest)
     heights = [part.lengths[length] for length in range(1, last)]
     heights.append(sum(count for length, count in part.lengths.items() if length >= last))
     axes.bar(range(1, last + 1), heights, width=0.9, color=_BLUE)
     axes.set_ylim(0, 1.16 * max(heights))  # room for the label above the bars
-    axes.axvline(mean, color=_INK, linewidth=1, linestyle=(0, (4, 3)))
+    axes.axvline(mean, color=INK, linewidth=1, linestyle=(0, (4, 3)))
     on_left = mean > 0.6 * last
     axes.annotate(
         f"mean {mean:.1f}",
@@ -164,7 +149,7 @@ def _draw_lengths(axes: Axes, part: Statistics) -> None:
         textcoords="offset points",
         ha="right" if on_left else "left",
         size=7,
-        color=_INK,
+        color=INK,
     )
     axes.set_xlim(0.3, last + 0.7)
     axes.set_xlabel(f"words (last bar: {last} to {longest})" if last < longest else "words", size=8)
@@ -186,7 +171,7 @@ def _draw_terms(axes: Axes, part: Statistics, top: int) -> None:
     """The most frequent terms, longest bar on top."""
     terms = part.frequent_terms(top)
     if not terms:
-        axes.text(0.5, 0.5, "no terms", ha="center", va="center", transform=axes.transAxes, color=_QUIET)
+        axes.text(0.5, 0.5, "no terms", ha="center", va="center", transform=axes.transAxes, color=QUIET)
         return
     names, counts = zip(*terms, strict=True)
     axes.barh(range(len(terms)), counts, height=0.72, color=_BLUE)
@@ -196,11 +181,3 @@ def _draw_terms(axes: Axes, part: Statistics, top: int) -> None:
     axes.tick_params(axis="y", length=0)
     _whole_numbers(axes.xaxis, 5)
     axes.set_xlabel("occurrences", size=8)
-
-
-def _plain(axes: Any) -> None:
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    for side in ("left", "bottom"):
-        axes.spines[side].set_color(_QUIET)
-    axes.tick_params(labelsize=7, colors=_INK, color=_QUIET)

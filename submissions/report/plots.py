@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
-from cir_metrics.errors import CallError, MissingExtraError
+from cir_datasets.common.plots import DPI, INK, QUIET, empty_figure, quiet_axes
+from cir_metrics.errors import CallError
 from submissions.errors import SubmissionError
 
 if TYPE_CHECKING:
@@ -17,15 +18,14 @@ if TYPE_CHECKING:
     from submissions.report.grouping import Group, Grouping, Values
     from submissions.report.values import ReportValues
 
-_INK, _QUIET = "#22262b", "#8a9099"
 _COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7")
 """Told apart by people who see few colours (Okabe and Ito), and of different lightness in print."""
 
 _MARKERS, _HATCHES = "osD^", ("", "////", "....", "xxxx")
 """Beside each colour; from the fifth metric on a colour comes with the next one of these."""
 
-_DPI = 150
 _TURN_INCHES = (5.2, 3.4)
+_PADS = (0.1, 0.08)
 _SUFFIXES = (".png", ".svg")
 
 
@@ -57,7 +57,7 @@ def write_plot(report: ReportValues, path: str | Path) -> Path:
     metadata = {"Date": None} if path.suffix.lower() == ".svg" else {}
     try:
         with rc_context({"svg.fonttype": "none", "svg.hashsalt": "cir"}):
-            figure.savefig(path, dpi=_DPI, facecolor="white", metadata=metadata)
+            figure.savefig(path, dpi=DPI, facecolor="white", metadata=metadata)
     except OSError as error:
         raise SubmissionError(
             f"{path}: cannot be written: {error.strerror}. Fix: name a file in a folder that exists."
@@ -69,13 +69,13 @@ def _drawn(report: ReportValues) -> Figure:
     score = report.score
     title = f"{score.method} on {score.benchmark}"
     if "by_turn" in report.groupings:
-        figure = _figure(*_TURN_INCHES)
+        figure = empty_figure(*_TURN_INCHES, pads=_PADS)
         _draw_turns(figure.add_subplot(), report, report.groupings["by_turn"])
     else:
         names, metrics, bars, floors = _bars(report)
-        figure = _figure(6.2, 1.3 + len(names) * (0.16 + 0.17 * len(metrics)))
+        figure = empty_figure(6.2, 1.3 + len(names) * (0.16 + 0.17 * len(metrics)), pads=_PADS)
         _draw_bars(figure.add_subplot(), names, metrics, bars, floors)
-    drawn = figure.suptitle(title, size=10, color=_INK)
+    drawn = figure.suptitle(title, size=10, color=INK)
     while _too_wide(drawn, figure):
         title = title[:-1]
         drawn.set_text(f"{title}…")
@@ -89,21 +89,6 @@ def _too_wide(drawn: Artist, figure: Figure) -> bool:
 def _style(number: int) -> tuple[str, int]:
     """Colour of a metric, and the place of its marker or hatch: no two of 16 metrics have both in common."""
     return _COLOURS[number % 4], (number + number // 4) % 4
-
-
-def _figure(width: float, height: float) -> Figure:
-    """An empty figure that belongs to no window."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-        from matplotlib.layout_engine import ConstrainedLayoutEngine
-    except ImportError as error:
-        raise MissingExtraError(
-            'plots need matplotlib, which is not installed. Fix: pip install "cir-benchmarks[statistics]".'
-        ) from error
-    figure = Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.08))
-    FigureCanvasAgg(figure)
-    return figure
 
 
 def _draw_turns(axes: Axes, report: ReportValues, grouping: Grouping) -> None:
@@ -137,7 +122,7 @@ def _draw_turns(axes: Axes, report: ReportValues, grouping: Grouping) -> None:
             axes.plot(
                 turns,
                 floor,
-                color=_QUIET if len(cutoffs) == 1 else colour,
+                color=QUIET if len(cutoffs) == 1 else colour,
                 linewidth=1.2,
                 linestyle=(0, (1, 1.5)),
                 label=f"random Hits@{k}",
@@ -146,7 +131,7 @@ def _draw_turns(axes: Axes, report: ReportValues, grouping: Grouping) -> None:
     axes.set_xlabel("turn (sessions that have it)", size=8)
     axes.set_ylabel("%", size=8, rotation=0, labelpad=8)
     axes.set_ylim(0, 102)
-    _plain(axes)
+    quiet_axes(axes)
     axes.grid(axis="y", color="#e4e7ea", linewidth=0.6)
     axes.set_axisbelow(True)
     _legend(axes, 2)
@@ -223,7 +208,7 @@ def _draw_bars(axes: Axes, names: Sequence[str], metrics: Sequence[str], bars: L
                 textcoords="offset points",
                 va="center",
                 size=6.5,
-                color=_INK,
+                color=INK,
             )
         ticks = [(100 * each, place) for each, place in zip(random, places, strict=True) if each is not None]
         if ticks:
@@ -231,7 +216,7 @@ def _draw_bars(axes: Axes, names: Sequence[str], metrics: Sequence[str], bars: L
                 [value for value, _ in ticks],
                 [place - 0.43 * height for _, place in ticks],
                 [place + 0.43 * height for _, place in ticks],
-                color=_INK,
+                color=INK,
                 linewidth=1.6,
             )
     axes.set_yticks(range(len(names)), names)
@@ -239,11 +224,11 @@ def _draw_bars(axes: Axes, names: Sequence[str], metrics: Sequence[str], bars: L
     axes.set_ylim(len(names) - 0.45, -0.55)
     axes.set_xlim(0, 1.12 * largest or 1)
     axes.set_xlabel("%", size=8)
-    _plain(axes)
+    quiet_axes(axes)
     axes.tick_params(axis="y", length=0)
     if any(each is not None for random in floors for each in random):
         axes.plot(
-            [], [], linestyle="", marker="|", markersize=9, markeredgewidth=1.6, color=_INK, label="random"
+            [], [], linestyle="", marker="|", markersize=9, markeredgewidth=1.6, color=INK, label="random"
         )
     _legend(axes, 5)
 
@@ -271,11 +256,3 @@ def _legend(axes: Axes, most: int) -> None:
 
 def _percent(values: Sequence[float | None]) -> list[float]:
     return [100 * (value or 0.0) for value in values]
-
-
-def _plain(axes: Any) -> None:
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    for side in ("left", "bottom"):
-        axes.spines[side].set_color(_QUIET)
-    axes.tick_params(labelsize=7, colors=_INK, color=_QUIET)
