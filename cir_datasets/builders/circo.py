@@ -14,7 +14,7 @@ import pyarrow as pa
 from cir_datasets.builders.base import BenchmarkBuilder
 from cir_datasets.builders.reading import Record, read_json, read_records
 from cir_datasets.errors import FIX, RecordError
-from cir_datasets.rows.records import Row, image_row, query_schema
+from cir_datasets.rows.records import Row, image_row, query_row, query_schema
 
 _DIGITS = 12
 
@@ -46,7 +46,7 @@ class Circo(BenchmarkBuilder):
         """One query a record, in file order."""
         (name,) = self.spec.config.files
         for record in read_records(self.files[name]):
-            query_id = _query_id(record)
+            query_id = record.id_or_integer("id")
             yield self._row(record.named(f"id {query_id}"), query_id)
 
     def images(self) -> Iterator[Row] | None:
@@ -58,23 +58,16 @@ class Circo(BenchmarkBuilder):
         caption = record.text("relative_caption")
         withheld = self.spec.config.ground_truth == "withheld"
         positives = [] if withheld else [_id(record, value) for value in record.items("gt_img_ids")]
-        return {
-            "query_id": query_id,
-            "reference_image_id": _id(record, record.get("reference_img_id")),
-            "captions": [caption],
-            "relative_caption": caption,
-            "target_image_id": None if withheld else _id(record, record.get("target_img_id")),
-            "positive_image_ids": positives,
-            "negative_image_ids": [],
-            "subset_image_ids": [],
-            "aspects": [] if withheld else record.texts("semantic_aspects"),
-            "shared_concept": record.text("shared_concept"),
-        }
-
-
-def _query_id(record: Record) -> str:
-    value = record.get("id")
-    return record.id("id") if isinstance(value, str) else str(record.integer("id"))
+        return query_row(
+            query_id,
+            reference_image_id=_id(record, record.get("reference_img_id")),
+            captions=[caption],
+            relative_caption=caption,
+            target_image_id=None if withheld else _id(record, record.get("target_img_id")),
+            positive_image_ids=positives,
+            aspects=[] if withheld else record.texts("semantic_aspects"),
+            shared_concept=record.text("shared_concept"),
+        )
 
 
 def _id(record: Record, value: Any) -> str:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from cir_datasets.builders.base import BenchmarkBuilder
 from cir_datasets.builders.reading import Record, read_json, read_records
 from cir_datasets.errors import FIX, RecordError
-from cir_datasets.rows.records import Row, image_row, query_schema
+from cir_datasets.rows.records import Row, image_row, query_row, query_schema
 
 _AUXILIARY = ("0", "1", "2", "3")
 """Keys of `caption_extend`: four questions that the annotators answered besides the caption."""
@@ -68,20 +68,18 @@ class Cirr(BenchmarkBuilder):
         img_set = record.object("img_set")
         withheld = self.spec.config.ground_truth == "withheld"
         target = None if withheld else _image_id(record.id("target_hard"))
-        return {
-            "query_id": query_id,
-            "reference_image_id": reference,
-            "captions": [caption],
-            "relative_caption": caption,
-            "target_image_id": target,
-            "positive_image_ids": [] if target is None else [target],
-            "negative_image_ids": [],
-            "subset_image_ids": [_image_id(member) for member in img_set.texts("members")],
-            "aspects": [],
-            "subset_id": img_set.integer("id"),
-            "target_soft": [] if withheld else _target_soft(record.object("target_soft")),
-            "auxiliary_captions": _joined(record, reference, auxiliary),
-        }
+        return query_row(
+            query_id,
+            reference_image_id=reference,
+            captions=[caption],
+            relative_caption=caption,
+            target_image_id=target,
+            positive_image_ids=[] if target is None else [target],
+            subset_image_ids=[_image_id(member) for member in img_set.texts("members")],
+            subset_id=img_set.integer("id"),
+            target_soft=[] if withheld else _target_soft(record.object("target_soft")),
+            auxiliary_captions=_joined(record, reference, auxiliary),
+        )
 
 
 def _by_pair_id(path: Path) -> dict[str, Record]:

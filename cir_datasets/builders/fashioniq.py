@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from cir_datasets.builders.base import BenchmarkBuilder
 from cir_datasets.builders.reading import read_image_ids, read_records
-from cir_datasets.rows.records import Row, image_row, query_schema
+from cir_datasets.rows.records import Row, image_row, query_row, query_schema
 
 _CAPTIONS = 2
 """Captions of a query, by two people."""
@@ -40,18 +40,14 @@ class Fashioniq(BenchmarkBuilder):
             if len(captions) != _CAPTIONS:
                 record.fail(f"the field 'captions' must hold {_CAPTIONS} strings, not {captions!r}.")
             target = None if withheld else record.id("target")
-            yield {
-                "query_id": query_id,
-                "reference_image_id": record.id("candidate"),
-                "captions": captions,
-                "relative_caption": None,
-                "target_image_id": target,
-                "positive_image_ids": [] if target is None else [target],
-                "negative_image_ids": [],
-                "subset_image_ids": [],
-                "aspects": [],
-                "category": category,
-            }
+            yield query_row(
+                query_id,
+                reference_image_id=record.id("candidate"),
+                captions=captions,
+                target_image_id=target,
+                positive_image_ids=[] if target is None else [target],
+                category=category,
+            )
 
     def images(self) -> Iterator[Row]:
         """The split file's images; for a union, references and targets in the order of their first use."""

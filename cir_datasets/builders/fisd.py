@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from cir_datasets.builders.base import BenchmarkBuilder
-from cir_datasets.builders.reading import Record, read_image_ids, read_records
-from cir_datasets.rows.records import Row, image_row, query_schema
+from cir_datasets.builders.reading import Record, listed_images, read_records
+from cir_datasets.rows.records import Row, query_row, query_schema
 
 
 class Fisd(BenchmarkBuilder):
@@ -33,8 +33,7 @@ class Fisd(BenchmarkBuilder):
     def images(self) -> Iterator[Row]:
         """The aspect's images, in the order of their list; an id is the path below the image folder."""
         (name,) = self.spec.config.gallery_files
-        for image_id in read_image_ids(self.files[name]):
-            yield image_row(image_id, relative_path=image_id)
+        return listed_images(self.files[name])
 
     def _row(self, record: Record, query_id: str) -> Row:
         aspect = self.spec.config_name
@@ -44,14 +43,13 @@ class Fisd(BenchmarkBuilder):
         reference, negatives = record.id("reference_image_id"), record.ids("negative_image_ids")
         if reference in negatives:
             record.fail(f"its reference {reference!r} is one of its hard negatives.")
-        return {
-            "query_id": query_id,
-            "reference_image_id": reference,
-            "captions": [caption],
-            "relative_caption": caption,
-            "target_image_id": target,
-            "positive_image_ids": [target],
-            "negative_image_ids": negatives,
-            "subset_image_ids": [],
-            "aspects": [aspect],
-        }
+        return query_row(
+            query_id,
+            reference_image_id=reference,
+            captions=[caption],
+            relative_caption=caption,
+            target_image_id=target,
+            positive_image_ids=[target],
+            negative_image_ids=negatives,
+            aspects=[aspect],
+        )

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 from cir_datasets.builders.streaming import JsonPlaceError, NotAListError, stream_items
 from cir_datasets.errors import FIX, RecordError
+from cir_datasets.rows.records import Row, image_row
 
 _MOST_DIGITS = 100
 """Digits of an integer: far more than any id has, far fewer than Python refuses."""
@@ -68,6 +69,10 @@ class Record:
         if not value:
             self.fail(f"the field {name!r} is an empty string.")
         return value
+
+    def id_or_integer(self, name: str) -> str:
+        """An id that some files write as a number."""
+        return self.id(name) if isinstance(self.get(name), str) else str(self.integer(name))
 
     def integer(self, name: str) -> int:
         """An integer (a boolean is not one)."""
@@ -149,6 +154,16 @@ def read_records(path: Path) -> Iterator[Record]:
         if not isinstance(fields, dict):
             raise RecordError(f"{path}: record {number} must be an object, not {fields!r}. {FIX}")
         yield Record(path, number, fields)
+
+
+def listed_images(path: Path) -> Iterator[Row]:
+    """Rows of a manifest for a file that lists images by their paths below the image folder.
+
+    Raises:
+        RecordError: see `read_image_ids`.
+    """
+    for image_id in read_image_ids(path):
+        yield image_row(image_id, relative_path=image_id)
 
 
 def read_image_ids(path: Path) -> Iterator[str]:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from cir_datasets.builders.base import BenchmarkBuilder
-from cir_datasets.builders.reading import Record, read_image_ids, read_records
-from cir_datasets.rows.records import Row, image_row, query_schema
+from cir_datasets.builders.reading import Record, listed_images, read_records
+from cir_datasets.rows.records import Row, query_row, query_schema
 
 if TYPE_CHECKING:
     from cir_datasets.registry.cards import BenchmarkSpec
@@ -49,7 +49,7 @@ class Zerosight(BenchmarkBuilder):
             self._begun.append((number, self.files[name]))
             for record in read_records(self.files[name]):
                 number += 1
-                query_id = _query_id(record)
+                query_id = record.id_or_integer("id")
                 named = record.named(f"id {query_id}")
                 bare = _OURS.isdisjoint(record.fields)
                 if judged_only is None:
@@ -67,13 +67,7 @@ class Zerosight(BenchmarkBuilder):
     def images(self) -> Iterator[Row]:
         """The retrieval pool, in the order of its list; an id is the path below the image folder."""
         (name,) = self.spec.config.gallery_files
-        for image_id in read_image_ids(self.files[name]):
-            yield image_row(image_id, relative_path=image_id)
-
-
-def _query_id(record: Record) -> str:
-    value = record.get("id")
-    return record.id("id") if isinstance(value, str) else str(record.integer("id"))
+        return listed_images(self.files[name])
 
 
 def _row(record: Record, query_id: str) -> Row:
@@ -91,14 +85,8 @@ def _row(record: Record, query_id: str) -> Row:
 
 def _judged_row(record: Record, query_id: str) -> Row:
     """What the evaluator reads of a query: how it is judged, not what is asked."""
-    return {
-        "query_id": query_id,
-        "reference_image_id": None,
-        "captions": [],
-        "relative_caption": None,
-        "target_image_id": None,
-        "positive_image_ids": record.ids("groundtruths"),
-        "negative_image_ids": record.ids("negativeInstances", may_be_empty=True),
-        "subset_image_ids": [],
-        "aspects": [],
-    }
+    return query_row(
+        query_id,
+        positive_image_ids=record.ids("groundtruths"),
+        negative_image_ids=record.ids("negativeInstances", may_be_empty=True),
+    )

@@ -73,6 +73,18 @@ def image_schema() -> pa.Schema:
     return pa.schema(list(IMAGE_FIELDS))
 
 
+def query_row(query_id: str, **known: Any) -> Row:
+    """A row of a single-turn benchmark: the id and what is known of the query; all else is null or empty.
+
+    Example:
+        >>> row = query_row("7", captions=["is red"])
+        >>> row["query_id"], row["captions"], row["target_image_id"], row["negative_image_ids"]
+        ('7', ['is red'], None, [])
+    """
+    row: Row = {field.name: [] if pa.types.is_list(field.type) else None for field in QUERY_FIELDS}
+    return row | {"query_id": query_id, **known}
+
+
 def image_row(image_id: str, **known: Any) -> Row:
     """A row of a manifest: the id and what is known of the image; everything else is null.
 
