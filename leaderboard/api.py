@@ -16,12 +16,11 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from cir_metrics.errors import UnknownNameError
 from cir_metrics.signature import package_version
 from leaderboard import boards
 from leaderboard.errors import UploadRefusedError
 from leaderboard.files import path_of
-from leaderboard.intake import CHUNK, Cover, method_from_form
+from leaderboard.intake import CHUNK, Cover, known_board, method_from_form
 from leaderboard.server import Server
 from leaderboard.submission import Submission
 from leaderboard.views import board_view, submission_view, table_view
@@ -96,15 +95,7 @@ def _router(server: Server) -> APIRouter:
     @router.get("/api/boards/{board_id:path}")
     def one_board(board_id: str) -> dict[str, Any]:
         """A board and its rows, best first."""
-        try:
-            board = boards.board(board_id)
-        except UnknownNameError as error:
-            raise UploadRefusedError(
-                "unknown-board",
-                f"no board {board_id[:80]!r} here.",
-                fix=f"use one of {', '.join(boards.ids())}",
-                status=404,
-            ) from error
+        board = known_board(board_id)
         return table_view(board, server.entries(board))
 
     @router.post(UPLOAD_PATH)

@@ -121,12 +121,7 @@ class Intake:
                 "the upload does not say for which board it is.",
                 fix=f"add ?board= with one of {_ids()}",
             )
-        try:
-            board = boards.board(board_id)
-        except UnknownNameError as error:
-            raise UploadRefusedError(
-                "unknown-board", f"no board {board_id[:80]!r} here.", fix=f"use one of {_ids()}", status=404
-            ) from error
+        board = known_board(board_id)
         problem = self._data_problem(board)
         if problem is not None:
             raise UploadRefusedError(
@@ -202,6 +197,20 @@ def chunks_of(path: Path) -> Iterable[bytes]:
     with path.open("rb") as handle:
         while chunk := handle.read(CHUNK):
             yield chunk
+
+
+def known_board(board_id: str) -> Board:
+    """The board of an id that came from outside.
+
+    Raises:
+        UploadRefusedError: there is no such board.
+    """
+    try:
+        return boards.board(board_id)
+    except UnknownNameError as error:
+        raise UploadRefusedError(
+            "unknown-board", f"no board {board_id[:80]!r} here.", fix=f"use one of {_ids()}", status=404
+        ) from error
 
 
 def _ids() -> str:
