@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import report_worlds
 import submissions_worlds as worlds
+from says import says
 
 import cir_datasets
 import cir_datasets.registry.suites
@@ -102,9 +103,11 @@ def test_a_turn_that_is_asked_for_is_the_only_one() -> None:
     for turn in (0, 4):
         with pytest.raises(CallError) as caught:
             submissions.score(content, benchmark, metrics=[f"hits@8@turn{turn}"])
-        assert str(caught.value) == (
-            f"metric hits@8@turn{turn}: the longest session of circled/cirr_val has 3 turns. "
-            "Fix: ask for a turn from 1 to 3."
+        says(
+            caught,
+            f"metric hits@8@turn{turn}",
+            "circled/cirr_val has 3 turns",
+            "Fix: ask for a turn from 1 to 3",
         )
 
 
@@ -191,21 +194,14 @@ def test_a_metric_that_the_file_cannot_tell_is_refused(name: str, text: str) -> 
 def test_metrics_of_the_other_kind_of_benchmark_are_refused() -> None:
     with pytest.raises(CallError) as caught:
         report_of(worlds.circled_document(worlds.circled()), worlds.circled(), metrics=["recall@5"])
-    assert str(caught.value) == (
-        "metric recall@5: a metric of queries, and circled/cirr_val has sessions. Fix: leave it out."
-    )
+    says(caught, "metric recall@5", "circled/cirr_val has sessions", "Fix: leave it out")
     with pytest.raises(CallError) as caught:
         report_of(worlds.circo_document(worlds.circo()), worlds.circo(), metrics=["recall_subset@1"])
-    assert str(caught.value) == (
-        "metric recall_subset@1: needs a ranking of each query's subset, which the file does not hold. "
-        "Fix: leave it out."
-    )
+    says(caught, "metric recall_subset@1: needs a ranking of each query's subset", "Fix: leave it out")
     document = worlds.cirr_document(worlds.cirr())
     subset = {"version": "rc2", "metric": "recall_subset", **document["subset_rankings"]}
     with pytest.raises(CallError) as caught:
         report_of(subset, worlds.cirr(), metrics=["recall@7"])
-    assert str(caught.value) == (
-        "metric recall@7: needs rankings of the gallery, which the file does not hold. Fix: leave it out."
-    )
+    says(caught, "metric recall@7: needs rankings of the gallery", "Fix: leave it out")
     with pytest.raises(UnknownNameError, match=r"no metric is printed as 'recal@5'"):
         report_of(document, worlds.cirr(), metrics=["recal@5"])

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import submissions_worlds as worlds
+from says import says
 
 import submissions
 from cir_datasets import registry
@@ -222,9 +223,11 @@ def test_withheld_ground_truth_names_the_way_out() -> None:
     hidden = worlds.cirr("test1")
     with pytest.raises(WithheldError) as caught:
         score(worlds.cirr_document(hidden), hidden)
-    assert str(caught.value) == (
-        "run.json: the ground truth of cirr/test1 is withheld by its publisher. The CIRR server scores it. "
-        "Fix: cir convert run.json --to cirr-server --benchmark cirr/test1"
+    says(
+        caught,
+        "run.json",
+        "the ground truth of cirr/test1 is withheld",
+        "Fix: cir convert run.json --to cirr-server --benchmark cirr/test1",
     )
     hidden = worlds.circo("test")
     with pytest.raises(

@@ -13,6 +13,7 @@ import submissions_worlds as worlds
 from hypothesis import given
 from hypothesis import strategies as st
 from metrics_twins import best_first
+from says import says
 from typer.testing import CliRunner
 
 import submissions
@@ -138,9 +139,11 @@ def test_bundles_are_fused_member_by_member() -> None:
             assert ranking == by_fractions([given, given[::-1]], 60, 50, query)
     with pytest.raises(FusionError) as caught:
         submissions.fuse([as_bytes(one), as_bytes(one["runs"][0])], known)
-    assert str(caught.value) == (
-        "rank file answers fashioniq/val and rank file answers fashioniq/dress_val. "
-        "Fix: fuse rank files of one benchmark, or bundles of one suite."
+    says(
+        caught,
+        "rank file answers fashioniq/val",
+        "rank file answers fashioniq/dress_val",
+        "Fix: fuse rank files of one benchmark",
     )
 
 
@@ -223,9 +226,12 @@ def test_files_that_lack_rankings_are_refused() -> None:
     assert fused.subset_rankings is None
     with pytest.raises(FusionError) as caught:
         submissions.fuse([as_bytes(recall), as_bytes(worlds.cirr_document(CIRR))], CIRR)
-    assert str(caught.value) == (
-        'rank file has a ranking of the subset for query "100" and rank file has none (6 such queries). '
-        "Fix: fuse files that answer the same queries."
+    says(
+        caught,
+        "rank file has a ranking of the subset",
+        'query "100"',
+        "rank file has none (6 such queries)",
+        "Fix: fuse files that answer the same queries",
     )
     with pytest.raises(FusionError, match=r"rank file ranks the subsets only\. Fix: join the CIRR"):
         submissions.fuse([as_bytes(subset)] * 2, CIRR)
@@ -287,9 +293,12 @@ def test_the_name_says_what_is_written(tmp_path: Path) -> None:
     for other in ("fused.parquet", "fused.jsonl", "fused.trec.gz"):
         refused = fuse(other)
         assert isinstance(refused.exception, CallError)
-        assert str(refused.exception) == (
-            f"--out {tmp_path / other}: the native format is written, as .json or .json.gz. "
-            "Fix: name it so; cir convert then writes every other format."
+        says(
+            refused.exception,
+            f"--out {tmp_path / other}",
+            "the native format is written",
+            "Fix: name it so",
+            "cir convert",
         )
         assert not (tmp_path / other).exists()
 
