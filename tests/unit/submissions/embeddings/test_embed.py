@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +12,7 @@ import numpy as np
 import pytest
 from embedding_worlds import ColourEncoder, file_gallery, shapes_gallery
 from PIL import Image
+from says import says
 
 from cir_datasets.errors import MissingImagesError
 from cir_metrics.errors import CallError, MissingExtraError
@@ -37,23 +36,6 @@ class PreparingColours(ColourEncoder):
 
     def encode_prepared(self, made: Any) -> Any:
         return self.encode_images([Image.fromarray(np.asarray(each)) for each in made["pixels"]])
-
-
-class Killing:
-    """Pictures, one of which ends the process that opens it."""
-
-    def __init__(self, pictures: Any, place: int) -> None:
-        self.name, self.ids, self.digest = pictures.name, pictures.ids, pictures.digest
-        self._pictures, self._place = pictures, place
-
-    def missing(self) -> list[str]:
-        return []
-
-    def open(self, place: int) -> Image.Image:
-        if place == self._place:
-            os.kill(os.getpid(), signal.SIGKILL)
-        opened: Image.Image = self._pictures.open(place)
-        return opened
 
 
 @pytest.fixture
@@ -94,9 +76,7 @@ def test_where_every_picture_is_missing_the_folder_is_doubted(
         embed_gallery(ColourEncoder(), pictures, store=store, workers=0, skip_missing=skip_missing)
     lines = str(caught.value).splitlines()
     assert lines[0] == "invented/val: 3 of 3 images are missing or cannot be read:"
-    assert lines[-1] == (
-        "  Fix: see that the folder of the images (--images) holds them in the publisher's layout."
-    )
+    says(lines[-1], "Fix: see that the folder of the images (--images)", "the publisher's layout")
     assert store.list() == []
 
 
@@ -284,18 +264,6 @@ def test_what_other_engines_need_is_named(monkeypatch: pytest.MonkeyPatch) -> No
         with pytest.raises(MissingExtraError) as caught:
             ask("this")
         assert str(caught.value) == f'this needs {module}. Fix: pip install "cir-benchmarks[{extra}]"'
-
-
-def test_a_worker_that_is_killed_is_told_and_finished_shards_are_kept(store: EmbeddingStore) -> None:
-    pytest.importorskip("torch", reason="worker processes are those of its data loader")
-    pictures = shapes_gallery(40)
-    with pytest.raises(EncoderError, match=r"a process that opens pictures was killed.* Fix: lower --batch"):
-        embed_gallery(
-            ColourEncoder(), Killing(pictures, 33), store=store, workers=1, batch_size=5, shard_size=5
-        )
-    again = ColourEncoder()
-    embed_gallery(again, pictures, store=store, workers=0, batch_size=5, shard_size=5)
-    assert 0 < sum(again.batches) < 40
 
 
 def test_an_error_of_the_encoder_comes_through_and_claims_end(store: EmbeddingStore) -> None:

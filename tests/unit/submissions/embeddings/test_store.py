@@ -1,15 +1,13 @@
-"""The embedding store: shards, damage, kill -9, several processes at once, listing, verifying, removing."""
+"""The embedding store: shards, damage, listing, verifying, removing."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,25 +21,20 @@ from embedding_worlds import (
     SHARD_SIZE,
     SHARDS,
     ColourEncoder,
+    embed,
+    every_vector,
+    finished,
+    folder_of,
     shapes_gallery,
 )
 
 from cir_metrics.errors import CallError
-from submissions.embeddings.embed import embed_gallery, encode_shard
+from submissions.embeddings.embed import encode_shard
 from submissions.embeddings.pictures import ShapesPictures
-from submissions.embeddings.shards import EmbeddingFolder, Embeddings, Shard
+from submissions.embeddings.shards import EmbeddingFolder, Shard
 from submissions.embeddings.store import EmbeddingStore
 from submissions.encoders.protocol import Identity, Vectors
 from submissions.errors import StoreError
-
-
-def embed(
-    store: EmbeddingStore, encoder: ColourEncoder, pictures: ShapesPictures | None = None
-) -> Embeddings:
-    pictures = pictures or shapes_gallery()
-    return embed_gallery(
-        encoder, pictures, store=store, batch_size=BATCH_SIZE, shard_size=SHARD_SIZE, workers=0
-    )
 
 
 @pytest.fixture
@@ -52,34 +45,7 @@ def store(tmp_path: Path) -> EmbeddingStore:
 @pytest.fixture(scope="module")
 def wanted() -> Vectors:
     """Every picture encoded alone, without any store."""
-    encoder, pictures = ColourEncoder(), shapes_gallery()
-    vectors: Vectors = np.concatenate([encoder.encode_images([pictures.open(at)]) for at in range(IMAGES)])
-    return vectors
-
-
-def started(*arguments: object) -> subprocess.Popen[bytes]:
-    program = Path(embedding_worlds.__file__)
-    return subprocess.Popen([sys.executable, str(program), *map(str, arguments)])
-
-
-def folder_of(store: EmbeddingStore) -> EmbeddingFolder:
-    folder = store.folder(ColourEncoder().identity, shapes_gallery(), shard_size=SHARD_SIZE)
-    folder.prepare()
-    return folder
-
-
-def finished(folder: EmbeddingFolder) -> list[Shard]:
-    """As another process would find them."""
-    left = EmbeddingFolder(folder.path).shards_to_do()
-    return [shard for shard in folder.shards() if shard not in left]
-
-
-def wait_for(what: int, folder: EmbeddingFolder, process: subprocess.Popen[bytes]) -> None:
-    until = time.monotonic() + 60
-    while len(finished(folder)) < what:
-        assert process.poll() is None, "ended before it could be killed"
-        assert time.monotonic() < until, "no shards within a minute"
-        time.sleep(0.005)
+    return every_vector()
 
 
 def test_vectors_are_stored_once_and_mapped(store: EmbeddingStore, wanted: Vectors) -> None:
@@ -97,133 +63,6 @@ def test_vectors_are_stored_once_and_mapped(store: EmbeddingStore, wanted: Vecto
     second = ColourEncoder()
     np.testing.assert_array_equal(embed(store, second).vectors, wanted)
     assert second.batches == []
-
-
-def test_a_killed_run_goes_on_without_encoding_finished_shards_again(
-    store: EmbeddingStore, wanted: Vectors, tmp_path: Path
-) -> None:
-    folder = folder_of(store)
-    process = started(store.root, tmp_path / "log")
-    wait_for(4, folder, process)
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
-    done = len(finished(folder))
-    assert 4 <= done < SHARDS
-    listed = store.list()[0]
-    assert (listed.images, listed.done) == (IMAGES, done * SHARD_SIZE)
-    assert store.damage(listed.key) == []  # under way is not damaged
-    again = ColourEncoder()
-    np.testing.assert_array_equal(embed(store, again).vectors, wanted)
-    assert sum(again.batches) == IMAGES - done * SHARD_SIZE
-
-
-@pytest.mark.parametrize("synchronised", [1, 2])
-def test_a_shard_counts_as_finished_only_once_its_rows_are_on_the_disk(
-    synchronised: int, store: EmbeddingStore, wanted: Vectors, tmp_path: Path
-) -> None:
-    """The process dies when it has written rows, and when it has written their checksum."""
-    folder = folder_of(store)
-    np.save(tmp_path / "rows.npy", wanted[:SHARD_SIZE])
-    dies = (
-        "import os, sys, pathlib, numpy; from submissions.embeddings.shards import EmbeddingFolder\n"
-        "folder, calls, real = EmbeddingFolder(pathlib.Path(sys.argv[1])), [], os.fsync\n"
-        "def fsync(file):\n"
-        "    real(file); calls.append(file)\n"
-        "    if len(calls) == int(sys.argv[3]): os._exit(9)\n"
-        "os.fsync = fsync\n"
-        "folder.write_shard(folder.shards()[0], numpy.load(sys.argv[2]))"
-    )
-    command = [sys.executable, "-c", dies, folder.path, tmp_path / "rows.npy", str(synchronised)]
-    assert subprocess.run(command, check=False).returncode == 9
-    lying = np.load(folder.path / "vectors.npy", mmap_mode="r")
-    np.testing.assert_array_equal(lying[:SHARD_SIZE], wanted[:SHARD_SIZE])
-    assert [shard.number for shard in finished(folder)] == ([] if synchronised == 1 else [0])
-
-
-@pytest.mark.slow
-def test_workers_of_a_killed_process_hold_no_claims(
-    store: EmbeddingStore, wanted: Vectors, tmp_path: Path
-) -> None:
-    """They notice within seconds that it is gone; until then nothing waits for them."""
-    pytest.importorskip("torch", reason="worker processes are those of its data loader")
-    folder, go = folder_of(store), tmp_path / "go"
-    go.touch()
-    process = started(store.root, tmp_path / "log", go, 2)
-    wait_for(4, folder, process)
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    workers = [int(number) for number in children.read_text().split()] if children.exists() else []
-    assert len(workers) >= 2 or sys.platform != "linux"
-    process.kill()
-    process.wait()
-    done = len(finished(folder))
-    claims = [folder.claim(shard) for shard in folder.shards_to_do()]
-    assert all(claim.__enter__() for claim in claims)
-    for claim in claims:
-        claim.__exit__(None, None, None)
-    again = ColourEncoder()
-    np.testing.assert_array_equal(embed(store, again).vectors, wanted)
-    assert sum(again.batches) == IMAGES - done * SHARD_SIZE
-    deadline = time.monotonic() + 60
-    while any(Path(f"/proc/{worker}").exists() for worker in workers):
-        assert time.monotonic() < deadline, "workers outlive the process that started them"
-        time.sleep(0.2)
-
-
-@pytest.mark.slow
-def test_kill_9_at_any_moment_never_leaves_a_corrupt_store(
-    store: EmbeddingStore, wanted: Vectors, tmp_path: Path
-) -> None:
-    folder = folder_of(store)
-    for more in (1, 3, 2):
-        process = started(store.root, tmp_path / "log")
-        wait_for(len(finished(folder)) + more, folder, process)
-        process.kill()
-        process.wait()
-        rows = np.load(folder.path / "vectors.npy", mmap_mode="r")
-        for _, start, stop in finished(folder):
-            np.testing.assert_array_equal(rows[start:stop], wanted[start:stop])
-    np.testing.assert_array_equal(embed(store, ColourEncoder()).vectors, wanted)
-
-
-def test_two_processes_share_the_shards(store: EmbeddingStore, wanted: Vectors, tmp_path: Path) -> None:
-    processes = [started(store.root, tmp_path / f"log{number}", tmp_path / "go") for number in range(2)]
-    time.sleep(0.5)
-    (tmp_path / "go").touch()
-    assert [process.wait(timeout=60) for process in processes] == [0, 0]
-    lines = [(tmp_path / f"log{number}").read_text().splitlines() for number in range(2)]
-    assert sorted(lines[0] + lines[1]) == sorted(f"{row[0]:.6f}" for row in wanted)  # each image once
-    assert min(map(len, lines)) >= SHARD_SIZE
-    third = ColourEncoder()
-    np.testing.assert_array_equal(embed(store, third).vectors, wanted)
-    assert third.batches == []
-
-
-def test_a_process_takes_over_from_one_that_is_killed(
-    store: EmbeddingStore, wanted: Vectors, tmp_path: Path
-) -> None:
-    """The second finds every shard done or claimed by the first; when that dies, its claim is free."""
-    folder = folder_of(store)
-    vectors = {shard.number: wanted[shard.start : shard.stop] for shard in folder.shards()}
-    for shard in folder.shards()[1:]:
-        folder.write_shard(shard, vectors[shard.number])
-    hold = (
-        "import sys, time; from pathlib import Path; from submissions.embeddings.shards import *\n"
-        "folder = EmbeddingFolder(Path(sys.argv[1]))\n"
-        "with folder.claim(folder.shards()[0]) as ours: print(ours, flush=True); time.sleep(600)"
-    )
-    holder = subprocess.Popen([sys.executable, "-c", hold, folder.path], stdout=subprocess.PIPE)
-    assert holder.stdout is not None
-    assert holder.stdout.readline() == b"True\n"
-    with folder.claim(folder.shards()[0]) as ours:
-        assert not ours
-    second = started(store.root, tmp_path / "log")
-    time.sleep(1.5)
-    assert second.poll() is None  # waits
-    holder.kill()
-    holder.wait()
-    assert second.wait(timeout=60) == 0
-    assert len((tmp_path / "log").read_text().splitlines()) == SHARD_SIZE
-    np.testing.assert_array_equal(embed(store, ColourEncoder()).vectors, wanted)
 
 
 DAMAGES = {"flipped": SHARD_SIZE, "cut": 3, "other shape": IMAGES, "empty": IMAGES, "gone": IMAGES}

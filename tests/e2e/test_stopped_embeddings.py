@@ -1,0 +1,203 @@
+"""Embedding by several processes, any of which may be killed: the store is never wrong, and work goes on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import embedding_worlds
+import numpy as np
+import pytest
+from embedding_worlds import (
+    IMAGES,
+    SHARD_SIZE,
+    SHARDS,
+    ColourEncoder,
+    embed,
+    every_vector,
+    finished,
+    folder_of,
+    shapes_gallery,
+)
+from interruptible import wait_for
+from PIL import Image
+
+from submissions.embeddings.embed import embed_gallery
+from submissions.embeddings.store import EmbeddingStore
+from submissions.encoders.protocol import Vectors
+from submissions.errors import EncoderError
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> EmbeddingStore:
+    return EmbeddingStore(tmp_path / "store")
+
+
+@pytest.fixture(scope="module")
+def wanted() -> Vectors:
+    """Every picture encoded alone, without any store."""
+    return every_vector()
+
+
+def started(*arguments: object) -> subprocess.Popen[bytes]:
+    program = Path(embedding_worlds.__file__)
+    return subprocess.Popen([sys.executable, str(program), *map(str, arguments)])
+
+
+def test_a_killed_run_goes_on_without_encoding_finished_shards_again(
+    store: EmbeddingStore, wanted: Vectors, tmp_path: Path
+) -> None:
+    folder = folder_of(store)
+    process = started(store.root, tmp_path / "log")
+    wait_for(lambda: len(finished(folder)) >= 4, process)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    done = len(finished(folder))
+    assert 4 <= done < SHARDS
+    listed = store.list()[0]
+    assert (listed.images, listed.done) == (IMAGES, done * SHARD_SIZE)
+    assert store.damage(listed.key) == []  # under way is not damaged
+    again = ColourEncoder()
+    np.testing.assert_array_equal(embed(store, again).vectors, wanted)
+    assert sum(again.batches) == IMAGES - done * SHARD_SIZE
+
+
+@pytest.mark.parametrize("synchronised", [1, 2])
+def test_a_shard_counts_as_finished_only_once_its_rows_are_on_the_disk(
+    synchronised: int, store: EmbeddingStore, wanted: Vectors, tmp_path: Path
+) -> None:
+    """The process dies when it has written rows, and when it has written their checksum."""
+    folder = folder_of(store)
+    np.save(tmp_path / "rows.npy", wanted[:SHARD_SIZE])
+    dies = (
+        "import os, sys, pathlib, numpy; from submissions.embeddings.shards import EmbeddingFolder\n"
+        "folder, calls, real = EmbeddingFolder(pathlib.Path(sys.argv[1])), [], os.fsync\n"
+        "def fsync(file):\n"
+        "    real(file); calls.append(file)\n"
+        "    if len(calls) == int(sys.argv[3]): os._exit(9)\n"
+        "os.fsync = fsync\n"
+        "folder.write_shard(folder.shards()[0], numpy.load(sys.argv[2]))"
+    )
+    command = [sys.executable, "-c", dies, folder.path, tmp_path / "rows.npy", str(synchronised)]
+    assert subprocess.run(command, check=False).returncode == 9
+    lying = np.load(folder.path / "vectors.npy", mmap_mode="r")
+    np.testing.assert_array_equal(lying[:SHARD_SIZE], wanted[:SHARD_SIZE])
+    assert [shard.number for shard in finished(folder)] == ([] if synchronised == 1 else [0])
+
+
+@pytest.mark.slow
+def test_workers_of_a_killed_process_hold_no_claims(
+    store: EmbeddingStore, wanted: Vectors, tmp_path: Path
+) -> None:
+    """They notice within seconds that it is gone; until then nothing waits for them."""
+    pytest.importorskip("torch", reason="worker processes are those of its data loader")
+    folder, go = folder_of(store), tmp_path / "go"
+    go.touch()
+    process = started(store.root, tmp_path / "log", go, 2)
+    wait_for(lambda: len(finished(folder)) >= 4, process)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    workers = [int(number) for number in children.read_text().split()] if children.exists() else []
+    assert len(workers) >= 2 or sys.platform != "linux"
+    process.kill()
+    process.wait()
+    done = len(finished(folder))
+    claims = [folder.claim(shard) for shard in folder.shards_to_do()]
+    assert all(claim.__enter__() for claim in claims)
+    for claim in claims:
+        claim.__exit__(None, None, None)
+    again = ColourEncoder()
+    np.testing.assert_array_equal(embed(store, again).vectors, wanted)
+    assert sum(again.batches) == IMAGES - done * SHARD_SIZE
+    wait_for(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
+
+
+@pytest.mark.slow
+def test_kill_9_at_any_moment_never_leaves_a_corrupt_store(
+    store: EmbeddingStore, wanted: Vectors, tmp_path: Path
+) -> None:
+    folder = folder_of(store)
+    for more in (1, 3, 2):
+        goal = len(finished(folder)) + more
+        process = started(store.root, tmp_path / "log")
+        wait_for(lambda goal=goal: len(finished(folder)) >= goal, process)
+        process.kill()
+        process.wait()
+        rows = np.load(folder.path / "vectors.npy", mmap_mode="r")
+        for _, start, stop in finished(folder):
+            np.testing.assert_array_equal(rows[start:stop], wanted[start:stop])
+    np.testing.assert_array_equal(embed(store, ColourEncoder()).vectors, wanted)
+
+
+def test_two_processes_share_the_shards(store: EmbeddingStore, wanted: Vectors, tmp_path: Path) -> None:
+    processes = [started(store.root, tmp_path / f"log{number}", tmp_path / "go") for number in range(2)]
+    time.sleep(0.5)
+    (tmp_path / "go").touch()
+    assert [process.wait(timeout=60) for process in processes] == [0, 0]
+    lines = [(tmp_path / f"log{number}").read_text().splitlines() for number in range(2)]
+    assert sorted(lines[0] + lines[1]) == sorted(f"{row[0]:.6f}" for row in wanted)  # each image once
+    assert min(map(len, lines)) >= SHARD_SIZE
+    third = ColourEncoder()
+    np.testing.assert_array_equal(embed(store, third).vectors, wanted)
+    assert third.batches == []
+
+
+def test_a_process_takes_over_from_one_that_is_killed(
+    store: EmbeddingStore, wanted: Vectors, tmp_path: Path
+) -> None:
+    """The second finds every shard done or claimed by the first; when that dies, its claim is free."""
+    folder = folder_of(store)
+    vectors = {shard.number: wanted[shard.start : shard.stop] for shard in folder.shards()}
+    for shard in folder.shards()[1:]:
+        folder.write_shard(shard, vectors[shard.number])
+    hold = (
+        "import sys, time; from pathlib import Path; from submissions.embeddings.shards import *\n"
+        "folder = EmbeddingFolder(Path(sys.argv[1]))\n"
+        "with folder.claim(folder.shards()[0]) as ours: print(ours, flush=True); time.sleep(600)"
+    )
+    holder = subprocess.Popen([sys.executable, "-c", hold, folder.path], stdout=subprocess.PIPE)
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == b"True\n"
+    with folder.claim(folder.shards()[0]) as ours:
+        assert not ours
+    second = started(store.root, tmp_path / "log")
+    time.sleep(1.5)
+    assert second.poll() is None  # waits
+    holder.kill()
+    holder.wait()
+    assert second.wait(timeout=60) == 0
+    assert len((tmp_path / "log").read_text().splitlines()) == SHARD_SIZE
+    np.testing.assert_array_equal(embed(store, ColourEncoder()).vectors, wanted)
+
+
+class Killing:
+    """Pictures, one of which ends the process that opens it."""
+
+    def __init__(self, pictures: Any, place: int) -> None:
+        self.name, self.ids, self.digest = pictures.name, pictures.ids, pictures.digest
+        self._pictures, self._place = pictures, place
+
+    def missing(self) -> list[str]:
+        return []
+
+    def open(self, place: int) -> Image.Image:
+        if place == self._place:
+            os.kill(os.getpid(), signal.SIGKILL)
+        opened: Image.Image = self._pictures.open(place)
+        return opened
+
+
+def test_a_worker_that_is_killed_is_told_and_finished_shards_are_kept(store: EmbeddingStore) -> None:
+    pytest.importorskip("torch", reason="worker processes are those of its data loader")
+    pictures = shapes_gallery(40)
+    with pytest.raises(EncoderError, match=r"a process that opens pictures was killed.* Fix: lower --batch"):
+        embed_gallery(
+            ColourEncoder(), Killing(pictures, 33), store=store, workers=1, batch_size=5, shard_size=5
+        )
+    again = ColourEncoder()
+    embed_gallery(again, pictures, store=store, workers=0, batch_size=5, shard_size=5)
+    assert 0 < sum(again.batches) < 40
