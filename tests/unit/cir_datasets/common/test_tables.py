@@ -11,6 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from says import says
 
 from cir_datasets.common.tables import FORMATS, Cell, Table, render
 from cir_metrics.errors import CallError, UnknownNameError
@@ -134,14 +135,10 @@ def test_json_holds_texts_and_values() -> None:
 def test_an_unknown_format_names_the_nearest() -> None:
     with pytest.raises(UnknownNameError) as caught:
         render([PLAIN], "latx")
-    assert str(caught.value) == (
-        "no format 'latx'. Did you mean 'latex'? There are table, json, csv, latex, markdown."
-    )
+    says(caught, "no format 'latx'", "Did you mean 'latex'?", "table, json, csv, latex, markdown")
 
 
 def test_a_row_that_does_not_fit_the_head_is_refused() -> None:
     with pytest.raises(CallError) as caught:
         Table("T", ("a", "b"), ((Cell("x"),),))
-    assert str(caught.value) == (
-        "table 'T': row 1 has 1 cells, the head has 2. Fix: give every row a cell a column."
-    )
+    says(caught, "table 'T'", "row 1 has 1 cells, the head has 2", "Fix: give every row a cell a column")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import submissions_worlds as worlds
+from says import says
 
 import submissions
 from cir_datasets.registry import spec
@@ -56,9 +57,7 @@ def test_the_benchmark_tells_it_from_a_circo_file() -> None:
                 "and ZeroSight results look like that."
             ),
         )
-        assert finding.fix == (
-            "say which it answers, for example  --benchmark circo/test  or  --benchmark zerosight/test"
-        )
+        says(finding.fix, "say which it answers", "--benchmark circo/test", "--benchmark zerosight/test")
     with pytest.raises(RefusedError, match="nor a file of the CIRR or CIRCO server, nor ZeroSight results"):
         submissions.read(b'{"a": 1}')
     with pytest.raises(RefusedError, match="nor a file of the CIRR or CIRCO server, nor ZeroSight results"):

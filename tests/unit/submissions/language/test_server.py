@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from language_server import Fault, LanguageServer
+from says import says
 
 from cir_datasets import shapes
 from cir_metrics.errors import CallError
@@ -289,9 +290,12 @@ def test_a_key_that_no_request_can_carry_is_refused_at_once(
 ) -> None:
     with pytest.raises(CallError) as caught:
         ServerLanguage("tiny", key=key)
-    assert str(caught.value) == (
-        "the key of the language server holds a blank, a line break or a character outside ASCII, which no "
-        "key has. Fix: copy the key anew, and set OPENAI_API_KEY to it alone."
+    says(
+        caught,
+        "the key of the language server",
+        "a blank, a line break or a character outside ASCII",
+        "Fix: copy the key anew",
+        "OPENAI_API_KEY",
     )
 
 
