@@ -275,7 +275,7 @@ class EmbeddingFolder:
             missing, ids = frozenset(complete["missing"]), self.ids
             counts = [len(missing.intersection(ids[shard.start : shard.stop])) for shard in self.shards()]
             return np.array(list(zip(complete["shards"], counts, strict=True)), dtype=_CHECKSUM)
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, StoreError):
             return None
 
 

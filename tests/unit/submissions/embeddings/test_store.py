@@ -206,6 +206,17 @@ def test_what_an_earlier_version_finished_is_used(store: EmbeddingStore, wanted:
     assert sum(again.batches) == SHARD_SIZE
 
 
+def test_what_an_earlier_version_finished_is_listed_without_its_ids(store: EmbeddingStore) -> None:
+    path = of_format_1(store, "")
+    (path / "ids.json").write_text("[")
+    assert [one.done for one in store.list()] == [0]
+    [told] = store.damage(path.name)
+    assert "ids.json: missing or damaged" in told
+    again = ColourEncoder()
+    embed(store, again)
+    assert again.batches == []
+
+
 def test_shards_in_files_of_an_earlier_version_are_left_and_encoded_again(
     store: EmbeddingStore, wanted: Vectors
 ) -> None:
