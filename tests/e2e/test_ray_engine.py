@@ -289,6 +289,7 @@ def test_a_shard_that_another_process_is_at_is_waited_for(machines: Machines, tm
     pictures = Invented(tmp_path / "log")
     store = EmbeddingStore(tmp_path / "ray")
     folder = store.folder(Means().identity, pictures, shard_size=SHARDS["shard_size"])
+    folder.prepare()
     claimed, opened = threading.Event(), set[int]()
 
     def hold_and_give_up() -> None:
