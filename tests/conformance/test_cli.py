@@ -45,6 +45,7 @@ def test_the_commands_are_the_expected_ones() -> None:
         "entries",
         "embeddings list",
         "embeddings rm",
+        "embeddings verify",
         "datasets list",
         "datasets show",
         "datasets prepare",
