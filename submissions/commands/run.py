@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -198,24 +198,18 @@ def _one(
 ) -> Iterator[tuple[str, str, RankFile | RankBundle]]:
     from cir_datasets.registry.suites import suite_ids
     from submissions import make_bundle, make_rank_file
-    from submissions.language import load_language
 
     if ":" in method:
         # As `python -m` does it, so that a module in this folder is found.
         sys.path.insert(0, str(Path.cwd()))
-    speaker: Language | None = None
-    if isinstance(options.language, str):
-        # Loaded here, so that what it cost can be printed.
-        prompts = {} if options.prompts is None else {"prompts": options.prompts}
-        speaker = load_language(options.language, **prompts)
-        options = options.changed(language=speaker, prompts=None)
+    options = options.with_language()  # loaded here, so that what it cost can be printed
     echo(f"{method}: ranking {benchmark} ...", err=True)
     make: Callable[..., RankFile | RankBundle]
     make = make_bundle if benchmark in suite_ids() else make_rank_file
     try:
         yield method.rpartition(":")[2], method, make(benchmark, method, options)
     finally:
-        _report_usage(speaker)
+        _report_usage(cast("Language | None", options.language))
 
 
 def _report_usage(language: Language | None) -> None:

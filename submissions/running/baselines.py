@@ -7,7 +7,7 @@ import importlib.util
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from cir_metrics.errors import CallError
 from submissions.encoders.protocol import SHAPES_ENCODER
@@ -188,7 +188,6 @@ def run_baselines(
     if isinstance(benchmark, str):
         benchmark = cir_datasets.load(benchmark)
     encoder_of = functools.cache(functools.partial(_encoder, **options.loading))
-    prompts = {} if options.prompts is None else {"prompts": options.prompts}
     loaded = {} if speakers is None else speakers
     for each in chosen.run:
         if each.encoder is None:
@@ -201,7 +200,8 @@ def run_baselines(
             own = own.changed(caption_rule=None)
         if each.language is not None:
             if each.language not in loaded:
-                loaded[each.language] = _language(each.language, **prompts)
+                named = options.changed(language=each.language)
+                loaded[each.language] = cast("Language", named.with_language().language)
             own = own.changed(language=loaded[each.language])
         yield each, make_rank_file(benchmark, each.method, own)
 
@@ -245,13 +245,6 @@ def _encoder(name: str, **loading: Any) -> Encoder:
     from submissions.encoders.loading import load_encoder
 
     return load_encoder(name, **loading)
-
-
-def _language(name: str, **speaking: Any) -> Language:
-    from submissions.language import load_language
-
-    loaded: Language = load_language(name, **speaking)
-    return loaded
 
 
 @functools.cache

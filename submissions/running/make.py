@@ -138,7 +138,7 @@ def _depth(benchmark: Benchmark, options: RunOptions) -> int:
 def _by_embeddings(name: str, method: Composer, benchmark: Benchmark, options: RunOptions) -> RankFile:
     gallery = gallery_of(benchmark)
     turns = [turn for row in benchmark.rows() for turn in turns_of(row)]
-    speaker = _language(options)
+    speaker = cast("Language | None", options.with_language().language)
     chosen = options.encoder_for(benchmark, name, getattr(method, "own_encoder", None))
     pictures = pictures_of(benchmark, images=options.images)
     encoder = _encoder(name, chosen, benchmark, options)
@@ -190,16 +190,6 @@ def _check_references(
     if outside and name in composer_names() and "reference" in method_card(name).reads:
         pictures = pictures_of(benchmark, images=options.images, ids=list(dict.fromkeys(outside)))
         check_pictures(pictures, skip_missing=options.skip_missing)
-
-
-def _language(options: RunOptions) -> Language | None:
-    if not isinstance(options.language, str):
-        return options.language
-    from submissions.language import load_language
-
-    prompts = {} if options.prompts is None else {"prompts": options.prompts}
-    loaded: Language = load_language(options.language, **prompts)
-    return loaded
 
 
 def _file(benchmark: Benchmark, method: Method, answers: Answers) -> RankFile:

@@ -151,6 +151,20 @@ class RunOptions:
         """These options with an encoder that is loaded, and nothing that says how to load it."""
         return replace(self, encoder=encoder, **{name: getattr(RunOptions, name) for name in LOADING})
 
+    def with_language(self) -> RunOptions:
+        """These options with the language backend loaded that they name; the same ones where they name none.
+
+        Raises:
+            UnknownNameError: no language backend has that name.
+            LanguageError: its model or prompts cannot be used.
+        """
+        if not isinstance(self.language, str):
+            return self
+        from submissions.language import load_language
+
+        prompts = {} if self.prompts is None else {"prompts": self.prompts}
+        return replace(self, language=load_language(self.language, **prompts), prompts=None)
+
     def aggregated(self, usual: str = _USUAL_AGGREGATION) -> Aggregation:
         """How turns become one ranking.
 
