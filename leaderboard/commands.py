@@ -192,7 +192,7 @@ def _board_of(file: Path) -> Board:
     """The board of the benchmark that a file names."""
     import submissions
     from leaderboard import boards
-    from submissions.validation.report import RefusedError
+    from submissions.rank_file.findings import RefusedError
 
     try:
         found = submissions.read(file)
@@ -258,7 +258,7 @@ def _validate_here(file: Path, board_id: str) -> None:
     import submissions
     from cir_datasets.errors import SourceError
     from leaderboard import boards, data
-    from submissions.validation.report import RefusedError
+    from submissions.rank_file.findings import RefusedError
 
     if board_id not in boards.ids():
         return

@@ -13,6 +13,8 @@ from .errors import SubmissionError as SubmissionError
 from .errors import WithheldError as WithheldError
 from .methods.registry import method_names as method_names
 from .rank_file.findings import Finding as Finding
+from .rank_file.findings import RefusedError as RefusedError
+from .rank_file.findings import ValidationReport as ValidationReport
 from .rank_file.model import FORMAT as FORMAT
 from .rank_file.model import Method as Method
 from .rank_file.model import RankBundle as RankBundle
@@ -30,5 +32,3 @@ from .transform.convert import convert as convert
 from .transform.fuse import fuse as fuse
 from .validation import read as read
 from .validation import validate as validate
-from .validation.report import RefusedError as RefusedError
-from .validation.report import ValidationReport as ValidationReport

@@ -245,7 +245,7 @@ def _warn_of_short_rankings(benchmark: str, k: int | None) -> None:
     """Say before the work that a file's rankings will be shorter than what the board's metrics use."""
     from cir_datasets import load
     from cir_datasets.registry.suites import suite, suite_ids
-    from submissions.rank_file.depth import board_depth
+    from submissions.rank_file.benchmarks import board_depth
 
     if k is None:
         return

@@ -79,10 +79,10 @@ def score_command(
     """
     from cir_datasets.common.tables import check_format
     from cir_metrics.errors import CallError
+    from submissions.rank_file.findings import RefusedError
     from submissions.rank_file.model import write_bytes
     from submissions.report import full_report
     from submissions.scoring import score
-    from submissions.validation.report import RefusedError
 
     if as_json and format not in (None, "json"):
         raise CallError(f"--json and --format {format} ask for two formats. Fix: leave one of them out.")

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from submissions.errors import ConversionError
-from submissions.formats.context import ReaderContext
+from submissions.formats.unchecked import ReaderContext
 from submissions.rank_file.findings import shown
-from submissions.rank_file.names import CIRCO_SERVER
+from submissions.rank_file.model import CIRCO_SERVER
 
 if TYPE_CHECKING:
     from submissions.formats.unchecked import UncheckedFile

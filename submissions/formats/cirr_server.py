@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from submissions.errors import ConversionError
-from submissions.formats.context import ReaderContext
-from submissions.formats.unchecked import UncheckedFile, read_rankings
+from submissions.formats.unchecked import ReaderContext, UncheckedFile, read_rankings
 from submissions.rank_file.findings import json_type, shown
-from submissions.rank_file.names import CIRR_SERVER
+from submissions.rank_file.model import CIRR_SERVER
 
 if TYPE_CHECKING:
     from submissions.rank_file.model import RankFile

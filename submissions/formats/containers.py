@@ -16,7 +16,7 @@ from pathlib import PurePath
 
 from submissions.formats.budget import TREC_TIMES, Budget
 from submissions.rank_file.findings import Findings
-from submissions.rank_file.names import LINES, LINES_FILE, PARQUET, TREC
+from submissions.rank_file.model import LINES, LINES_FILE, PARQUET, TREC
 
 JSON = "json"
 """What is no other container: JSON, or what the JSON reader will explain."""

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from submissions.errors import ConversionError
-from submissions.formats.context import ReaderContext
-from submissions.formats.unchecked import UncheckedFile, read_rankings
+from submissions.formats.unchecked import ReaderContext, UncheckedFile, read_rankings
 from submissions.rank_file.findings import json_type, shown
-from submissions.rank_file.names import FASHIONIQ
+from submissions.rank_file.model import FASHIONIQ
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark

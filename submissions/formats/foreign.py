@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from submissions.errors import ConversionError
-from submissions.formats.context import ReaderContext
-from submissions.formats.unchecked import UncheckedFile, read_rankings
+from submissions.formats.unchecked import ReaderContext, UncheckedFile, read_rankings
 from submissions.rank_file.findings import shown
 
 if TYPE_CHECKING:

@@ -16,11 +16,11 @@ import orjson
 from cir_metrics.errors import did_you_mean
 from submissions.formats import native
 from submissions.formats.budget import Budget
-from submissions.formats.context import ReaderContext
 from submissions.formats.json_reader import parse_json
+from submissions.formats.unchecked import ReaderContext
 from submissions.rank_file.columns import Columns, Gathering
 from submissions.rank_file.findings import Findings, json_type, shown
-from submissions.rank_file.names import LINES, LINES_FILE, RANK_FILE
+from submissions.rank_file.model import LINES, LINES_FILE, RANK_FILE
 
 if TYPE_CHECKING:
     from submissions.formats.unchecked import UncheckedFile

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from cir_datasets.errors import OverlayError
 from cir_metrics.errors import UnknownNameError, did_you_mean
-from submissions.formats.context import ReaderContext
-from submissions.formats.unchecked import Answers, UncheckedFile, read_rankings
+from submissions.formats.unchecked import Answers, ReaderContext, UncheckedFile, read_rankings
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, json_type, shown
-from submissions.rank_file.names import BUNDLE, FORMAT_VERSION, NATIVE, RANK_FILE
+from submissions.rank_file.model import BUNDLE, FORMAT_VERSION, NATIVE, RANK_FILE
 
 if TYPE_CHECKING:
     from cir_datasets.registry.cards import BenchmarkSpec

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from cir_datasets.common.parquet_pages import MARK, MAX_FOOTER, Chunk, EncodingError, row_groups
+from cir_datasets.rows.columns import list_lengths, numbers
 from submissions.errors import SubmissionError
 from submissions.formats import native
 from submissions.formats.budget import Budget
-from submissions.formats.context import ReaderContext
 from submissions.formats.json_reader import parse_json
 from submissions.formats.lines import QUERY, RANKING, SUBSET, TURNS, header_of, is_by_turn
-from submissions.rank_file.arrow import list_lengths, numbers
+from submissions.formats.unchecked import ReaderContext
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, json_type, shown
-from submissions.rank_file.names import PARQUET, RANK_FILE
+from submissions.rank_file.model import PARQUET, RANK_FILE
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,8 +1,13 @@
-"""From a file of any accepted format to what could be read of it, with what is wrong about each rank file."""
+"""From a file of any accepted format to what could be read of it, with what is wrong about each rank file.
+
+In order: the bytes are read and unpacked (`containers` tells gzip, JSON, JSON Lines, Parquet and TREC apart),
+a JSON value is parsed, a bundle is taken apart, and each rank file goes to the reader of its format.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,20 +15,24 @@ from cir_metrics.errors import CallError, did_you_mean
 from submissions.formats import native
 from submissions.formats.budget import MAX_BYTES, Budget, OverBudgetError
 from submissions.formats.containers import JSON, Unpacked, label_of, unpack
-from submissions.formats.context import ReaderContext
-from submissions.formats.detection import is_bundle, parse, parse_packed
 from submissions.formats.json_reader import collector_paused, parse_json, read_bytes
-from submissions.formats.unchecked import UncheckedFile, read_rankings
+from submissions.formats.unchecked import ReaderContext, UncheckedFile, read_rankings
 from submissions.rank_file.benchmarks import Benchmarks, find_suite
-from submissions.rank_file.findings import MAX_EXAMPLES, Findings, shown
-from submissions.rank_file.names import BUNDLE
+from submissions.rank_file.columns import Columns
+from submissions.rank_file.findings import MAX_EXAMPLES, Findings, json_type, shown
+from submissions.rank_file.model import BUNDLE, LINES, PARQUET, TREC, RankBundle, RankFile
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from cir_datasets.registry.suites import Suite
     from submissions.rank_file.benchmarks import FileLike
-    from submissions.rank_file.model import RankBundle, RankFile
+
+
+_ONE_EACH = "put one rank file a member into the bundle, no other, then run  cir validate {file}"
+_NAMELESS_LISTS = (
+    "the file holds lists by query id and does not name its benchmark: files of the CIRCO server and "
+    "ZeroSight results look like that."
+)
+_SAY_WHICH = "say which it answers, for example  --benchmark circo/test  or  --benchmark zerosight/test"
 
 
 @dataclass
@@ -48,8 +57,6 @@ class Parsed:
 
     def finished(self) -> RankFile | RankBundle | None:
         """The rank file or bundle, or None where a part could not be read."""
-        from submissions.rank_file.model import RankBundle
-
         runs = [unchecked.finished() if unchecked is not None else None for unchecked, _ in self.files]
         whole = tuple(run for run in runs if run is not None)
         if not whole or len(whole) < len(runs):
@@ -79,8 +86,6 @@ def parse_file(
         CallError: `file` is of none of these types.
         MissingFileError: no file has that name.
     """
-    from submissions.rank_file.model import RankBundle, RankFile
-
     if not isinstance(file, str | os.PathLike | bytes | RankFile | RankBundle):
         raise CallError(
             f"file is of type {type(file).__name__}. Fix: pass a path, the file's bytes, a RankFile or a "
@@ -113,7 +118,7 @@ def _parse_file(
     if opened is None:
         return
     unpacked, document = opened
-    if is_bundle(document):
+    if isinstance(document, dict) and document.get("format") == BUNDLE:
         _parse_bundle(document, benchmarks, parsed, unpacked.budget)
         return
     if benchmarks.suite is not None:
@@ -127,9 +132,9 @@ def _parse_file(
         parsed.findings, benchmarks, benchmarks.expected, label_of(label), unpacked.budget, form
     )
     if unpacked.kind == JSON:
-        unchecked = parse(document, context)
+        unchecked = _parse_json(document, context)
     else:
-        unchecked = parse_packed(unpacked.kind, unpacked.content, context)
+        unchecked = _parse_packed(unpacked.kind, unpacked.content, context)
     _note(unchecked, parsed)
 
 
@@ -158,6 +163,71 @@ def _note(unchecked: UncheckedFile | None, parsed: Parsed) -> None:
         parsed.benchmark = parsed.findings.benchmark = unchecked.spec.id
 
 
+def _parse_packed(kind: str, content: bytes, context: ReaderContext) -> UncheckedFile | None:
+    """Read one rank file that is not one JSON value: JSON Lines, Parquet or a TREC run."""
+    from submissions.formats import lines, parquet, trec
+
+    readers = {PARQUET: parquet.parse, LINES: lines.parse, TREC: trec.parse}
+    unchecked = readers[kind](content, context)
+    return None if unchecked is None else replace(unchecked, kind=kind)
+
+
+def _parse_json(document: Any, context: ReaderContext) -> UncheckedFile | None:
+    """Read one rank file that is a JSON value: which format it is in, its keys say, never its name."""
+    if isinstance(document, Mapping) and "format" in document:
+        return native.parse(document, context)
+    return _parse_foreign(document, context)
+
+
+def _parse_foreign(document: Any, context: ReaderContext) -> UncheckedFile | None:
+    from submissions.formats import circo_server, cirr_server, fashioniq, zerosight
+
+    dataset = "" if context.expected is None else context.expected.partition("/")[0]
+    if fashioniq.is_starter_kit(document, asked=dataset in fashioniq.BENCHMARKS):
+        return fashioniq.parse(document, context)
+    if not isinstance(document, Mapping):
+        context.findings.add(
+            "wrong-format", f"the file holds {json_type(document)}; a rank file is an object."
+        )
+        return None
+    if "version" in document and "metric" in document:
+        return cirr_server.parse(document, context)
+    if dataset in zerosight.BENCHMARKS:
+        return zerosight.parse(document, context)
+    if _is_numbered(document) and dataset:
+        return circo_server.parse(document, context)
+    if _is_numbered(document):
+        context.findings.add("wrong-benchmark", _NAMELESS_LISTS, fix=_SAY_WHICH)
+    elif "rankings" in document:
+        context.findings.add(
+            "wrong-format", 'the key "format" is missing, so that the file does not say how it is to be read.'
+        )
+    elif _holds_lists(document) and not dataset:
+        context.findings.add("wrong-benchmark", _NAMELESS_LISTS, fix=_SAY_WHICH)
+    else:
+        keys = ", ".join(shown(key) for key in list(document)[:3])
+        holds = f"an object with the keys {keys}" if keys else "an empty object"
+        context.findings.add(
+            "wrong-format",
+            f"the file holds {holds}, which is neither a rank file, nor a file of the CIRR or CIRCO "
+            "server, nor ZeroSight results.",
+        )
+    return None
+
+
+def _is_numbered(document: Mapping[str, Any]) -> bool:
+    numbers = sum(key.isascii() and key.isdigit() for key in document)
+    return numbers > 0 and 2 * numbers >= len(document)
+
+
+def _holds_lists(document: Mapping[str, Any]) -> bool:
+    """Whether nearly everything is a list, as in results that are nothing but rankings."""
+    if isinstance(document, Columns):
+        return len(document) > 0
+    lists = sum(isinstance(value, list) for value in document.values())
+    return lists > 0 and 2 * lists >= len(document)
+
+
 def _parse_bundle(document: dict[str, Any], benchmarks: Benchmarks, parsed: Parsed, budget: Budget) -> None:
     header = native.parse_bundle_header(document, parsed.findings)
     if header is None:
@@ -177,7 +247,7 @@ def _parse_bundle(document: dict[str, Any], benchmarks: Benchmarks, parsed: Pars
             own.add("wrong-format", "a bundle cannot hold another bundle.")
             parsed.files.append((None, own))
             continue
-        parsed.files.append((parse(run, ReaderContext(own, benchmarks, None, "", budget)), own))
+        parsed.files.append((_parse_json(run, ReaderContext(own, benchmarks, None, "", budget)), own))
     _check_one_method(parsed)
 
 
@@ -255,12 +325,7 @@ def _check_one_method(parsed: Parsed) -> None:
         )
 
 
-_ONE_EACH = "put one rank file a member into the bundle, no other, then run  cir validate {file}"
-
-
 def _parse_object(file: RankFile | RankBundle, benchmarks: Benchmarks, label: str) -> Parsed:
-    from submissions.rank_file.model import RankFile
-
     parsed = Parsed(Findings(label, benchmarks.expected))
     if isinstance(file, RankFile):
         if benchmarks.suite is not None:
@@ -301,3 +366,16 @@ def _unchecked_of(
         None if subset is None else read_rankings(subset, spec, findings, section="subset_rankings")
     )
     return UncheckedFile(spec, version, rank_file.method, answers, subset_answers, rank_file.format)
+
+
+def server_format(dataset: str) -> str | None:
+    """The format of the server that holds a dataset's withheld ground truth, or None where there is none.
+
+    Example:
+        >>> server_format("cirr"), server_format("fashioniq")
+        ('cirr-server', None)
+    """
+    from submissions.formats import circo_server, cirr_server
+
+    servers = (cirr_server, circo_server)
+    return next((server.NAME for server in servers if dataset in server.BENCHMARKS), None)

@@ -19,12 +19,11 @@ from numpy.typing import NDArray
 from cir_datasets.rows.columns import id_array
 from submissions.errors import ConversionError
 from submissions.formats.budget import Budget
-from submissions.formats.context import ReaderContext
-from submissions.formats.unchecked import UncheckedFile, read_rankings
+from submissions.formats.unchecked import ReaderContext, UncheckedFile, read_rankings
 from submissions.rank_file.columns import Codes, Columns
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, shown
 from submissions.rank_file.image_ids import image_family, normaliser
-from submissions.rank_file.names import TREC
+from submissions.rank_file.model import TREC
 
 if TYPE_CHECKING:
     from cir_datasets.registry.cards import BenchmarkSpec

@@ -1,22 +1,46 @@
-"""A rank file while it is being read: structure checked, content not yet."""
+"""A rank file while it is being read, structure checked, content not yet; and what its reader gets."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from cir_datasets.rows.columns import numbers
 from submissions.formats.budget import Budget
-from submissions.rank_file.arrow import numbers
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import Findings, json_type, ordinal, shown
 from submissions.rank_file.image_ids import image_family, normaliser
+from submissions.rank_file.model import RankFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from cir_datasets.registry.cards import BenchmarkSpec
-    from submissions.rank_file.model import Method, RankFile
+    from submissions.rank_file.benchmarks import Benchmarks
+    from submissions.rank_file.model import Method
+
+
+@dataclass
+class ReaderContext:
+    """What a format's reader gets besides the JSON value.
+
+    Args:
+        findings: collects what is wrong.
+        benchmarks: resolves benchmark ids.
+        expected: the benchmark id that the file must answer, or None where the file says.
+        label: name of the file without ending: the method's name where a format has none.
+        budget: what reading the file may cost.
+        form: fields of the method block for a file whose own names no method.
+    """
+
+    findings: Findings
+    benchmarks: Benchmarks
+    expected: str | None
+    label: str
+    budget: Budget = field(default_factory=lambda: Budget(0))
+    form: Mapping[str, Any] = field(default_factory=dict)
+
 
 Answers = Mapping[str, list[Any] | None]
 """By query or session id the ranking (or one a turn); None where it has a wrong type, which is reported.
@@ -35,7 +59,7 @@ class UncheckedFile:
         rankings: the answers; None where there are none at all (the CIRR server's subset file).
         subset_rankings: rankings of the queries' subsets, or None.
         format: the format's name.
-        kind: a name of `submissions.rank_file.names.FORMATS` where the format has several: JSON, JSON Lines,
+        kind: a name of `submissions.rank_file.model.FORMATS` where the format has several: JSON, JSON Lines,
             Parquet.
     """
 
@@ -49,8 +73,6 @@ class UncheckedFile:
 
     def finished(self) -> RankFile | None:
         """The rank file, or None where a part could not be read."""
-        from submissions.rank_file.model import RankFile
-
         rankings = {} if self.rankings is None else _complete(self.rankings)
         subset = None if self.subset_rankings is None else _complete(self.subset_rankings)
         lost = rankings is None or (subset is None and self.subset_rankings is not None)

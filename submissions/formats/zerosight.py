@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from submissions.formats.context import ReaderContext
-from submissions.rank_file.names import ZEROSIGHT
+from submissions.formats.unchecked import ReaderContext
+from submissions.rank_file.model import ZEROSIGHT
 
 if TYPE_CHECKING:
     from submissions.formats.unchecked import UncheckedFile

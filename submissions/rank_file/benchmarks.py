@@ -1,11 +1,17 @@
-"""Which benchmark or suite a file is checked against: by id, as an object, or several objects by id."""
+"""What a rank file answers: which benchmark or suite, how deep its rankings are, what it is checked against.
+
+Validation sees no more of a benchmark than `Questions` holds: never the ground truth.
+"""
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cir_metrics.catalogue import METRICS, parse_metric, reads_subset
 from cir_metrics.errors import CallError
 
 if TYPE_CHECKING:
@@ -86,3 +92,127 @@ def find_suite(suite_id: str) -> Suite | None:
     from cir_datasets.registry.suites import suite, suite_ids
 
     return suite(suite_id) if suite_id in suite_ids() else None
+
+
+MAX_DEPTH = 1000
+"""Images that a ranking may hold at most."""
+
+SUBSET_DEPTH = 3
+"""Images that a subset ranking holds at least (the largest K of the metrics of the subset)."""
+
+
+@dataclass(frozen=True)
+class Depth:
+    """Lengths of one benchmark's rankings.
+
+    Args:
+        used: images that the board's metrics use.
+        required: images that a ranking holds at least: `used`, or all there are where the gallery is smaller.
+    """
+
+    used: int
+    required: int
+
+
+def is_subset_metric(metric: str) -> bool:
+    """Whether a metric is computed from the ranking of the query's own subset."""
+    return reads_subset(metric)
+
+
+def largest_cutoff(metrics: Iterable[str]) -> int:
+    """The largest K of the metrics that read whole-gallery rankings.
+
+    A metric without cutoff (`mean_rank`) reads what the others make a method hand in, so that nobody gains
+    by shorter or longer lists; where no metric has a cutoff, up to 1,000 images are wanted.
+
+    Example:
+        >>> largest_cutoff(["recall@1", "recall@50", "recall_subset@3", "mean_rank"])
+        50
+    """
+    parsed = (parse_metric(metric) for metric in metrics)
+    cutoffs = [k for name, k in parsed if k is not None and not METRICS[name].reads_subset]
+    return max(cutoffs, default=MAX_DEPTH)
+
+
+def board_depth(benchmark: Benchmark) -> Depth:
+    """The lengths that the benchmark's own board asks for."""
+    used = min(largest_cutoff(benchmark.spec.metrics), MAX_DEPTH)
+    if benchmark.gallery is None:
+        return Depth(used, used)
+    return Depth(used, min(used, len(benchmark.gallery) - (1 if benchmark.excludes_reference else 0)))
+
+
+def needs_subset(benchmark: Benchmark) -> bool:
+    """Whether the benchmark's board shows a metric of the query's own subset."""
+    return any(is_subset_metric(metric) for metric in benchmark.spec.metrics)
+
+
+@dataclass(frozen=True)
+class Questions:
+    """A benchmark as a validator sees it.
+
+    Args:
+        benchmark: the benchmark's id.
+        title: name of the dataset in messages.
+        num_turns: by query or session id the number of rankings that it wants; 1 for a query.
+        multi_turn: whether answers are lists of rankings.
+        removed: by query id the reference of each turn, which the protocol removes; empty where it is kept.
+        subsets: by query id the members of the subset, reference left out; empty where there are none.
+        references: by query id the reference that a subset holds; empty where there are no subsets.
+        gallery_ids: all image ids, or None where they are not at hand.
+        depth: lengths of the rankings.
+        subset_wanted: whether the board needs rankings of the subsets.
+    """
+
+    benchmark: str
+    title: str
+    num_turns: dict[str, int]
+    multi_turn: bool
+    removed: dict[str, list[str | None]]
+    subsets: dict[str, frozenset[str]]
+    references: dict[str, str]
+    gallery_ids: Sequence[str] | None
+    depth: Depth
+    subset_wanted: bool
+
+    @functools.cached_property
+    def gallery(self) -> frozenset[str] | None:
+        """The gallery as a set; what is only screened never needs it."""
+        return None if self.gallery_ids is None else frozenset(self.gallery_ids)
+
+
+def questions(benchmark: Benchmark) -> Questions:
+    """Pick out of a benchmark what validation may know."""
+    ids = benchmark.query_ids
+    removed: dict[str, list[str | None]] = {}
+    subsets: dict[str, frozenset[str]] = {}
+    references: dict[str, str] = {}
+    if benchmark.multi_turn:
+        num_turns = dict(zip(ids, benchmark.column("num_turns"), strict=True))
+        if benchmark.excludes_reference:
+            turns = benchmark.column("turns")
+            removed = {
+                i: [turn["reference_image_id"] for turn in session]
+                for i, session in zip(ids, turns, strict=True)
+            }
+    else:
+        num_turns = dict.fromkeys(ids, 1)
+        own = dict(zip(ids, benchmark.column("reference_image_id"), strict=True))
+        if benchmark.excludes_reference:
+            removed = {query: [reference] for query, reference in own.items()}
+        if benchmark.spec.config.subset is not None:
+            members = zip(ids, benchmark.column("subset_image_ids"), strict=True)
+            subsets = {query: frozenset(subset) - {own[query]} for query, subset in members}
+            references = own
+    return Questions(
+        benchmark=benchmark.id,
+        title=benchmark.spec.card.short_title,
+        num_turns=num_turns,
+        multi_turn=benchmark.multi_turn,
+        removed=removed,
+        subsets=subsets,
+        references=references,
+        gallery_ids=benchmark.gallery,
+        depth=board_depth(benchmark),
+        subset_wanted=needs_subset(benchmark),
+    )

@@ -29,7 +29,25 @@ from pydantic import (
 
 from cir_metrics.atomic import write_whole
 from submissions.errors import SubmissionError
-from submissions.rank_file.names import BUNDLE, FORMAT_VERSION, NATIVE, RANK_FILE
+
+RANK_FILE = "cir-rank-file"
+"""What a native rank file says under "format"."""
+BUNDLE = "cir-rank-bundle"
+"""What a bundle says there."""
+LINES_FILE = "cir-rank-file-lines"
+"""What the first line of a rank file in JSON Lines says there."""
+FORMAT_VERSION = 1
+
+NATIVE = "native"
+CIRR_SERVER = "cirr-server"
+CIRCO_SERVER = "circo-server"
+ZEROSIGHT = "zerosight"
+FASHIONIQ = "fashioniq"
+LINES = "lines"
+PARQUET = "parquet"
+TREC = "trec"
+FORMATS = (NATIVE, LINES, PARQUET, TREC, CIRR_SERVER, CIRCO_SERVER, ZEROSIGHT, FASHIONIQ)
+"""Names of the formats that `convert` writes."""
 
 FORMAT = NATIVE
 """`RankFile.format` of our own format; the others have no method block, only the file's name."""

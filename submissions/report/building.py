@@ -6,9 +6,9 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
+from cir_datasets.rows.columns import list_lengths
 from cir_metrics.catalogue import check_variant, metric, parse_metric
 from cir_metrics.sums import FloatArray, exact_mean
-from submissions.rank_file.arrow import list_lengths
 from submissions.report.chance import Chance, chance
 from submissions.report.document import Report
 from submissions.report.floors import FLOOR_NAMES, random_floor, recorded_floors

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cir_datasets.rows.columns import list_lengths
 from cir_metrics.catalogue import parse_metric
 from cir_metrics.coding import IntArray
 from cir_metrics.measures import area_under_hits
 from cir_metrics.sums import FloatArray, exact_sums
-from submissions.rank_file.arrow import list_lengths
-from submissions.rank_file.depth import board_depth
+from submissions.rank_file.benchmarks import board_depth
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cir_datasets.rows.columns import list_lengths, numbers
 from cir_metrics.sums import FloatArray, exact_mean, exact_sums
-from submissions.rank_file.arrow import list_lengths, numbers
 
 if TYPE_CHECKING:
     from submissions.report.chance import Chance

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from submissions.rank_file.depth import needs_subset
+from submissions.rank_file.benchmarks import needs_subset
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,7 +12,7 @@ from cir_datasets.common.progress import step_progress
 from submissions.methods.composing import Composer, Context, Vectors, unit
 from submissions.methods.own import composed
 from submissions.methods.turns import Candidates, Turn, excluded_columns, subset_members
-from submissions.rank_file.depth import SUBSET_DEPTH, needs_subset
+from submissions.rank_file.benchmarks import SUBSET_DEPTH, needs_subset
 from submissions.running.aggregation import (
     Aggregation,
     aggregate,

@@ -9,7 +9,7 @@ from submissions.errors import MethodError
 from submissions.methods.own import listed
 from submissions.methods.protocols import Ranker
 from submissions.methods.turns import Candidates, Turn, removed_reference, subset_members, turns_of
-from submissions.rank_file.depth import SUBSET_DEPTH, needs_subset
+from submissions.rank_file.benchmarks import SUBSET_DEPTH, needs_subset
 from submissions.running.answers import Answers
 
 _ROWS = 256

@@ -10,7 +10,7 @@ from cir_metrics.ranking import top_k
 from submissions.methods.own import scored
 from submissions.methods.protocols import Scorer
 from submissions.methods.turns import Candidates, excluded_columns, subset_members, turns_of
-from submissions.rank_file.depth import SUBSET_DEPTH, needs_subset
+from submissions.rank_file.benchmarks import SUBSET_DEPTH, needs_subset
 from submissions.running.aggregation import Aggregation, aggregate_scores
 from submissions.running.answers import Answers
 

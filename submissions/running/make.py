@@ -17,7 +17,7 @@ from submissions.methods.own import describe_method
 from submissions.methods.protocols import Ranker, Scorer
 from submissions.methods.registry import composer_names, kind_of_class, method_of, methods_for
 from submissions.methods.turns import Candidates, Turn, gallery_of, turns_of
-from submissions.rank_file.depth import board_depth
+from submissions.rank_file.benchmarks import board_depth
 from submissions.rank_file.model import Method, RankBundle, RankFile
 from submissions.running.answers import Answers
 from submissions.running.by_embeddings import rank_by_embeddings

@@ -396,7 +396,7 @@ def check_encoder(encoder: object) -> None:
 
 
 def _check_k(k: object) -> None:
-    from submissions.rank_file.depth import MAX_DEPTH
+    from submissions.rank_file.benchmarks import MAX_DEPTH
 
     if k is not None and (isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_DEPTH):
         raise MethodError(f"k={k!r}; a ranking holds 1 to {MAX_DEPTH:,} images. Fix: choose k in that range.")

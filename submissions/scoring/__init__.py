@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from submissions.errors import WithheldError
 from submissions.formats.budget import MAX_BYTES
-from submissions.formats.detection import server_format
-from submissions.rank_file.benchmarks import Benchmarks, find_suite
-from submissions.rank_file.depth import board_depth, is_subset_metric
-from submissions.rank_file.names import CIRR_SERVER
+from submissions.formats.reader import server_format
+from submissions.rank_file.benchmarks import Benchmarks, board_depth, find_suite, is_subset_metric
+from submissions.rank_file.findings import RefusedError, ValidationReport
+from submissions.rank_file.model import CIRR_SERVER
 from submissions.scoring.coding import code_queries, code_sessions
 from submissions.scoring.evidence import Evidence
 from submissions.scoring.further_metrics import (
@@ -27,7 +27,6 @@ from submissions.scoring.further_metrics import (
 )
 from submissions.scoring.score_report import ScoreReport, member_metric
 from submissions.validation import validate_with
-from submissions.validation.report import RefusedError, ValidationReport
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cir_datasets.rows.columns import id_array
+from cir_datasets.rows.columns import id_array, list_lengths, numbers
 from cir_metrics.coding import UNLISTED, first_ranks, mark
 from cir_metrics.errors import InputError
 from cir_metrics.evaluation import CodedQueries, CodedSessions
 from submissions.errors import SubmissionError
-from submissions.rank_file.arrow import list_lengths, numbers
 from submissions.rank_file.columns import Codes, Columns
 
 if TYPE_CHECKING:

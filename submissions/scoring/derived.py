@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from cir_datasets.rows.columns import list_lengths
 from cir_metrics.catalogue import parse_metric
 from cir_metrics.measures import map_subset, recall_at_k, recall_subset
 from cir_metrics.sums import FloatArray
-from submissions.rank_file.arrow import list_lengths
-from submissions.rank_file.depth import SUBSET_DEPTH, board_depth
+from submissions.rank_file.benchmarks import SUBSET_DEPTH, board_depth
 
 if TYPE_CHECKING:
     from submissions.scoring.evidence import Evidence

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from cir_metrics.catalogue import METRICS, check_variant, metric, parse_metric
 from cir_metrics.errors import CallError, InputError, UnknownNameError
-from submissions.rank_file.depth import SUBSET_DEPTH, board_depth, is_subset_metric
+from submissions.rank_file.benchmarks import SUBSET_DEPTH, board_depth, is_subset_metric
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark

@@ -22,8 +22,8 @@ from submissions.formats import circo_server, cirr_server, fashioniq, lines, par
 from submissions.formats.budget import MAX_BYTES
 from submissions.formats.containers import limit_of_kind
 from submissions.rank_file.columns import Columns
-from submissions.rank_file.findings import shown
-from submissions.rank_file.names import (
+from submissions.rank_file.findings import RefusedError, shown
+from submissions.rank_file.model import (
     CIRCO_SERVER,
     CIRR_SERVER,
     FASHIONIQ,
@@ -36,7 +36,6 @@ from submissions.rank_file.names import (
 )
 from submissions.transform.losses import losses
 from submissions.validation import read, validate
-from submissions.validation.report import RefusedError
 
 if TYPE_CHECKING:
     from submissions.rank_file.benchmarks import BenchmarkLike
@@ -89,7 +88,7 @@ def convert(
 
     Args:
         files: one file, or the CIRR server's two, in either order; or one bundle.
-        to: a name of `submissions.rank_file.names.FORMATS`, such as `native`, `parquet` or `cirr-server`.
+        to: a name of `submissions.rank_file.model.FORMATS`, such as `native`, `parquet` or `cirr-server`.
         benchmark: what the files answer; needed where their format does not say it.
         name: the method's name in what is written; default: the file's own, or else the first file's name.
         compress: whether to compress with gzip; only `native`, `lines` and `trec`.

@@ -14,12 +14,10 @@ from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
 from cir_metrics.ranking import best_of
 from submissions.errors import FusionError
 from submissions.formats.budget import MAX_BYTES
-from submissions.rank_file.benchmarks import Benchmarks
-from submissions.rank_file.depth import MAX_DEPTH, board_depth
-from submissions.rank_file.findings import shown
+from submissions.rank_file.benchmarks import MAX_DEPTH, Benchmarks, board_depth
+from submissions.rank_file.findings import RefusedError, shown
 from submissions.rank_file.model import Method, RankBundle, RankFile, turn_key
 from submissions.validation import validate_with
-from submissions.validation.report import RefusedError
 
 if TYPE_CHECKING:
     from submissions.rank_file.benchmarks import BenchmarkLike, FileLike

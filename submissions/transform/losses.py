@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import shown
-from submissions.rank_file.names import CIRCO_SERVER, CIRR_SERVER, FASHIONIQ, NATIVE, TREC, ZEROSIGHT
+from submissions.rank_file.model import CIRCO_SERVER, CIRR_SERVER, FASHIONIQ, NATIVE, TREC, ZEROSIGHT
 
 if TYPE_CHECKING:
     from submissions.rank_file.model import RankFile

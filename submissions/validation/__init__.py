@@ -11,13 +11,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from submissions.formats.budget import MAX_BYTES
-from submissions.formats.reader import parse_file
+from submissions.formats.reader import Parsed, parse_file
 from submissions.formats.unchecked import UncheckedFile
 from submissions.rank_file.benchmarks import Benchmarks
 from submissions.rank_file.columns import Columns
-from submissions.rank_file.findings import Findings
-from submissions.rank_file.names import CIRR_SERVER
-from submissions.validation.report import RefusedError, ValidationReport, report_of
+from submissions.rank_file.findings import MAX_FINDINGS, Findings, RefusedError, ValidationReport
+from submissions.rank_file.model import CIRR_SERVER
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
@@ -86,8 +85,27 @@ def validate_with(
     return report_of(parsed)
 
 
+def report_of(parsed: Parsed) -> ValidationReport:
+    """The report of what was found so far."""
+    found = [finding for collector in parsed.collectors() for finding in collector.listed()]
+    parts = [
+        unchecked.rankings if unchecked.rankings is not None else unchecked.subset_rankings or {}
+        for unchecked, _ in parsed.files
+        if unchecked is not None
+    ]
+    ordered = sorted(found, key=lambda finding: finding.severity != "error")
+    return ValidationReport(
+        file=parsed.findings.file,
+        benchmark=parsed.benchmark,
+        findings=tuple(ordered[:MAX_FINDINGS]),
+        rank_file=parsed.finished(),
+        queries=sum(map(len, parts)),
+        left_out=max(0, len(ordered) - MAX_FINDINGS),
+    )
+
+
 def _check(unchecked: UncheckedFile, benchmarks: Benchmarks, findings: Findings, part: bool | None) -> None:
-    from submissions.validation.questions import questions
+    from submissions.rank_file.benchmarks import questions
     from submissions.validation.rules import check_content
 
     benchmark = benchmarks.load(unchecked.spec.id)
@@ -159,11 +177,8 @@ def read(
         >>> read(content, benchmark="cirr/val").rankings
         {'12063': ['dev-0-0-img0']}
     """
-    from submissions.validation.report import report_of
-
     parsed = parse_file(file, Benchmarks(benchmark), max_bytes=max_bytes, name=name)
-    finished = parsed.finished()
-    if finished is None or any(found.errors for found in parsed.collectors()):
-        report = report_of(parsed)
+    report = report_of(parsed)
+    if report.rank_file is None or report.errors:
         raise RefusedError(f"{report.file} cannot be read.", report)
-    return finished
+    return report.rank_file

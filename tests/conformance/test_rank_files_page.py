@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import submissions
-from submissions.rank_file.names import FORMATS
+from submissions.rank_file.model import FORMATS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "rank_files.md").read_text(encoding="utf-8")

@@ -22,7 +22,7 @@ import submissions_worlds as worlds
 import submissions
 from cir_datasets.registry import spec
 from cir_datasets.rows.benchmark import Benchmark
-from submissions.rank_file.names import FORMATS
+from submissions.rank_file.model import FORMATS
 
 FOLDER = Path(__file__).resolve().parent / "formats"
 POOL = [f"video-{number // 8}/{number % 8:03d}.jpg" for number in range(52)]

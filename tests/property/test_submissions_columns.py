@@ -17,11 +17,11 @@ from cir_metrics.coding import mark
 from cir_metrics.evaluation import evaluate_multi_turn, evaluate_single_turn
 from cir_metrics.ground_truth import references
 from submissions.formats.unchecked import UncheckedFile
+from submissions.rank_file.benchmarks import questions
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import Finding, Findings
 from submissions.rank_file.model import Method
 from submissions.scoring import score
-from submissions.validation.questions import questions
 from submissions.validation.rules import check_content
 
 CIRR = worlds.cirr()

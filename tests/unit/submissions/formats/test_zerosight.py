@@ -14,7 +14,7 @@ from cir_datasets.registry import spec
 from cir_datasets.rows.benchmark import Benchmark
 from submissions import ConversionError, RankFile, RefusedError
 from submissions.formats import zerosight
-from submissions.formats.detection import server_format
+from submissions.formats.reader import server_format
 
 POOL = [f"video-{number // 8:05d}/{25 * (number % 8):06d}.jpg" for number in range(64)]
 

@@ -12,7 +12,7 @@ import submissions
 from cir_metrics.errors import CallError
 from submissions.formats.reader import Parsed
 from submissions.rank_file.findings import MAX_FINDINGS, Findings
-from submissions.validation.report import report_of
+from submissions.validation import report_of
 
 CIRR = worlds.cirr()
 MEMBERS = [worlds.fashioniq("dress"), worlds.fashioniq("shirt"), worlds.fashioniq("toptee")]
