@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from cir_datasets import sources
 from cir_datasets.common.paths import data_home
-from cir_datasets.sources import download
+from cir_datasets.sources.kept import kept_copy
 from leaderboard.boards import Board
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def current_keys(board: Board) -> tuple[str, ...] | None:
     Returns:
         A key for each term of what ranks; None where nothing was prepared here with all checks.
     """
-    from cir_datasets.prepared import last_prepared
+    from cir_datasets.prepared.folder import last_prepared
     from cir_metrics.signature import Signature
 
     last = last_prepared(board.spec)
@@ -74,7 +74,7 @@ def current_keys(board: Board) -> tuple[str, ...] | None:
 
 def _was_prepared(board: Board) -> bool:
     """Whether loading takes what was prepared earlier (with a `data_dir`, say), with all checks made."""
-    from cir_datasets.prepared import last_prepared
+    from cir_datasets.prepared.folder import last_prepared
 
     last = None if sources.at_hand(board.spec) else last_prepared(board.spec)
     return last is not None and not last.meta["checks_skipped"]
@@ -84,7 +84,7 @@ def _at_hand(card: Card, name: str) -> bool:
     home = data_home()
     if home is not None and (home / card.source.folder / name).is_file():
         return True
-    return download.kept_copy(card.name, card.source, name, sources.pins(card.name).get(name)) is not None
+    return kept_copy(card.name, card.source, name, sources.pins(card.name).get(name)) is not None
 
 
 class Benchmarks:

@@ -73,7 +73,8 @@ def parse(folder: Path) -> Callable[[], Any]:
 
 
 def verify(folder: Path) -> Callable[[], Any]:
-    from cir_datasets.prepared import ensure, verified
+    from cir_datasets.prepared import ensure
+    from cir_datasets.prepared.folder import verified
 
     prepared = ensure("cirr/val")
     return lambda: verified(prepared)

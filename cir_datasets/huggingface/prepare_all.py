@@ -10,7 +10,8 @@ from typing import Any
 from cir_datasets import registry
 from cir_datasets.common.progress import step_progress
 from cir_datasets.errors import DatasetError
-from cir_datasets.prepared import Prepared, checks_wanted, ensure
+from cir_datasets.prepared import checks_wanted, ensure
+from cir_datasets.prepared.folder import Prepared
 from cir_datasets.registry.suites import suite, suite_ids
 
 

@@ -20,7 +20,7 @@ from cir_datasets.common.paths import data_home
 from cir_datasets.errors import MissingImagesError, RecordError, SourceError
 
 if TYPE_CHECKING:
-    from cir_datasets.prepared import Prepared
+    from cir_datasets.prepared.folder import Prepared
     from cir_datasets.registry.card import Card
     from cir_datasets.registry.cards import BenchmarkSpec
 
@@ -266,7 +266,7 @@ def _other_split(
 def _first_images(spec: BenchmarkSpec, data_dir: str | Path | None) -> list[tuple[str, str | None]]:
     """The first images of a gallery, from what is at hand; nothing is downloaded or prepared for a guess."""
     from cir_datasets.builders import builder_class
-    from cir_datasets.prepared import last_prepared
+    from cir_datasets.prepared.folder import last_prepared
 
     prepared = last_prepared(spec)
     if prepared is not None and prepared.images_file is not None:
@@ -289,7 +289,7 @@ def manifest_paths(prepared: Prepared) -> Iterator[tuple[str, str | None]]:
     Raises:
         SourceError: the list of its gallery is not at hand.
     """
-    from cir_datasets.prepared import read_table
+    from cir_datasets.prepared.folder import read_table
     from cir_datasets.prepared.manifest import manifest_file
 
     table = read_table(manifest_file(prepared), columns=["image_id", "relative_path"])

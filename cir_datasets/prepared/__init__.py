@@ -1,50 +1,43 @@
-"""Prepared benchmarks: the publishers' files read, checked and written once as Parquet.
+"""Prepared benchmarks: the publishers' files read, checked, written once as Parquet, and loaded from there.
 
-`cache_home()/prepared/<name>/<config>/<version>/<key>/` holds `rows.parquet`, `images.parquet` and
-`places.parquet` (where the gallery is at hand) and `meta.json`. The key is a hash of the source files'
-content, the builder's version, the card's version and the checks made, and it is computed anew at every load:
-a changed source is never hidden by an older cache. A folder appears in one step, so that two
-processes at once do no harm.
-
-`meta.json` holds the sha256 of every file and of itself, and they are computed anew whenever a benchmark is
-loaded: a bit that changed on the disk is an error, never another score. A folder that is not whole, or of
-another layout, is left aside and made anew.
+A prepared folder (`folder`) lies under a key: a hash of the source files' content, the builder's version, the
+card's version and the checks made. The key is computed anew at every load: a changed source is never hidden
+by an older cache. A folder appears in one step (`making`), so that two processes at once do no harm.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import shlex
-import shutil
 import warnings
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import orjson
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from cir_datasets import registry, sources
-from cir_datasets.common.paths import cache_home
 from cir_datasets.errors import (
     WITHOUT_CHECKS,
-    DamagedError,
-    DatasetError,
     IntegrityError,
     SourceError,
     UnpinnedDataWarning,
 )
-from cir_datasets.prepared.making import FORMAT, META_FILE, make_prepared, meta_hash, new_folder, write_meta
-from cir_datasets.prepared.overlaid import id_field, restrict
+from cir_datasets.prepared.folder import (
+    FORMAT,
+    Prepared,
+    home_of,
+    intact,
+    is_sound,
+    of_another_layout,
+    read_meta,
+    verified,
+    whole_folders,
+)
 from cir_datasets.registry.cards import BenchmarkSpec
-from cir_datasets.registry.overlays import read_overlay
 from cir_datasets.rows.benchmark import Benchmark
 from cir_datasets.rows.columns import Ids, StoredRows
-from cir_datasets.rows.hashing import data_hash
-from cir_datasets.rows.places import write_places
 from cir_metrics.errors import CallError
 
 if TYPE_CHECKING:
@@ -55,30 +48,6 @@ CHECKS_VARIABLE = "CIR_VERIFICATION_MODE"
 """Environment variable: the checks that are made where the caller does not say which."""
 
 _MODES = ("all_checks", "basic_checks", "no_checks")
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """A prepared benchmark on disk."""
-
-    spec: BenchmarkSpec
-    folder: Path
-    meta: Mapping[str, Any]
-
-    @property
-    def key(self) -> str:
-        """Hash of everything that the rows depend on; the folder's name."""
-        return self.folder.name
-
-    @property
-    def rows_file(self) -> Path:
-        """Parquet of the queries or sessions."""
-        return self.folder / "rows.parquet"
-
-    @property
-    def images_file(self) -> Path | None:
-        """Parquet of the gallery manifest, or None where its list was not at hand."""
-        return None if self.meta["gallery"] is None else self.folder / "images.parquet"
 
 
 def checks_wanted(verification_mode: str | None = None) -> str:
@@ -198,15 +167,15 @@ def ensure(
     skipped = ("counts",) if mode == "no_checks" else ()
     last = None
     if data_dir is None and not force and not sources.at_hand(spec):
-        last = next(_whole_folders(spec), None)
+        last = next(whole_folders(spec), None)
         if last is not None and _is_current(last, skipped) and not _sources_changed(last):
             return verified(last)
     try:
         files = sources.resolve(spec, data_dir, refresh=force)
     except SourceError as error:
-        if data_dir is None and last is None and _of_another_layout(spec):
+        if data_dir is None and last is None and of_another_layout(spec):
             raise SourceError(
-                f"{error}\n  What another version of this package prepared in {_home(spec)} has another "
+                f"{error}\n  What another version of this package prepared in {home_of(spec)} has another "
                 "layout. It is not read; with the publisher's files it is made anew."
             ) from error
         unchecked = last is not None and not skipped and _is_current(last, ("counts",))
@@ -217,118 +186,17 @@ def ensure(
             f"what was prepared, {WITHOUT_CHECKS}\n  To check it: {error}"
         ) from error
     folder = _folder(spec, _key(spec, files, skipped))
-    prepared = None if force else _intact(spec, folder)
+    prepared = None if force else intact(spec, folder)
     if prepared is None:
         from cir_datasets.builders import builder_class  # what was prepared is read without its builder
+        from cir_datasets.prepared.making import make_prepared
 
         builder = builder_class(spec.card.name)(spec, {name: file.path for name, file in files.items()})
         make_prepared(builder, files, skipped, folder)
-        return Prepared(spec, folder, _read_meta(folder) or {})
+        return Prepared(spec, folder, read_meta(folder) or {})
     verified(prepared)
     os.utime(folder)  # the youngest folder is the one that was used last
     return prepared
-
-
-def last_prepared(spec: BenchmarkSpec) -> Prepared | None:
-    """The benchmark as it was last prepared here, whatever its sources are now; None where it never was."""
-    return next((found for found in _whole_folders(spec) if _meta_is_sound(found)), None)
-
-
-def read_table(path: Path, columns: list[str] | None = None) -> pa.Table:
-    """A Parquet file of a prepared folder.
-
-    Raises:
-        DatasetError: the file is damaged.
-    """
-    try:
-        return pq.ParquetFile(path).read(columns=columns)  # `pq.read_table` would import pandas
-    except (pa.ArrowInvalid, OSError) as error:
-        raise DatasetError(
-            f"{path}: cannot be read ({error}). Fix: `cir datasets prepare --force` writes it anew."
-        ) from error
-
-
-def _whole_folders(spec: BenchmarkSpec) -> Iterator[Prepared]:
-    """The prepared folders of a benchmark, the youngest first; those that are not whole are left out."""
-    youngest_first = sorted(_meta_files(spec), key=lambda path: path.parent.stat().st_mtime_ns, reverse=True)
-    for path in youngest_first:
-        found = _intact(spec, path.parent)
-        if found is not None:
-            yield found
-
-
-def _meta_files(spec: BenchmarkSpec) -> list[Path]:
-    home = _home(spec)
-    return list(home.glob(f"*/{META_FILE}")) if home.is_dir() else []
-
-
-def _of_another_layout(spec: BenchmarkSpec) -> bool:
-    """Whether all that was prepared of a benchmark is of another version's layout."""
-    found = [meta for path in _meta_files(spec) if (meta := _read_meta(path.parent)) is not None]
-    return bool(found) and all(meta.get("format") != FORMAT for meta in found)
-
-
-def _intact(spec: BenchmarkSpec, folder: Path) -> Prepared | None:
-    """The prepared folder, or None where it is not there, not whole or of another layout: it is made anew.
-
-    Sizes are looked at here, which takes no time; what the files hold is `verified`.
-    """
-    meta = _read_meta(folder)
-    if meta is None or meta.get("format") != FORMAT:
-        return None
-    found = Prepared(spec, folder, meta)
-    if not _meta_is_sound(found):
-        return found
-    try:
-        sizes = {name: (folder / name).stat().st_size for name in meta["files"]}
-    except OSError:
-        return None
-    return found if all(sizes[name] == file["num_bytes"] for name, file in meta["files"].items()) else None
-
-
-def _meta_is_sound(prepared: Prepared) -> bool:
-    return meta_hash(prepared.meta) == prepared.meta.get("sha256")
-
-
-def verified(prepared: Prepared) -> Prepared:
-    """The prepared benchmark, after a look at every bit of its files.
-
-    Raises:
-        DamagedError: a file holds something else than what was written.
-    """
-    folder, damaged, root = prepared.folder, META_FILE, None
-    if _meta_is_sound(prepared):
-        files = prepared.meta["files"].items()
-        names = (name for name, file in files if sources.sha256_of(folder / name) != file["sha256"])
-        first = next(names, None)
-        if first is None:
-            return prepared
-        damaged = first
-        root = _given_root(prepared)
-    command = f"cir datasets prepare --force {prepared.spec.id}"
-    command += "" if root is None else f" --data-dir {shlex.quote(root)}"
-    # An overlay that is not registered has no id that a command knows.
-    way = f"remove {folder}" if prepared.spec.overlay else f"`{command}`, or remove {folder}"
-    raise DamagedError(
-        f"{folder / damaged}: its sha256 is not the one that was noted when {prepared.spec.id} was prepared. "
-        "A disk or a program has changed it, and scores might change with it. "
-        f"Fix: {way}, which is made anew when it is needed."
-    )
-
-
-def _given_root(prepared: Prepared) -> str | None:
-    """The folder that was given as `data_dir` when a benchmark was prepared; None where none was."""
-    found = prepared.meta["sources"].items()
-    roots = {entry["path"].removesuffix(f"/{name}") for name, entry in found if entry["origin"] == "data_dir"}
-    return roots.pop() if len(roots) == 1 else None
-
-
-def _read_meta(folder: Path) -> dict[str, Any] | None:
-    try:
-        meta = orjson.loads((folder / META_FILE).read_bytes())
-    except (OSError, orjson.JSONDecodeError):
-        return None
-    return meta if isinstance(meta, dict) else None
 
 
 def _sources_changed(prepared: Prepared) -> bool:
@@ -353,7 +221,7 @@ def _is_current(prepared: Prepared, skipped: tuple[str, ...]) -> bool:
     Raises:
         DamagedError: what says so was changed.
     """
-    if not _meta_is_sound(prepared):
+    if not is_sound(prepared):
         verified(prepared)
     meta = prepared.meta
     found = meta["format"], meta["builder_version"], tuple(meta["checks_skipped"])
@@ -372,11 +240,7 @@ def _key(spec: BenchmarkSpec, files: Mapping[str, sources.SourceFile], skipped: 
 
 
 def _folder(spec: BenchmarkSpec, key: str) -> Path:
-    return _home(spec) / key
-
-
-def _home(spec: BenchmarkSpec) -> Path:
-    return cache_home() / "prepared" / spec.card.name / spec.config_id / str(spec.card.version)
+    return home_of(spec) / key
 
 
 def _with_overlay(spec: BenchmarkSpec, overlay: str | Path | Overlay) -> BenchmarkSpec:
@@ -384,6 +248,8 @@ def _with_overlay(spec: BenchmarkSpec, overlay: str | Path | Overlay) -> Benchma
     if spec.overlay is not None:
         raise CallError(f"{spec.id} has an overlay already. Fix: lay yours over {spec.base.id}.")
     if isinstance(overlay, str | Path):
+        from cir_datasets.registry.overlays import read_overlay
+
         overlay = read_overlay(overlay, benchmark=spec.id)
     if (overlay.benchmark, overlay.benchmark_version) != (spec.id, spec.card.version):
         raise CallError(
@@ -409,23 +275,10 @@ def _overlaid(base: Prepared, spec: BenchmarkSpec, overlay: Overlay, *, force: b
     """The rows of a prepared benchmark that an overlay lists, in a prepared folder of their own."""
     key = hashlib.sha256(orjson.dumps([base.key, overlay.to_dict()])).hexdigest()[:16]
     folder = _folder(spec, key)
-    found = None if force else _intact(spec, folder)
+    found = None if force else intact(spec, folder)
     if found is not None:
         return verified(found)
-    rows = read_table(base.rows_file)
-    kept = restrict(rows, overlay)
-    left_out = set(rows.column(id_field(rows.schema.names)).to_pylist()) - set(overlay.labels)
-    meta = {
-        **base.meta,
-        "benchmark": spec.id,
-        "rows": kept.num_rows,
-        "data_hash": data_hash(kept.to_pylist()),
-        "left_out": sorted(left_out),
-    }
-    with new_folder(folder) as made:
-        pq.write_table(kept, made / "rows.parquet")
-        if base.images_file is not None:
-            shutil.copyfile(base.images_file, made / "images.parquet")
-            write_places(made)
-        write_meta(made, meta)
-    return Prepared(spec, folder, _read_meta(folder) or {})
+    from cir_datasets.prepared.overlaid import make_overlaid  # what was prepared is read without it
+
+    make_overlaid(base, spec, overlay, folder)
+    return Prepared(spec, folder, read_meta(folder) or {})

@@ -6,7 +6,6 @@ need less than 500 MiB (`perf/prepare.py --queries 1000000` shows it).
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +19,7 @@ from cir_datasets.common.paths import cache_home
 from cir_datasets.common.progress import step_progress
 from cir_datasets.common.staging import staging_folder
 from cir_datasets.errors import FIX, DatasetError, RecordError
+from cir_datasets.prepared.folder import FORMAT, META_FILE, meta_hash
 from cir_datasets.rows.checks import Tally, check_counts, checked_images, checked_rows
 from cir_datasets.rows.hashing import DataHasher, gallery_hash
 from cir_datasets.rows.places import write_places
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from cir_datasets.sources import SourceFile
 
 BATCH_ROWS = 4096
-META_FILE = "meta.json"
 _PREFIX = ".making-"
 
 
@@ -100,12 +99,6 @@ def write_meta(folder: Path, meta: Mapping[str, Any]) -> None:
     whole = {**meta, "files": files}
     whole["sha256"] = meta_hash(whole)
     (folder / META_FILE).write_bytes(orjson.dumps(whole, option=orjson.OPT_INDENT_2))
-
-
-def meta_hash(meta: Mapping[str, Any]) -> str:
-    """sha256 (hex) of the canonical JSON of what `meta.json` holds beside its own `sha256`."""
-    held = {name: value for name, value in meta.items() if name != "sha256"}
-    return hashlib.sha256(orjson.dumps(held, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 def _file_facts(path: Path) -> dict[str, Any]:
@@ -236,7 +229,3 @@ def _move(made: Path, folder: Path) -> None:
         # Same key, hence same content: whether a reader sees the old file or the new one, it is right.
         for path in made.iterdir():
             path.replace(folder / path.name)
-
-
-FORMAT = 4
-"""+1 whenever the layout of a prepared folder changes; part of the key."""

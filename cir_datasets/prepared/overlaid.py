@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
 from cir_datasets.errors import OverlayError
+from cir_datasets.prepared.folder import Prepared, read_table
+from cir_datasets.prepared.making import new_folder, write_meta
 from cir_datasets.registry.overlay import LABEL_FIELD, Overlay
+from cir_datasets.rows.hashing import data_hash
+from cir_datasets.rows.places import write_places
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from cir_datasets.registry.cards import BenchmarkSpec
 
 
 _SHOWN = 5
@@ -25,9 +35,6 @@ def restrict(table: pa.Table, overlay: Overlay) -> pa.Table:
     Raises:
         OverlayError: it names a query that the table lacks; the message names the first ones.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     column = table.column(id_field(table.schema.names))
     known = set(column.to_pylist())
     unknown = [query for query in overlay.labels if query not in known]
@@ -45,3 +52,34 @@ def restrict(table: pa.Table, overlay: Overlay) -> pa.Table:
 def id_field(names: Iterable[str]) -> str:
     """The column that holds the id of a row."""
     return "session_id" if "session_id" in names else "query_id"
+
+
+def make_overlaid(base: Prepared, spec: BenchmarkSpec, overlay: Overlay, folder: Path) -> None:
+    """Write the rows of a prepared benchmark that an overlay lists to a prepared folder of their own.
+
+    Args:
+        base: the benchmark without the overlay.
+        spec: the benchmark with it.
+        overlay: the filter list.
+        folder: where it goes.
+
+    Raises:
+        OverlayError: the overlay names a query that the benchmark lacks.
+        DatasetError: the folder cannot be written.
+    """
+    rows = read_table(base.rows_file)
+    kept = restrict(rows, overlay)
+    left_out = set(rows.column(id_field(rows.schema.names)).to_pylist()) - set(overlay.labels)
+    meta = {
+        **base.meta,
+        "benchmark": spec.id,
+        "rows": kept.num_rows,
+        "data_hash": data_hash(kept.to_pylist()),
+        "left_out": sorted(left_out),
+    }
+    with new_folder(folder) as made:
+        pq.write_table(kept, made / "rows.parquet")
+        if base.images_file is not None:
+            shutil.copyfile(base.images_file, made / "images.parquet")
+            write_places(made)
+        write_meta(made, meta)

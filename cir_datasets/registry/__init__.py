@@ -5,7 +5,6 @@ An id such as `cirr/val+shortcut_free` is a benchmark with a registered overlay 
 
 from __future__ import annotations
 
-from cir_datasets.registry import overlays
 from cir_datasets.registry.cards import IMAGES_SUFFIX, BenchmarkSpec, benchmark_ids, card, names
 from cir_datasets.registry.ids import base_spec, unknown_benchmark
 from cir_metrics.errors import UnknownNameError
@@ -32,6 +31,8 @@ def spec(benchmark_id: str) -> BenchmarkSpec:
     base = base_spec(base_id)
     if not plus:
         return base
+    from cir_datasets.registry import overlays
+
     overlay = overlays.registered(base, overlay_name)
     if overlay is None:
         fix = "Fix: register it with `cir datasets overlay add FILE`."

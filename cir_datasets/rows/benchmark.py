@@ -12,14 +12,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.rows.hashing import data_hash, gallery_hash
-from cir_datasets.rows.records import Row
-
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from cir_datasets.registry.cards import BenchmarkSpec
     from cir_datasets.rows.columns import StoredRows
+    from cir_datasets.rows.records import Row
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +59,8 @@ class Benchmark:
     ) -> Benchmark:
         """A benchmark from rows in memory."""
         import pyarrow as pa
+
+        from cir_datasets.rows.hashing import data_hash, gallery_hash
 
         ids = None if gallery is None else list(gallery)
         return cls(

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Literal
 from cir_datasets.common.paths import data_home
 from cir_datasets.common.yaml import read_model
 from cir_datasets.errors import CardError, IntegrityError, SourceError, UnpinnedDataWarning
-from cir_datasets.sources import download
+from cir_datasets.sources.kept import Pin, kept_copy, place, revision_of
 
 if TYPE_CHECKING:
     from cir_datasets.registry.card import Card
@@ -49,7 +49,7 @@ class SourceFile:
     path: Path
     sha256: str
     num_bytes: int
-    pin: download.Pin | None
+    pin: Pin | None
     origin: Origin
     revision: str | None = None
 
@@ -60,7 +60,7 @@ class SourceFile:
 
 
 @functools.cache
-def pins(name: str) -> Mapping[str, download.Pin | None]:
+def pins(name: str) -> Mapping[str, Pin | None]:
     """The files of a benchmark's publisher with size and sha256; None where they are not known yet.
 
     Raises:
@@ -80,7 +80,7 @@ def pins(name: str) -> Mapping[str, download.Pin | None]:
             f"{where}: cannot be read: {error.strerror}. Fix: write it, or correct source.files of the card."
         ) from error
     files = read_model(SourceFiles, text, where, CardError).root  # JSON is YAML, too
-    return {path: None if pin is None else download.Pin(pin.sha256, pin.bytes) for path, pin in files.items()}
+    return {path: None if pin is None else Pin(pin.sha256, pin.bytes) for path, pin in files.items()}
 
 
 def resolve(
@@ -129,7 +129,7 @@ def at_hand(spec: BenchmarkSpec) -> bool:
         return True
     return any(
         (home is not None and _is_file(home / card.source.folder / name))
-        or _is_file(download.place(card.name, card.source, name))
+        or _is_file(place(card.name, card.source, name))
         for name in spec.config.files
     )
 
@@ -165,7 +165,7 @@ def _here(card: Card, name: str) -> Path | None:
     path = None if home is None else home / card.source.folder / name
     if path is not None and _is_file(path):
         return path
-    return download.kept_copy(card.name, card.source, name, pins(card.name).get(name))
+    return kept_copy(card.name, card.source, name, pins(card.name).get(name))
 
 
 def sha256_of(path: Path) -> str:
@@ -246,14 +246,16 @@ def _downloaded(spec: BenchmarkSpec, name: str, *, refresh: bool) -> SourceFile:
     card = spec.card
     if card.source.publisher == "unpublished":
         raise SourceError(_pending(spec, name))
+    from cir_datasets.sources.download import fetch
+
     pin = pins(card.name).get(name)
     try:
-        path = download.fetch(card.name, card.source, name, pin, refresh=refresh)
+        path = fetch(card.name, card.source, name, pin, refresh=refresh)
     except IntegrityError:
         raise
     except SourceError as error:
         raise SourceError(_all_ways(spec, name, error)) from error
-    return _read(card, name, path, "download", download.revision_of(path) or card.source.revision)
+    return _read(card, name, path, "download", revision_of(path) or card.source.revision)
 
 
 def _all_ways(spec: BenchmarkSpec, name: str, error: SourceError) -> str:
@@ -314,8 +316,8 @@ def _borrowed(gallery_from: str, data_dir: str | Path | None, *, may_download: b
 
 
 def _earlier_download(card: Card, name: str) -> SourceFile | None:
-    path = download.kept_copy(card.name, card.source, name, pins(card.name).get(name))
-    return None if path is None else _read(card, name, path, "download", download.revision_of(path))
+    path = kept_copy(card.name, card.source, name, pins(card.name).get(name))
+    return None if path is None else _read(card, name, path, "download", revision_of(path))
 
 
 def _read(card: Card, name: str, path: Path, origin: Origin, revision: str | None = None) -> SourceFile:

@@ -28,6 +28,7 @@ from cir_datasets.errors import IntegrityError, SourceError
 from cir_datasets.sources.addresses import check_proxies
 from cir_datasets.sources.addresses import endpoint as endpoint_of
 from cir_datasets.sources.deadline import Deadline
+from cir_datasets.sources.kept import ORIGIN_SUFFIX, Pin, kept_copy, matches, place
 from cir_metrics.atomic import write_whole
 from cir_metrics.errors import CallError, without_secret_cause
 
@@ -49,7 +50,6 @@ DEADLINE_SECONDS = 1800.0
 MOST_UNPINNED_BYTES = 2**28
 """Largest file that is taken where the card pins no size."""
 _FIRST_WAIT_SECONDS = 0.2
-_ORIGIN_SUFFIX = ".origin.json"
 _PREFIX = ".partial-"
 _HUB_HOPS = 5
 _MISSING = ("EntryNotFound", "RepoNotFound", "RevisionNotFound")
@@ -60,14 +60,6 @@ _ENCODINGS = ("", "identity", "gzip", "deflate")
 
 
 Outcome = TypeVar("Outcome")
-
-
-@dataclass(frozen=True)
-class Pin:
-    """What a publisher's file must be."""
-
-    sha256: str
-    num_bytes: int
 
 
 @dataclass(frozen=True)
@@ -141,37 +133,8 @@ def _deadline_seconds() -> float:
     return seconds
 
 
-def kept_copy(name: str, source: Source, file: str, pin: Pin | None) -> Path | None:
-    """An earlier download of the file, if it is there and still the pinned one."""
-    target = place(name, source, file)
-    if not target.is_file():
-        return None
-    return target if pin is None or _matches(target, pin) else None
-
-
-def revision_of(path: Path) -> str | None:
-    """The publisher's revision that a downloaded file was taken at, where it is known."""
-    record = path.with_name(path.name + _ORIGIN_SUFFIX)
-    if not record.is_file():
-        return None
-    revision = json.loads(record.read_text(encoding="utf-8")).get("revision")
-    return None if revision is None else str(revision)
-
-
-def place(name: str, source: Source, file: str) -> Path:
-    """Where a downloaded file is kept."""
-    return cache_home() / "sources" / name / (source.revision or "unpinned") / file
-
-
-def _matches(path: Path, pin: Pin) -> bool:
-    if path.stat().st_size != pin.num_bytes:
-        return False
-    with path.open("rb") as handle:
-        return hashlib.file_digest(handle, "sha256").hexdigest() == pin.sha256
-
-
 def _record_origin(target: Path, origin: dict[str, str]) -> None:
-    record = target.with_name(target.name + _ORIGIN_SUFFIX)
+    record = target.with_name(target.name + ORIGIN_SUFFIX)
     write_whole(record, (json.dumps(origin) + "\n").encode())
 
 
@@ -186,7 +149,7 @@ def _check(path: Path, pin: Pin | None, url: str) -> None:
             f"{url}: {size} bytes came, the card pins {pin.num_bytes}: {what}. Nothing was kept. "
             "Fix: try again; if it stays so, the publisher's file has changed."
         )
-    if not _matches(path, pin):
+    if not matches(path, pin):
         with path.open("rb") as handle:
             got = hashlib.file_digest(handle, "sha256").hexdigest()
         raise IntegrityError(

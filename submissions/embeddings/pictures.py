@@ -282,7 +282,7 @@ def pictures_in(folder: str | Path, *, name: str | None = None) -> FilePictures:
 def _relative_paths(benchmark: Benchmark) -> dict[str, str | None]:
     """The publisher's relative path by image id, where the layout asks for it."""
     from cir_datasets.images.locate import manifest_paths, needs_relative_path
-    from cir_datasets.prepared import last_prepared
+    from cir_datasets.prepared.folder import last_prepared
 
     if not needs_relative_path(benchmark.spec):
         return {}
