@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from cir_datasets import registry
 from cir_datasets.common.yaml import checked, read_yaml
-from cir_datasets.registry.card import main_metric_terms
+from cir_datasets.registry.schema import main_metric_terms
 from cir_metrics.errors import UnknownNameError, did_you_mean
 from leaderboard.errors import BoardError
 

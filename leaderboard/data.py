@@ -13,7 +13,7 @@ from cir_datasets.sources.kept import kept_copy
 from leaderboard.boards import Board
 
 if TYPE_CHECKING:
-    from cir_datasets.registry.card import Card
+    from cir_datasets.registry.schema import Card
     from cir_datasets.rows.benchmark import Benchmark
 
 

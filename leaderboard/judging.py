@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import submissions
 from leaderboard.submission import Submission
 from submissions.formats.budget import MAX_BYTES
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
+    from submissions.rank_file.findings import ValidationReport
     from submissions.rank_file.model import RankFile
 
 
@@ -24,10 +24,10 @@ class Rejected:
 
 @dataclass(frozen=True)
 class Validated:
-    """A file that may be scored, with its warnings."""
+    """A file that may be scored, with what validation found and the method as it is shown."""
 
     payload: dict[str, Any]
-    rank_file: RankFile
+    checked: ValidationReport
     method: dict[str, Any]
 
 
@@ -59,17 +59,20 @@ def judge_file(path: Path, benchmark: Benchmark, submission: Submission) -> Reje
     if not report.ok or not isinstance(rank_file, RankFile):
         return Rejected(payload)
     method = _method(rank_file, submission.form)
-    return Validated(payload, replace(rank_file, method=Method(**method)), method)
+    named = replace(rank_file, method=Method(**method))
+    return Validated(payload, replace(report, rank_file=named), method)
 
 
-def score_file(judged: Validated, benchmark: Benchmark, submission: Submission) -> dict[str, Any]:
-    """Score a validated file.
+def score_file(judged: Validated, benchmark: Benchmark) -> dict[str, Any]:
+    """Score a validated file; it is not validated again.
 
     Returns:
         The score report as JSON values, each signature with its printed form (`text`) and its `key`.
     """
-    name = submission.file_name
-    return submissions.score(judged.rank_file, benchmark, name=name).to_dict()
+    from submissions.rank_file.benchmarks import Benchmarks
+    from submissions.scoring import score_checked
+
+    return score_checked(judged.checked, Benchmarks(benchmark)).to_dict()
 
 
 def _method(rank_file: RankFile, form: dict[str, Any]) -> dict[str, Any]:

@@ -106,9 +106,7 @@ class Worker:
             return submission
         if submission.last("validated") is None:
             submission = self._append(submission, "validated", judged.payload, method=judged.method)
-        report, failed = self._attempt(
-            submission, lambda: score_file(judged, self._benchmarks.of(board), submission)
-        )
+        report, failed = self._attempt(submission, lambda: score_file(judged, self._benchmarks.of(board)))
         if failed is not None:
             return failed
         happened: list[tuple[EventKind, Mapping[str, Any]]] = [

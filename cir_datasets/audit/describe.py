@@ -18,8 +18,8 @@ from cir_metrics.errors import UnknownNameError
 from cir_metrics.terminal import aligned
 
 if TYPE_CHECKING:
-    from cir_datasets.registry.card import Card, Example
     from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.registry.schema import Card, Example
     from cir_datasets.rows.records import Row
 
 LIST_COLUMNS = ("id", "queries", "gallery", "turns", "reference", "main_metric", "license", "status")

@@ -23,8 +23,8 @@ from cir_datasets.rows.checks import Tally, check_counts, checked_rows
 from cir_datasets.rows.hashing import data_hash, gallery_hash
 
 if TYPE_CHECKING:
-    from cir_datasets.registry.card import Card
     from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.registry.schema import Card
     from cir_datasets.rows.benchmark import Benchmark
 
 Kind = Literal["sources", "rows", "counts", "hashes", "difference", "leak", "repeated", "unchecked"]

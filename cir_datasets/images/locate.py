@@ -21,8 +21,8 @@ from cir_datasets.errors import MissingImagesError, RecordError, SourceError
 
 if TYPE_CHECKING:
     from cir_datasets.prepared.folder import Prepared
-    from cir_datasets.registry.card import Card
     from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.registry.schema import Card
 
 Roots = str | Path | Sequence[str | Path] | None
 """Folder or folders that hold pictures; None is `CIR_IMAGES/<the card's image_folder>`."""

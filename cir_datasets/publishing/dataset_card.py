@@ -15,7 +15,7 @@ from cir_datasets.prepared.folder import Prepared
 from cir_datasets.publishing.card_text import CardText
 from cir_datasets.publishing.fields import flat, published_fields
 from cir_datasets.publishing.layout import PublishedConfig
-from cir_datasets.registry.card import Card
+from cir_datasets.registry.schema import Card
 
 _TAGS = ("composed-image-retrieval", "image-retrieval", "benchmark")
 _TASKS = ("image-feature-extraction",)

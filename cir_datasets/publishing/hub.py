@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
     from cir_datasets.prepared.folder import Prepared
-    from cir_datasets.registry.card import Card
+    from cir_datasets.registry.schema import Card
 
 _UNAUTHORIZED, _FORBIDDEN, _CONFLICTS = 401, 403, (409, 412)
 

@@ -23,7 +23,7 @@ from cir_datasets.registry.suites import suite, suite_ids
 from cir_metrics.errors import CallError
 
 if TYPE_CHECKING:
-    from cir_datasets.registry.card import Card
+    from cir_datasets.registry.schema import Card
 
 
 def publish(

@@ -12,8 +12,8 @@ from cir_datasets.errors import CardError
 from cir_metrics.errors import UnknownNameError, did_you_mean
 
 if TYPE_CHECKING:
-    from cir_datasets.registry.card import Card, Config
     from cir_datasets.registry.overlay import Overlay
+    from cir_datasets.registry.schema import Card, Config
 
 IMAGES_SUFFIX = "_images"
 """`<config>_images` is the configuration that holds the gallery of `<config>`."""
@@ -97,7 +97,7 @@ def card(name: str) -> Card:
         UnknownNameError: no benchmark has that name.
         CardError: the card is malformed.
     """
-    from cir_datasets.registry.card import Card
+    from cir_datasets.registry.schema import Card
 
     if name not in names():
         raise UnknownNameError(no_benchmark(name, names()))

@@ -12,8 +12,8 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from cir_datasets.common.yaml import read_model
 from cir_datasets.errors import CardError
-from cir_datasets.registry.card import Count, MetricName, main_metric_terms
 from cir_datasets.registry.cards import benchmark_ids
+from cir_datasets.registry.schema import Count, MetricName, main_metric_terms
 from cir_metrics.errors import UnknownNameError, did_you_mean
 
 MICRO_SUFFIX = "@micro"

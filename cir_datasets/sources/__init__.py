@@ -25,8 +25,8 @@ from cir_datasets.errors import CardError, IntegrityError, SourceError, Unpinned
 from cir_datasets.sources.kept import Pin, kept_copy, place, revision_of
 
 if TYPE_CHECKING:
-    from cir_datasets.registry.card import Card
     from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.registry.schema import Card
 
 Origin = Literal["data_dir", "CIR_DATA_HOME", "download"]
 
@@ -67,7 +67,7 @@ def pins(name: str) -> Mapping[str, Pin | None]:
         CardError: the list is malformed.
     """
     from cir_datasets import registry
-    from cir_datasets.registry.card import SourceFiles
+    from cir_datasets.registry.schema import SourceFiles
 
     listed = registry.card(name).source.files
     if listed is None:

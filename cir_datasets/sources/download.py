@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import httpx
     from tenacity import Retrying
 
-    from cir_datasets.registry.card import Source
+    from cir_datasets.registry.schema import Source
 
 GITHUB_ENDPOINT = "https://raw.githubusercontent.com"
 ATTEMPTS = 3

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from cir_datasets.common.paths import cache_home
 
 if TYPE_CHECKING:
-    from cir_datasets.registry.card import Source
+    from cir_datasets.registry.schema import Source
 
 ORIGIN_SUFFIX = ".origin.json"
 

@@ -228,7 +228,7 @@ class _Comparing:
         return rank_groups(order, apart)
 
     def _flips(self, pair: Places) -> tuple[Flips, ...]:
-        from cir_datasets.registry.card import main_metric_terms
+        from cir_datasets.registry.schema import main_metric_terms
 
         found = []
         ids = self.samples[0].query_ids()
@@ -297,7 +297,7 @@ def _not_compared(
     name: str, reports: Sequence[ScoreReport], listed: Sequence[Sequence[str]], common: Sequence[str]
 ) -> CallError:
     """The error for a metric that not all files have a value of."""
-    from cir_datasets.registry.card import main_metric_terms
+    from cir_datasets.registry.schema import main_metric_terms
 
     for report, own in zip(reports, listed, strict=True):
         absent = [term for term in main_metric_terms(name) if member_metric(term) in report.missing_metrics]

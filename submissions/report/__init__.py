@@ -6,13 +6,26 @@ score keeps (`ScoreReport.evidence`), so that no ranking is looked at twice.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, cast
 
+from cir_datasets.registry.suites import MICRO_SUFFIX, suite
+from cir_datasets.rows.columns import list_lengths
+from cir_metrics.catalogue import check_variant, metric, parse_metric
+from cir_metrics.sums import FloatArray, exact_mean
 from submissions.report.document import Report
+from submissions.report.floors import FLOOR_NAMES, Chance, chance, random_floor, recorded_floors
+from submissions.report.grouping import Group, Grouping, Values, by_aspect, by_length, by_turn
+from submissions.scoring.further_metrics import card_values
+from submissions.scoring.score_report import Evidence, ScoreReport, member_metric
 
 if TYPE_CHECKING:
+    from cir_datasets.rows.benchmark import Benchmark
+    from cir_metrics.signature import Signature
     from submissions.scoring.intervals import Intervals
-    from submissions.scoring.score_report import ScoreReport
+    from submissions.scoring.suite_signature import SuiteSignature
+
 
 __all__ = ["Report", "full_report"]
 
@@ -33,6 +46,175 @@ def full_report(score: ScoreReport, intervals: Intervals | None = None) -> Repor
         >>> [table.title for table in report.tables()]
         ['Random on shapes/val#2, 300 answered', 'Counts', 'By aspect']
     """
-    from submissions.report.building import build
+    if score.evidence is None:
+        return _of_suite(score, intervals)
+    evidence, benchmark = score.evidence, score.evidence.benchmark
+    random = chance(benchmark)
+    further, absent = card_values(evidence, {**score.metrics, **score.extra})
+    extra = {name: exact_mean(values) for name, values in further.items()} | dict(score.extra)
+    signatures = dict(score.signatures)
+    for name in further:
+        signatures[name] = _signature_like(next(iter(score.signatures.values())), name)
+    floors, notes = _floors(score, benchmark, random, extra)
+    notes += _reference_note(evidence)
+    if absent:
+        names = ", ".join(absent)
+        notes = (*notes, f"Not computed, because the file holds no rankings for it: {names}.")
+    return Report(
+        score=score,
+        extra=extra,
+        signatures=signatures,
+        floors=floors,
+        counts=_counts(score, evidence, random),
+        groupings=_groupings(score, evidence, further, random),
+        intervals=intervals,
+        notes=notes,
+    )
 
-    return build(score, intervals)
+
+def _of_suite(score: ScoreReport, intervals: Intervals | None) -> Report:
+    members = tuple(full_report(run) for run in score.runs)
+    floors = {}
+    for name in FLOOR_NAMES:
+        known = _means(score.benchmark, members, [member.floors.get(name, {}) for member in members])
+        values = {metric: known[metric] for metric in (*score.metrics, *score.extra) if metric in known}
+        if values:
+            floors[name] = values
+    return Report(
+        score=score,
+        extra=dict(score.extra),
+        signatures=dict(score.signatures),
+        floors=floors,
+        counts=_added([member.counts for member in members]),
+        groupings={},
+        members=members,
+        means=_mean_groups(score.benchmark, members),
+        intervals=intervals,
+    )
+
+
+def _means(suite_id: str, members: Sequence[Report], values: Sequence[Values]) -> dict[str, float]:
+    """Macro and micro means, whichever of them the suite's own numbers are.
+
+    Args:
+        suite_id: id of the suite.
+        members: in the suite's order.
+        values: of each member the numbers by metric.
+
+    Returns:
+        By metric the macro mean, and as `<metric>@micro` the micro mean of those that are means over queries;
+        a metric that is not known of a member has neither.
+    """
+    both = suite(suite_id).model_copy(update={"averages": ("macro", "micro")})
+    ids = [member.score.benchmark for member in members]
+    known = [{name: value for name, value in own.items() if value is not None} for own in values]
+    queries = {member.score.benchmark: member.score.n for member in members}
+    return both.mean_of(dict(zip(ids, known, strict=True)), queries)
+
+
+def _mean_groups(suite_id: str, members: Sequence[Report]) -> tuple[Group, ...]:
+    """The rows of the macro and the micro mean below the members' rows.
+
+    Args:
+        suite_id: id of the suite.
+        members: in the suite's order.
+    """
+    found = _means(suite_id, members, [member.values() for member in members])
+    random = _means(suite_id, members, [member.floors.get("random", {}) for member in members])
+    n = sum(member.score.n for member in members)
+    return tuple(
+        Group(key, f"{key} mean", n, _ending(found, suffix), _ending(random, suffix))
+        for key, suffix in (("macro", ""), ("micro", MICRO_SUFFIX))
+    )
+
+
+def _ending(values: dict[str, float], suffix: str) -> dict[str, float | None]:
+    """Those with the suffix, or with none, under the members' names."""
+    return {
+        member_metric(name): value for name, value in values.items() if name == member_metric(name) + suffix
+    }
+
+
+def _added(counts: Sequence[Mapping[str, int | None]]) -> dict[str, int | None]:
+    """The members' counts, added up; galleries overlap and have no sum."""
+    return {name: sum(each.get(name) or 0 for each in counts) for name in counts[0] if name != "gallery"}
+
+
+def _signature_like(other: Signature | SuiteSignature, printed: str) -> Signature:
+    """The signature of another metric over the same queries."""
+    name, _ = parse_metric(printed)
+    return dataclasses.replace(
+        cast("Signature", other),
+        metric=printed,
+        variant=check_variant(name, None),
+        metric_version=metric(name).version,
+    )
+
+
+def _floors(
+    score: ScoreReport, benchmark: Benchmark, random: Chance | None, extra: dict[str, float]
+) -> tuple[dict[str, dict[str, float | None]], tuple[str, ...]]:
+    recorded, notes = recorded_floors(benchmark)
+    floors: dict[str, dict[str, float | None]] = {}
+    if random is None:
+        first = "No random floor: the size of the gallery is not known."
+    else:
+        floors["random"] = random_floor(random, [*score.metrics, *extra])
+        source = " (the card's count)" if benchmark.gallery is None else ""
+        first = f"random: expected of a random order of {random.images:,} images{source}."
+    return {**floors, **{name: {**values} for name, values in recorded.items()}}, (first, *notes)
+
+
+def _reference_note(evidence: Evidence) -> tuple[str, ...]:
+    """The share of lists that hold the reference, where the protocol keeps it: methods differ in it."""
+    if evidence.reference_ranked is None:
+        return ()
+    held, lists = evidence.reference_ranked
+    share = f"{held:,} of {lists:,} lists ({100 * held / lists:.2f} %)"
+    return (f"reference: ranked in {share}; the protocol keeps it, and a list may hold it or leave it out.",)
+
+
+def _counts(score: ScoreReport, evidence: Evidence, random: Chance | None) -> dict[str, int | None]:
+    benchmark = evidence.benchmark
+    several = benchmark.multi_turn
+
+    def total(column: str) -> int:
+        return int(list_lengths(benchmark.ids(column)).sum())
+
+    counts: dict[str, int | None] = {"sessions" if several else "queries": score.n}
+    if several:
+        counts["turns"] = sum(benchmark.column("num_turns"))
+    counts |= {"answered": score.answered, "missing": score.missing}
+    counts["gallery"] = None if random is None else random.images + benchmark.excludes_reference
+    counts["positives"] = total("ground_truth_ids" if several else "positive_image_ids")
+    if not several:
+        counts["hard_negatives"] = total("negative_image_ids")
+    if evidence.reference_ranked is not None:
+        counts["reference_ranked"] = evidence.reference_ranked[0]
+    return counts
+
+
+def _groupings(
+    score: ScoreReport, evidence: Evidence, further: dict[str, FloatArray], random: Chance | None
+) -> dict[str, Grouping]:
+    if evidence.num_turns is not None:
+        if evidence.ranks is None or evidence.list_lengths is None:
+            return {}
+        cutoffs = _session_cutoffs(score)
+        return {
+            "by_turn": by_turn(evidence.ranks, evidence.list_lengths, evidence.num_turns, cutoffs, random),
+            "by_length": by_length(evidence.ranks, evidence.num_turns, cutoffs, random),
+        }
+    report = evidence.benchmark.spec.card.report
+    known = {**evidence.values, **further}
+    if "mean_rank" in known:
+        known["median_rank"] = known["mean_rank"]
+    wanted = dict.fromkeys([*report.by_aspect, *(score.extra if report.by_aspect else ())])
+    values = {name: known[name] for name in wanted if name in known}
+    return {"by_aspect": by_aspect(evidence, values, report.aspect_names, random)} if values else {}
+
+
+def _session_cutoffs(score: ScoreReport) -> list[int]:
+    """Cutoffs of the metrics that were computed; 10 where none has a cutoff."""
+    parsed = (parse_metric(name) for name in (*score.metrics, *score.extra))
+    return sorted({k for _, k in parsed if k is not None}) or [10]

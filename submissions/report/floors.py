@@ -1,20 +1,207 @@
-"""Floors: what a random order, the picture alone and the text alone score on the same board."""
+"""Floors: what a random order, the picture alone and the text alone score on the same board.
+
+Those of picture and text are recorded on the benchmark's card. That of a random order has a closed form:
+every turn of a session is a fresh random order of the G images that the protocol ranks (the gallery, without
+the reference where that is removed). A query has n positives and h hard negatives among them. The probability
+that the best positive stands behind rank r is
+
+S(r) = prod_{i=0}^{r-1} (G - n - i) / (G - i),
+
+because the first r places are then a draw without replacement from the other G - n images.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cir_datasets.registry.card import main_metric_terms
-from cir_metrics.sums import exact_mean, exact_sums
+import numpy as np
+
+from cir_datasets.registry.schema import main_metric_terms
+from cir_datasets.rows.columns import list_lengths
+from cir_metrics.catalogue import parse_metric
+from cir_metrics.coding import IntArray
+from cir_metrics.measures import area_under_hits
+from cir_metrics.sums import FloatArray, exact_mean, exact_sums
+from submissions.rank_file.benchmarks import board_depth
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
-    from submissions.report.chance import Chance
-    from submissions.report.grouping import Values
 
 FLOOR_NAMES = {"random": "random", "image_only": "image only", "text_only": "text only"}
 """Floors in the order of columns, and how tables call them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Chance:
+    """A random ranker on one benchmark.
+
+    Args:
+        images: images that are ranked, G.
+        depth: images in each ranking.
+        positives: positives of each query or session, shape (n,).
+        negatives: hard negatives of each query, shape (n,); zeros for sessions.
+        subset_others: the subset's images but the reference, shape (n,); zeros where there is no subset.
+        num_turns: turns of each session, shape (n,); None for queries.
+    """
+
+    images: int
+    depth: int
+    positives: IntArray
+    negatives: IntArray
+    subset_others: IntArray
+    num_turns: IntArray | None
+
+    def values(self, metric: str, variant: str = "equation") -> FloatArray | None:
+        """The expected value of a metric for each query or session.
+
+        recall@K: min(K, G) / G for one target. recall_subset@K: min(K, s) / s with s other images in the
+        subset. map_subset@K: (1/s) * sum_{j<=K} 1/j. final_recall@K: 1 - S(K). final_mrr@K:
+        sum_{r<=K} (S(r-1) - S(r)) / r. hits@K@turnl: 1 - S(K)^min(l, L) with L turns. hits_auc@K: the
+        trapezoid over those. mean_rank: the sum of S(r) over r = 0..depth. censored: S(depth). map@K and
+        pnr_map@K: see `average_precision`.
+
+        Args:
+            metric: printed name.
+            variant: of pnr_map.
+
+        Returns:
+            Shape (n,), or None where there is no closed form (median_rank).
+        """
+        name, k = parse_metric(metric)
+        if name == "mean_rank":
+            return self._rank_values(metric)
+        if k is None:
+            return None
+        if name == "recall_at_k":
+            return np.full(len(self.positives), min(k, self.images) / self.images)
+        if name in ("recall_subset", "map_subset"):
+            places = np.arange(1, k + 1)
+            within = places <= self.subset_others[:, None]
+            earned = within / places if name == "map_subset" else within.astype(np.float64)
+            total: FloatArray = exact_sums(earned.T) / np.maximum(self.subset_others, 1)
+            return total
+        if name in ("map_at_k", "pnr_map"):
+            return self.average_precision(k, variant if name == "pnr_map" else None)
+        return self._session_values(metric, name, k)
+
+    def average_precision(self, k: int, variant: str | None = None) -> FloatArray:
+        """The expected AP@K, or PNR-AP@K of a variant, of each query.
+
+        E[AP@K] = 1/min(n, K) * sum_{j=1}^{min(K, G)} (n/G) * (1/j) * (1 + (j-1)(n-1)/(G-1)):
+
+        a positive stands at rank j with probability n/G, and before it each of the other n-1 positives with
+        probability (j-1)/(G-1). In PNR-AP the term has the weight w_j. It is 1 where no hard negative stands
+        before rank j, which has the probability p_j = prod_{i=0}^{j-2} (G-1-h-i)/(G-1-i), and then
+        (j-1)(n-1)/(G-1-h) positives are expected there. Else the mean rank of those negatives is j/2 on
+        average, whatever else stands before, so that w_j is 1/2 for the equation and
+        1 + (j-2)/(2(j-1)) for the released code, whose first rank earns 0.
+
+        Args:
+            k: cutoff.
+            variant: `equation` or `released_code`; None for AP.
+
+        Returns:
+            Shape (n,).
+        """
+        (positives, negatives), inverse = self._kinds
+        n, h = positives[:, None].astype(np.float64), negatives[:, None].astype(np.float64)
+        total = float(self.images)
+        before = np.arange(min(k, self.images), dtype=np.float64)  # j - 1
+        others = max(total - 1, 1.0)
+        expected = 1 + before * (n - 1) / others
+        if variant is not None:
+            steps = np.clip((total - 1 - h - before[:-1]) / np.maximum(total - 1 - before[:-1], 1), 0, 1)
+            free = np.concatenate([np.ones_like(n), np.cumprod(steps, axis=1)], axis=1)
+            undisturbed = free * (1 + before * (n - 1) / np.maximum(total - 1 - h, 1))
+            weight = np.full(len(before), 0.5)
+            if variant == "released_code":
+                weight = 1 + (before - 1) / np.maximum(2 * before, 1)
+            expected = undisturbed + (expected - undisturbed) * weight
+            if variant == "released_code":
+                expected[:, 0] = 0.0
+        sums = exact_sums((n / total * expected / (before + 1)).T) / np.minimum(n[:, 0], k)
+        values: FloatArray = sums[inverse]
+        return values
+
+    def found(self, k: int) -> FloatArray:
+        """Probability that one ranking has a positive within K, 1 - S(K); shape (n,)."""
+        return 1 - self._behind(k)[:, -1]
+
+    def hits(self, k: int) -> FloatArray:
+        """Probability of a hit by each turn, 1 - S(K)^min(l, L); shape (n_sessions, max_turns)."""
+        turns_of = self.num_turns if self.num_turns is not None else np.ones_like(self.positives)
+        # Multiplied turn by turn: what a power returns depends on the processor.
+        longest = int(turns_of.max())
+        missed = np.multiply.accumulate(np.repeat(self._behind(k)[:, -1:], longest, axis=1), axis=1)
+        last = np.minimum(np.arange(1, longest + 1), turns_of[:, None]) - 1
+        values: FloatArray = 1 - np.take_along_axis(missed, last, axis=1)
+        return values
+
+    @functools.cached_property
+    def _kinds(self) -> tuple[tuple[IntArray, IntArray], IntArray]:
+        """The pairs (n, h) that occur, and which one each query has: few, however many queries there are."""
+        base = int(self.negatives.max(initial=0)) + 1
+        coded, inverse = np.unique(self.positives * base + self.negatives, return_inverse=True)
+        return (coded // base, coded % base), inverse
+
+    def _behind(self, k: int) -> FloatArray:
+        """S(r) for r = 0..min(K, G), shape (n, min(K, G) + 1)."""
+        counts, inverse = np.unique(self.positives, return_inverse=True)
+        taken = np.arange(min(k, self.images))
+        left = np.maximum(self.images - counts[:, None] - taken, 0) / (self.images - taken)
+        behind = np.concatenate([np.ones((len(counts), 1)), np.cumprod(left, axis=1)], axis=1)
+        values: FloatArray = behind[inverse]
+        return values
+
+    def _rank_values(self, metric: str) -> FloatArray | None:
+        if metric == "median_rank":
+            return None
+        behind = self._behind(self.depth)
+        values: FloatArray = behind[:, -1] if metric == "censored" else exact_sums(behind.T)
+        return values
+
+    def _session_values(self, metric: str, name: str, k: int) -> FloatArray | None:
+        if name == "final_recall":
+            return self.found(k)
+        if name == "final_mrr":
+            behind = self._behind(k)
+            earned: FloatArray = ((behind[:, :-1] - behind[:, 1:]) / np.arange(1, behind.shape[1])).sum(
+                axis=1
+            )
+            return earned
+        hits = self.hits(k)
+        if name == "hits_auc":
+            return area_under_hits(hits)
+        turn = int(metric.rpartition("@turn")[2])
+        return hits[:, min(turn, hits.shape[1]) - 1]
+
+
+def chance(benchmark: Benchmark) -> Chance | None:
+    """The random ranker of a benchmark, or None where the size of its gallery is not known.
+
+    Where the list of the gallery is not at hand, the card's count is taken.
+    """
+    gallery = benchmark.spec.config.gallery if benchmark.gallery is None else len(benchmark.gallery)
+    if gallery is None:
+        return None
+    images = gallery - (1 if benchmark.excludes_reference else 0)
+
+    def lengths(column: str) -> IntArray:
+        return list_lengths(benchmark.ids(column))
+
+    zeros = np.zeros(len(benchmark), dtype=np.int64)
+    several = benchmark.multi_turn
+    return Chance(
+        images=images,
+        depth=min(board_depth(benchmark).used, images),
+        positives=lengths("ground_truth_ids" if several else "positive_image_ids"),
+        negatives=zeros if several else lengths("negative_image_ids"),
+        subset_others=zeros if several else np.maximum(lengths("subset_image_ids") - 1, 0),
+        num_turns=np.array(benchmark.column("num_turns"), dtype=np.int64) if several else None,
+    )
 
 
 def random_floor(random: Chance, metrics: Iterable[str]) -> dict[str, float | None]:
@@ -53,7 +240,7 @@ def recorded_floors(benchmark: Benchmark) -> tuple[dict[str, dict[str, float]], 
     return {name: dict(floor.metrics) for name, floor in methods.items()}, notes
 
 
-def main_value(expression: str, values: Values) -> float | None:
+def main_value(expression: str, values: Mapping[str, float | None]) -> float | None:
     """The value of a main-metric expression, None where a term is not known."""
     terms = [values.get(term) for term in main_metric_terms(expression)]
     known = [value for value in terms if value is not None]

@@ -1,8 +1,14 @@
 """`score`: from a rank file to the numbers of its board, each with its signature.
 
-Ground truth is read from the benchmark's prepared Parquet; the `datasets` library is never imported.
-Lists longer than the board uses are cut to what it uses, so that a metric without cutoff (`mean_rank`) sees
-the same depth from everybody.
+1. Read: the file becomes rankings (`submissions.formats.reader`, which validation calls).
+2. Check: all that is wrong with it is found and gathered once (`submissions.validation`); this report is
+   carried to the end.
+3. Code: the rankings become numbers against the ground truth (`coding`). That is read from the benchmark's
+   prepared Parquet; the `datasets` library is never imported. Lists longer than the board uses are cut to
+   what it uses, so that a metric without cutoff (`mean_rank`) sees the same depth from everybody.
+4. Compute: the metrics of the board (`cir_metrics.evaluation`), and further ones (`further_metrics`).
+5. Report: the numbers with their signatures and the values a query behind them (`score_report`). What
+   `cir score` prints is made of that by `submissions.report.full_report`.
 """
 
 from __future__ import annotations
@@ -10,14 +16,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from cir_datasets.registry.schema import main_metric_terms
+from cir_datasets.registry.suites import suite
+from cir_metrics.catalogue import METRICS
+from cir_metrics.evaluation import evaluate_coded, parse_wanted
+from cir_metrics.signature import Signature
+from cir_metrics.sums import exact_mean
 from submissions.errors import WithheldError
 from submissions.formats.budget import MAX_BYTES
 from submissions.formats.reader import server_format
 from submissions.rank_file.benchmarks import Benchmarks, board_depth, find_suite, is_subset_metric
 from submissions.rank_file.findings import RefusedError, ValidationReport
-from submissions.rank_file.model import CIRR_SERVER
-from submissions.scoring.coding import code_queries, code_sessions
-from submissions.scoring.evidence import Evidence
+from submissions.rank_file.model import CIRR_SERVER, RankBundle
+from submissions.scoring.coding import Coding, code_queries, code_sessions
 from submissions.scoring.further_metrics import (
     Further,
     check_further,
@@ -25,15 +36,14 @@ from submissions.scoring.further_metrics import (
     metric_names,
     parse_further,
 )
-from submissions.scoring.score_report import ScoreReport, member_metric
+from submissions.scoring.score_report import Evidence, ScoreReport, member_metric
 from submissions.validation import validate_with
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
-    from cir_metrics.signature import Signature
     from cir_metrics.sums import FloatArray
     from submissions.rank_file.benchmarks import BenchmarkLike, FileLike
-    from submissions.rank_file.model import RankBundle, RankFile
+    from submissions.rank_file.model import RankFile
     from submissions.scoring.suite_signature import SuiteSignature
 
 _FORGIVEN = frozenset({"missing-query", "missing-turn"})
@@ -82,11 +92,34 @@ def score(
         UnknownNameError: `benchmark` is neither a benchmark nor a suite, or one of `metrics` is not a metric.
         SourceError: the benchmark's own data is not at hand.
     """
-    from submissions.rank_file.model import RankBundle
-
-    wanted = parse_further(metric_names(metrics))
+    further = parse_further(metric_names(metrics))
     benchmarks = Benchmarks(benchmark)
     checked = validate_with(file, benchmarks, part=True, max_bytes=max_bytes, name=name)
+    return score_checked(checked, benchmarks, further, allow_missing=allow_missing, per_query=per_query)
+
+
+def score_checked(
+    checked: ValidationReport,
+    benchmarks: Benchmarks,
+    further: Sequence[Further] = (),
+    *,
+    allow_missing: bool = False,
+    per_query: bool = False,
+) -> ScoreReport:
+    """`score` from its third step on, for a caller that has validated the file.
+
+    Args:
+        checked: what validation found, with what was read.
+        benchmarks: the benchmarks that it was validated against.
+        further: metrics beside the board's.
+        allow_missing: as in `score`.
+        per_query: as in `score`.
+
+    Raises:
+        RefusedError: validation found errors.
+        CallError: one of the further metrics cannot be computed.
+        WithheldError: the benchmark's ground truth is not public.
+    """
     _refuse_withheld(checked, benchmarks)
     read = checked.rank_file
     blocking = [finding for finding in checked.errors if not (allow_missing and finding.code in _FORGIVEN)]
@@ -95,46 +128,105 @@ def score(
         hint = " --allow-missing counts what is missing as misses." if forgivable else ""
         raise RefusedError(f"{checked.file} cannot be scored.{hint}", checked)
     if isinstance(read, RankBundle):
-        return _score_bundle(read, benchmarks, checked, wanted, per_query=per_query)
-    return _score_run(read, benchmarks.load(read.benchmark), checked, wanted, per_query=per_query)
+        return _score_bundle(read, benchmarks, checked, further, per_query=per_query)
+    return _score_run(read, benchmarks.load(read.benchmark), checked, further, per_query=per_query)
 
 
-def _refuse_withheld(checked: ValidationReport, benchmarks: Benchmarks) -> None:
-    # A bundle that could not be read names its suite: its findings are shown, and a suite is never withheld.
-    if checked.benchmark is None or find_suite(checked.benchmark) is not None:
-        return
-    spec = benchmarks.spec(checked.benchmark)
-    if spec.config.ground_truth != "withheld":
-        return
-    server = server_format(spec.card.name)
-    if server is not None:
-        way_out = (
-            f"The {spec.card.short_title} server scores it. "
-            f"Fix: cir convert {checked.file} --to {server} --benchmark {spec.id}"
-        )
-    else:
-        public = [f"{spec.card.name}/{n}" for n, c in spec.card.configs.items() if c.ground_truth == "public"]
-        near = [i for i in public if i.endswith("_val")] or public
-        way_out = f"No server scores it any more. Fix: rank one with public ground truth, such as {near[0]}."
-    raise WithheldError(
-        f"{checked.file}: the ground truth of {spec.id} is withheld by its publisher. {way_out}"
+def _score_run(
+    rank_file: RankFile,
+    benchmark: Benchmark,
+    checked: ValidationReport,
+    further: Sequence[Further],
+    *,
+    per_query: bool,
+) -> ScoreReport:
+    metrics, left_out = _computable(rank_file, benchmark)
+    wanted = parse_wanted(metrics, "multi_turn" if benchmark.multi_turn else "single_turn")
+    further = check_further(further, benchmark, rank_file)
+    coding = _coded(rank_file, benchmark, [name for name, _ in wanted], further)
+    results = evaluate_coded(wanted, coding.coded)
+    others = further_values(further, coding.coded)
+    # A further metric may bring numbers that the board shows: with median_rank comes mean_rank.
+    extra = {name: value for name, value in others.values.items() if name not in results.values}
+    values = {**results.per_query, **others.per_query}
+    return ScoreReport(
+        file=checked.file,
+        method=rank_file.method.name,
+        benchmark=benchmark.id,
+        benchmark_version=benchmark.version,
+        main_metric=benchmark.spec.main_metric,
+        main=_main(benchmark.spec.main_metric, results.values),
+        metrics=results.values,
+        signatures=_signatures([*results.values, *extra], rank_file, benchmark, coding, results.n),
+        n=results.n,
+        answered=coding.answered,
+        missing=coding.missing,
+        missing_metrics=left_out,
+        warnings=tuple(f for f in checked.warnings if f.benchmark in (None, benchmark.id)),
+        per_query=_rows(benchmark.query_ids, values) if per_query else None,
+        extra=extra,
+        evidence=Evidence(
+            benchmark=benchmark,
+            values=values,
+            ranks=results.ranks,
+            list_lengths=results.list_lengths,
+            num_turns=results.num_turns,
+            subset_ranks=results.subset_ranks,
+            reference_ranked=coding.reference_ranked,
+        ),
     )
+
+
+def _coded(
+    rank_file: RankFile, benchmark: Benchmark, metrics: Sequence[str], further: Sequence[Further]
+) -> Coding:
+    depth = board_depth(benchmark).used
+    if benchmark.multi_turn:
+        return code_sessions(rank_file, benchmark, depth)
+    names = {*metrics, *(each.module for each in further)}
+    fields = {field for name in names for field in METRICS[name].fields}
+    return code_queries(rank_file, benchmark, fields, depth)
+
+
+def _signatures(
+    names: Sequence[str], rank_file: RankFile, benchmark: Benchmark, coding: Coding, n: int
+) -> dict[str, Signature]:
+    skipped = (
+        *benchmark.checks_skipped,
+        *((INCOMPLETE,) if coding.missing else ()),
+        *((SKIPPED_IMAGES,) if rank_file.method.skipped_images else ()),
+    )
+    return {
+        name: Signature.of(
+            name.partition(":")[0],
+            variant=name.partition(":")[2] or None,
+            benchmark=benchmark.id,
+            benchmark_version=benchmark.version,
+            data_hash=benchmark.data_hash,
+            gallery_hash=benchmark.gallery_hash,
+            gallery_size=None if benchmark.gallery is None else len(benchmark.gallery),
+            reference=benchmark.spec.config.reference,
+            checks_skipped=skipped,
+            n=n,
+            ties="listed",
+            search=rank_file.method.search,
+        )
+        for name in names
+    }
 
 
 def _score_bundle(
     bundle: RankBundle,
     benchmarks: Benchmarks,
     checked: ValidationReport,
-    wanted: Sequence[Further],
+    further: Sequence[Further],
     *,
     per_query: bool,
 ) -> ScoreReport:
-    from cir_datasets.registry.suites import suite
-
     declared = suite(bundle.suite)
     by_id = {run.benchmark: run for run in bundle.runs}
     runs = tuple(
-        _score_run(by_id[member], benchmarks.load(member), checked, wanted, per_query=per_query)
+        _score_run(by_id[member], benchmarks.load(member), checked, further, per_query=per_query)
         for member in declared.benchmarks
     )
     metrics = declared.mean(
@@ -171,86 +263,8 @@ def _suite_signature(
     from submissions.scoring.suite_signature import SuiteSignature
 
     own = member_metric(metric)
-    members = tuple(cast("Signature", run.signatures[own]) for run in runs)
+    members = tuple(cast(Signature, run.signatures[own]) for run in runs)
     return SuiteSignature(suite_id, version, metric, "macro" if own == metric else "micro", members)
-
-
-def _score_run(
-    rank_file: RankFile,
-    benchmark: Benchmark,
-    checked: ValidationReport,
-    asked: Sequence[Further],
-    *,
-    per_query: bool,
-) -> ScoreReport:
-    from cir_metrics.catalogue import METRICS
-    from cir_metrics.evaluation import evaluate_coded, parse_wanted
-    from cir_metrics.signature import Signature
-
-    metrics, left_out = _computable(rank_file, benchmark)
-    asked = check_further(asked, benchmark, rank_file)
-    wanted = parse_wanted(metrics, "multi_turn" if benchmark.multi_turn else "single_turn")
-    depth = board_depth(benchmark).used
-    if benchmark.multi_turn:
-        coding = code_sessions(rank_file, benchmark, depth)
-    else:
-        names = {*(name for name, _ in wanted), *(further.module for further in asked)}
-        fields = {each for name in names for each in METRICS[name].fields}
-        coding = code_queries(rank_file, benchmark, fields, depth)
-    results = evaluate_coded(wanted, coding.coded)
-    further = further_values(asked, coding.coded)
-    # A further metric may bring numbers that the board shows: with median_rank comes mean_rank.
-    extra = {name: value for name, value in further.values.items() if name not in results.values}
-    gallery_size = None if benchmark.gallery is None else len(benchmark.gallery)
-    skipped = (
-        *benchmark.checks_skipped,
-        *((INCOMPLETE,) if coding.missing else ()),
-        *((SKIPPED_IMAGES,) if rank_file.method.skipped_images else ()),
-    )
-    signatures = {
-        name: Signature.of(
-            name.partition(":")[0],
-            variant=name.partition(":")[2] or None,
-            benchmark=benchmark.id,
-            benchmark_version=benchmark.version,
-            data_hash=benchmark.data_hash,
-            gallery_hash=benchmark.gallery_hash,
-            gallery_size=gallery_size,
-            reference=benchmark.spec.config.reference,
-            checks_skipped=skipped,
-            n=results.n,
-            ties="listed",
-            search=rank_file.method.search,
-        )
-        for name in (*results.values, *extra)
-    }
-    values = {**results.per_query, **further.per_query}
-    return ScoreReport(
-        file=checked.file,
-        method=rank_file.method.name,
-        benchmark=benchmark.id,
-        benchmark_version=benchmark.version,
-        main_metric=benchmark.spec.main_metric,
-        main=_main(benchmark.spec.main_metric, results.values),
-        metrics=results.values,
-        signatures=signatures,
-        n=results.n,
-        answered=coding.answered,
-        missing=coding.missing,
-        missing_metrics=left_out,
-        warnings=tuple(f for f in checked.warnings if f.benchmark in (None, benchmark.id)),
-        per_query=_rows(benchmark.query_ids, values) if per_query else None,
-        extra=extra,
-        evidence=Evidence(
-            benchmark=benchmark,
-            values=values,
-            ranks=results.ranks,
-            list_lengths=results.list_lengths,
-            num_turns=results.num_turns,
-            subset_ranks=results.subset_ranks,
-            reference_ranked=coding.reference_ranked,
-        ),
-    )
 
 
 def _computable(rank_file: RankFile, benchmark: Benchmark) -> tuple[list[str], tuple[str, ...]]:
@@ -263,9 +277,6 @@ def _computable(rank_file: RankFile, benchmark: Benchmark) -> tuple[list[str], t
 
 
 def _main(expression: str, values: dict[str, float]) -> float | None:
-    from cir_datasets.registry.card import main_metric_terms
-    from cir_metrics.sums import exact_mean
-
     terms = [values.get(term) for term in main_metric_terms(expression)]
     benchmarks = [value for value in terms if value is not None]
     return exact_mean(benchmarks) if len(benchmarks) == len(terms) else None
@@ -277,3 +288,25 @@ def _rows(query_ids: list[str], per_query: Mapping[str, FloatArray]) -> list[dic
         {"query_id": query, **{metric: values[place] for metric, values in columns.items()}}
         for place, query in enumerate(query_ids)
     ]
+
+
+def _refuse_withheld(checked: ValidationReport, benchmarks: Benchmarks) -> None:
+    # A bundle that could not be read names its suite: its findings are shown, and a suite is never withheld.
+    if checked.benchmark is None or find_suite(checked.benchmark) is not None:
+        return
+    spec = benchmarks.spec(checked.benchmark)
+    if spec.config.ground_truth != "withheld":
+        return
+    server = server_format(spec.card.name)
+    if server is not None:
+        way_out = (
+            f"The {spec.card.short_title} server scores it. "
+            f"Fix: cir convert {checked.file} --to {server} --benchmark {spec.id}"
+        )
+    else:
+        public = [f"{spec.card.name}/{n}" for n, c in spec.card.configs.items() if c.ground_truth == "public"]
+        near = [i for i in public if i.endswith("_val")] or public
+        way_out = f"No server scores it any more. Fix: rank one with public ground truth, such as {near[0]}."
+    raise WithheldError(
+        f"{checked.file}: the ground truth of {spec.id} is withheld by its publisher. {way_out}"
+    )

@@ -20,8 +20,7 @@ from cir_metrics.significance import NEAR
 from cir_metrics.sums import exact_means, exact_sums
 
 if TYPE_CHECKING:
-    from submissions.scoring.evidence import Evidence
-    from submissions.scoring.score_report import ScoreReport
+    from submissions.scoring.score_report import Evidence, ScoreReport
 
 NO_MEANS = ("median_rank", "censored")
 """Numbers of a report that are not means over queries: a median, and a count."""
@@ -68,7 +67,7 @@ class Sample:
         Args:
             metric: a printed name, that with `@micro`, or `mean(a, b)`.
         """
-        from cir_datasets.registry.card import main_metric_terms
+        from cir_datasets.registry.schema import main_metric_terms
         from submissions.scoring.score_report import member_metric
 
         terms = [member_metric(term) for term in main_metric_terms(metric)]

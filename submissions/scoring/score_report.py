@@ -1,4 +1,4 @@
-"""What `score` returns: the board's numbers, each with the signature that makes it comparable."""
+"""What `score` returns: the board's numbers, each with its signature, and the values a query behind them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 from submissions.rank_file.findings import Finding
 
 if TYPE_CHECKING:
+    from cir_datasets.rows.benchmark import Benchmark
+    from cir_metrics.coding import IntArray
     from cir_metrics.signature import Signature
-    from submissions.scoring.evidence import Evidence
+    from cir_metrics.sums import FloatArray
     from submissions.scoring.suite_signature import SuiteSignature
 
 
@@ -134,6 +136,37 @@ class ScoreReport:
             lines.append(f"{name:<{width}}  {shown_value(name, value)}  {self.signature_text(name)}")
         lines.append(f"main: {self.main_metric} = {shown_value(self.main_metric, self.main).strip()}")
         return "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """One rank file against one benchmark, in the benchmark's order of queries or sessions.
+
+    Args:
+        benchmark: the benchmark, with its rows.
+        values: by printed metric name one value a query, shape (n,), where the metric has such a value.
+        ranks: rank of the best target, `cir_metrics.UNLISTED` where none is listed: shape (n,), or
+            (n, max_turns) for sessions, where what lies behind a session's last turn is not to be read. None
+            where the file ranks subsets only.
+        list_lengths: images in each ranking (after the cut to the board's depth), of the same shape.
+        num_turns: turns of each session, shape (n,); None for queries.
+        subset_ranks: rank of the target in its subset, shape (n,), or None.
+        reference_ranked: how many lists hold their query's reference, and how many were looked at; None of
+            sessions, of subsets, and where the protocol removes the reference.
+    """
+
+    benchmark: Benchmark
+    values: dict[str, FloatArray]
+    ranks: IntArray | None
+    list_lengths: IntArray | None
+    num_turns: IntArray | None
+    subset_ranks: IntArray | None
+    reference_ranked: tuple[int, int] | None = None
+
+    @property
+    def query_ids(self) -> list[str]:
+        """Ids of the queries or sessions, in the order of the arrays."""
+        return self.benchmark.query_ids
 
 
 def member_metric(metric: str) -> str:

@@ -13,7 +13,7 @@ import pytest
 
 import cir_datasets
 import submissions
-from leaderboard.judging import Rejected, Validated, judge_file
+from leaderboard.judging import Rejected, Validated, judge_file, score_file
 from leaderboard.submission import Submission
 from submissions import make_rank_file
 from submissions.formats.parquet import KEY
@@ -64,7 +64,7 @@ def test_the_form_completes_the_file(form: str, tmp_path: Path) -> None:
     completed = judged(content, tmp_path, FORM)
     assert isinstance(completed, Validated), completed.payload["text"]
     assert completed.method == {"zero_shot": True, **FORM}
-    assert completed.rank_file.rankings == make_rank_file("shapes/val", "random").rankings
+    assert completed.checked.rank_file.rankings == make_rank_file("shapes/val", "random").rankings
     refused = judged(content, tmp_path, {})
     assert isinstance(refused, Rejected)
     assert [finding["code"] for finding in refused.payload["findings"]] == ["bad-metadata"]
@@ -119,3 +119,14 @@ def test_what_cannot_be_read_is_refused_with_a_form_as_without(
     found = judged(content, tmp_path, FORM)
     assert isinstance(found, Rejected)
     assert [finding["code"] for finding in found.payload["findings"]] == [code]
+
+
+def test_the_score_carries_every_warning_of_the_validation(tmp_path: Path) -> None:
+    [run] = submissions.convert([make_rank_file("shapes/val", "random", k=50).to_json()], "trec")
+    # The first image has the rank 1 and a score below all others: only the reader of the file can see that.
+    content = run.content.replace(b" 1 50 Random", b" 1 0 Random", 1)
+    found = judged(content, tmp_path, FORM)
+    assert isinstance(found, Validated), found.payload["text"]
+    report = score_file(found, cir_datasets.load("shapes/val"))
+    assert [warning["code"] for warning in report["warnings"]] == ["rank-score-disagree"]
+    assert report["warnings"] == found.payload["findings"]

@@ -18,7 +18,7 @@ from cir_datasets import registry
 from cir_datasets.audit.leaks import leaks, repeated
 from cir_datasets.audit.verification import Result, Verification, _owner, _sources, verify
 from cir_datasets.errors import SourceError
-from cir_datasets.registry.card import PaperDifference
+from cir_datasets.registry.schema import PaperDifference
 from cir_datasets.rows.benchmark import Benchmark
 
 ROOT = Path(__file__).resolve().parents[4]

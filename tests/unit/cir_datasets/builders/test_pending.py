@@ -17,7 +17,7 @@ import cir_datasets
 from cir_datasets import registry
 from cir_datasets.errors import RecordError, SourceError
 from cir_datasets.export.template import template_names, write_template
-from cir_datasets.registry.card import Card
+from cir_datasets.registry.schema import Card
 from cir_metrics.errors import CallError, UnknownNameError
 from leaderboard.cli import build
 

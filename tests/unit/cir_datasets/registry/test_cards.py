@@ -17,7 +17,7 @@ from cir_datasets.common.yaml import parse_yaml, read_model
 from cir_datasets.errors import CardError
 from cir_datasets.publishing.card_text import CardText
 from cir_datasets.registry.caption_rules import CaptionRule
-from cir_datasets.registry.card import Card, SourceFiles
+from cir_datasets.registry.schema import Card, SourceFiles
 from cir_datasets.registry.suites import Suite
 from leaderboard.boards import Board
 

@@ -201,7 +201,7 @@ def test_a_folder_of_ones_own_is_opened_without_other_programs_too(tmp_path: Pat
 
 
 def test_a_card_names_only_formats_that_pillow_decodes_itself() -> None:
-    from cir_datasets.registry.card import Card
+    from cir_datasets.registry.schema import Card
 
     described = spec("cirr/val").card.model_dump()
     with pytest.raises(

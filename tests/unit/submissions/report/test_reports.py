@@ -23,9 +23,8 @@ from cir_datasets.rows.benchmark import Benchmark
 from cir_datasets.rows.records import query_schema
 from cir_metrics.coding import UNLISTED
 from submissions.report import Report, full_report
-from submissions.report.grouping import by_aspect
-from submissions.report.sessions import by_length, by_turn
-from submissions.scoring.evidence import Evidence
+from submissions.report.grouping import by_aspect, by_length, by_turn
+from submissions.scoring.score_report import Evidence
 
 
 def report_of(document: dict[str, Any], benchmark: Any, **options: Any) -> Report:
