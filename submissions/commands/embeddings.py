@@ -77,7 +77,9 @@ def verify_embeddings(
                 echo("\n".join(f"{key}: {text}" for text in damage[key]))
             else:
                 echo(f"{key}: no damage, {_done(entries[key])} images")
-    if any(damage.values()):
+    damaged = sum(map(bool, damage.values()))
+    echo(f"cir: {store.root}: {damaged:,} of {len(chosen):,} entries are damaged", err=True)
+    if damaged:
         raise typer.Exit(1)
 
 

@@ -95,6 +95,7 @@ def test_embed_then_list_then_remove(model: Path, cache: Path) -> None:
     found = cir("embeddings", "verify", "--all")
     assert found.exit_code == 1
     assert found.stdout.startswith(f"{key}: rows 0 to 39 of 40 (")
+    assert f"{cache / 'embeddings'}: 1 of 1 entries are damaged" in found.stderr
     assert f"`cir embed --benchmark shapes/val --encoder {model.name}`" in found.stdout
     found = cir("embeddings", "verify", key, "--json")
     assert found.exit_code == 1
