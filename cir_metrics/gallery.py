@@ -14,13 +14,14 @@ and gallery; and two copies of an image always tie.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import overload
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from cir_metrics.errors import InputError
 from cir_metrics.inputs import check_cutoff, check_ids
@@ -39,6 +40,8 @@ _ROOMY = 4
 """Groups for each of the k best, at least."""
 _COMPARED = 2**20
 """Comparisons that are held at once by a thread, a byte each."""
+_WIDE = 2.0**-28
+"""How much nearer than products of float32 two sums in double precision are, the definition one of them."""
 _SMALL = 2**22
 """Products for which no threads are started."""
 
@@ -287,21 +290,21 @@ class Gallery:
         above = np.empty(len(rows), dtype=np.int64)
         width, counts = len(self._vectors), np.bincount(rows, minlength=len(columns))
         step = max(_COMPARED // width, int(counts.max()))
-        held = np.empty((2, step, width), dtype=bool)
+        # Whole words, so that eight comparisons at a time are looked at; the last word may be in part unused.
+        held = np.zeros((2, (step * width + 7) // 8 * 8), dtype=bool)
         start = 0
         for first, last in _runs(counts, step):
             # Queries with as many targets each, so that one call compares them all.
             size = (last - first) * int(counts[first])
             part, shape = slice(start, start + size), (last - first, -1, width)
-            unsure, surely = held[:, :size]
+            unsure, surely = held[:, : size * width]
             rivals = scores[first:last, None]
             np.greater_equal(rivals, low[part].reshape(len(rivals), -1, 1), out=unsure.reshape(shape))
             np.greater(rivals, high[part].reshape(len(rivals), -1, 1), out=surely.reshape(shape))
-            above[part] = [np.count_nonzero(row) for row in surely]
-            np.not_equal(unsure, surely, out=unsure)
-            pairs, images = np.divmod(np.flatnonzero(unsure), width)
+            above[part] = [np.count_nonzero(row) for row in surely.reshape(size, width)]
+            pairs, images = np.divmod(_differing(held[0], held[1], size * width), width)
             pairs += start
-            level = self._score(queries, rows[pairs], images) >= own[pairs]
+            level = self._reach(queries, near, rows[pairs], images, own[pairs])
             above[part] += np.bincount(pairs[level] - start, minlength=size)
             start += size
         ranks = np.full(columns.shape, -1, dtype=np.int64)
@@ -348,6 +351,28 @@ class Gallery:
             for start, wanted in zip(starts.tolist(), lengths.tolist(), strict=True)
         ]
 
+    def _reach(
+        self, queries: Floats, near: Floats, rows: IntArray, columns: IntArray, own: Floats
+    ) -> NDArray[np.bool_]:
+        """Whether the score of each pair is at least `own`; pairs of a query stand together."""
+        if self._vectors.dtype == np.float64:
+            return self._score(queries, rows, columns) >= own
+        # In double precision, whatever the order of the terms, nearly all pairs are told apart.
+        values = np.empty(len(rows), dtype=np.float64)
+        shape = (_PAIRS, self._vectors.shape[1])
+        images, wide = np.empty(shape, self._vectors.dtype), np.empty(shape, np.float64)
+        edges = np.flatnonzero(np.diff(rows, prepend=-1, append=-1)).tolist()
+        for begin, end in itertools.pairwise(edges):
+            query = queries[rows[begin]]
+            for start in range(begin, end, _PAIRS):
+                part = slice(start, min(start + _PAIRS, end))
+                n = part.stop - start
+                wide[:n] = np.take(self._vectors, columns[part], axis=0, out=images[:n], mode="clip")
+                np.vecdot(wide[:n], query, out=values[part])
+        close = np.flatnonzero(np.abs(values - own) <= near[rows] * _WIDE)
+        values[close] = self._score(queries, rows[close], columns[close])
+        return values >= own
+
     def _score(self, queries: Floats, rows: IntArray, columns: IntArray) -> Floats:
         """Scores of pairs by definition: each depends on its two vectors and on nothing else."""
         values = np.empty(len(rows), dtype=np.float64)
@@ -379,6 +404,18 @@ def _reached(scores: Vectors, lengths: IntArray) -> Floats:
         kth = scores.shape[1] - int(lengths[query])
         last[query] = np.partition(scores[query], kth)[kth]
     return last
+
+
+def _differing(some: NDArray[np.bool_], others: NDArray[np.bool_], size: int) -> IntArray:
+    """Where the first `size` values differ, in ascending order; few do. `some` is overwritten."""
+    words = some.view(np.uint64)
+    np.bitwise_xor(words, others.view(np.uint64), out=words)
+    # Whether a word is zero is faster to ask, and to list, than eight times a byte.
+    found = np.flatnonzero(words[: (size + 7) // 8] != 0)
+    places, bytes_ = np.nonzero(words[found].view(np.uint8).reshape(-1, 8))
+    differing = found[places] * 8 + bytes_
+    # Behind the last value of a part-filled word stand comparisons of an earlier call.
+    return differing[differing < size]
 
 
 def _runs(counts: IntArray, most: int) -> Iterator[tuple[int, int]]:
