@@ -33,7 +33,7 @@ def build(demo: Any, server: Server) -> None:
         with gr.Row(equal_height=False):
             with gr.Column(scale=1, min_width=300):
                 board = gr.Dropdown(choices, value=choices[0][1], label="Board", elem_id="field-board")
-                file = gr.File(label="Rank file (JSON)", type="filepath", elem_id="field-file", height=200)
+                file = gr.File(label="Rank file", type="filepath", elem_id="field-file", height=200)
             with gr.Column(scale=1, min_width=300):
                 with gr.Row():
                     name = gr.Textbox(
