@@ -14,7 +14,7 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Any
 
-from cir_metrics.errors import InputError, UnknownNameError
+from cir_metrics.errors import InputError, UnknownNameError, did_you_mean
 
 
 @dataclass(frozen=True)
@@ -152,8 +152,9 @@ def metric(name: str) -> MetricEntry:
         ('equation', 'released_code')
     """
     if name not in METRICS:
-        near = difflib.get_close_matches(name, METRICS, n=1, cutoff=0.5)
-        raise UnknownNameError(f"no metric {name!r}.{_hint(near)} `cir metrics list` shows all.")
+        raise UnknownNameError(
+            f"no metric {name!r}.{did_you_mean(name, METRICS)} `cir metrics list` shows all."
+        )
     return METRICS[name]
 
 
@@ -183,8 +184,5 @@ def _unknown(printed: str, name: str) -> str:
     if near:
         entry = _BY_PRINTED.get(near[0])
         near = [f"{near[0]}@{entry.default_ks[0]}" if entry and entry.has_cutoff else near[0]]
-    return f"no metric is printed as {printed!r}.{_hint(near)} `cir metrics list` shows all."
-
-
-def _hint(near: list[str]) -> str:
-    return f" Did you mean {near[0]!r}?" if near else ""
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return f"no metric is printed as {printed!r}.{hint} `cir metrics list` shows all."

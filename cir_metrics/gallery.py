@@ -23,10 +23,12 @@ from typing import overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cir_metrics.coding import IntArray
 from cir_metrics.errors import InputError
-from cir_metrics.inputs import check_cutoff, check_ids
-from cir_metrics.products import Floats, Products, Vectors, around, check_embeddings, threads_of_blas
-from cir_metrics.ranking import IntArray, check_excluded, pad_targets, shape_as
+from cir_metrics.inputs import check_cutoff, check_ids, is_whole
+from cir_metrics.products import Products, Vectors, around, check_embeddings, threads_of_blas
+from cir_metrics.ranking import check_excluded, pad_targets, shape_as
+from cir_metrics.sums import FloatArray
 from cir_metrics.ties import Ties, check_query_ids
 
 BLOCK = 256
@@ -242,7 +244,7 @@ class Gallery:
         ranks = np.full((0, 0) if columns is None else columns.shape, -1, dtype=np.int64)
         best = np.empty(len(ranks), dtype=np.int64)
 
-        def answer(part: slice, scores: Vectors, near: Floats) -> list[list[str]]:
+        def answer(part: slice, scores: Vectors, near: FloatArray) -> list[list[str]]:
             wide = vectors[part].astype(np.float64)
             if columns is not None:
                 ranks[part], best[part] = self._ranks(wide, scores, near, columns[part])
@@ -278,7 +280,7 @@ class Gallery:
         return check_query_ids(query_ids, n_queries)
 
     def _ranks(
-        self, queries: Floats, scores: Vectors, near: Floats, columns: IntArray
+        self, queries: FloatArray, scores: Vectors, near: FloatArray, columns: IntArray
     ) -> tuple[IntArray, IntArray]:
         """Rank of each target of a block, -1 where there is none, and of the best of each query."""
         rows, places = np.nonzero(columns >= 0)
@@ -318,9 +320,9 @@ class Gallery:
 
     def _rankings(
         self,
-        queries: Floats,
+        queries: FloatArray,
         scores: Vectors,
-        near: Floats,
+        near: FloatArray,
         dropped: IntArray,
         k: int,
         query_ids: Sequence[str],
@@ -352,7 +354,7 @@ class Gallery:
         ]
 
     def _reach(
-        self, queries: Floats, near: Floats, rows: IntArray, columns: IntArray, own: Floats
+        self, queries: FloatArray, near: FloatArray, rows: IntArray, columns: IntArray, own: FloatArray
     ) -> NDArray[np.bool_]:
         """Whether the score of each pair is at least `own`; pairs of a query stand together."""
         if self._vectors.dtype == np.float64:
@@ -373,7 +375,7 @@ class Gallery:
         values[close] = self._score(queries, rows[close], columns[close])
         return values >= own
 
-    def _score(self, queries: Floats, rows: IntArray, columns: IntArray) -> Floats:
+    def _score(self, queries: FloatArray, rows: IntArray, columns: IntArray) -> FloatArray:
         """Scores of pairs by definition: each depends on its two vectors and on nothing else."""
         values = np.empty(len(rows), dtype=np.float64)
         shape = (min(_PAIRS, len(rows)), self._vectors.shape[1])
@@ -390,7 +392,7 @@ class Gallery:
         return values
 
 
-def _reached(scores: Vectors, lengths: IntArray) -> Floats:
+def _reached(scores: Vectors, lengths: IntArray) -> FloatArray:
     """A number for each query that at least `length` of its products reach, infinity where length is 0."""
     last = np.full(len(scores), np.inf)
     k, width = int(lengths.max(initial=0)), scores.shape[1] // _GROUP
@@ -430,6 +432,6 @@ def _runs(counts: IntArray, most: int) -> Iterator[tuple[int, int]]:
 
 
 def _check_block(block: object) -> int:
-    if isinstance(block, bool) or not isinstance(block, int | np.integer) or block < 1:
+    if not is_whole(block) or block < 1:
         raise InputError(f"block={block!r}; it is a number of queries, 1 or more. Fix: leave it out.")
     return int(block)

@@ -6,12 +6,11 @@ Every error names the position and the value and says how to mend it; nothing is
 from __future__ import annotations
 
 import difflib
-import numbers
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from cir_metrics.errors import InputError
-from cir_metrics.inputs import check_id, check_ids, is_text, quoted
+from cir_metrics.inputs import check_id, check_ids, is_listable, is_text, is_whole, quoted
 
 Reference = dict[str, Any]
 
@@ -50,7 +49,7 @@ def references(rows: Iterable[Mapping[str, Any]]) -> list[Reference]:
         >>> references([{"session_id": "s", "ground_truth_ids": ["a"], "num_turns": 2, "turns": []}])
         [{'positives': ['a'], 'num_turns': 2}]
     """
-    if rows is None or isinstance(rows, (str, bytes, Mapping)) or not isinstance(rows, Iterable):
+    if not is_listable(rows):
         raise InputError(f"rows is {quoted(rows)}. Fix: pass a list of rows, or a whole dataset split.")
     return [_from_row(row, f"rows[{position}]") for position, row in enumerate(rows)]
 
@@ -208,7 +207,7 @@ def _check_subset(checked: Reference, where: str) -> None:
 
 
 def _turn_count(value: object, where: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
+    if not is_whole(value) or value < 1:
         raise InputError(
             f"{where} is {quoted(value)}; a session has 1 turn or more. Fix: give the number of turns."
         )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -64,11 +64,21 @@ def check_cutoff(k: object) -> int:
         >>> check_cutoff(5)
         5
     """
-    if isinstance(k, bool) or not isinstance(k, numbers.Integral):
+    if not is_whole(k):
         raise InputError(f"k={k!r}; a cutoff is a whole number, 1 or more. Fix: pass k=10, say.")
     if k < 1:
         raise InputError(f"k={int(k)}; a cutoff is 1 or more. Fix: pass k=10, say.")
     return int(k)
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether a value is a whole number, of Python or numpy, and not a truth value.
+
+    Example:
+        >>> is_whole(np.int64(5)), is_whole(5.0), is_whole(True)
+        (True, False, False)
+    """
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
 def check_same_length(
@@ -98,7 +108,7 @@ def check_list(value: object, name: str) -> list[Any]:
         InputError: it is None, a string, a dict, a set, or cannot be listed.
     """
     _refuse_set(value, name, "it must be a list, one entry a query")
-    if value is None or isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+    if not is_listable(value):
         raise InputError(f"{name} is {quoted(value)}; it must be a list. Fix: give one entry a query.")
     return list(value)
 
@@ -126,7 +136,7 @@ def check_ids(
         >>> check_ids(("b", "a"), "predictions[0]", what="ranking")
         ['b', 'a']
     """
-    ids = value if isinstance(value, list) else _listable(value, where, what, ordered)
+    ids = value if isinstance(value, list) else _listed(value, where, what, ordered)
     if not ids:
         if allow_empty:
             return ids
@@ -158,7 +168,7 @@ def check_turns(value: object, where: str, *, allow_empty: bool = False) -> list
     Raises:
         InputError: not a list of lists, no turn, or a turn that `check_ids` refuses.
     """
-    if value is None or isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+    if not is_listable(value):
         raise InputError(
             f"{where} is {quoted(value)}; a session is a list of rankings. Fix: give one ranking a turn."
         )
@@ -219,10 +229,15 @@ def is_text(ids: Sequence[Any]) -> bool:
     return True
 
 
-def _listable(value: object, where: str, what: str, ordered: bool) -> list[Any]:
+def is_listable(value: object) -> TypeGuard[Iterable[Any]]:
+    """Whether a value is a sequence of entries, whatever holds them, and neither text nor a dict."""
+    return isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping))
+
+
+def _listed(value: object, where: str, what: str, ordered: bool) -> list[Any]:
     if ordered:
         _refuse_set(value, where, f"a {what} is a list of image ids")
-    if value is None or isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+    if not is_listable(value):
         raise InputError(
             f"{where} is {quoted(value)}; a {what} is a list of image ids. Fix: pass a list of strings."
         )

@@ -8,7 +8,6 @@ of a dataset. evaluate then does what it is good at: incremental use, memory or 
 from __future__ import annotations
 
 import abc
-import numbers
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -19,7 +18,14 @@ from cir_metrics.catalogue import METRICS, MetricEntry, check_variant
 from cir_metrics.errors import InputError
 from cir_metrics.evaluation import Results, evaluate_multi_turn, evaluate_single_turn
 from cir_metrics.ground_truth import Reference, check_reference, check_subset_ranking, check_turn_count
-from cir_metrics.inputs import check_cutoffs, check_ids, check_list, check_same_length, check_turns
+from cir_metrics.inputs import (
+    check_cutoffs,
+    check_ids,
+    check_list,
+    check_same_length,
+    check_turns,
+    is_whole,
+)
 
 # A module's script imports from here alone: evaluate reads its imports one line at a time. The classes here
 # stay abstract, as none names a metric: evaluate takes the first concrete one that it finds in a script,
@@ -165,9 +171,7 @@ class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
         if "variant" in self.keywords:
             options["variant"] = check_variant(self.metric, keywords.get("variant"))
         size = keywords.get("gallery_size")
-        if size is not None and (
-            isinstance(size, bool) or not isinstance(size, numbers.Integral) or size < 1
-        ):
+        if size is not None and not (is_whole(size) and size >= 1):
             raise InputError(f"gallery_size={size!r}; a gallery has 1 image or more. Fix: give their number.")
         return options
 

@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cir_metrics.coding import IntArray
 from cir_metrics.errors import InputError
 from cir_metrics.inputs import as_array
+from cir_metrics.sums import FloatArray
 
 Vectors = NDArray[Any]
-Floats = NDArray[np.float64]
-Piece = tuple[slice, Vectors, Floats]
+Piece = tuple[slice, Vectors, FloatArray]
 """Some queries, their products, and how far each of these may lie from the score."""
 
 _SQUARED = 2**17
@@ -48,9 +49,7 @@ class Products:
         self.vectors = check_embeddings(embeddings, "gallery")
         self._longest = float(_lengths(self.vectors, "gallery").max())
 
-    def blocks(
-        self, queries: Vectors, dropped: NDArray[np.int64], block: int, threads: int
-    ) -> Iterator[list[Piece]]:
+    def blocks(self, queries: Vectors, dropped: IntArray, block: int, threads: int) -> Iterator[list[Piece]]:
         """All products, block by block, in a piece a thread.
 
         Args:
@@ -78,7 +77,7 @@ class Products:
                 for first, last in itertools.pairwise(edges)
             ]
 
-    def _tolerance(self, lengths: Floats) -> Floats:
+    def _tolerance(self, lengths: FloatArray) -> FloatArray:
         """The most that a product may differ from the score by definition, for each query."""
         kind = np.finfo(self.vectors.dtype)
         longest = int(lengths.argmax())
@@ -91,7 +90,7 @@ class Products:
         # The product's own error, and that of the definition, in double precision.
         relative = sum(terms * u / (1 - terms * u) for u in (float(kind.eps) / 2, 2.0**-53))
         # A little more for the lengths' own rounding, and for terms below the smallest normal number.
-        near: Floats = relative * lengths * self._longest * (1 + 1e-6) + terms * float(kind.tiny)
+        near: FloatArray = relative * lengths * self._longest * (1 + 1e-6) + terms * float(kind.tiny)
         return near
 
 
@@ -144,7 +143,7 @@ def threads_of_blas() -> int:
     return max(1, min(cores, int(wanted))) if wanted.isdigit() else cores
 
 
-def _lengths(vectors: Vectors, name: str) -> Floats:
+def _lengths(vectors: Vectors, name: str) -> FloatArray:
     """Euclidean length of each row; that all are finite is the check that every value is."""
     squares = np.empty(len(vectors), dtype=np.float64)
     rows = max(1, _SQUARED // vectors.shape[1])
@@ -152,7 +151,7 @@ def _lengths(vectors: Vectors, name: str) -> Floats:
         for start in range(0, len(vectors), rows):
             part = vectors[start : start + rows].astype(np.float64)
             np.einsum("ij,ij->i", part, part, out=squares[start : start + rows])
-    lengths: Floats = np.sqrt(squares)
+    lengths: FloatArray = np.sqrt(squares)
     wrong = np.flatnonzero(~np.isfinite(lengths))
     if wrong.size:
         raise InputError(

@@ -17,11 +17,11 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cir_metrics.coding import IntArray
 from cir_metrics.errors import InputError
 from cir_metrics.inputs import as_array, check_cutoff, check_ids
 from cir_metrics.ties import Ties, check_query_ids, tie_keys
 
-IntArray = NDArray[np.int64]
 Scores = NDArray[Any]
 
 _COMPARED = 2**20
@@ -227,9 +227,7 @@ def _check_scores(scores: ArrayLike) -> Scores:
     return matrix
 
 
-def pad_targets(
-    targets: IntArray | list[IntArray], shape: tuple[int, ...]
-) -> tuple[IntArray, NDArray[np.int64]]:
+def pad_targets(targets: IntArray | list[IntArray], shape: tuple[int, ...]) -> tuple[IntArray, IntArray]:
     """Target columns as (n_queries, most targets), padded with -1, and how many each query has.
 
     Args:
@@ -280,7 +278,7 @@ def pad_targets(
 
 
 def shape_as(
-    ranks: IntArray, targets: IntArray | list[IntArray], counts: NDArray[np.int64]
+    ranks: IntArray, targets: IntArray | list[IntArray], counts: IntArray
 ) -> IntArray | list[IntArray]:
     """Padded ranks in the form in which the targets were given.
 

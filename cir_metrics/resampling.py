@@ -13,17 +13,14 @@ machine (`cir_metrics.sums`).
 from __future__ import annotations
 
 import hashlib
-import numbers
 from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cir_metrics.errors import InputError
-from cir_metrics.inputs import as_array
-from cir_metrics.sums import ExactColumns
-
-FloatArray = NDArray[np.float64]
+from cir_metrics.inputs import as_array, is_whole
+from cir_metrics.sums import ExactColumns, FloatArray
 
 DRAWS = 10_000
 """Draws where the caller names no number."""
@@ -53,7 +50,7 @@ def generator(seed: int, key: str = "") -> np.random.PCG64:
         >>> generator(1, "cirr/val").random_raw() == generator(1, "cirr/val").random_raw()
         True
     """
-    if not _is_whole(seed):
+    if not is_whole(seed):
         raise InputError(f"seed={seed!r}; a seed is a whole number from 0 on. Fix: pass another.")
     if seed < 0:
         raise InputError(f"seed={seed}; a seed is 0 or more. Fix: pass another.")
@@ -182,7 +179,7 @@ def check_draws(draws: int) -> int:
     Raises:
         InputError: it is not a whole number, or below 1.
     """
-    if not _is_whole(draws):
+    if not is_whole(draws):
         raise InputError(f"draws={draws!r}; draws are counted, a whole number from 1 on. Fix: use {DRAWS}.")
     if draws < 1:
         raise InputError(f"draws={draws}; at least one is needed. Fix: use {DRAWS}.")
@@ -207,10 +204,6 @@ def is_share(value: object) -> bool:
         (True, False, False)
     """
     return isinstance(value, int | float | np.floating) and bool(0 < value < 1)
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
 def _counts(

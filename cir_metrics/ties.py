@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cir_metrics.coding import IntArray
 from cir_metrics.errors import InputError
 
-IntArray = NDArray[np.int64]
 Keys = NDArray[np.uint64]
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cir_metrics.resampling import DRAWS, LEVEL, SEED, FloatArray, bootstrap_medians, percentile_interval
+from cir_metrics.resampling import DRAWS, LEVEL, SEED, bootstrap_medians, percentile_interval
+from cir_metrics.sums import FloatArray
 from submissions.scoring.further_metrics import card_values
 from submissions.scoring.samples import NO_MEANS, Sample, resampled_metrics
 from submissions.scoring.score_report import shown_value

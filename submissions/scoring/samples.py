@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cir_metrics.errors import CallError
-from cir_metrics.resampling import FloatArray, bootstrap_means, check_draws
+from cir_metrics.resampling import bootstrap_means, check_draws
 from cir_metrics.significance import NEAR
-from cir_metrics.sums import exact_means, exact_sums
+from cir_metrics.sums import FloatArray, exact_means, exact_sums
 
 if TYPE_CHECKING:
     from submissions.scoring.score_report import Evidence, ScoreReport
