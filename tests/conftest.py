@@ -21,3 +21,14 @@ def language_server() -> Iterator[LanguageServer]:
     """A chat server on 127.0.0.1."""
     with LanguageServer() as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def one_thread() -> Iterator[None]:
+    """Torch computes with one thread, so that its sums have one order."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

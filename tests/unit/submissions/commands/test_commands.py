@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from says import says
+from submissions_worlds import cir
 
 import submissions
 from submissions import RankFile
 from submissions.methods.registry import scorer_names
 from submissions.report import full_report
-
-ROOT = Path(__file__).resolve().parents[4]
-
-
-def cir(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    script = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from leaderboard.cli import main; main()"
-    return subprocess.run(
-        [sys.executable, "-c", script, *arguments], cwd=folder, capture_output=True, text=True, check=False
-    )
 
 
 @pytest.fixture(scope="module")

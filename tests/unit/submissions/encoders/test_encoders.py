@@ -9,7 +9,7 @@ import json
 import pickle
 import shutil
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +42,7 @@ MAKERS: dict[str, Callable[[Path], Path]] = {
 DIMENSIONS = {"clip": 24, "siglip": 32, "siglip2": 32, "blip_itm": 20}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")

@@ -14,28 +14,17 @@ import report_worlds
 import submissions_worlds as worlds
 from hypothesis import given
 from hypothesis import strategies as st
+from report_worlds import report_of, rows
 
 import cir_datasets
 import cir_datasets.registry.suites
-import submissions
 from cir_datasets.registry.cards import card
 from cir_datasets.rows.benchmark import Benchmark
 from cir_datasets.rows.records import query_schema
 from cir_metrics.coding import UNLISTED
-from submissions.report import Report, full_report
+from submissions.report import full_report
 from submissions.report.grouping import by_aspect, by_length, by_turn
 from submissions.scoring.score_report import Evidence
-
-
-def report_of(document: dict[str, Any], benchmark: Any, **options: Any) -> Report:
-    content = json.dumps(document).encode()
-    return full_report(submissions.score(content, benchmark, name="run.json", **options))
-
-
-def rows(report: Report, name: str) -> dict[Any, dict[str, Any]]:
-    grouping = report.groupings[name]
-    return {row[grouping.head]: row for row in grouping.to_dict()}
-
 
 # -- by aspect
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import report_worlds
 import submissions_worlds as worlds
+from report_worlds import report_of, rows
 from says import says
 
 import cir_datasets
@@ -15,17 +16,7 @@ import cir_datasets.registry.suites
 import submissions
 from cir_datasets.registry.cards import card
 from cir_metrics.errors import CallError, UnknownNameError
-from submissions.report import Report, full_report
-
-
-def report_of(document: dict[str, Any], benchmark: Any, **options: Any) -> Report:
-    content = json.dumps(document).encode()
-    return full_report(submissions.score(content, benchmark, name="run.json", **options))
-
-
-def rows(report: Report, name: str) -> dict[Any, dict[str, Any]]:
-    grouping = report.groupings[name]
-    return {row[grouping.head]: row for row in grouping.to_dict()}
+from submissions.report import full_report
 
 
 def test_table_5_of_the_invented_cirr_by_hand() -> None:

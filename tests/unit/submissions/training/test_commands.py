@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,6 @@ import pytest
 pytest.importorskip("torch", reason="needs the extra `retrieval`")
 pytest.importorskip("transformers", reason="needs the extra `retrieval`")
 
-import torch
 import typer
 from head_worlds import few_pictures
 from retrieval_models import save_clip
@@ -23,13 +22,7 @@ from submissions.errors import CheckpointError, EncoderError
 from submissions.methods.heads.checkpoints import load_head
 from submissions.training.loop import Trained
 
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")

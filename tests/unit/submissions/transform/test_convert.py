@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import gzip
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import submissions_worlds as worlds
 from says import says
+from submissions_worlds import cir
 
 import submissions
 from cir_metrics.errors import CallError
 from submissions import ConversionError, RankBundle, RankFile
 
-ROOT = Path(__file__).resolve().parents[4]
 CIRR = worlds.cirr()
 FASHIONIQ = [worlds.fashioniq(category) for category in ("dress", "shirt", "toptee")]
 BY_ID = {benchmark.id: benchmark for benchmark in FASHIONIQ}
@@ -181,13 +179,6 @@ def test_what_is_not_a_list_of_files_is_named(files: Any, kind: str) -> None:
         CallError, match=rf"^files is of type {kind}\. Fix: pass a list, such as \['run\.json'\]\.$"
     ):
         submissions.convert(files, "trec")
-
-
-def cir(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    script = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from leaderboard.cli import main; main()"
-    return subprocess.run(
-        [sys.executable, "-c", script, *arguments], cwd=folder, capture_output=True, text=True, check=False
-    )
 
 
 @pytest.fixture(scope="module")
