@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from submissions.language.protocol import Language
 
 
-@also_by_name(RunOptions)
 @one_truncation_warning()
+@also_by_name(RunOptions)
 def make_rank_file(
     benchmark: str | Benchmark, method: str | Composer | Scorer | Ranker, options: RunOptions
 ) -> RankFile:
