@@ -49,6 +49,7 @@ __all__ = [
     "top_k",
 ]
 
+# Not lazy_loader, as in the other packages: this one imports numpy and nothing else.
 _HOMES = {
     "METRICS": "catalogue",
     "UNLISTED": "coding",

@@ -326,6 +326,10 @@ def api_page() -> str:
         listed = getattr(module, "__all__", [name for name in own if not name.startswith("_")])
         for name in sorted(listed, key=str.lower):
             thing = getattr(module, name)
+            if inspect.ismodule(thing):
+                summary = _cell((inspect.getdoc(thing) or "").split("\n\n")[0])
+                lines.append(f"| `{name}` | A module. {summary} |")
+                continue
             if not callable(thing):
                 lines.append(f"| `{name}` | a value: `{type(thing).__name__}` |")
                 continue
