@@ -238,7 +238,7 @@ def trained(scenes: list[Scene], folder: Path, *, seed: int = 0, drawn: Any = No
     prepare_torch(seed, 1)
     plan = Plan(PLAN.steps, PLAN.batch_size, PLAN.learning_rate, PLAN.weight_decay, seed)
     drawn = pictures.drawn(scenes)[0] if drawn is None else drawn
-    return learn(scenes, drawn, plan, TrainingSettings(), folder=folder, told={})
+    return learn(scenes, drawn, plan, TrainingSettings(), folder=folder, depends={})
 
 
 def weights(model: Any) -> dict[str, Any]:
@@ -259,14 +259,14 @@ class Interrupted:
 
 
 def test_the_same_order_gives_the_same_weights_stopped_or_not(scenes: list[Scene], tmp_path: Path) -> None:
-    first, told = trained(scenes, tmp_path / "first")
+    first, whole = trained(scenes, tmp_path / "first")
     drawn = pictures.drawn(scenes)[0]
     with pytest.raises(KeyboardInterrupt):
         trained(scenes, tmp_path / "stopped", drawn=Interrupted(drawn))
     again, resumed = trained(scenes, tmp_path / "stopped")
     other, _ = trained(scenes, tmp_path / "other", seed=1)
-    assert (told.resumed_at, resumed.resumed_at) == (0, 2)
-    assert resumed.last_loss == told.last_loss
+    assert (whole.resumed_at, resumed.resumed_at) == (0, 2)
+    assert resumed.last_loss == whole.last_loss
     for name, each in weights(first).items():
         np.testing.assert_array_equal(weights(again)[name], each, err_msg=name)
     assert any((weights(other)[name] != each).any() for name, each in weights(first).items())
