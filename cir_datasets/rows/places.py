@@ -41,8 +41,7 @@ def write_places(folder: Path) -> None:
 def _column(rows: pq.ParquetFile, name: str, gallery: pa.Array) -> list[pa.Array]:
     """Places of a column, the ids of a batch in memory at a time; empty where one is not in the gallery."""
     found = []
-    # One column at a time leaves threads nothing to share, and they may keep batches that were read already.
-    for batch in rows.iter_batches(_BATCH_ROWS, columns=[name], use_threads=False):
+    for batch in rows.iter_batches(_BATCH_ROWS, columns=[name]):
         places = _places(batch.column(0), gallery)
         if places is None:
             return []

@@ -105,8 +105,8 @@ pq.write_table(pa.table({"negative_image_ids": lists}), folder / "rows.parquet",
 del names, lists
 before = pa.total_allocated_bytes()
 assert before < size / 10
-# The peak so far is that of making the rows: a pool of its own sees what comes now.
-pool = pa.system_memory_pool()
+# The peak so far is that of making the rows, in whichever pool is the default: this one sees what comes now.
+pool = pa.proxy_memory_pool(pa.system_memory_pool())
 pa.set_memory_pool(pool)
 write_places(folder)
 print(size, pool.max_memory())
