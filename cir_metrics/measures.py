@@ -5,7 +5,8 @@ ranks or masks, never scores, so that there is one tie rule in the code base (`c
 function has two ways in:
 
 - `recall_at_k.per_query(ranks, k)` is the function as it stands here: one value a query, of arrays that are
-  trusted. Boards, `cir score` and the evaluate modules run it, through `cir_metrics.evaluation`.
+  trusted. Boards, `cir score` and the evaluate modules run it, through `cir_metrics.evaluation`; their mean
+  and median rank take the second way.
 - `recall_at_k(ranks, k)` checks its arrays first and takes the mean of those values over the queries.
 
 All give fractions in [0, 1] (mean and median rank: ranks); only tables multiply by 100.
@@ -16,11 +17,12 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, ParamSpec, Protocol, TypeVar, cast
+from typing import Any, ParamSpec, Protocol, TypeVar, cast, get_type_hints
 
 import numpy as np
 
 from cir_metrics import inputs
+from cir_metrics.catalogue import check_variant
 from cir_metrics.coding import BoolArray, IntArray, final_ranks
 from cir_metrics.sums import FloatArray, exact_mean, exact_means, exact_sums
 
@@ -44,11 +46,22 @@ def _metric(
     def decorate(per_query: Callable[..., FloatArray]) -> _Metric[_P, _R_co]:
         @functools.wraps(per_query)
         def metric(*args: _P.args, **kwargs: _P.kwargs) -> _R_co:
-            return over_queries(per_query(*check(*args, **kwargs)))
+            try:
+                checked = check(*args, **kwargs)
+            except TypeError:
+                try:
+                    shown.bind(*args, **kwargs)
+                except TypeError as error:
+                    raise TypeError(f"{per_query.__name__}(): {error}") from None
+                raise
+            return over_queries(per_query(*checked))
 
         returned = inspect.signature(over_queries).return_annotation
         shown = inspect.signature(check).replace(return_annotation=returned)
+        metric.__annotations__ = {**get_type_hints(check), "return": get_type_hints(over_queries)["return"]}
         vars(metric).update(per_query=per_query, __signature__=shown)
+        # pickle finds a function by this name.
+        per_query.__qualname__ = f"{per_query.__name__}.per_query"
         return cast("_Metric[_P, _R_co]", metric)
 
     return decorate
@@ -190,7 +203,8 @@ def pnr_map(
         A fraction in [0, 1] for `equation`; `released_code` stays below 2.
 
     Raises:
-        InputError: as `map_at_k`; masks of different shapes, a place that holds both, an unknown variant.
+        InputError: as `map_at_k`; masks of different shapes, a place that holds both; an unknown variant, in
+            `per_query` too.
 
     Example:
         >>> positive, negative = [[False, True, False, True]], [[True, False, True, False]]
@@ -199,7 +213,7 @@ def pnr_map(
     """
     rows, ranks, found = _listed(positive[:, :k])
     in_front, rank_sums = _in_front(negative[:, :k], rows, ranks)
-    if variant == "equation":
+    if check_variant("pnr_map", variant) == "equation":
         weights = np.where(in_front > 0, rank_sums / np.maximum(in_front, 1) / ranks, 1.0)
     else:
         # The program counts from 0: its index of a place is one less than the rank.

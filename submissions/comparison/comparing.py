@@ -103,8 +103,8 @@ def _score(file: FileLike, benchmark: BenchmarkLike, metrics: Sequence[str], max
     from submissions.scoring import score
 
     report = score(file, benchmark, max_bytes=max_bytes)
-    benchmarks = {*resampled_metrics(report), *NO_MEANS}
-    further = [member_metric(name) for name in metrics if name not in benchmarks]
+    scored = {*resampled_metrics(report), *NO_MEANS}
+    further = [member_metric(name) for name in metrics if name not in scored]
     return score(file, benchmark, metrics=further, max_bytes=max_bytes) if further else report
 
 
@@ -317,8 +317,8 @@ def _not_compared(
 
 
 def _values(report: ScoreReport, metrics: Sequence[str]) -> dict[str, float]:
-    benchmarks = {report.main_metric: report.main, **report.metrics, **report.extra}
-    return {name: value for name in metrics if (value := benchmarks[name]) is not None}
+    scores = {report.main_metric: report.main, **report.metrics, **report.extra}
+    return {name: value for name in metrics if (value := scores[name]) is not None}
 
 
 def _beats(by_pair: dict[Places, dict[str, Difference]], one: int, other: int, metric: str) -> bool:

@@ -205,13 +205,13 @@ def _is_version(document: Mapping[str, Any], findings: Findings) -> bool:
 
 
 def _unknown_names(
-    unknown: list[str], benchmarks: Iterable[str], words: str, cause: str, findings: Findings
+    unknown: list[str], names: Iterable[str], words: str, cause: str, findings: Findings
 ) -> None:
     """Note names that do not exist: a hostile file has a hundred thousand, so that five are looked at."""
     for name in unknown[:MAX_EXAMPLES]:
         findings.add(
             "bad-metadata",
-            words.format(shown(name)[1:-1]) + did_you_mean(name, benchmarks),
+            words.format(shown(name)[1:-1]) + did_you_mean(name, names),
             cause=f"{cause}, unknown",
             value=name,
             fix="drop it (remarks go to method.notes), then run  cir validate {file}",

@@ -296,9 +296,9 @@ class _Lines:
     def _repeated(self, again: Places, pairs: NDArray[np.int64], first: Places) -> None:
         """Note every line that names an image of its qid again."""
         numbers = _int32(self._number)
-        benchmarks = pairs[first]
+        firsts = pairs[first]
         for line in again[:MAX_EXAMPLES].tolist():
-            before, place = numbers[first[np.searchsorted(benchmarks, pairs[line])]], numbers[line]
+            before, place = numbers[first[np.searchsorted(firsts, pairs[line])]], numbers[line]
             name = self._image_names[self._image[line]]
             message = f"{shown(name)} stands in line {before:,} and in line {place:,}."
             query = self._query_names[self._query[line]]
@@ -307,14 +307,14 @@ class _Lines:
             self.findings.add("duplicate-image", "", cause="lines", count=len(again) - MAX_EXAMPLES)
 
     def _new(
-        self, number: int, word: bytes, benchmarks: dict[bytes, int], add: Callable[[str], int]
+        self, number: int, word: bytes, codes: dict[bytes, int], add: Callable[[str], int]
     ) -> int | None:
         try:
             text = word.decode("utf-8")
         except UnicodeDecodeError:
             self._refuse(number, f"{_said(word)} is not UTF-8 text.", "text", code="unreadable")
             return None
-        code = benchmarks[word] = add(text)
+        code = codes[word] = add(text)
         return code
 
     def _add_query(self, name: str) -> int:

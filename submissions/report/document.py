@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cir_datasets.common.tables import Cell, Table, check_format, render
-from submissions.report.floors import FLOOR_NAMES, main_value
+from submissions.report.floors import FLOOR_NAMES
 from submissions.report.values import ReportValues
-from submissions.scoring.score_report import shown_value
+from submissions.scoring.score_report import main_value, shown_value
 
 if TYPE_CHECKING:
     from submissions.report.grouping import Grouping

@@ -13,13 +13,12 @@ because the first r places are then a draw without replacement from the other G 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cir_datasets.registry.schema import main_metric_terms
 from cir_datasets.rows.columns import list_lengths
 from cir_metrics.catalogue import parse_metric
 from cir_metrics.coding import IntArray
@@ -238,10 +237,3 @@ def recorded_floors(benchmark: Benchmark) -> tuple[dict[str, dict[str, float]], 
     methods = recorded.methods()
     notes = tuple(f"{FLOOR_NAMES[name]}: {floor.command}" for name, floor in methods.items())
     return {name: dict(floor.metrics) for name, floor in methods.items()}, notes
-
-
-def main_value(expression: str, values: Mapping[str, float | None]) -> float | None:
-    """The value of a main-metric expression, None where a term is not known."""
-    terms = [values.get(term) for term in main_metric_terms(expression)]
-    known = [value for value in terms if value is not None]
-    return exact_mean(known) if len(known) == len(terms) else None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from submissions.report.floors import main_value
+from submissions.scoring.score_report import main_value
 
 if TYPE_CHECKING:
     from cir_metrics.signature import Signature

@@ -16,12 +16,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from cir_datasets.registry.schema import main_metric_terms
 from cir_datasets.registry.suites import suite
 from cir_metrics.catalogue import METRICS
 from cir_metrics.evaluation import evaluate_coded, parse_wanted
 from cir_metrics.signature import Signature
-from cir_metrics.sums import exact_mean
 from submissions.errors import WithheldError
 from submissions.formats.budget import MAX_BYTES
 from submissions.formats.reader import server_format
@@ -36,7 +34,7 @@ from submissions.scoring.further_metrics import (
     metric_names,
     parse_further,
 )
-from submissions.scoring.score_report import Evidence, ScoreReport, member_metric
+from submissions.scoring.score_report import Evidence, ScoreReport, main_value, member_metric
 from submissions.validation import validate_with
 
 if TYPE_CHECKING:
@@ -155,7 +153,7 @@ def _score_run(
         benchmark=benchmark.id,
         benchmark_version=benchmark.version,
         main_metric=benchmark.spec.main_metric,
-        main=_main(benchmark.spec.main_metric, results.values),
+        main=main_value(benchmark.spec.main_metric, results.values),
         metrics=results.values,
         signatures=_signatures([*results.values, *extra], rank_file, benchmark, coding, results.n),
         n=results.n,
@@ -244,7 +242,7 @@ def _score_bundle(
         benchmark=declared.id,
         benchmark_version=declared.version,
         main_metric=declared.main_metric,
-        main=_main(declared.main_metric, metrics),
+        main=main_value(declared.main_metric, metrics),
         metrics=metrics,
         signatures=signatures,
         n=sum(run.n for run in runs),
@@ -274,12 +272,6 @@ def _computable(rank_file: RankFile, benchmark: Benchmark) -> tuple[list[str], t
     wanted = benchmark.spec.metrics
     possible = [metric for metric in wanted if (has_subset if is_subset_metric(metric) else has_all)]
     return possible, tuple(metric for metric in wanted if metric not in possible)
-
-
-def _main(expression: str, values: dict[str, float]) -> float | None:
-    terms = [values.get(term) for term in main_metric_terms(expression)]
-    benchmarks = [value for value in terms if value is not None]
-    return exact_mean(benchmarks) if len(benchmarks) == len(terms) else None
 
 
 def _rows(query_ids: list[str], per_query: Mapping[str, FloatArray]) -> list[dict[str, Any]]:

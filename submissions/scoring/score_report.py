@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from cir_datasets.registry.schema import main_metric_terms
+from cir_metrics.sums import exact_mean
 from submissions.rank_file.findings import Finding
 
 if TYPE_CHECKING:
@@ -190,3 +192,15 @@ def shown_value(metric: str, value: float | None) -> str:
     if metric == "censored" and value == int(value):
         return f"{int(value):>6}"
     return f"{value if metric in ('mean_rank', 'median_rank', 'censored') else 100 * value:>6.2f}"
+
+
+def main_value(expression: str, values: Mapping[str, float | None]) -> float | None:
+    """The value of a main-metric expression, None where a term of it has no value.
+
+    Example:
+        >>> main_value("mean(recall@10, recall@50)", {"recall@10": 0.25, "recall@50": 0.5})
+        0.375
+    """
+    terms = [values.get(term) for term in main_metric_terms(expression)]
+    found = [value for value in terms if value is not None]
+    return exact_mean(found) if len(found) == len(terms) else None

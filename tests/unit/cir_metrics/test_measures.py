@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 import re
+import typing
 from collections.abc import Callable
 from typing import Any
 
@@ -136,3 +138,21 @@ def test_masks_without_places_score_nothing() -> None:
     assert measures.map_at_k(empty, [1, 1], 5) == 0.0
     assert measures.pnr_map(empty, empty, [1, 1], 5, variant="released_code") == 0.0
     assert (coding.first_ranks(empty) == coding.UNLISTED).all()
+
+
+def test_a_call_without_an_argument_names_the_metric() -> None:
+    with pytest.raises(TypeError, match=r"recall_at_k\(\): missing a required argument: 'k'"):
+        measures.recall_at_k([1, 2])  # type: ignore[call-arg]
+
+
+def test_an_unknown_variant_is_refused_for_the_values_of_queries_too() -> None:
+    masks = np.array([[False, True]]), np.array([[True, False]])
+    with pytest.raises(InputError, match="equaton"):
+        measures.pnr_map.per_query(*masks, np.array([1]), k=2, variant="equaton")
+
+
+def test_a_metric_and_its_values_of_queries_go_to_other_processes() -> None:
+    ranks = np.array([1, 3, 12])
+    sent = pickle.loads(pickle.dumps(measures.recall_at_k.per_query))
+    assert sent(ranks, k=10).tolist() == [1.0, 1.0, 0.0]
+    assert typing.get_type_hints(measures.recall_at_k)["return"] is float
