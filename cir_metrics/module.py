@@ -49,7 +49,7 @@ _IDS = datasets.List(_TEXT)
 _FIELD_TYPES = {"target": _TEXT, "reference": _TEXT, "subset": _IDS, "positives": _IDS, "negatives": _IDS}
 
 
-class _Batch(NamedTuple):
+class _CheckedBatch(NamedTuple):
     """Checked predictions with exactly what the metric needs of each reference."""
 
     predictions: list[Any]
@@ -175,7 +175,7 @@ class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
             raise InputError(f"gallery_size={size!r}; a gallery has 1 image or more. Fix: give their number.")
         return options
 
-    def _check_batch(self, predictions: Any, references: Any) -> _Batch:
+    def _check_batch(self, predictions: Any, references: Any) -> _CheckedBatch:
         given = check_list(predictions, "predictions")
         rows = check_list(references, "references")
         check_same_length(given, rows)
@@ -186,7 +186,7 @@ class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
             checked.append(self.check_prediction(prediction, f"predictions[{position}]", reference))
             reference.pop("num_turns", None)
             projected.append(reference)
-        return _Batch(checked, projected)
+        return _CheckedBatch(checked, projected)
 
     def _check_gallery(self, options: Mapping[str, Any], longest: tuple[int, int]) -> None:
         size = options.get("gallery_size")
@@ -196,17 +196,17 @@ class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
                 f"predictions[{-before}] ranks {length} images, gallery_size={size}. Fix: give the true size."
             )
 
-    def _longest_of(self, batch: _Batch) -> tuple[int, int]:
+    def _longest_of(self, batch: _CheckedBatch) -> tuple[int, int]:
         """Length of the longest list and its position, negated so that the first of equals is greatest."""
         return max(
             (len(each), -position) for position, each in enumerate(batch.predictions, start=self._added)
         )
 
-    def _store(self, batch: _Batch) -> None:
+    def _store(self, batch: _CheckedBatch) -> None:
         super().add_batch(predictions=batch.predictions, references=batch.references)
         self._count(batch)
 
-    def _count(self, batch: _Batch) -> None:
+    def _count(self, batch: _CheckedBatch) -> None:
         self._longest = max(self._longest, self._longest_of(batch))
         self._added += len(batch.predictions)
 

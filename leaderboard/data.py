@@ -87,7 +87,7 @@ def _at_hand(card: Card, name: str) -> bool:
     return kept_copy(card.name, card.source, name, sources.pins(card.name).get(name)) is not None
 
 
-class Benchmarks:
+class LoadedBenchmarks:
     """Loaded benchmarks, kept until the process ends: new data needs a new start."""
 
     def __init__(self) -> None:

@@ -44,10 +44,10 @@ def serve(make_app: Callable[[], FastAPI], host: str, port: int, ready: Callable
         lifespan="on",
     )
     with contextlib.closing(listener):
-        _Server(config, lambda: ready(address)).run(sockets=[listener])
+        _UvicornServer(config, lambda: ready(address)).run(sockets=[listener])
 
 
-class _Server(uvicorn.Server):
+class _UvicornServer(uvicorn.Server):
     """uvicorn, ending with exit code 0 when it is told to stop, and saying when it is ready."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:

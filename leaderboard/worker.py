@@ -16,7 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from leaderboard import boards
 from leaderboard.boards import Board
-from leaderboard.data import Benchmarks
+from leaderboard.data import LoadedBenchmarks
 from leaderboard.errors import ConflictError
 from leaderboard.files import path_of
 from leaderboard.judging import Rejected, Validated, judge_file, score_file
@@ -47,7 +47,7 @@ class Worker:
         """Remember the rooms; nothing runs before `start`."""
         self._settings = settings
         self._store = store
-        self._benchmarks = Benchmarks()
+        self._benchmarks = LoadedBenchmarks()
         self._work = threading.Event()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None

@@ -37,7 +37,7 @@ _WAY_OUT = "or pass allow_missing=True to keep every row, with null for these im
 
 
 @dataclass(frozen=True)
-class _Column:
+class _ImageColumn:
     """An image column and where its ids are.
 
     Args:
@@ -60,21 +60,21 @@ class _Column:
 
 
 _COLUMNS = (
-    _Column("image", "image_id"),
-    _Column("reference_image", "reference_image_id"),
-    _Column("target_image", "target_image_id"),
-    _Column("reference_images", "turns", field="reference_image_id", many=True),
-    _Column("ground_truth_images", "ground_truth_ids", many=True),
+    _ImageColumn("image", "image_id"),
+    _ImageColumn("reference_image", "reference_image_id"),
+    _ImageColumn("target_image", "target_image_id"),
+    _ImageColumn("reference_images", "turns", field="reference_image_id", many=True),
+    _ImageColumn("ground_truth_images", "ground_truth_ids", many=True),
 )
 
 
 @dataclass(frozen=True)
-class _Part:
+class _SplitWithColumns:
     """One split, the benchmark that it is of, and what is attached to it."""
 
     dataset: Any
     spec: BenchmarkSpec
-    columns: tuple[_Column, ...]
+    columns: tuple[_ImageColumn, ...]
 
 
 def attach_images(
@@ -190,7 +190,7 @@ def _splits(ds: Any) -> dict[str, Any]:
     return found
 
 
-def _part(split: Any, benchmark: str | None) -> _Part:
+def _part(split: Any, benchmark: str | None) -> _SplitWithColumns:
     if split.column_names is None or split.features is None:
         raise CallError(
             "the columns of this stream are not known (it was mapped without features). Fix: attach the "
@@ -203,7 +203,7 @@ def _part(split: Any, benchmark: str | None) -> _Part:
             f"no column of image ids among {sorted(names)}. Fix: keep image_id, reference_image_id, "
             "target_image_id, turns or ground_truth_ids until the images are attached."
         )
-    return _Part(split, _benchmark_of(split, benchmark), columns)
+    return _SplitWithColumns(split, _benchmark_of(split, benchmark), columns)
 
 
 def _benchmark_of(split: Any, benchmark: str | None) -> BenchmarkSpec:
@@ -221,7 +221,7 @@ def _benchmark_of(split: Any, benchmark: str | None) -> BenchmarkSpec:
 
 
 def _relative_paths(
-    parts: list[_Part],
+    parts: list[_SplitWithColumns],
     known: Mapping[str, str | None] | None,
     data_dir: str | Path | None,
     verification_mode: str | None,
@@ -247,7 +247,7 @@ def _relative_paths(
     return dict(manifest_paths(prepared)) if prepared.images_file is not None else {}
 
 
-def _ids(part: _Part) -> Iterator[str]:
+def _ids(part: _SplitWithColumns) -> Iterator[str]:
     """Every image id of a split, as often as it occurs."""
     for batch in _batches(part.dataset, list(dict.fromkeys(column.source for column in part.columns))):
         for column in part.columns:
@@ -267,7 +267,7 @@ def _batches(dataset: Any, columns: list[str]) -> Iterator[Mapping[str, list[Any
         yield from selected.with_format(None).iter(_BATCH_ROWS)
 
 
-def _attached(part: _Part, paths: Mapping[str, str]) -> Any:
+def _attached(part: _SplitWithColumns, paths: Mapping[str, str]) -> Any:
     """The split with its image columns; columns of an earlier call are replaced."""
     import datasets
 
@@ -287,7 +287,7 @@ def _attached(part: _Part, paths: Mapping[str, str]) -> Any:
     return dataset
 
 
-def _with_column(dataset: Any, column: _Column, feature: Any, paths: Mapping[str, str]) -> Any:
+def _with_column(dataset: Any, column: _ImageColumn, feature: Any, paths: Mapping[str, str]) -> Any:
     import pyarrow as pa
 
     file = pa.struct({"bytes": pa.binary(), "path": pa.string()})
@@ -300,13 +300,13 @@ def _with_column(dataset: Any, column: _Column, feature: Any, paths: Mapping[str
 
 
 def _with_paths(
-    batch: Mapping[str, list[Any]], columns: tuple[_Column, ...], paths: Mapping[str, str]
+    batch: Mapping[str, list[Any]], columns: tuple[_ImageColumn, ...], paths: Mapping[str, str]
 ) -> dict[str, list[Any]]:
     """The image columns of a batch of a stream."""
     return {column.name: [_files(column, cell, paths) for cell in batch[column.source]] for column in columns}
 
 
-def _files(column: _Column, cell: Any, paths: Mapping[str, str]) -> Any:
+def _files(column: _ImageColumn, cell: Any, paths: Mapping[str, str]) -> Any:
     files = [
         {"bytes": None, "path": paths[image_id]} if image_id is not None and image_id in paths else None
         for image_id in column.ids(cell)

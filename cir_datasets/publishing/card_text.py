@@ -10,10 +10,11 @@ import functools
 from importlib import resources
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from cir_datasets.common.yaml import read_model
 from cir_datasets.errors import CardError
+from cir_datasets.registry.schema import StrictModel
 
 _FENCE = "---\n"
 
@@ -21,11 +22,7 @@ Words = Annotated[str, Field(min_length=1)]
 Statements = Annotated[tuple[Words, ...], Field(min_length=1)]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class ResponsibleAi(_Strict):
+class ResponsibleAi(StrictModel):
     """Croissant's RAI vocabulary; `croissant.json` holds the statements as `rai:dataCollection` and so on."""
 
     data_collection: Words
@@ -45,14 +42,14 @@ class ResponsibleAi(_Strict):
     data_release_maintenance_plan: Words
 
 
-class CardChange(_Strict):
+class CardChange(StrictModel):
     """What changed with a version of the benchmark here."""
 
     version: Annotated[int, Field(ge=1)]
     note: Words
 
 
-class CardText(_Strict):
+class CardText(StrictModel):
     """The hand-written part of a dataset card."""
 
     license_id: Words
@@ -68,7 +65,7 @@ class CardText(_Strict):
     year: int | None = None
     """When it came out, where that is not the paper's year."""
     bibtex: Words
-    fields: dict[str, Words] = {}
+    fields: dict[str, Words] = Field(default_factory=dict)
     """Descriptions of the benchmark's own fields, dotted where nested: `target_soft.score`."""
     rai: ResponsibleAi
     changes: Annotated[tuple[CardChange, ...], Field(min_length=1)]

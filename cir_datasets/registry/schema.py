@@ -55,11 +55,13 @@ ConfigName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 _MEAN = re.compile(r"^mean\(([^()]+)\)$")
 
 
-class _Strict(BaseModel):
+class StrictModel(BaseModel):
+    """Base of what cards say: never changed, and without fields that are not known."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Paper(_Strict):
+class Paper(StrictModel):
     """Where the benchmark is described."""
 
     title: str
@@ -69,7 +71,7 @@ class Paper(_Strict):
     url: str
 
 
-class Licence(_Strict):
+class Licence(StrictModel):
     """Licences, of the annotations and of the images apart."""
 
     annotations: str
@@ -78,7 +80,7 @@ class Licence(_Strict):
     """Whether the publisher's terms let us hand on a copy of the annotations."""
 
 
-class Source(_Strict):
+class Source(StrictModel):
     """Where the publisher's files come from.
 
     `folder` is the name of the publisher's folder below `CIR_DATA_HOME`. `revision` is a commit in full, or
@@ -103,7 +105,7 @@ class Source(_Strict):
         return self.revision is not None or self.publisher == "embedded"
 
 
-class PinnedFile(_Strict):
+class PinnedFile(StrictModel):
     """Size and hash of a publisher's file."""
 
     bytes: Annotated[int, Field(strict=True, ge=0)]
@@ -114,7 +116,7 @@ class SourceFiles(RootModel[dict[str, PinnedFile | None]]):
     """The publisher's files, `sources/<name>.json`: what each must be, or null where nothing is known yet."""
 
 
-class PaperDifference(_Strict):
+class PaperDifference(StrictModel):
     """A figure that is published elsewhere and that the publisher's own files do not bear out."""
 
     what: str
@@ -134,7 +136,7 @@ class PaperDifference(_Strict):
         )
 
 
-class Config(_Strict):
+class Config(StrictModel):
     """One configuration of a benchmark: one split, one gallery, one protocol."""
 
     split: Literal["train", "validation", "test"]
@@ -174,7 +176,7 @@ class Config(_Strict):
         return self
 
 
-class Example(_Strict):
+class Example(StrictModel):
     """Ids of one configuration: what its queries and images are called."""
 
     query: str
@@ -185,7 +187,7 @@ class Example(_Strict):
     """Whether they only have the form, because the data could not be had yet; else the data holds them."""
 
 
-class ReportExtras(_Strict):
+class ReportExtras(StrictModel):
     """What a score's report holds besides the board's metrics."""
 
     metrics: tuple[MetricName, ...] = ()
@@ -202,7 +204,7 @@ class ReportExtras(_Strict):
         return self
 
 
-class Floor(_Strict):
+class Floor(StrictModel):
     """What a method without weights scores."""
 
     command: str
@@ -211,7 +213,7 @@ class Floor(_Strict):
     """By printed name the value, a fraction."""
 
 
-class Floors(_Strict):
+class Floors(StrictModel):
     """Recorded floors of one configuration; they hold for the rows and the gallery of these hashes alone."""
 
     data_hash: Sha256
@@ -225,7 +227,7 @@ class Floors(_Strict):
         return {name: floor for name, floor in found.items() if floor is not None}
 
 
-class Card(_Strict):
+class Card(StrictModel):
     """A benchmark card: everything about a benchmark that is not a row."""
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]

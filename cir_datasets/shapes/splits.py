@@ -42,17 +42,17 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class _SplitSize:
     references: int
     sessions: tuple[tuple[int, int], ...]
     """(number of turns, how many)."""
 
 
-_PLANS = {
-    "val": _Plan(references=100, sessions=((2, 92), (3, 56), (4, 28), (5, 15), (6, 9))),
-    "train": _Plan(references=700, sessions=((2, 230), (3, 140), (4, 70), (5, 38), (6, 22))),
+_SIZES = {
+    "val": _SplitSize(references=100, sessions=((2, 92), (3, 56), (4, 28), (5, 15), (6, 9))),
+    "train": _SplitSize(references=700, sessions=((2, 230), (3, 140), (4, 70), (5, 38), (6, 22))),
 }
-SPLITS = tuple(_PLANS)
+SPLITS = tuple(_SIZES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +79,18 @@ def split(name: str) -> Split:
     Raises:
         UnknownNameError: there is no such split.
     """
-    if name not in _PLANS:
+    if name not in _SIZES:
         raise UnknownNameError(f"shapes has no split {name!r}. Fix: one of {', '.join(SPLITS)}.")
-    plan = _PLANS[name]
+    size = _SIZES[name]
     avoid = _meanings("val") if name == "train" else frozenset()
-    families = [family(name, i, avoid=avoid) for i in range(plan.references)]
-    lengths = Draws(name, "lengths").shuffled([turns for turns, count in plan.sessions for _ in range(count)])
+    families = [family(name, i, avoid=avoid) for i in range(size.references)]
+    lengths = Draws(name, "lengths").shuffled([turns for turns, count in size.sessions for _ in range(count)])
     journeys = [journey(name, i, turns, avoid=avoid) for i, turns in enumerate(lengths)]
     while True:  # until no picture answers what was asked elsewhere
         made = [scene for one in families for scene in one.scenes]
         made += [scene for one in journeys for scene in one.scenes]
         scenes = tuple(Draws(name, "gallery").shuffled(list(dict.fromkeys(made))))
-        gallery = _Gallery(name, scenes)
+        gallery = _SceneIndex(name, scenes)
         rivalled = [i for i, one in enumerate(families) if any(map(gallery.has_rival, _asked_of(one)))]
         lost = [i for i, one in enumerate(journeys) if gallery.has_rival(_asked_last(one))]
         if not rivalled and not lost:
@@ -121,7 +121,7 @@ class _Asked(NamedTuple):
     target: Scene
 
 
-class _Gallery:
+class _SceneIndex:
     """The pictures of a split, findable by scene and by meaning."""
 
     def __init__(self, name: str, scenes: Sequence[Scene]) -> None:
@@ -203,7 +203,7 @@ def _number(look: Look) -> int:
     return number * MOST_OBJECTS + look.number
 
 
-def _query(query_id: str, reference: Scene, found: MadeQuery, gallery: _Gallery) -> Row:
+def _query(query_id: str, reference: Scene, found: MadeQuery, gallery: _SceneIndex) -> Row:
     positives = gallery.fulfilling(found.goal)
     ignoring = [scene for scene in gallery.by_meaning[reference.meaning] if scene not in positives]
     negatives = {scene for scene in (*gallery.one_off(found.goal), *ignoring) if scene != reference}
@@ -221,7 +221,7 @@ def _query(query_id: str, reference: Scene, found: MadeQuery, gallery: _Gallery)
     }
 
 
-def _session(session_id: str, config: str, found: Journey, gallery: _Gallery) -> Row:
+def _session(session_id: str, config: str, found: Journey, gallery: _SceneIndex) -> Row:
     return {
         "session_id": session_id,
         "subset": config,

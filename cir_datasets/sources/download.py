@@ -63,7 +63,7 @@ Outcome = TypeVar("Outcome")
 
 
 @dataclass(frozen=True)
-class _Limit:
+class _LengthLimit:
     """How long a file may be, and who says so."""
 
     num_bytes: int
@@ -205,7 +205,7 @@ def _from_hub(
         url = hf_hub_url(source.repository, file, repo_type="dataset", revision=commit, endpoint=endpoint)
         limit = _limit(pin)
         if pin is None and size is not None and size < limit.num_bytes:
-            limit = _Limit(size, f"the Hub announced {size}")
+            limit = _LengthLimit(size, f"the Hub announced {size}")
         found = _tried(url, deadline, lambda: _get(client, url, partial, limit))
     if not found:
         raise SourceError(f"{url}: 404, the publisher has no such file")
@@ -231,10 +231,10 @@ def _client(headers: Mapping[str, str], auth: httpx.BasicAuth | None, deadline: 
     )
 
 
-def _limit(pin: Pin | None) -> _Limit:
+def _limit(pin: Pin | None) -> _LengthLimit:
     if pin is not None:
-        return _Limit(pin.num_bytes, f"the card pins {pin.num_bytes}")
-    return _Limit(MOST_UNPINNED_BYTES, "more than any file of a card that pins no size")
+        return _LengthLimit(pin.num_bytes, f"the card pins {pin.num_bytes}")
+    return _LengthLimit(MOST_UNPINNED_BYTES, "more than any file of a card that pins no size")
 
 
 def _hub_state(client: httpx.Client, url: str) -> tuple[str, int | None]:
@@ -300,7 +300,7 @@ def _too_slow(url: str, deadline: Deadline) -> SourceError:
     )
 
 
-def _get(client: httpx.Client, url: str, partial: Path, limit: _Limit) -> bool:
+def _get(client: httpx.Client, url: str, partial: Path, limit: _LengthLimit) -> bool:
     """Write the body of `url` to `partial`; False where the server has no such file."""
     import httpx
 

@@ -114,7 +114,7 @@ def entries_of(rank_file: RankFile) -> Iterator[dict[str, Any]]:
             yield {QUERY: query, SUBSET: subsets[query]}
 
 
-class _Answers:
+class _RankingsByQuery:
     """Answers of one kind: the plain ones become columns a few at a time, the odd ones are kept as they are.
 
     Args:
@@ -190,7 +190,7 @@ class _Reader:
     def __init__(self, findings: Findings, budget: Budget) -> None:
         self.findings, self.budget = findings, budget
         self.header: dict[str, Any] | None = None
-        self.rankings, self.subsets = _Answers(budget), _Answers(budget)
+        self.rankings, self.subsets = _RankingsByQuery(budget), _RankingsByQuery(budget)
         self.broken = False
         self.stopped = False
         self.first: dict[str, int] = {}

@@ -25,7 +25,7 @@ _NOT_IN_NAMES = frozenset({"key", "clock", "sleep"})
 """A name ends up in shell histories and logs, and holds no functions."""
 
 
-class _Part(NamedTuple):
+class _NamedBackend(NamedTuple):
     """One backend of a name: its class, what it is made with, and the options in the name."""
 
     made_by: Any
@@ -74,7 +74,7 @@ def load_language(name: str, **options: Any) -> Language:
     return PairedLanguage(*loaded)
 
 
-def _part(text: str) -> _Part:
+def _part(text: str) -> _NamedBackend:
     named, *given = _OPTION.split(text)
     backend, colon, model = named.partition(":")
     if backend not in _HOMES:
@@ -93,7 +93,7 @@ def _part(text: str) -> _Part:
     options = {}
     for option, _, value in (one.partition("=") for one in given):
         options[option] = _value(option, value, known.get(option, ""))
-    return _Part(made_by, (model,) if model else (), options, frozenset(known))
+    return _NamedBackend(made_by, (model,) if model else (), options, frozenset(known))
 
 
 def _value(option: str, text: str, kind: str) -> Any:

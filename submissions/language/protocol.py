@@ -117,12 +117,12 @@ def pictures_by_id(pictures: Pictures, ids: Iterable[str]) -> list[Picture]:
                 f"{pictures.name} has no picture of {image!r}. Fix: use an id of its gallery, or give the "
                 "pictures that hold it."
             )
-        found.append(Picture(image, _Opener(pictures, places[image])))
+        found.append(Picture(image, _PictureOpener(pictures, places[image])))
     return found
 
 
 @dataclass(frozen=True)
-class _Opener:
+class _PictureOpener:
     pictures: Pictures
     place: int
 

@@ -134,6 +134,16 @@ def test_judging_rankings_imports_nothing_that_makes_benchmarks_or_rankings() ->
     assert making == []
 
 
+def test_a_class_name_stands_for_one_class() -> None:
+    """Also where one begins with an underscore: `_Gallery` beside `Gallery` is one word for two things."""
+    homes: dict[str, list[str]] = {}
+    for module, path in MODULES.items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name.lstrip("_"), []).append(f"{module}.{node.name}")
+    assert [found for found in homes.values() if len(found) > 1] == []
+
+
 STUBS = [ROOT / package / "__init__.pyi" for package in ("cir_datasets", "submissions")]
 IMPORTED = re.compile(r"^from \.(\S+) import", re.MULTILINE)
 
