@@ -136,7 +136,7 @@ def _router(server: Server) -> APIRouter:
         "/api/{rest:path}", methods=["GET", "POST", "PUT", "PATCH", "DELETE"], include_in_schema=False
     )
     def nothing_here(rest: str) -> None:
-        """Answer what is no route in JSON too, not with a page."""
+        """Answer what is not a route in JSON too, instead of with a page."""
         raise HTTPException(404)
 
     return router

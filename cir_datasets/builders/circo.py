@@ -23,7 +23,7 @@ def coco_id(value: Any) -> str:
     """A COCO image id as 12 digits, from an integer, a short string or a file name.
 
     Raises:
-        ValueError: `value` is no such id.
+        ValueError: `value` is not such an id.
 
     Example:
         >>> coco_id(123456), coco_id("123456"), coco_id("000000123456.jpg")

@@ -29,7 +29,7 @@ class Coverage:
         located: which were found, and where they were looked for.
         listed_by: `gallery`, or `rows` where the gallery's list is not at hand and the images that queries or
             sessions name were looked for instead.
-        unusable: by image id, why a file that is there is no picture.
+        unusable: by image id, why a file that is there is not a picture.
         opened: whether every file was decoded; else only empty files were looked for.
     """
 

@@ -19,7 +19,7 @@ from submissions.rank_file.findings import Findings
 from submissions.rank_file.model import LINES, LINES_FILE, PARQUET, TREC
 
 JSON = "json"
-"""What is no other container: JSON, or what the JSON reader will explain."""
+"""What is not another container: JSON, or what the JSON reader will explain."""
 
 _GZIP = b"\x1f\x8b"
 _PARQUET = b"PAR1"

@@ -227,7 +227,7 @@ def _gathered(parts: dict[str, Any], budget: Budget) -> tuple[Columns, int]:
     """Rankings by query or session from the text of each, and the colons in all of it.
 
     Raises:
-        msgspec.MsgspecError: what is there is no list of texts, or of such lists.
+        msgspec.MsgspecError: a part is not a list of texts, or of such lists.
         ValueError: an id is empty, or one ranking alone is too long to be plain.
     """
     _, flat, by_turn = _decoders()

@@ -78,7 +78,7 @@ class OracleLanguage:
         Args:
             prompt: `same` (do `first` and `second` mean the same, wherever things stand and whatever the
                 viewpoint?) or `fits` (is `target` what `change` makes of `caption`? viewpoint and places
-                count where the change names them; a place that `target` does not name is no fault).
+                count where the change names them; a place that `target` does not name is not a fault).
             items: the captions by those names.
 
         Raises:

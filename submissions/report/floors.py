@@ -208,7 +208,7 @@ def random_floor(random: Chance, metrics: Iterable[str]) -> dict[str, float | No
 
     Args:
         random: the random ranker.
-        metrics: printed names, with `:variant` behind those that are no default.
+        metrics: printed names, with `:variant` behind those that are not the default.
     """
     found: dict[str, float | None] = {}
     for metric in metrics:

@@ -62,7 +62,7 @@ def picture_features(pictures: NDArray[np.uint8]) -> NDArray[np.float64]:
     cell = side // _GRID
     tiles = pictures[:, : cell * _GRID, : cell * _GRID].reshape(count, _GRID, cell, _GRID, cell, 3)
     thumbnail = tiles.sum(axis=(2, 4), dtype=np.int64).reshape(count, -1)
-    # Without its mean, brightness alone is no likeness; times their number, differences stay whole.
+    # Without its mean, brightness alone is not a likeness; times their number, differences stay whole.
     contrast = thumbnail * thumbnail.shape[1] - thumbnail.sum(axis=1, keepdims=True)
     squares = (contrast**2).sum(axis=1, keepdims=True)
     # Square roots tame the background's big bins.
