@@ -64,7 +64,7 @@ def test_formulas_have_the_figures_of_the_code() -> None:
     assert [line.split()[0] for line in block.splitlines()] == list(AGGREGATIONS)
 
 
-def test_searches_and_their_settings() -> None:
+def test_the_page_names_every_search_and_its_settings() -> None:
     assert [row[0].strip("` ") for row in table("Search")] == list(SEARCHES)
     assert f"over up to {MEASURED:,} queries" in TEXT
     vectors = np.eye(300, 16, dtype=np.float32)

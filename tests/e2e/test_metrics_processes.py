@@ -58,7 +58,7 @@ print(json.dumps(found))
 
 
 @pytest.mark.slow
-def test_one_evaluation_spread_over_processes(tmp_path: Path) -> None:
+def test_an_evaluation_spread_over_processes_scores_all_that_they_added(tmp_path: Path) -> None:
     code = f"""
 import json, os, cir_metrics, evaluate
 part = int(os.environ["PART"])
@@ -127,7 +127,7 @@ except ImportError as error:
     assert "pip install cir-benchmarks" in python(code, tmp_path, tmp_path / "home", HF_HUB_OFFLINE="1")
 
 
-def test_installed_from_the_command_line_into_an_empty_home(tmp_path: Path) -> None:
+def test_modules_installed_by_the_command_are_loaded_without_importing_ours(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     settings = environment(home, HOME=str(home), HF_HUB_OFFLINE="1")

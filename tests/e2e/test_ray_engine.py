@@ -326,7 +326,9 @@ def test_the_command_embeds_on_a_cluster(
     assert "0 images encoded: all were in the store" in again.stderr
 
 
-def test_no_room_and_no_cluster(machines: Machines, tmp_path: Path) -> None:
+def test_a_worker_that_fits_no_machine_and_an_absent_cluster_are_refused(
+    machines: Machines, tmp_path: Path
+) -> None:
     def embed(where: Cluster) -> None:
         embed_gallery_on_ray(
             Means,

@@ -42,7 +42,9 @@ def images(cirr: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_cirr_from_a_folder_of_pictures(cirr: Benchmark, images: Path, tmp_path: Path) -> None:
+def test_pictures_of_noise_score_chance_on_cirr_and_a_missing_one_is_named(
+    cirr: Benchmark, images: Path, tmp_path: Path
+) -> None:
     store = EmbeddingStore(tmp_path)
     made = submissions.make_rank_file(
         cirr, "image_text_sum", encoder=PlainEncoder(), images=images, store=store, workers=0

@@ -321,7 +321,7 @@ def test_an_empty_ranking_of_a_subset_or_a_turn_is_a_miss() -> None:
     assert results.values == {"hits@1@turn1": 1.0, "hits@1@turn2": 1.0, "final_recall@1": 0.0}
 
 
-def test_fewer_results_than_k() -> None:
+def test_a_ranking_shorter_than_k_is_divided_as_a_whole_one() -> None:
     # Nothing stands behind the end of a list; the divisor is min(|G|, K) all the same.
     row = {
         "prediction": ["n", "p1"],
@@ -333,7 +333,7 @@ def test_fewer_results_than_k() -> None:
     assert evaluated("mean_rank", [row], ()) == {"mean_rank": 2.0, "median_rank": 2.0, "censored": 0}
 
 
-def test_more_positives_than_k() -> None:
+def test_average_precision_divides_by_k_where_positives_are_more() -> None:
     positives = ["p1", "p2", "p3", "p4", "p5"]
     row = {"prediction": positives, "reference": {"positives": positives, "negatives": []}}
     same(evaluated("map_at_k", [row], (1, 3, 5)), {"map@1": 1.0, "map@3": 1.0, "map@5": 1.0})
@@ -351,7 +351,7 @@ def test_pnr_map_is_map_where_there_are_no_hard_negatives(row: Any, k: int) -> N
 
 
 @given(rows=st.lists(sessions(), min_size=1, max_size=8), k=st.sampled_from(KS))
-def test_sessions_of_one_turn(rows: Any, k: int) -> None:
+def test_the_area_over_one_turn_is_the_hits_at_that_turn(rows: Any, k: int) -> None:
     # L_max = 1: Eq. 13 divides by zero, and the area is Hits@K(1) by our definition.
     rows = [{**row, "prediction": row["prediction"][:1]} for row in rows]
     hits = evaluated("hits_at_k", rows, (k,))

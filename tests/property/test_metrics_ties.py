@@ -193,7 +193,7 @@ def test_turns_of_a_session_break_their_ties_apart() -> None:
         (["a", 7], "query_ids[1] is 7. Fix: pass ids as strings."),
     ],
 )
-def test_query_ids_that_are_refused(given: Any, text: str) -> None:
+def test_malformed_query_ids_are_refused(given: Any, text: str) -> None:
     for search in (
         lambda: top_k(np.zeros((2, 3)), ["x", "y", "z"], 1, query_ids=given),
         lambda: Gallery(np.ones((3, 1)), ["x", "y", "z"]).top_k(np.ones((2, 1)), 1, query_ids=given),

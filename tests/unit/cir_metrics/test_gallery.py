@@ -60,7 +60,7 @@ def says(text: str) -> Any:
         ),
     ],
 )
-def test_galleries_that_are_refused(embeddings: Any, ids: Any, text: str) -> None:
+def test_malformed_galleries_are_refused(embeddings: Any, ids: Any, text: str) -> None:
     with says(text):
         Gallery(embeddings, ids)
 
@@ -86,7 +86,7 @@ def test_galleries_that_are_refused(embeddings: Any, ids: Any, text: str) -> Non
         ),
     ],
 )
-def test_queries_that_are_refused(queries: Any, text: str) -> None:
+def test_malformed_queries_are_refused(queries: Any, text: str) -> None:
     with says(text):
         Gallery(IMAGES).target_ranks(queries, np.array([0]))
 

@@ -134,7 +134,7 @@ def test_a_malformed_reference_is_refused_with_its_fix(row: Any, text: str) -> N
         ),
     ],
 )
-def test_rankings_that_are_refused(value: Any, text: str) -> None:
+def test_malformed_rankings_are_refused(value: Any, text: str) -> None:
     with says(text):
         check_ids(value, "predictions[3]", what="ranking")
 
@@ -215,7 +215,7 @@ def test_arrays_and_tuples_are_rankings_too() -> None:
         ([["a"], ["b", None]], "predictions[0][1][1] is None; an image id is a string. Fix: drop it."),
     ],
 )
-def test_sessions_that_are_refused(value: Any, text: str) -> None:
+def test_malformed_sessions_are_refused(value: Any, text: str) -> None:
     with says(text):
         check_turns(value, "predictions[0]")
 
@@ -358,7 +358,7 @@ def test_sessions_that_are_refused(value: Any, text: str) -> None:
         ),
     ],
 )
-def test_references_that_are_refused(value: Any, fields: list[str], text: str) -> None:
+def test_malformed_references_are_refused(value: Any, fields: list[str], text: str) -> None:
     with says(text):
         check_reference(value, "references[2]", fields)
 
@@ -387,7 +387,7 @@ def test_a_reference_is_projected_to_what_the_metric_needs() -> None:
         ((), "ks=() is empty. Fix: name at least one cutoff, such as ks=(5,)."),
     ],
 )
-def test_cutoffs_that_are_refused(ks: Any, text: str) -> None:
+def test_malformed_cutoffs_are_refused(ks: Any, text: str) -> None:
     with says(text):
         check_cutoffs(ks)
 
@@ -447,7 +447,7 @@ def test_single_turn_evaluation_refuses(arguments: Any, text: str) -> None:
         ([], "0 subset_rankings but 1 references. Fix: give one a query."),
     ],
 )
-def test_subset_rankings_that_are_refused(subset_rankings: Any, text: str) -> None:
+def test_malformed_subset_rankings_are_refused(subset_rankings: Any, text: str) -> None:
     with says(text):
         evaluate_single_turn(["recall_subset@1"], None, [QUERY], subset_rankings=subset_rankings)
 

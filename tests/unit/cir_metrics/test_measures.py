@@ -52,7 +52,7 @@ def test_every_measure_checks_its_cutoff(k: int) -> None:
         ([3, 0], "ranks[1] is 0; ranks count from 1. Fix: add 1 to 0-based ranks."),
     ],
 )
-def test_ranks_that_are_refused(ranks: Any, text: str) -> None:
+def test_malformed_ranks_are_refused(ranks: Any, text: str) -> None:
     for measure in (lambda: measures.recall_at_k(ranks, 5), lambda: measures.mean_rank(ranks)):
         with says(text):
             measure()
@@ -123,7 +123,7 @@ def test_pnr_map_refuses_masks_that_do_not_fit_and_unknown_variants() -> None:
         ([[1, 2]], [1, 1], "num_turns has shape (2,) and type int64. Fix: pass 1 integers."),
     ],
 )
-def test_sessions_that_are_refused(ranks: Any, num_turns: Any, text: str) -> None:
+def test_malformed_sessions_are_refused(ranks: Any, num_turns: Any, text: str) -> None:
     for measure in (measures.hits_at_k, measures.final_recall, measures.final_mrr, measures.hits_auc):
         with says(text):
             measure(ranks, num_turns, 5)

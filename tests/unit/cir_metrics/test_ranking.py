@@ -64,7 +64,7 @@ def test_target_ranks_refuse_scores_and_targets_that_do_not_fit(arguments: Any, 
         ([0.5], "excluded has shape (1,) and type float64. Fix: give one column a query, -1 for none."),
     ],
 )
-def test_excluded_columns_that_are_refused(excluded: Any, text: str) -> None:
+def test_malformed_excluded_columns_are_refused(excluded: Any, text: str) -> None:
     with says(text):
         target_ranks(SCORES, np.array([0]), excluded=excluded)
 

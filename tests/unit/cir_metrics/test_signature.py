@@ -120,7 +120,7 @@ def test_to_dict_is_json_and_holds_the_key() -> None:
         ({"variant": "code"}, "variant='code': recall_at_k has no such variant. Fix: use one of 'equation'."),
     ],
 )
-def test_signatures_that_are_refused(change: dict[str, Any], text: str) -> None:
+def test_malformed_signatures_are_refused(change: dict[str, Any], text: str) -> None:
     with pytest.raises(InputError, match=f"^{re.escape(text)}$"):
         signature(**change)
 
@@ -260,7 +260,7 @@ def test_a_printed_metric_is_parsed_into_module_and_cutoff(
         ),
     ],
 )
-def test_names_that_are_refused(printed: str, error: type[Exception], text: str) -> None:
+def test_malformed_names_are_refused(printed: str, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=f"^{re.escape(text)}$"):
         parse_metric(printed)
 

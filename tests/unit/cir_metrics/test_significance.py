@@ -151,7 +151,7 @@ def test_p_values_are_uniform_where_the_methods_are_exchangeable(kind: str) -> N
             assert share >= alpha - 3 * error
 
 
-def test_holm_as_worked_by_hand() -> None:
+def test_holm_equals_a_case_worked_by_hand() -> None:
     # Sorted: 0.005 * 4, 0.01 * 3, 0.03 * 2, 0.04 * 1 -> 0.02, 0.03, 0.06, 0.04 raised to 0.06.
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02], abs=1e-15)
     assert holm([0.6, 0.7]).tolist() == [1.0, 1.0]

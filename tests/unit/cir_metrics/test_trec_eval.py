@@ -41,7 +41,7 @@ def cut(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", ["recall_at_k", "recall_subset"])
-def test_recall_is_success(name: str) -> None:
+def test_recall_equals_the_success_of_trec_eval(name: str) -> None:
     rows = random_rows(name, RUNS, seed=1)
     theirs = trec(rows, relevant_ids(rows, single=True), {cut("success")})
     results = results_of(name, rows, KS)

@@ -189,7 +189,9 @@ def test_circo_without_cocos_list_has_no_gallery(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("subset", made.CIRCLED_SUBSETS)
-def test_a_circled_session_with_the_gallery_of_its_source(subset: str, tmp_path: Path) -> None:
+def test_a_circled_session_keeps_its_turns_and_takes_the_gallery_of_its_source(
+    subset: str, tmp_path: Path
+) -> None:
     made.write_circled(tmp_path, subset)
     made.write_source(tmp_path, subset)
     benchmark = load(f"circled/{subset}", tmp_path)

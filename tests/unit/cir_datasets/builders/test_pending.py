@@ -70,7 +70,7 @@ def test_a_session_of_multiturn_fashioniq_keeps_its_captions_as_published(tmp_pa
     assert benchmark.gallery == images
 
 
-def test_a_query_of_fisd(tmp_path: Path) -> None:
+def test_a_fisd_query_has_one_target_one_hard_negative_and_its_aspect(tmp_path: Path) -> None:
     root = made.write_template(tmp_path, "fisd")
     record = json.loads((root / "negation/queries.json").read_text())[1]
     benchmark = load("fisd/negation", tmp_path)
@@ -90,7 +90,7 @@ def test_a_query_of_fisd(tmp_path: Path) -> None:
     assert manifest[0]["relative_path"] == manifest[0]["image_id"] == "negation/000_reference.png"
 
 
-def test_a_query_of_zerosight(tmp_path: Path) -> None:
+def test_a_zerosight_query_has_positives_and_hard_negatives_and_no_single_target(tmp_path: Path) -> None:
     root = made.write_template(tmp_path, "zerosight")
     record = json.loads((root / "train.json").read_text())[2]
     benchmark = load("zerosight/all", tmp_path)

@@ -100,7 +100,7 @@ def test_markdown_keeps_every_cell_in_its_column() -> None:
     assert lines[-1] == r"a: beats 50 % of \| the others"
 
 
-def test_latex_escapes_and_marks() -> None:
+def test_latex_escapes_special_characters_and_sets_the_best_in_bold() -> None:
     shown = render([TABLE], "latex")
     assert r"\begin{tabular}{lrr}" in shown
     assert r"\textbf{49.83}$^{ab}$ & 1,000 \\" in shown

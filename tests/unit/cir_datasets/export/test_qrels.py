@@ -79,7 +79,7 @@ def test_with_several_positives_success_counts_any_of_them_and_recall_the_target
     assert theirs["success_10"] > ours["recall@10"]
 
 
-def test_the_lines_of_queries_with_hard_negatives() -> None:
+def test_hard_negatives_become_lines_of_relevance_0_unless_they_are_positives() -> None:
     rows = [
         worlds.query("q1", "r", "a", positive_image_ids=["a", "b"], negative_image_ids=["n", "m"]),
         worlds.query("q0", "r", "c", negative_image_ids=["c", "n"]),
@@ -126,7 +126,7 @@ def test_subset_rankings_are_judged_apart() -> None:
     )
 
 
-def test_what_cannot_be_judged() -> None:
+def test_withheld_ground_truth_absent_subsets_and_ids_with_blanks_are_refused() -> None:
     with pytest.raises(CallError, match=r"the ground truth of cirr/test1 is withheld by its publisher"):
         trec_qrels(worlds.cirr("test1"))
     with pytest.raises(CallError, match=r"circo/val has no subsets\. Fix: drop --subset\."):

@@ -44,7 +44,7 @@ def made_up(home: Path, benchmark_id: str, caption_rule: str | None = None) -> c
 
 
 @pytest.mark.usefixtures("own_cache")
-def test_one_triplet_for_each_positive(home: Path) -> None:
+def test_each_positive_becomes_a_triplet(home: Path) -> None:
     made.write_circo(home, "val")
     found = list(made_up(home, "circo/val"))
     assert [(reference, caption, target) for reference, caption, target in found] == [

@@ -67,7 +67,7 @@ def expected(image_id: str) -> tuple[int, ...]:
 
 
 @pytest.mark.parametrize("split", ["train", "val"])
-def test_cirr_in_the_layout_of_nlvr2(home: Path, images: Path, split: str) -> None:
+def test_cirr_images_are_found_in_the_layout_of_nlvr2(home: Path, images: Path, split: str) -> None:
     made.write_cirr(home, split)
     pictures.write_nlvr2(images / "nlvr2", split, made.cirr_images(split))
     before = load("cirr", split)
@@ -92,7 +92,7 @@ def test_images_are_found_below_CIR_IMAGES(home: Path, images: Path, monkeypatch
     assert attach(ds)[0]["reference_image"].size == (6, 4)
 
 
-def test_fashioniq_flat_with_either_suffix(home: Path, images: Path) -> None:
+def test_fashioniq_images_are_found_in_flat_folders_with_either_suffix(home: Path, images: Path) -> None:
     made.write_fashioniq(home, "dress", "val")
     ids = made.fashioniq_images("dress", "val")
     pictures.write_flat(images, ids[:2], ".png")
@@ -104,7 +104,7 @@ def test_fashioniq_flat_with_either_suffix(home: Path, images: Path) -> None:
 
 
 @pytest.mark.parametrize("gallery", [True, False], ids=["with-gallery-list", "without"])
-def test_circo_in_the_layout_of_coco(home: Path, images: Path, gallery: bool) -> None:
+def test_circo_images_are_found_in_the_layout_of_coco(home: Path, images: Path, gallery: bool) -> None:
     made.write_circo(home, "val", gallery=gallery)
     pictures.write_coco(images, made.CIRCO_IMAGES)
     for root in (images, images / "unlabeled2017"):
@@ -132,7 +132,7 @@ def test_sessions_get_an_image_a_turn_from_the_source_gallery(home: Path, images
         ]
 
 
-def test_the_manifest_and_streams(home: Path, images: Path) -> None:
+def test_manifest_and_rows_get_their_images_streamed_or_not(home: Path, images: Path) -> None:
     made.write_cirr(home, "val")
     ids = made.cirr_images("val")
     pictures.write_nlvr2(images, "val", ids)
@@ -339,7 +339,7 @@ def test_links_to_nothing_count_as_missing(images: Path) -> None:
     assert located.missing == ("a",)
 
 
-def test_shapes_on_its_own_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_turn_of_shapes_gets_its_own_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import numpy as np
 
     from cir_datasets.shapes import picture, relative_path

@@ -38,7 +38,7 @@ def test_macro_alone_is_what_a_suite_without_micro_gives() -> None:
     assert small.mean(values, dict.fromkeys(values, 1)) == {"recall@1": 0.5, "recall@10": 1.0}
 
 
-def test_the_suites_of_the_papers() -> None:
+def test_suites_list_the_members_that_their_papers_average() -> None:
     nine = [found for found in registry.benchmark_ids() if found.startswith("circled/")]
     assert list(suite("circled").benchmarks) == nine
     assert len(nine) == 9

@@ -92,7 +92,9 @@ def test_positives_and_hard_negatives_are_exactly_those_of_the_rule(part: str, e
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("part", "every"), [("val", 1), ("train", 29)])
-def test_positives_and_hard_negatives_of_many_more_queries_too(part: str, every: int) -> None:
+def test_many_more_queries_have_the_positives_and_hard_negatives_that_the_whole_gallery_says(
+    part: str, every: int
+) -> None:
     check_against_the_whole_gallery(split(part), every)
 
 

@@ -189,7 +189,7 @@ def test_one_is_said_where_the_number_changed() -> None:
     assert relative_caption([Change("cardinality", look, look._replace(number=1))]) == "one cross"
 
 
-def test_additions_removals_background_and_viewpoint_in_words() -> None:
+def test_a_caption_says_additions_then_background_then_removals_then_viewpoint() -> None:
     look = Look("cross", "orange", "small", "plain", 2)
     found = [
         Change("addition", None, look),

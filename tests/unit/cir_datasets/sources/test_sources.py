@@ -49,7 +49,7 @@ def test_data_dir_is_the_publishers_folder_its_parent_or_another_name_for_it(tmp
 
 
 @quiet
-def test_a_relative_data_dir_and_one_below_the_home_folder(
+def test_a_relative_data_dir_reads_the_same_files_as_one_below_the_home_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made.write_cirr(tmp_path / "home", "val")

@@ -94,7 +94,7 @@ def test_the_median_length_is_the_middle_one_or_the_mean_of_two(lengths: list[in
     assert measure(fashioniq(query(0, captions)), tags=False).median_length == median
 
 
-def test_no_captions_at_all() -> None:
+def test_statistics_of_empty_captions_are_none_and_shown_as_a_dash() -> None:
     found = measure(fashioniq(query(0, ["", " . "])), tags=False)
     assert (found.mean_length, found.median_length, found.longest, found.type_token_ratio) == (None,) * 4
     assert "-" in tables([found], 5)

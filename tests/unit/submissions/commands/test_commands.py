@@ -30,13 +30,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_validate_a_valid_file(folder: Path) -> None:
+def test_a_valid_file_is_called_valid_with_exit_code_0(folder: Path) -> None:
     done = cir("validate", "run.json", folder=folder)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "run.json: valid for shapes/val, 300 answered\n"
 
 
-def test_validate_a_broken_file(folder: Path) -> None:
+def test_a_broken_file_ends_in_its_findings_and_exit_code_1(folder: Path) -> None:
     done = cir("validate", "broken.json", folder=folder)
     assert done.returncode == 1
     assert done.stdout.startswith('duplicate-image: broken.json: query "')

@@ -462,7 +462,9 @@ class TestCommand:
         assert r"method & letter & group & recall@10 \\" in done.stdout
         assert r"\textbf{39.00}$^{b}$" in done.stdout
 
-    def test_wrong_calls_and_wrong_files(self, files: list[str], tmp_path: Path) -> None:
+    def test_wrong_calls_and_files_that_cannot_be_compared_are_refused(
+        self, files: list[str], tmp_path: Path
+    ) -> None:
         twice = self.run(*files, "--json", "--format", "csv")
         assert isinstance(twice.exception, CallError)
         unknown = self.run(*files, "--format", "tex")

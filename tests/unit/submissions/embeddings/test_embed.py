@@ -281,7 +281,9 @@ def test_an_error_of_the_encoder_comes_through_and_claims_end(store: EmbeddingSt
 
 
 @pytest.mark.parametrize(("batch_size", "workers"), [(0, 0), (1, -1)])
-def test_numbers_out_of_range(batch_size: int, workers: int, store: EmbeddingStore) -> None:
+def test_a_batch_size_or_number_of_workers_out_of_range_is_refused(
+    batch_size: int, workers: int, store: EmbeddingStore
+) -> None:
     with pytest.raises(CallError, match=rf"batch_size={batch_size}, workers={workers}; a batch has 1 image"):
         embed_gallery(ColourEncoder(), shapes_gallery(3), store=store, batch_size=batch_size, workers=workers)
 
@@ -310,7 +312,7 @@ def test_a_person_who_waits_sees_rate_and_remaining_time(
     assert quiet.getvalue() == ""
 
 
-def test_all_pictures_of_a_folder(tmp_path: Path) -> None:
+def test_a_folder_yields_its_pictures_in_order_and_nothing_else(tmp_path: Path) -> None:
     from submissions.embeddings.pictures import pictures_in
 
     file_gallery(tmp_path / "images" / "below", 3)

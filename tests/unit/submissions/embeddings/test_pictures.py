@@ -42,7 +42,7 @@ def cirr(home: Path) -> Benchmark:
 IDS = cirr_images("val")
 
 
-def test_publishers_layout_below_a_folder_or_its_parent(
+def test_a_publishers_layout_is_found_below_a_folder_or_its_parent(
     cirr: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_nlvr2(tmp_path / "nlvr2", "val", IDS)
@@ -151,7 +151,7 @@ def test_a_file_that_is_cut_off_is_missing_in_every_format(suffix: str, tmp_path
     assert pictures_in(tmp_path).why_missing(path.name).startswith(f"{path}: ")
 
 
-def test_a_folder_without_pictures(tmp_path: Path) -> None:
+def test_a_folder_without_pictures_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"no picture in it\. Fix: pass a folder with pictures"):
         pictures_in(tmp_path)
     with pytest.raises(SourceError, match="absent: no such folder"):

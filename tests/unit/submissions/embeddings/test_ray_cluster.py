@@ -34,7 +34,7 @@ def load() -> Encoder:
         ({"address": "ray://head:10001"}, "ray://head:10001: Ray's client protocol cannot carry this. Fix:"),
     ],
 )
-def test_clusters_that_cannot_be(options: dict[str, Any], text: str) -> None:
+def test_a_cluster_of_impossible_size_or_address_is_refused(options: dict[str, Any], text: str) -> None:
     with pytest.raises(CallError) as caught:
         Cluster(**options)
     assert str(caught.value).startswith(text)
@@ -63,7 +63,9 @@ def test_processors_and_gpus_must_be_on_one_machine() -> None:
 
 
 @pytest.mark.parametrize("options", [{"batch_size": 0}, {"readers": -1}])
-def test_numbers_out_of_range(options: dict[str, int], tmp_path: Path) -> None:
+def test_a_batch_size_or_number_of_readers_out_of_range_is_refused(
+    options: dict[str, int], tmp_path: Path
+) -> None:
     pytest.importorskip("ray", reason="Ray is not installed (extra `distributed`)")
     with pytest.raises(CallError, match=r"batch_size=.+, readers=.+; a batch has 1 image or more, readers"):
         embed_gallery_on_ray(load, ShapesPictures("shapes/val", ["val-000000"]), **options)

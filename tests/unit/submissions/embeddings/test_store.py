@@ -386,7 +386,9 @@ def test_files_have_the_rights_that_the_umask_gives(store: EmbeddingStore) -> No
     assert names == dict.fromkeys(("about.json", "finished.npy", "ids.json", "vectors.npy"), 0o640)
 
 
-def test_bad_sizes_and_places(store: EmbeddingStore, tmp_path: Path) -> None:
+def test_a_shard_size_of_0_an_empty_gallery_and_a_file_as_store_are_refused(
+    store: EmbeddingStore, tmp_path: Path
+) -> None:
     with pytest.raises(CallError, match="shard_size=0; it is 1 or more"):
         store.folder(ColourEncoder().identity, shapes_gallery(3), shard_size=0)
     with pytest.raises(CallError, match=r"shapes/val: no images\. Fix: pass pictures with ids"):

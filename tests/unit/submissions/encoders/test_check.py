@@ -71,7 +71,9 @@ def test_texts_in_double_precision_are_taken(run: Any) -> None:
 
 
 @pytest.mark.parametrize(("damage", "said"), WRONG)
-def test_references_outside_the_gallery(run: Any, damage: Callable[[Any], Any], said: str) -> None:
+def test_damaged_vectors_of_references_outside_the_gallery_are_refused(
+    run: Any, damage: Callable[[Any], Any], said: str
+) -> None:
     inside = small_shapes(rows=1)
     reference = inside.rows()[0]["reference_image_id"]
     benchmark = Benchmark.from_rows(

@@ -438,7 +438,7 @@ def test_a_folder_that_cannot_be_used_says_why(
         load_encoder(str(folder), device="cpu")
 
 
-def test_blip_without_a_tokenizer(folders: dict[str, Path], tmp_path: Path) -> None:
+def test_blip_without_a_tokenizer_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:
     folder = damaged(folders["blip_itm"], tmp_path / "blip", "no tokenizer")
     with pytest.raises(
         EncoderError, match=rf"^{folder}: no tokenizer is in it.*5 tokens, the model 38\. Fix:"

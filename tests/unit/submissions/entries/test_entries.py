@@ -118,7 +118,9 @@ def test_the_command_says_which_differ_and_its_fix_works(
     assert "2 methods on shapes/val" in compared.stdout
 
 
-def test_json_and_all_the_same(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entries_that_are_as_shipped_are_reported_as_the_same_in_json(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shutil.copytree(whole, tmp_path / "out")
     monkeypatch.setattr(
         making,

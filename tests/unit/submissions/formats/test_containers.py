@@ -83,7 +83,7 @@ def test_content_is_told_apart(content: bytes, kind: str) -> None:
         ("sum", "sum"),
     ],
 )
-def test_the_label_of_a_name(name: str, label: str) -> None:
+def test_a_label_is_the_file_name_without_folder_and_endings(name: str, label: str) -> None:
     assert label_of(name) == label
 
 

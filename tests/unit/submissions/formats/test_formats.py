@@ -146,7 +146,7 @@ def test_a_file_over_the_servers_limit_is_not_written(monkeypatch: pytest.Monkey
         ([b"[]"], "native", RefusedError, "wrong-format"),
     ],
 )
-def test_conversions_that_make_no_sense(
+def test_conversions_that_do_not_fit_the_files_are_refused(
     files: list[bytes], to: str, error: type[Exception], text: str
 ) -> None:
     with pytest.raises(error) as caught:
@@ -260,7 +260,7 @@ def test_a_repeated_key_in_a_run_is_located() -> None:
     assert finding.message == 'the key "shirt_val_00001" is there twice in run 2, "rankings".'
 
 
-def test_the_suites_that_are_declared() -> None:
+def test_each_declared_suite_is_found_by_its_id() -> None:
     assert {"circled", "fashioniq/val"} <= set(suite_ids())
     for suite_id in suite_ids():
         assert suite(suite_id).id == suite_id

@@ -91,7 +91,7 @@ def test_a_value_is_read_as_it_stands() -> None:
         (b"PK\x03\x04\xff", "this is a zip archive; take the JSON file out of it."),
     ],
 )
-def test_what_is_odd_is_said(content: bytes, message: str) -> None:
+def test_odd_json_is_named_by_what_is_wrong_and_where(content: bytes, message: str) -> None:
     messages = parsed(content)[1]
     assert len(messages) == 1
     assert messages[0].startswith(message)

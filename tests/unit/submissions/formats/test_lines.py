@@ -42,7 +42,7 @@ def findings(*entries: Any) -> list[tuple[str, str, int]]:
     return [(found.code, found.message, found.count) for found in caught.value.report.findings]
 
 
-def test_queries_and_their_subsets() -> None:
+def test_a_line_holds_a_ranking_a_subset_ranking_or_both() -> None:
     found = read(HEADER, A, B, {"query_id": "c", "subset_ranking": ["z"]})
     assert dict(found.rankings) == {"a": ["x", "y"], "b": ["y"]}
     assert found.subset_rankings is not None

@@ -95,7 +95,7 @@ def test_the_header_of_a_writer_that_knows_no_arrow_schema() -> None:
     assert dict(read(content.getvalue()).rankings) == {"a": ["x", "y"], "b": ["y"], "c": ["x", "z", "y"]}
 
 
-def test_a_dictionary_that_grew_too_large_for_its_writer() -> None:
+def test_a_column_whose_dictionary_was_given_up_is_read_as_texts_within_limits() -> None:
     many = [[f"image-{row:03d}-{place:02d}-with-a-long-name" for place in range(50)] for row in range(600)]
     columns = {"query_id": [str(row) for row in range(600)], "ranking": pa.array(many, ONE)}
     content = written(columns, dictionary_pagesize_limit=4096, write_batch_size=100)
@@ -407,7 +407,7 @@ def test_an_id_that_is_long_and_often_there_is_written_once() -> None:
         submissions.convert([content], "native")
 
 
-def test_rows_without_a_ranking_of_the_one_or_the_other_kind() -> None:
+def test_a_row_may_lack_a_ranking_or_a_subset_ranking() -> None:
     columns = {"ranking": [["x"], None, ["y"]], "subset_ranking": [None, ["y"], ["z", "x"]]}
     found = read(
         written({"query_id": QUERIES, **{name: pa.array(each, ONE) for name, each in columns.items()}})

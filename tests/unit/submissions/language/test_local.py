@@ -133,7 +133,7 @@ def test_a_text_model_writes_and_sees_nothing(home: Path) -> None:
     assert "SEES+WRITES" in str(caught.value)
 
 
-def test_a_captioner_and_a_writer_as_one(home: Path) -> None:
+def test_a_pair_captions_by_its_first_model_and_writes_by_its_second(home: Path) -> None:
     name = f"transformers:{home / 'captioner'}+transformers:{home / 'both'}"
     both = load_language(name, prompts=home / "prompts", max_tokens=8, device="cpu")
     assert isinstance(both, PairedLanguage)

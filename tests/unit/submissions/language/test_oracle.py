@@ -30,7 +30,7 @@ def scenes(count: int) -> list[shapes.Scene]:
     return [random_scene(Draws("oracle", number)) for number in range(count)]
 
 
-def test_it_is_a_language_backend() -> None:
+def test_the_oracle_is_a_language_backend() -> None:
     assert isinstance(ORACLE, Language)
     assert load_language("oracle").identity == ORACLE.identity
     assert ORACLE.identity.text() == "oracle (scene graphs of shapes)"
@@ -99,7 +99,7 @@ def test_merges_describe_what_every_turn_of_the_sessions_asks_for() -> None:
         ("a sandy background", "a star", "a star on a sandy background"),
     ],
 )
-def test_a_merge_in_words(caption: str, change: str, merged: str) -> None:
+def test_merging_makes_the_change_to_the_caption(caption: str, change: str, merged: str) -> None:
     assert ORACLE.merge([caption], [change]) == [merged]
 
 
@@ -159,7 +159,9 @@ def test_positives_fit_and_hard_negatives_do_not() -> None:
         ("a red star and a red star", "a red star", "no"),
     ],
 )
-def test_what_is_the_same(first: str, second: str, same: str) -> None:
+def test_captions_are_the_same_wherever_things_stand_and_whatever_the_viewpoint(
+    first: str, second: str, same: str
+) -> None:
     assert ORACLE.judge("same", [{"first": first, "second": second}]) == [same]
 
 
@@ -177,7 +179,7 @@ def test_other_judgements_and_missing_words_are_refused() -> None:
         ORACLE.judge("same", [{"first": STAR}])
 
 
-def test_two_backends_as_one() -> None:
+def test_of_two_backends_the_first_captions_and_the_second_writes() -> None:
     class Parrot(OracleLanguage):
         def caption(self, images: object) -> list[str]:
             raise AssertionError("the one that writes is shown no pictures")
@@ -208,19 +210,21 @@ def test_two_backends_as_one() -> None:
         ("oracle+oracle+oracle", CallError, "two backends at most"),
     ],
 )
-def test_names_that_mean_nothing(name: str, error: type[Exception], words: str) -> None:
+def test_unknown_and_incomplete_names_are_refused(name: str, error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         load_language(name)
 
 
-def test_options_that_mean_nothing() -> None:
+def test_options_that_a_backend_lacks_are_refused() -> None:
     with pytest.raises(CallError, match=r"'oracle': no option 'prompts'\. It takes none\."):
         load_language("oracle", prompts="folder")
     with pytest.raises(CallError, match=r"no option 'timeot'\. Did you mean 'timeout'\?"):
         load_language("openai:tiny", timeot=3)
 
 
-def test_options_in_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_options_in_a_name_come_before_those_of_the_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path))
     folder = tmp_path / "a,b"

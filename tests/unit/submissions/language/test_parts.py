@@ -84,7 +84,7 @@ def test_folders_and_files_that_hold_no_prompts(tmp_path: Path) -> None:
         load_prompts(tmp_path / "latin")
 
 
-def test_prompts_by_name_or_text() -> None:
+def test_a_prompt_is_found_by_its_name_or_is_a_text_with_a_placeholder() -> None:
     prompts = load_prompts()
     assert prompts["Is {a} red?"] == Template("judge", "Is {a} red?")
     with pytest.raises(LanguageError, match=r"no prompt 'marge'\. Did you mean 'merge'\?"):
@@ -146,7 +146,7 @@ def test_half_a_character_is_not_an_answer(said: str) -> None:
         usable(said)
 
 
-def test_an_identity_in_a_line() -> None:
+def test_an_identity_reads_as_one_line() -> None:
     revision = "0123456789abcdef" * 4
     one = LanguageIdentity("transformers", "tiny", revision, "ab" * 32, "float32")
     assert one.text() == "transformers:tiny (revision 0123456789ab, prompts abababababab, float32)"
@@ -167,7 +167,7 @@ def test_answers_lie_on_disk_under_what_was_asked(tmp_path: Path) -> None:
     assert kept["asked"] == asked
 
 
-def test_what_the_cache_option_means(tmp_path: Path) -> None:
+def test_the_cache_option_takes_true_false_or_a_folder(tmp_path: Path) -> None:
     usual = answer_cache(None)
     assert usual is not None
     assert usual.root == tmp_path / "cache" / "language"

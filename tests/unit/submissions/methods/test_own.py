@@ -112,7 +112,7 @@ class TestEntryPoints:
         with pytest.raises(UnknownNameError, match=r"no method 'longst'\. Did you mean 'longest'\?"):
             make_rank_file(worlds.cirr(), "longst")
 
-    def test_a_class_by_its_place(self) -> None:
+    def test_a_class_is_found_by_its_module_and_name(self) -> None:
         assert kind_of("their_methods:Alphabet") == "ranker"
         made = make_rank_file(worlds.circled(), "their_methods:Longest")
         assert (made.method.name, made.method.aggregation) == ("Longest", "latest")

@@ -90,7 +90,7 @@ def encoded(rows: list[object], depth: int) -> pa.Array:
     return pa.array(rows, kind)
 
 
-def test_arrow_columns_in_several_chunks() -> None:
+def test_arrow_columns_in_several_chunks_are_read_as_one() -> None:
     column = pa.chunked_array([encoded([["a", "b"], []], 1), encoded([["c", "a"]], 1)])
     columns = Columns.of_arrow(["q1", "q2", "q3"], column, by_turn=False)
     assert columns is not None
@@ -117,7 +117,7 @@ def test_arrow_columns_with_holes_are_left_to_the_slow_way(rows: list[object]) -
     assert Columns.of_arrow(names, pa.chunked_array([encoded(rows, 1)]), by_turn=False) is None
 
 
-def test_numbers_of_a_slice_with_nulls() -> None:
+def test_numbers_of_a_slice_have_the_given_value_for_null() -> None:
     array = pa.array([1, None, 3, None], pa.int32())
     assert numbers(array.slice(1, 3), null=-1).tolist() == [-1, 3, -1]
     assert numbers(pa.array([4, 5], pa.int64()).slice(1)).tolist() == [5]

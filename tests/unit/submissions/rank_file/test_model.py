@@ -62,7 +62,7 @@ def test_what_json_cannot_hold_is_not_written(tmp_path: Path) -> None:
         "  trimmed  ",
     ],
 )
-def test_names_that_are_accepted(name: str) -> None:
+def test_names_of_any_script_are_accepted(name: str) -> None:
     assert Method(name=name).name == name.strip()
 
 
@@ -104,7 +104,7 @@ def test_text_is_brought_to_nfc() -> None:
         ("zeroshot", True, "there is no such field. Did you mean 'zero_shot'?"),
     ],
 )
-def test_metadata_that_is_refused(field: str, value: Any, reason: str) -> None:
+def test_malformed_metadata_is_refused(field: str, value: Any, reason: str) -> None:
     method = {"name": "Toy", field: value}
     with pytest.raises(ValidationError):
         Method.model_validate(method)
@@ -118,7 +118,7 @@ def test_metadata_that_is_refused(field: str, value: Any, reason: str) -> None:
 
 
 @pytest.mark.parametrize("link", ["", "https://arxiv.org/abs/2108.04024", "https://example.org:8443/a?b=c#d"])
-def test_links_that_are_accepted(link: str) -> None:
+def test_https_links_are_accepted(link: str) -> None:
     assert Method(name="Toy", paper=link).paper == link
 
 

@@ -69,7 +69,7 @@ def value(of: Chance, metric: str, variant: str = "equation") -> float:
 
 @pytest.mark.parametrize("k", [1, 2, 5, 7, 9])
 @pytest.mark.parametrize(("n", "h"), [(1, 0), (1, 3), (2, 2), (3, 4), (7, 0), (1, 6)])
-def test_average_precision_of_all_orders(n: int, h: int, k: int) -> None:
+def test_the_floor_of_average_precision_equals_the_mean_over_all_orders(n: int, h: int, k: int) -> None:
     of = ranker(n, h)
     for metric, variant, weigh in (
         ("map", "equation", no_weight),
@@ -81,7 +81,7 @@ def test_average_precision_of_all_orders(n: int, h: int, k: int) -> None:
 
 
 @pytest.mark.parametrize("k", [1, 3, 7, 20])
-def test_recall_of_one_target_and_of_the_best_of_several(k: int) -> None:
+def test_the_floor_of_recall_and_mrr_equals_the_mean_over_all_orders(k: int) -> None:
     assert value(ranker(1), f"recall@{k}") == pytest.approx(min(k, G) / G)
     for n in (1, 2, 4):
         expected = mean(lambda order: Fraction(int("P" in order[:k])), n)
@@ -90,7 +90,7 @@ def test_recall_of_one_target_and_of_the_best_of_several(k: int) -> None:
         assert value(ranker(n, turns=1), f"final_mrr@{k}") == pytest.approx(expected, abs=1e-12)
 
 
-def test_ranks_of_all_orders() -> None:
+def test_the_floor_of_the_mean_rank_equals_the_mean_over_all_orders() -> None:
     for n, depth in product((1, 2, 4), (3, 5, 7)):
         of = ranker(n, depth=depth)
         expected = mean(lambda order, d=depth: Fraction(min(order.index("P"), d) + 1), n)  # type: ignore[misc]

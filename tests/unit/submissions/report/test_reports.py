@@ -29,7 +29,7 @@ from submissions.scoring.score_report import Evidence
 # -- by aspect
 
 
-def test_aspects_of_the_invented_circo_by_hand() -> None:
+def test_aspects_of_the_invented_circo_equal_those_worked_by_hand() -> None:
     found = rows(full_report(report_worlds.scored("circo_like")), "by_aspect")
     first = (1 + 2 / 3 + 3 / 9) / 3
     second = (1 / 2) / 3

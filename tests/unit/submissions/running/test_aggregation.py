@@ -190,7 +190,7 @@ def test_scores_are_aggregated_as_vectors_are(turns: list[int], seed: int, name:
         ("weighted", math.nan, MethodError, "alpha=nan; it is more than 0 and at most 1."),
     ],
 )
-def test_what_is_not_an_aggregation(
+def test_unknown_aggregations_and_wrong_alphas_are_refused(
     name: str, alpha: float | None, error: type[Exception], text: str
 ) -> None:
     with pytest.raises(error) as caught:

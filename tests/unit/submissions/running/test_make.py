@@ -118,7 +118,7 @@ class TestWhatItSays:
 
 
 class TestQuestions:
-    def test_turns_without_reference_or_caption(self, run: Any) -> None:
+    def test_turns_without_reference_or_caption_are_ranked_by_what_they_have(self, run: Any) -> None:
         """Chat-based retrieval has captions only, relevance feedback references only; both mix."""
         chat = [(None, "a red star"), (None, "a blue one"), (None, "on sand")]
         shown = [(GALLERY[0], None), (GALLERY[1], None)]
@@ -203,7 +203,9 @@ class TestQuestions:
         assert made.rankings == wanted.rankings
 
     @pytest.mark.parametrize("broken", [False, True])
-    def test_missing_references_outside_the_gallery(self, run: Any, tmp_path: Path, broken: bool) -> None:
+    def test_missing_references_outside_the_gallery_are_refused_or_skipped(
+        self, run: Any, tmp_path: Path, broken: bool
+    ) -> None:
         """They are found before the gallery is encoded, and may be skipped like those in it."""
         whole, folder = fashioniq_pictures(tmp_path)
         rows = whole.rows()[:3]

@@ -110,7 +110,7 @@ def test_skipped_images_come_after_all_that_were_seen() -> None:
 
 
 @pytest.mark.parametrize("how", ["exact", "flat", "hnsw"])
-def test_skipped_images_beside_a_loop(how: str) -> None:
+def test_skipped_images_are_ranked_last_as_a_plain_loop_ranks_them(how: str) -> None:
     gallery, ids, queries = world(images=120)
     missing = frozenset(ids[row] for row in range(0, 120, 5))
     excluded = np.array([place * 3 if place % 4 else -1 for place in range(len(queries))])
@@ -163,7 +163,7 @@ def test_a_query_that_says_nothing_ranks_by_chance_and_wins_nothing() -> None:
     assert found.ranks.tolist() == [len(ids)]
 
 
-def test_more_images_than_there_are() -> None:
+def test_a_k_beyond_the_gallery_lists_every_image_once() -> None:
     gallery, ids, queries = world(images=20, queries=2)
     for how in ("exact", "flat", "hnsw"):
         found = Searcher(gallery, ids, how).search(queries, 50, excluded=np.array([0, -1]))
@@ -193,7 +193,7 @@ def test_recall_is_never_rounded_up_to_all() -> None:
     assert Ranked([]).note(10) == ""
 
 
-def test_what_cannot_be_searched() -> None:
+def test_unknown_searches_and_galleries_too_small_for_one_are_refused() -> None:
     gallery, ids, _ = world(images=100)
     with pytest.raises(
         UnknownNameError, match=r"no search 'hsnw'. Did you mean 'hnsw'\? There are exact, flat"

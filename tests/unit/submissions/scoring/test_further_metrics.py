@@ -19,7 +19,7 @@ from cir_metrics.errors import CallError, UnknownNameError
 from submissions.report import full_report
 
 
-def test_table_5_of_the_invented_cirr_by_hand() -> None:
+def test_table_5_of_the_invented_cirr_equals_the_one_worked_by_hand() -> None:
     report = full_report(report_worlds.scored("cirr_like"))
     ranks = [rank for rank, _ in report_worlds.CIRR_RANKS]
     subset = [rank for _, rank in report_worlds.CIRR_RANKS]

@@ -51,7 +51,7 @@ def test_a_session_without_turns_is_read_back(to: str, rankings: dict[str, Any])
     assert dict(found.rankings) == rankings
 
 
-def test_what_a_trec_run_loses() -> None:
+def test_a_trec_run_names_all_that_it_leaves_out() -> None:
     assert notes(document(backbone="ViT", notes="remark"), "trec") == [
         "the benchmark cirr/val, version 1, is left out: reading the file needs --benchmark.",
         "of the method a TREC run holds the name only: backbone, notes are left out.",
@@ -67,7 +67,7 @@ def test_what_a_trec_run_loses() -> None:
     ]
 
 
-def test_what_the_servers_lose() -> None:
+def test_files_of_servers_name_all_that_they_leave_out() -> None:
     longer = {**document(), "rankings": worlds.cirr_document(CIRR, 55)["rankings"]}
     longer["subset_rankings"]["100"].append("im4")
     assert notes(longer, "cirr-server") == [
@@ -168,7 +168,7 @@ def test_a_bundle_is_converted_alone() -> None:
 @pytest.mark.parametrize(
     ("to", "why"), [("parquet", "is compressed already"), ("cirr-server", "is read by others as plain JSON")]
 )
-def test_what_is_not_compressed(to: str, why: str) -> None:
+def test_a_format_that_is_compressed_or_read_plain_is_not_compressed(to: str, why: str) -> None:
     with pytest.raises(CallError, match=rf"^{to} {why}\. Fix: drop --gzip and the ending \.gz, or choose"):
         submissions.convert([json.dumps(document()).encode()], to, benchmark=CIRR, compress=True)
 

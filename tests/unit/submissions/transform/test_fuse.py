@@ -57,7 +57,7 @@ lists = st.lists(
 )
 
 
-def test_a_case_by_hand() -> None:
+def test_reciprocal_rank_fusion_equals_a_case_worked_by_hand_and_its_ties_are_broken_by_hash() -> None:
     # k = 0. a: 1 + 1/3 = 8/6; b: 1/2 + 1 = 9/6; c: 1/3; d: 1/2.
     assert _rrf([["a", "b", "c"], ["b", "d", "a"]], _reciprocals(3, 0), 10, "q") == ["b", "a", "d", "c"]
     # 1/90 + 1/360 = 1/72: x at ranks 30 and 300 ties with y and j012 at rank 12; the query's hash decides.

@@ -207,7 +207,7 @@ def test_the_tokenizer_knows_every_word_of_shapes() -> None:
     assert max(map(len, tokens)) <= LONGEST
 
 
-def test_unknown_words_and_capitals() -> None:
+def test_the_tokenizer_ignores_case_and_marks_unknown_words() -> None:
     tokenizer = make_tokenizer()
     tokens = tokenizer("A zebra, please")["input_ids"]
     assert tokenizer.convert_ids_to_tokens(tokens) == ["<start>", "a", UNKNOWN, ",", UNKNOWN, "<end>"]
@@ -328,7 +328,9 @@ def test_a_recipe_comes_back(tmp_path: Path) -> None:
     ("text", "message"),
     [(None, r"recipe\.yaml: cannot be read"), ("- a\n", "holds no mapping"), ("a: [", "cannot be read")],
 )
-def test_a_recipe_that_is_none(tmp_path: Path, text: str | None, message: str) -> None:
+def test_a_recipe_that_is_absent_or_not_a_mapping_is_refused(
+    tmp_path: Path, text: str | None, message: str
+) -> None:
     if text is not None:
         (tmp_path / "recipe.yaml").write_text(text)
     with pytest.raises(CheckpointError, match=message):
