@@ -1,4 +1,4 @@
-"""Confidence intervals under their public name; a file of its own, because docs/comparing.md names it."""
+"""Confidence intervals of a score, by drawing its queries anew."""
 
 from submissions.scoring.intervals import METHOD, Interval, Intervals, intervals
 

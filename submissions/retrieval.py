@@ -1,4 +1,4 @@
-"""Encoders and embeddings for users: a public name of docs/python_api.md over the two rooms behind it."""
+"""Encoders, and the embeddings of whole galleries: load, embed, store and read them again."""
 
 from submissions.embeddings.embed import embed_gallery
 from submissions.embeddings.pictures import Pictures, pictures_of

@@ -1,4 +1,7 @@
-"""The about page: what a rank file is, what is checked, what is kept; a file of its own, as each page is."""
+"""The about page, in a file of its own: each page of the leaderboard is in one.
+
+It says what a rank file is, what is checked and what is kept.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """How fast a server is asked: so many requests a minute, evenly spaced, none while it asks for a pause.
 
-A file of its own, because it knows nothing of servers and is tested with a clock of the test's.
+It knows nothing of servers, so that tests give it a clock of their own.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""From the scores of a method without weights (`Scorer`) to rankings.
-
-A file of its own beside `by_lists` and `by_embeddings`: each kind of method is ranked in one.
-"""
+"""Rankings by a method's scores (`Scorer`), in a file of its own: each kind of method is ranked in one."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ def rank_by_scores(name: str, ranker: Scorer, gallery: Candidates, how: Aggregat
 
     Raises:
         MethodError: the pictures are not at hand, the aggregation needs vectors, or what the method gives is
-            no finite score a turn and image.
+            not one finite score a turn and image.
     """
     benchmark = gallery.benchmark
     answers = Answers.of(benchmark)

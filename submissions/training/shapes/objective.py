@@ -1,6 +1,6 @@
-"""What training makes small: a contrastive loss that knows which captions are true of which pictures.
+"""The loss of the shapes encoder, in a file of its own: it is an equation with sources.
 
-It is a file of its own, for its equation.
+It is contrastive, and knows which captions are true of which pictures.
 
 Source: the loss of CLIP (Radford et al., Learning Transferable Visual Models From Natural Language
 Supervision, ICML 2021), with several positives a row as in supervised contrastive learning (Khosla et al.,
