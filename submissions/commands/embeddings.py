@@ -129,7 +129,7 @@ def _done(one: Stored) -> str:
 
 def _row(one: Stored) -> tuple[str, str, str, str, str, str]:
     if one.identity is None:
-        return (one.key, "-", "-", _mib(one.num_bytes), "-", "its description is damaged")
+        return (one.key, "-", "-", _mib(one.num_bytes), "-", "cannot be read: cir embeddings verify says why")
     return (
         one.key,
         _done(one),

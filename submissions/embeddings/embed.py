@@ -127,7 +127,8 @@ def embed_gallery(
     """
     if batch_size < 1 or workers < 0:
         raise CallError(
-            f"batch_size={batch_size}, workers={workers}; a batch has 1 image or more, workers are 0 or more."
+            f"batch_size={batch_size}, workers={workers}; a batch has 1 image or more, workers are 0 or "
+            "more. Fix: choose other numbers."
         )
     place = store_of(store)
     missing = None

@@ -198,7 +198,8 @@ def embed_gallery_on_ray(
     needs_ray("embedding on many machines")
     if batch_size < 1 or readers < 0:
         raise CallError(
-            f"batch_size={batch_size}, readers={readers}; a batch has 1 image or more, readers are 0 or more."
+            f"batch_size={batch_size}, readers={readers}; a batch has 1 image or more, readers are 0 or "
+            "more. Fix: choose other numbers."
         )
     identity = load().identity
     folder = store_of(store).folder(identity, pictures, shard_size=shard_size)

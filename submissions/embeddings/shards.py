@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ from numpy.typing import NDArray
 from submissions.encoders.protocol import Identity, Vectors
 from submissions.errors import StoreError
 
-FORMAT = 2
+FORMAT = 3
 """Of the folder; part of the key, so that another format is another entry."""
 
 SHARD_SIZE = 1024
@@ -35,7 +36,9 @@ SHARD_SIZE = 1024
 
 _VECTORS, _FINISHED = "vectors.npy", "finished.npy"
 _CHECKSUM = np.dtype([("sha256", "S64"), ("missing", "<u4")])
-"""Of one shard: its rows' sha256 (hex), empty while it is to do, and how many of them are missing."""
+"""Of one shard: the sha256 (hex) of its rows and of how many of them are missing, and that number.
+
+It is empty while the shard is to do."""
 _LENGTH_TOLERANCE = 1e-3
 
 
@@ -73,7 +76,7 @@ class EmbeddingFolder:
         path: the folder, as `EmbeddingStore.folder` made it.
 
     Raises:
-        StoreError: it is none, or its description is damaged.
+        StoreError: it is not one, its description is damaged, or it is of another store format.
     """
 
     def __init__(self, path: Path) -> None:
@@ -86,11 +89,22 @@ class EmbeddingFolder:
             self.identity = Identity(**about["identity"])
             self.images = int(about["images"])
             self.shard_size = int(about["shard_size"])
+            self.digest = str(about["digest"])
+            del about["pictures"]  # a name, which the key does not know
+            if key_of({**about, "identity": self.identity.key()}) != self.key:
+                raise ValueError("the key is that of another description")
+            written = int(about["format"])
+            self.ids_sha256 = str(about["ids"]) if written == FORMAT else ""
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise StoreError(
                 f"{self.path}: about.json is missing or damaged. Fix: `cir embeddings rm {self.key}`, then "
                 "embed again."
             ) from error
+        if written != FORMAT:
+            raise StoreError(
+                f"{self.path}: of store format {written}, which is not read; this is format {FORMAT}. Fix: "
+                f"`cir embeddings rm {self.key}`; the images are encoded again when they are needed."
+            )
         self._good: set[tuple[int, bytes]] = set()
 
     @property
@@ -101,14 +115,15 @@ class EmbeddingFolder:
             StoreError: the list is damaged.
         """
         try:
-            found: list[str] = json.loads((self.path / "ids.json").read_bytes())
-        except (OSError, ValueError):
-            found = []
-        if len(found) != self.images:
+            content = (self.path / "ids.json").read_bytes()
+        except OSError:
+            content = b""
+        if hashlib.sha256(content).hexdigest() != self.ids_sha256:
             raise StoreError(
                 f"{self.path / 'ids.json'}: missing or damaged. Fix: embed again, which writes it anew; "
                 "no image is encoded again."
             )
+        found: list[str] = json.loads(content)
         return found
 
     def shards(self) -> list[Shard]:
@@ -138,13 +153,24 @@ class EmbeddingFolder:
         sound = set() if vectors is None else set(_sound(written, vectors, finished))
         return [shard for shard in written if shard not in sound]
 
+    def any_missing(self) -> bool:
+        """Whether images were left out, by what is written or, where that is damaged, by the rows."""
+        finished, vectors = self._finished(), self._vectors()
+        if finished is None or vectors is None:
+            return False
+        return bool(finished["missing"].any()) or any(
+            not vectors[shard.start : shard.stop].any(axis=1).all()
+            for shard in self.shards()
+            if _sha256(finished, shard)
+        )
+
     def counts(self) -> tuple[int, int]:
         """Number of images that are encoded and of those that are missing, without reading the vectors."""
         finished = self._finished()
         if finished is None:
             return 0, 0
         done = sum(shard.stop - shard.start for shard in self.shards() if _sha256(finished, shard))
-        return done, int(finished["missing"].sum())
+        return done, int(finished["missing"][finished["sha256"] != b""].sum())
 
     def prepare(self) -> None:
         """Make the arrays where they are not there, at their full size; to be called before a claim.
@@ -156,7 +182,7 @@ class EmbeddingFolder:
             (self.path / "claims").mkdir(exist_ok=True)
             with _locked(self.path, "arrays"):
                 _make(self.path / _VECTORS, "<f4", (self.images, self.identity.dimensions))
-                _make(self.path / _FINISHED, _CHECKSUM, (len(self.shards()),), self._finished())
+                _make(self.path / _FINISHED, _CHECKSUM, (len(self.shards()),))
         except OSError as error:
             _refuse(self.path, error)
 
@@ -181,7 +207,8 @@ class EmbeddingFolder:
         """
         rows = np.ascontiguousarray(vectors, dtype="<f4")
         self._check(shard, rows)
-        checksum = (hashlib.sha256(rows.data).hexdigest(), np.count_nonzero(~rows.any(axis=1)))
+        missing = int(np.count_nonzero(~rows.any(axis=1)))
+        checksum = (_checksum(rows, missing), missing)
         try:
             _put(self.path / _VECTORS, shard.start, rows)
             _put(self.path / _FINISHED, shard.number, np.array([checksum], dtype=_CHECKSUM))
@@ -250,33 +277,27 @@ class EmbeddingFolder:
             )
 
     def _vectors(self) -> Vectors | None:
-        """The array as it lies on disk, or None where it is not there or damaged."""
-        try:
-            found = np.lib.format.open_memmap(self.path / _VECTORS, mode="r")
-        except (OSError, ValueError, EOFError):
-            return None
-        right = found.shape == (self.images, self.identity.dimensions) and found.dtype == np.dtype("<f4")
-        return found if right else None
+        """The array as it lies on disk, of a cut file what is left, or None where there is none."""
+        return _rows_left(self.path / _VECTORS, np.dtype("<f4"), (self.images, self.identity.dimensions))
 
     def _finished(self) -> NDArray[Any] | None:
-        """Each shard's checksum, or None where the list is not there or damaged."""
-        try:
-            found: NDArray[Any] = np.load(self.path / _FINISHED, allow_pickle=False)
-        except (ValueError, EOFError):
+        """What is known of each shard, or None where the list is not there or damaged."""
+        left = _rows_left(self.path / _FINISHED, _CHECKSUM, (len(self.shards()),))
+        if left is None:
             return None
-        except OSError:
-            return self._finished_of_format_1()
-        return found if found.shape == (len(self.shards()),) and found.dtype == _CHECKSUM else None
+        whole = np.full(len(self.shards()), np.array((b"cut off", 0), dtype=_CHECKSUM))
+        whole[: len(left)] = left
+        return whole
 
-    def _finished_of_format_1(self) -> NDArray[Any] | None:
-        """The checksums of an array that an earlier version of this package finished: it has them as JSON."""
-        try:
-            complete = json.loads((self.path / "complete.json").read_bytes())
-            missing, ids = frozenset(complete["missing"]), self.ids
-            counts = [len(missing.intersection(ids[shard.start : shard.stop])) for shard in self.shards()]
-            return np.array(list(zip(complete["shards"], counts, strict=True)), dtype=_CHECKSUM)
-        except (OSError, ValueError, KeyError, TypeError, StoreError):
-            return None
+
+def as_json(value: Any) -> bytes:
+    """Canonical JSON."""
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
+
+
+def key_of(about: Mapping[str, Any]) -> str:
+    """Key of an entry, of its description without names."""
+    return hashlib.sha256(as_json(about)).hexdigest()[:24]
 
 
 def being_written(path: Path) -> bool:
@@ -318,19 +339,41 @@ def _sound(shards: Iterable[Shard], vectors: Vectors, finished: NDArray[Any]) ->
     written = [shard for shard in shards if _sha256(finished, shard)]
 
     def checksum(shard: Shard) -> bytes:
-        return hashlib.sha256(vectors[shard.start : shard.stop].data).hexdigest().encode()
+        missing = int(finished["missing"][shard.number])
+        return _checksum(vectors[shard.start : shard.stop], missing).encode()
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         found = zip(written, pool.map(checksum, written), strict=True)
         return [shard for shard, sha256 in found if sha256 == _sha256(finished, shard)]
 
 
+def _checksum(rows: Vectors, missing: int) -> str:
+    """The sha256 (hex) of a shard's rows and of how many of them are missing."""
+    found = hashlib.sha256(rows.data)
+    found.update(missing.to_bytes(4, "little"))
+    return found.hexdigest()
+
+
+def _rows_left(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any] | None:
+    """Map an array, read-only; of a file that was cut the whole rows that are left, None of another array."""
+    try:
+        with path.open("rb") as file:
+            np.lib.format.read_magic(file)
+            if np.lib.format.read_array_header_1_0(file) != (shape, False, dtype):
+                return None
+            offset, size = file.tell(), os.fstat(file.fileno()).st_size
+        whole = (size - offset) // (dtype.itemsize * math.prod(shape[1:]))
+        return np.memmap(path, dtype, "r", offset, (min(whole, shape[0]), *shape[1:]))
+    except (OSError, ValueError, EOFError):
+        return None
+
+
 def _sha256(finished: NDArray[Any], shard: Shard) -> bytes:
     return bytes(finished["sha256"][shard.number])
 
 
-def _make(path: Path, dtype: Any, shape: tuple[int, ...], values: NDArray[Any] | None = None) -> None:
-    """Make an array of zeros, or of values, where it is not there; the caller holds the lock.
+def _make(path: Path, dtype: Any, shape: tuple[int, ...]) -> None:
+    """Make an array of zeros where it is not there; the caller holds the lock.
 
     Raises:
         OSError: it cannot be written, or there is no room for it.
@@ -344,8 +387,6 @@ def _make(path: Path, dtype: Any, shape: tuple[int, ...], values: NDArray[Any] |
         pass
     beside = path.with_name(f".{path.name}")
     made = np.lib.format.open_memmap(beside, mode="w+", dtype=dtype, shape=shape)
-    if values is not None:
-        made[:] = values
     made.flush()
     with beside.open("r+b") as file:
         if sys.platform == "linux":  # no room is better told now than after hours

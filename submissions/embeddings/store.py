@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import builtins
 import hashlib
-import json
 import os
 import re
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,17 +15,19 @@ from typing import Any
 
 from cir_datasets.common.paths import cache_home
 from cir_metrics.atomic import write_whole
-from cir_metrics.errors import CallError, did_you_mean
-from submissions.embeddings.pictures import Pictures
+from cir_metrics.errors import CallError, CirError, did_you_mean
+from submissions.embeddings.pictures import Pictures, pictures_of
 from submissions.embeddings.shards import (
     FORMAT,
     SHARD_SIZE,
     EmbeddingFolder,
     Embeddings,
     Shard,
+    as_json,
     being_written,
+    key_of,
 )
-from submissions.encoders.protocol import Identity
+from submissions.encoders.protocol import Identity, is_shapes_encoder
 from submissions.errors import StoreError
 
 __all__ = [
@@ -44,6 +45,8 @@ MISSING_CHECK = "images"
 """Name of the check that was skipped where `Embeddings.missing` is not empty."""
 
 _KEY = re.compile(r"[0-9a-f]{24}")
+_OF_THE_HUB = re.compile(r"[0-9a-f]{40} [0-9a-f]{64}")
+"""Revision and preprocessing of a model of the Hub."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +55,8 @@ class Stored:
 
     Args:
         key: names it (`cir embeddings rm KEY`).
-        pictures: whose pictures, a benchmark's id; "" where the entry's description is damaged.
-        identity: of the encoder, or None where the description is damaged.
+        pictures: whose pictures, a benchmark's id; "" where the entry cannot be read.
+        identity: of the encoder, or None where the entry cannot be read.
         images: number of images.
         done: number of images that are encoded.
         missing: number of images left out; 0 until all are encoded.
@@ -100,14 +103,11 @@ class EmbeddingStore:
             StoreError: the folder cannot be made.
         """
         path, about = self._place(identity, pictures, shard_size)
-        first = self.root / _key({**about, "format": 1})
         try:
-            if (first / "complete.json").is_file() and not path.exists():
-                first.rename(path)  # what an earlier version of this package finished
-            _ensure(path / "ids.json", _as_json(list(pictures.ids)))
-            if not _is_described(path / "about.json", about):
+            _ensure(path / "ids.json", as_json(list(pictures.ids)))
+            if not _is_described(path):
                 described = {**about, "identity": identity.to_dict(), "pictures": pictures.name}
-                _ensure(path / "about.json", _as_json(described))
+                _ensure(path / "about.json", as_json(described))
         except OSError as error:
             raise StoreError(
                 f"{path}: the embedding store cannot be written: {error.strerror}. Fix: set CIR_CACHE_HOME "
@@ -142,14 +142,12 @@ class EmbeddingStore:
             ids = folder.ids
         except StoreError as error:
             return [str(error)]
-        fix = (
-            f"Fix: `cir embed --benchmark {folder.name} --encoder {folder.identity.model}`, with the options "
-            "of the first time, encodes them again, and no others."
-        )
+        damaged = _joined(folder.damaged())
+        fix = _fix(folder) if damaged else ""
         return [
             f"rows {start:,} to {stop - 1:,} of {folder.images:,} ({ids[start]!r} to {ids[stop - 1]!r}) are "
             f"damaged. {fix}"
-            for start, stop in _joined(folder.damaged())
+            for start, stop in damaged
         ]
 
     def remove(self, key: str) -> int:
@@ -189,17 +187,18 @@ class EmbeddingStore:
     def _place(self, identity: Identity, pictures: Pictures, shard_size: int) -> tuple[Path, dict[str, Any]]:
         """Folder of an entry, and what its key is a hash of."""
         if shard_size < 1:
-            raise CallError(f"shard_size={shard_size}; it is 1 or more.")
+            raise CallError(f"shard_size={shard_size}; it is 1 or more. Fix: choose another one.")
         if not len(pictures.ids):
             raise CallError(f"{pictures.name}: no images. Fix: pass pictures with ids.")
         about = {
             "format": FORMAT,
             "identity": identity.key(),
             "digest": pictures.digest,
+            "ids": hashlib.sha256(as_json(list(pictures.ids))).hexdigest(),
             "images": len(pictures.ids),
             "shard_size": shard_size,
         }
-        return self.root / _key(about), about
+        return self.root / key_of(about), about
 
 
 def store_of(where: EmbeddingStore | str | Path | None) -> EmbeddingStore:
@@ -215,13 +214,48 @@ def store_of(where: EmbeddingStore | str | Path | None) -> EmbeddingStore:
     raise CallError(f"store={where!r}; it is an EmbeddingStore, the path of a folder, or None.")
 
 
-def _key(about: Mapping[str, Any]) -> str:
-    return hashlib.sha256(_as_json(about)).hexdigest()[:24]
+def _fix(folder: EmbeddingFolder) -> str:
+    """What encodes the damaged rows of an entry again, as a person types it.
 
+    A command where it is known that it finds this entry: of a benchmark's gallery, by an encoder that has a
+    name. FOLDER stands in it for what no entry knows: where pictures and encoders lie on this machine.
+    """
+    import cir_datasets
 
-def _as_json(value: Any) -> bytes:
-    """Canonical JSON."""
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
+    remove = f"Fix: `cir embeddings rm {folder.key}`; the images are encoded again when they are needed."
+    identity = folder.identity
+    in_folder = "model" not in identity.key()
+    if not (in_folder or _OF_THE_HUB.fullmatch(f"{identity.revision} {identity.preprocessing}")):
+        return remove  # an encoder of one's own
+    try:
+        benchmark = cir_datasets.load(folder.name)
+    except CirError:
+        return remove
+    if list(benchmark.gallery or ()) != folder.ids:
+        return remove
+    options = {"benchmark": folder.name, "encoder": identity.model}
+    unknown = []
+    if in_folder and not is_shapes_encoder(identity):
+        options["encoder"] = "FOLDER"
+        unknown.append(f"the folder of the encoder {identity.model!r}")
+    elif not in_folder:
+        options["revision"] = identity.revision
+    try:
+        known = pictures_of(benchmark).digest == folder.digest
+    except CirError:
+        known = False
+    if not known:
+        options["images"] = "FOLDER"
+        unknown.append("that of the images")
+    if identity.dtype != "float32":
+        options["dtype"] = identity.dtype
+    if folder.shard_size != SHARD_SIZE:
+        options["shard-size"] = str(folder.shard_size)
+    command = " ".join(["cir embed", *(f"--{name} {value}" for name, value in options.items())])
+    if folder.any_missing():
+        command += " --skip-missing"
+    where = f" (FOLDER: {', '.join(unknown)})" if unknown else ""
+    return f"Fix: `{command}`{where} encodes them again, and no others."
 
 
 def _joined(shards: Iterable[Shard]) -> list[tuple[int, int]]:
@@ -238,14 +272,13 @@ def _joined(shards: Iterable[Shard]) -> list[tuple[int, int]]:
     return found
 
 
-def _is_described(path: Path, about: Mapping[str, Any]) -> bool:
-    """Whether a description is whole and of this entry; names of model and gallery are those of the first."""
+def _is_described(path: Path) -> bool:
+    """Whether the description is whole and of this entry; names in it are those of the first."""
     try:
-        found = json.loads(path.read_bytes())
-        found["identity"] = Identity(**found["identity"]).key()
-        return isinstance(found.pop("pictures"), str) and found == about
-    except (OSError, ValueError, KeyError, TypeError):
+        EmbeddingFolder(path)
+    except StoreError:
         return False
+    return True
 
 
 def _ensure(path: Path, content: bytes) -> None:

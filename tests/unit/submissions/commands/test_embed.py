@@ -96,7 +96,7 @@ def test_embed_then_list_then_remove(model: Path, cache: Path) -> None:
     assert found.exit_code == 1
     assert found.stdout.startswith(f"{key}: rows 0 to 39 of 40 (")
     assert f"{cache / 'embeddings'}: 1 of 1 entries are damaged" in found.stderr
-    assert f"`cir embed --benchmark shapes/val --encoder {model.name}`" in found.stdout
+    assert "`cir embed --benchmark shapes/val --encoder FOLDER` (FOLDER: the folder of the " in found.stdout
     found = cir("embeddings", "verify", key, "--json")
     assert found.exit_code == 1
     [entry] = json.loads(found.stdout)
@@ -105,6 +105,34 @@ def test_embed_then_list_then_remove(model: Path, cache: Path) -> None:
     assert cir("embeddings", "verify", "--all").exit_code == 0
     assert cir("embeddings", "rm", told["key"]).stdout == f"{told['key']}: 0.0 MiB freed\n"
     assert json.loads(cir("embeddings", "list", "--json").stdout) == []
+
+
+@pytest.mark.parametrize("from_files", [False, True])
+def test_the_command_that_verify_names_mends_word_for_word(
+    from_files: bool, images: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pytest.importorskip("torch", reason="needs the extra `retrieval`")
+    options = ["--shard-size", 7, "--dtype", "bfloat16", "--device", "cpu", "--workers", 0]
+    if from_files:
+        some = tmp_path / "some" / "val"
+        some.mkdir(parents=True)
+        for path in sorted((images / "val").iterdir())[2:]:
+            (some / path.name).symlink_to(path)
+        options += ["--images", some.parent, "--skip-missing"]
+    file = Path(cir("embed", "--benchmark", "shapes/val", "--encoder", "shapes", *options).stdout.strip())
+    whole = bytearray(file.read_bytes())
+    whole[-1] ^= 1
+    file.write_bytes(whole)
+    told = cir("embeddings", "verify", "--all").stdout
+    assert told.startswith(f"{file.parent.name}: rows 35 to 39 of 40 (")
+    command = told.split("`")[1]
+    assert ("--images FOLDER" in command) == from_files  # where they lie is no part of an entry
+    if from_files:
+        command = command.replace("FOLDER", str(some.parent))
+    mended = cir(*command.split()[1:])
+    assert "5 images encoded in " in mended.stderr
+    assert Path(mended.stdout.strip()) == file
+    assert cir("embeddings", "verify", "--all").exit_code == 0
 
 
 def test_missing_pictures_refuse_or_are_skipped(model: Path, images: Path, tmp_path: Path) -> None:
@@ -165,8 +193,12 @@ def test_ray_finds_what_this_machine_has_made(model: Path) -> None:
             CallError,
             "--address: of a Ray cluster. Fix: add --engine ray, or leave it out.",
         ),
-        (["--batch-size", "0"], CallError, "batch_size=0, workers=2; a batch has 1 image or more"),
-        (["--shard-size", "0"], CallError, "shard_size=0; it is 1 or more."),
+        (
+            ["--batch-size", "0"],
+            CallError,
+            "batch_size=0, workers=2; a batch has 1 image or more, workers are 0 or more. Fix: ",
+        ),
+        (["--shard-size", "0"], CallError, "shard_size=0; it is 1 or more. Fix: choose another one."),
     ],
 )
 def test_a_wrong_call_is_refused_before_anything_is_embedded(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import subprocess
@@ -28,10 +27,11 @@ from embedding_worlds import (
     shapes_gallery,
 )
 
+import cir_datasets
 from cir_metrics.errors import CallError
-from submissions.embeddings.embed import encode_shard
+from submissions.embeddings.embed import embed_gallery, encode_shard
 from submissions.embeddings.pictures import ShapesPictures
-from submissions.embeddings.shards import EmbeddingFolder, Shard
+from submissions.embeddings.shards import EmbeddingFolder, Shard, key_of
 from submissions.embeddings.store import EmbeddingStore
 from submissions.encoders.protocol import Identity, Vectors
 from submissions.errors import StoreError
@@ -130,10 +130,9 @@ def test_damage_is_told_by_rows_with_the_command_that_mends_them(
         whole[128 + 48 * row] ^= 1
     path.write_bytes(whole)
     ids = folder.ids
-    fix = "Fix: `cir embed --benchmark shapes/val --encoder colours`, with the options of the first time, "
+    fix = f"Fix: `cir embeddings rm {folder.key}`; the images are encoded again when they are needed."
     assert store.damage(folder.key) == [
-        f"rows {start} to {last} of 103 ({ids[start]!r} to {ids[last]!r}) are damaged. {fix}encodes them "
-        "again, and no others."
+        f"rows {start} to {last} of 103 ({ids[start]!r} to {ids[last]!r}) are damaged. {fix}"
         for start, last in [(5, 14), (100, 102)]  # neighbours are told together
     ]
     again = ColourEncoder()
@@ -154,7 +153,8 @@ def test_a_file_that_is_gone_is_damage_to_all_rows(name: str, store: EmbeddingSt
 def test_what_is_not_vectors_is_looked_at_too(store: EmbeddingStore) -> None:
     embed(store, ColourEncoder())
     folder = folder_of(store)
-    (folder.path / "ids.json").write_text('["one"]')
+    whole = (folder.path / "ids.json").read_text()
+    (folder.path / "ids.json").write_text(whole.replace("val-", "vel-", 1))  # as many as before
     [told] = store.damage(folder.key)
     assert "ids.json: missing or damaged. Fix: embed again" in told
     again = ColourEncoder()
@@ -168,64 +168,111 @@ def test_what_is_not_vectors_is_looked_at_too(store: EmbeddingStore) -> None:
         store.damage("x")
 
 
-def of_format_1(store: EmbeddingStore, missing: str, *, whole: bool = True) -> Path:
-    """An entry as version 0.1 left it: the checksums as JSON beside the array, or shards in files."""
+def test_an_entry_of_another_format_is_left_and_encoded_again(store: EmbeddingStore, wanted: Vectors) -> None:
     embed(store, ColourEncoder())
     folder = folder_of(store)
-    about = json.loads((folder.path / "about.json").read_bytes()) | {"format": 1}
+    about = json.loads((folder.path / "about.json").read_bytes()) | {"format": 2}
     name = about.pop("pictures")
-    canonical = json.dumps(about, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    path = folder.path.rename(store.root / hashlib.sha256(canonical.encode()).hexdigest()[:24])
+    path = folder.path.rename(store.root / key_of(about))
     (path / "about.json").write_text(json.dumps(about | {"pictures": name}))
-    checksums = [one.decode() for one in np.load(path / "finished.npy")["sha256"]]
-    (path / "finished.npy").unlink()
-    if whole:
-        (path / "complete.json").write_text(json.dumps({"shards": checksums, "missing": [missing]}))
-    else:
-        rows = np.load(path / "vectors.npy")[:SHARD_SIZE]
-        (path / "vectors.npy").unlink()
-        (path / "shards").mkdir()
-        np.save(path / "shards" / f"000000-{checksums[0]}.npy", rows)
-    return path
-
-
-def test_what_an_earlier_version_finished_is_used(store: EmbeddingStore, wanted: Vectors) -> None:
-    path = of_format_1(store, shapes_gallery().ids[7])
-    [listed] = store.list()
-    assert (listed.done, listed.missing) == (IMAGES, 1)
-    assert store.damage(listed.key) == []
-    again = ColourEncoder()
-    np.testing.assert_array_equal(embed(store, again).vectors, wanted)
-    assert again.batches == []
-    assert not path.exists()
-    [listed] = store.list()
-    assert listed.done == IMAGES
-    flip = folder_of(store).path / "vectors.npy"
-    damage("flipped", flip, wanted)
-    np.testing.assert_array_equal(embed(store, again).vectors, wanted)
-    assert sum(again.batches) == SHARD_SIZE
-
-
-def test_what_an_earlier_version_finished_is_listed_without_its_ids(store: EmbeddingStore) -> None:
-    path = of_format_1(store, "")
-    (path / "ids.json").write_text("[")
-    assert [one.done for one in store.list()] == [0]
     [told] = store.damage(path.name)
-    assert "ids.json: missing or damaged" in told
-    again = ColourEncoder()
-    embed(store, again)
-    assert again.batches == []
-
-
-def test_shards_in_files_of_an_earlier_version_are_left_and_encoded_again(
-    store: EmbeddingStore, wanted: Vectors
-) -> None:
-    path = of_format_1(store, "", whole=False)
-    assert [one.done for one in store.list()] == [0]
+    assert told.endswith(
+        f"of store format 2, which is not read; this is format 3. Fix: `cir embeddings rm {path.name}`; the "
+        "images are encoded again when they are needed."
+    )
+    assert [(one.done, one.identity) for one in store.list()] == [(0, None)]
     again = ColourEncoder()
     np.testing.assert_array_equal(embed(store, again).vectors, wanted)
     assert sum(again.batches) == IMAGES
     assert store.remove(path.name) > 0
+
+
+class Blind(ShapesPictures):
+    """Pictures of which one is missing."""
+
+    def missing(self) -> list[str]:
+        return [self.ids[7]]
+
+
+@pytest.mark.parametrize("left_out", [True, False])
+def test_how_many_are_missing_is_checked_too(left_out: bool, store: EmbeddingStore) -> None:
+    shown = (Blind if left_out else ShapesPictures)("shapes/val", shapes_gallery().ids)
+
+    def made(encoder: ColourEncoder) -> frozenset[str]:
+        return embed_gallery(
+            encoder, shown, store=store, shard_size=SHARD_SIZE, workers=0, skip_missing=True
+        ).missing
+
+    before = made(ColourEncoder())
+    assert len(before) == left_out
+    [entry] = store.list()
+    path = store.root / entry.key / "finished.npy"
+    written = np.load(path)
+    written["missing"][1] ^= 1
+    np.save(path, written)
+    [told] = store.damage(entry.key)
+    assert told.startswith("rows 5 to 9 of 103 (")
+    again = ColourEncoder()
+    assert made(again) == before
+    assert sum(again.batches) == SHARD_SIZE
+    assert store.damage(entry.key) == []
+    assert store.list() == [entry]
+
+
+def test_of_an_array_that_was_cut_only_the_lost_shards_are_damaged(
+    store: EmbeddingStore, wanted: Vectors
+) -> None:
+    embed(store, ColourEncoder())
+    folder = folder_of(store)
+    for name, bytes_a_shard in (("vectors.npy", 5 * 48), ("finished.npy", 68)):
+        path = folder.path / name
+        path.write_bytes(path.read_bytes()[: 128 + 2 * bytes_a_shard + 7])
+        [told] = store.damage(folder.key)
+        assert told.startswith("rows 10 to 102 of 103 (")
+        again = ColourEncoder()
+        np.testing.assert_array_equal(embed(store, again).vectors, wanted)
+        assert sum(again.batches) == IMAGES - 10
+        assert store.damage(folder.key) == []
+
+
+def test_a_description_that_was_changed_is_damage(store: EmbeddingStore) -> None:
+    embed(store, ColourEncoder())
+    folder = folder_of(store)
+    about = json.loads((folder.path / "about.json").read_bytes())
+    (folder.path / "about.json").write_text(json.dumps(about | {"shard_size": 6}))
+    [told] = store.damage(folder.key)
+    assert "about.json is missing or damaged" in told
+
+
+def test_the_command_that_mends_is_of_galleries_and_encoders_that_a_command_can_name(
+    store: EmbeddingStore,
+) -> None:
+    def fix(name: str, identity: Identity, ids: tuple[str, ...], size: int = 1024) -> str:
+        folder = store.folder(identity, ShapesPictures(name, ids), shard_size=size)
+        folder.prepare()
+        rows = np.eye(1, 12, dtype=np.float32).repeat(min(size, len(ids)), axis=0)
+        folder.write_shard(folder.shards()[0], rows)
+        (folder.path / "vectors.npy").unlink()
+        [told] = store.damage(folder.key)
+        start = told.index("Fix: ")
+        return told[start:].replace(folder.key, "KEY")
+
+    gallery = tuple(cir_datasets.load("shapes/val").gallery or ())
+    sha256, commit = "3f" * 32, "4e" * 20
+    remove = "Fix: `cir embeddings rm KEY`; the images are encoded again when they are needed."
+    hub = Identity("a/b", commit, "clip", sha256, "float16", 12)
+    assert fix("shapes/val", hub, gallery, 100) == (
+        f"Fix: `cir embed --benchmark shapes/val --encoder a/b --revision {commit} --dtype float16 "
+        "--shard-size 100` encodes them again, and no others."
+    )
+    local = Identity("tiny", sha256, "clip", sha256, "float32", 12)
+    assert fix("shapes/val", local, gallery) == (
+        "Fix: `cir embed --benchmark shapes/val --encoder FOLDER` (FOLDER: the folder of the encoder "
+        "'tiny') encodes them again, and no others."
+    )
+    assert fix("photos", hub, gallery) == remove  # of no benchmark
+    assert fix("shapes/val", hub, gallery[:9]) == remove  # other images than the gallery's
+    assert fix("shapes/val", ColourEncoder().identity, gallery) == remove  # an encoder of one's own
 
 
 def test_another_encoder_gallery_or_shard_size_is_another_entry(store: EmbeddingStore) -> None:
@@ -389,7 +436,7 @@ def test_files_have_the_rights_that_the_umask_gives(store: EmbeddingStore) -> No
 def test_a_shard_size_of_0_an_empty_gallery_and_a_file_as_store_are_refused(
     store: EmbeddingStore, tmp_path: Path
 ) -> None:
-    with pytest.raises(CallError, match="shard_size=0; it is 1 or more"):
+    with pytest.raises(CallError, match=r"shard_size=0; it is 1 or more\. Fix: choose another one"):
         store.folder(ColourEncoder().identity, shapes_gallery(3), shard_size=0)
     with pytest.raises(CallError, match=r"shapes/val: no images\. Fix: pass pictures with ids"):
         store.folder(ColourEncoder().identity, ShapesPictures("shapes/val", ()))
