@@ -346,9 +346,11 @@ def _signature(function: object) -> str:
 
     parts: list[str] = []
     for parameter in inspect.signature(function).parameters.values():  # type: ignore[arg-type]
-        if parameter.kind is parameter.KEYWORD_ONLY and "*" not in parts:
+        if parameter.kind is parameter.KEYWORD_ONLY and not any(part[0] == "*" for part in parts):
             parts.append("*")
-        parts.append(parameter.name if parameter.default is parameter.empty else f"{parameter.name}=...")
+        stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+        default = "" if parameter.default is parameter.empty else "=..."
+        parts.append(f"{stars}{parameter.name}{default}")
     return f"({', '.join(parts)})"
 
 

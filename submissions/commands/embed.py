@@ -122,7 +122,8 @@ def embed_command(
         )
     cluster = _cluster(engine, address, max_workers, cpus_per_worker, gpus_per_worker)
     gallery = cir_datasets.load(benchmark)
-    name = str(RunOptions(encoder=encoder, revision=revision).encoder_for(gallery, "cir embed"))
+    options = RunOptions(encoder=encoder, revision=revision, device=device, dtype=dtype)
+    name = str(options.encoder_for(gallery, "cir embed"))
     pictures = pictures_of(gallery, images=images)
     store, readers = EmbeddingStore(), _READERS[engine] if workers is None else workers
     timing = Timing()

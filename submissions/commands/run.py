@@ -197,17 +197,20 @@ def _one(
     benchmark: str, method: str, options: RunOptions
 ) -> Iterator[tuple[str, str, RankFile | RankBundle]]:
     from cir_datasets.registry.suites import suite_ids
-    from submissions import make_bundle, make_rank_file
+    from submissions.running.make import prepare, prepare_bundle
 
     if ":" in method:
         # As `python -m` does it, so that a module in this folder is found.
         sys.path.insert(0, str(Path.cwd()))
     options = options.with_language()  # loaded here, so that what it cost can be printed
-    echo(f"{method}: ranking {benchmark} ...", err=True)
-    make: Callable[..., RankFile | RankBundle]
-    make = make_bundle if benchmark in suite_ids() else make_rank_file
+    make: Callable[[], RankFile | RankBundle]
     try:
-        yield method.rpartition(":")[2], method, make(benchmark, method, options)
+        if benchmark in suite_ids():
+            make = prepare_bundle(benchmark, method, options)
+        else:
+            make = prepare(benchmark, method, options)
+        echo(f"{method}: ranking {benchmark} ...", err=True)
+        yield method.rpartition(":")[2], method, make()
     finally:
         _report_usage(cast("Language | None", options.language))
 

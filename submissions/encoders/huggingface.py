@@ -20,14 +20,13 @@ from submissions.encoders.families import FAMILIES, ModelFamily
 from submissions.encoders.model_files import ModelFiles, loading_explained, model_files
 from submissions.encoders.openclip import load_open_clip
 from submissions.encoders.pretrained import NO_FOREIGN_CODE, device_of, libraries, quiet
-from submissions.encoders.protocol import Identity, Prepared, Vectors
+from submissions.encoders.protocol import DTYPES, Identity, Prepared, Vectors
 from submissions.encoders.truncation import report_cuts
 from submissions.errors import EncoderError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-_DTYPES = ("float32", "float16", "bfloat16")
 _TEXTS_AT_ONCE = 256
 _SMALLEST_SHARE = 0.5
 """Of the words that a model knows, those that its tokenizer must know; without files it knows a handful."""
@@ -83,8 +82,8 @@ class HuggingFaceEncoder:
         self.device = device_of(device, EncoderError)
         if dtype == "auto":
             dtype = "float16" if self.device.type == "cuda" else "float32"
-        if dtype not in _DTYPES:
-            known = ", ".join(("auto", *_DTYPES))
+        if dtype not in DTYPES:
+            known = ", ".join(("auto", *DTYPES))
             raise EncoderError(f"dtype {dtype!r} is not known. Fix: use one of {known}.")
         if threads is not None:
             if threads < 1:

@@ -30,6 +30,12 @@ Prepared: TypeAlias = dict[str, NDArray[Any]]
 SHAPES_ENCODER = "shapes"
 """Name of the encoder that comes with this package."""
 
+NO_ENCODER = "none"
+"""What is written for an encoder where only baselines without weights are to run."""
+
+DTYPES = ("float32", "float16", "bfloat16")
+"""Types of an encoder's numbers; `auto` chooses one."""
+
 SHAPES_FOLDER = Path(__file__).with_name("shapes_encoder")
 """Where it lies."""
 

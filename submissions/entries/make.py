@@ -22,11 +22,10 @@ from typing import Literal
 
 from cir_metrics.terminal import echo
 from submissions.embeddings.store import EmbeddingStore
-from submissions.encoders.protocol import SHAPES_ENCODER
+from submissions.encoders.protocol import NO_ENCODER, SHAPES_ENCODER
 from submissions.entries import BENCHMARKS, LIST, BaselineEntry, entries, folder
 from submissions.rank_file.model import RankFile, write_bytes
 from submissions.running.baselines import Baseline, Baselines, baselines, run_baselines
-from submissions.running.options import NO_ENCODER
 
 _HEAD = """\
 # The rank files beside this list, written with them by `python -m submissions.entries.make`.

@@ -1,7 +1,7 @@
 """Methods, one file each, and the registry that knows them by name.
 
 There are three kinds, all small. A `Scorer` needs no weights: it gives every image of the gallery a score for
-every question (`submissions.methods.random`, `submissions.methods.pixels`). A `Composer` works in the space
+every turn (`submissions.methods.random`, `submissions.methods.pixels`). A `Composer` works in the space
 of an encoder: it turns reference and caption into one query vector. Neither orders images
 (`cir_metrics.ranking` and `cir_metrics.gallery` alone do that), nor sees to turns, subsets and removed
 references (`submissions.running.make`). A `Ranker`, of a user's own, orders images itself.

@@ -55,7 +55,7 @@ class Composer(Protocol):
     def compose(self, turns: Sequence[Turn], context: Context) -> Vectors:
         """A query vector for each turn, float32, shape (turns, dimensions), rows of length 1.
 
-        A row of zeros says nothing about the target: a question without what the method reads.
+        A row of zeros says nothing about the target: a turn without what the method reads.
         """
 
 
@@ -68,7 +68,7 @@ class Context:
         gallery: embeddings of the gallery's images.
         pictures: the pictures themselves.
         language: what writes captions and merges them, where the method needs it.
-        benchmark: whose questions are asked.
+        benchmark: whose queries or sessions are ranked.
         caption_rule: name of the rule that makes text of captions.
         images: folder of the images, as for `pictures_of`: references may lie outside the gallery.
         batch_size: texts, or images outside the gallery, that are encoded at once.
@@ -129,7 +129,7 @@ class Context:
         """The texts of each turn by the caption rule; none where it has no words.
 
         Raises:
-            CaptionRuleError: the rule is for one caption, and a question has several.
+            CaptionRuleError: the rule is for one caption, and a turn has several.
         """
         from cir_datasets.registry.caption_rules import caption_rule
 

@@ -127,13 +127,11 @@ def listed(name: str, method: Ranker, turns: Sequence[Turn], gallery: Candidates
     if rankings is None:
         raise MethodError(f"{name} gave {type(given).__name__} as rankings. Fix: rank() gives a list a turn.")
     if len(rankings) != len(turns):
-        raise MethodError(
-            f"{name} gave {len(rankings)} rankings for {len(turns)} questions. Fix: one for each."
-        )
+        raise MethodError(f"{name} gave {len(rankings)} rankings for {len(turns)} turns. Fix: one for each.")
     found = []
     for turn, ranking in zip(turns, rankings, strict=True):
         if ranking is None or not all(isinstance(image, str) for image in ranking):
-            raise MethodError(f"{name}, question {turn.key}: no list of image ids. Fix: rank gallery.ids.")
+            raise MethodError(f"{name}, turn {turn.key}: no list of image ids. Fix: rank gallery.ids.")
         # Without the types of other libraries, which no JSON can hold.
         found.append([str(image) for image in ranking])
     return found

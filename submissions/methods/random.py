@@ -30,9 +30,9 @@ class Random:
 
     def scores(self, turns: Sequence[Turn], gallery: Candidates) -> NDArray[np.float64]:
         """Uniform numbers in [0, 1), shape (turns, images)."""
-        questions = _hashes(turn.key for turn in turns)
+        queries = _hashes(turn.key for turn in turns)
         images = _hashes(gallery.ids)
-        return _mixed(questions[:, None] ^ (images[None, :] * np.uint64(0x9E3779B97F4A7C15)))
+        return _mixed(queries[:, None] ^ (images[None, :] * np.uint64(0x9E3779B97F4A7C15)))
 
 
 def _hashes(texts: Iterable[str]) -> NDArray[np.uint64]:

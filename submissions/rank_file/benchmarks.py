@@ -1,6 +1,6 @@
 """What a rank file answers: which benchmark or suite, how deep its rankings are, what it is checked against.
 
-Validation sees no more of a benchmark than `Questions` holds: never the ground truth.
+Validation sees no more of a benchmark than `Queries` holds: never the ground truth.
 """
 
 from __future__ import annotations
@@ -148,8 +148,8 @@ def needs_subset(benchmark: Benchmark) -> bool:
 
 
 @dataclass(frozen=True)
-class Questions:
-    """A benchmark as a validator sees it.
+class Queries:
+    """A benchmark's queries or sessions as a validator sees them.
 
     Args:
         benchmark: the benchmark's id.
@@ -181,7 +181,7 @@ class Questions:
         return None if self.gallery_ids is None else frozenset(self.gallery_ids)
 
 
-def questions(benchmark: Benchmark) -> Questions:
+def queries(benchmark: Benchmark) -> Queries:
     """Pick out of a benchmark what validation may know."""
     ids = benchmark.query_ids
     removed: dict[str, list[str | None]] = {}
@@ -204,7 +204,7 @@ def questions(benchmark: Benchmark) -> Questions:
             members = zip(ids, benchmark.column("subset_image_ids"), strict=True)
             subsets = {query: frozenset(subset) - {own[query]} for query, subset in members}
             references = own
-    return Questions(
+    return Queries(
         benchmark=benchmark.id,
         title=benchmark.spec.card.short_title,
         num_turns=num_turns,

@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from cir_metrics.errors import CallError
-from submissions.encoders.protocol import SHAPES_ENCODER
+from submissions.encoders.protocol import NO_ENCODER, SHAPES_ENCODER
 from submissions.errors import MethodError
 from submissions.methods.card import method_card
 from submissions.methods.registry import methods_for
 from submissions.running.options import (
-    NO_ENCODER,
     RunOptions,
-    check_encoder,
+    check_run_encoder,
     option_words,
     options_from,
+    shows_options,
 )
 
 if TYPE_CHECKING:
@@ -110,6 +110,7 @@ def baselines(
     Raises:
         UnknownNameError: no benchmark has that id.
         MethodError: `encoder` is not a name.
+        EncoderError: no encoder has that name.
 
     Example:
         >>> [each.name for each in baselines("shapes/val", encoder="none").run]
@@ -117,7 +118,9 @@ def baselines(
     """
     from cir_datasets.registry import spec
 
-    check_encoder(encoder)
+    RunOptions(encoder=encoder)
+    if encoder != NO_ENCODER:
+        check_run_encoder(encoder)
     of = spec(benchmark) if isinstance(benchmark, str) else benchmark.spec
     embedded = of.card.source.publisher == "embedded"
     chosen, left_out, missing = encoder, [], []
@@ -149,6 +152,7 @@ def baselines(
     return Baselines(tuple(found), tuple(left_out))
 
 
+@shows_options
 def run_baselines(
     benchmark: str | Benchmark,
     chosen: Baselines,
@@ -221,7 +225,7 @@ def check_used(chosen: Baselines, options: RunOptions) -> None:
         >>> check_used(baselines("shapes/val", encoder="none"), RunOptions(k=10, encoder="none"))
     """
     _check_all(chosen, options)
-    unused = [name for name in options.given if name not in ("k", "store", "encoder")]
+    unused = [name for name in options.given if name not in ("k", "encoder")]
     if unused and not chosen.fallback and not _encoders(chosen):
         raise MethodError(
             f"no baseline that is run uses an encoder, and none has a use for {option_words(unused)}. "

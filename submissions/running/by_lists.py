@@ -54,14 +54,14 @@ def _ranked(name: str, ranker: Ranker, turns: Sequence[Turn], gallery: Candidate
         unknown = next((image for image in kept if image not in gallery.place), None)
         if unknown is not None:
             raise MethodError(
-                f"{name}, question {turn.key}: {unknown!r} is not in the gallery. Fix: rank gallery.ids."
+                f"{name}, turn {turn.key}: {unknown!r} is not in the gallery. Fix: rank gallery.ids."
             )
         if len(set(kept)) < len(kept):
-            raise MethodError(f"{name}, question {turn.key}: an image is listed twice. Fix: list it once.")
+            raise MethodError(f"{name}, turn {turn.key}: an image is listed twice. Fix: list it once.")
         wanted = min(k, len(gallery.ids) - (left_out in gallery.place))
         if len(kept) < wanted:
             raise MethodError(
-                f"{name}, question {turn.key}: {len(kept)} images, and {wanted} are asked for. "
+                f"{name}, turn {turn.key}: {len(kept)} images, and {wanted} are wanted. "
                 "Fix: list k of them, or the whole gallery where it is smaller."
             )
         ranked.append(kept[:wanted])

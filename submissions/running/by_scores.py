@@ -36,11 +36,11 @@ def rank_by_scores(name: str, ranker: Scorer, gallery: Candidates, how: Aggregat
     with step_progress(f"{name}: ranking {benchmark.id}", len(rows)) as advance:
         for start in range(0, len(rows), step):
             block = rows[start : start + step]
-            questions = [turns_of(row) for row in block]
-            turns = [turn for own in questions for turn in own]
+            by_row = [turns_of(row) for row in block]
+            turns = [turn for own in by_row for turn in own]
             scores = scored(name, ranker, turns, gallery)
             if benchmark.multi_turn:
-                aggregate_scores(how, scores, [len(own) for own in questions])
+                aggregate_scores(how, scores, [len(own) for own in by_row])
             keys = [turn.key for turn in turns]
             excluded = excluded_columns(turns, gallery)
             ranked = top_k(scores, gallery.ids, k, query_ids=keys, excluded=excluded)

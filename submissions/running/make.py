@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -23,7 +24,7 @@ from submissions.running.answers import Answers
 from submissions.running.by_embeddings import rank_by_embeddings
 from submissions.running.by_lists import rank_by_lists
 from submissions.running.by_scores import rank_by_scores
-from submissions.running.options import RunOptions, also_by_name, options_from
+from submissions.running.options import RunOptions, also_by_name, options_from, shows_options
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
@@ -62,18 +63,47 @@ def make_rank_file(
         >>> make_rank_file("shapes/val", "image_text_sum_pixels", RunOptions(k=10)) == made
         True
     """
+    return prepare(benchmark, method, options)()
+
+
+def prepare(
+    benchmark: str | Benchmark, method: str | Composer | Scorer | Ranker, options: RunOptions
+) -> Callable[[], RankFile]:
+    """What `make_rank_file` does, with the call checked and nothing ranked yet.
+
+    Args:
+        benchmark: as for `make_rank_file`.
+        method: as for `make_rank_file`.
+        options: all options.
+
+    Returns:
+        What ranks the benchmark.
+
+    Raises:
+        CirError: as for `make_rank_file`.
+    """
+    benchmark = _loaded(benchmark)
+    name, who = _named(method, options)
+    options.check(benchmark, name, who)
+    return functools.partial(_ranked, name, who, benchmark, options)
+
+
+def _loaded(benchmark: str | Benchmark) -> Benchmark:
     if isinstance(benchmark, str):
         import cir_datasets
 
-        benchmark = cir_datasets.load(benchmark)
-    elif not hasattr(benchmark, "spec"):
+        return cir_datasets.load(benchmark)
+    if not hasattr(benchmark, "spec"):
         raise MethodError(
             f"benchmark= is of type {type(benchmark).__name__}. "
             "Fix: pass an id, or what cir_datasets.load gives."
         )
-    name = method if isinstance(method, str) else type(method).__name__
-    who = _method(method, options)
-    options.check(benchmark, name, who)
+    return benchmark
+
+
+def _ranked(
+    name: str, who: Composer | Scorer | Ranker, benchmark: Benchmark, options: RunOptions
+) -> RankFile:
     kind = kind_of_class(who)
     if kind == "composer":
         return _by_embeddings(name, cast("Composer", who), benchmark, options)
@@ -89,6 +119,7 @@ def make_rank_file(
 
 
 @one_truncation_warning()
+@shows_options
 def make_bundle(
     suite: str,
     method: str | Composer | Scorer | Ranker,
@@ -107,16 +138,41 @@ def make_bundle(
         UnknownNameError: no suite has that id, and as for `make_rank_file`.
         MethodError: as for `make_rank_file`.
     """
+    return prepare_bundle(suite, method, options_from(options, by_name))()
+
+
+def prepare_bundle(
+    suite: str, method: str | Composer | Scorer | Ranker, options: RunOptions
+) -> Callable[[], RankBundle]:
+    """What `make_bundle` does, with the call checked and nothing ranked yet: as `prepare`."""
     from cir_datasets.registry.suites import suite as suite_of
 
-    options = options_from(options, by_name)
-    declared, encoder = suite_of(suite), options.encoder
-    if isinstance(encoder, str | Path) and kind_of_class(_method(method, options)) == "composer":
-        from submissions.encoders.loading import load_encoder
+    declared = suite_of(suite)
+    name, who = _named(method, options)
+    loads = isinstance(options.encoder, str | Path) and kind_of_class(who) == "composer"
+    if loads:
+        options.check_loading(str(options.encoder))
+    benchmarks = [_loaded(each) for each in declared.benchmarks]
+    for each in benchmarks:
+        options.check(each, name, who)
 
-        options.check_loading(str(encoder))
-        options = options.with_encoder(load_encoder(str(encoder), **options.loading))
-    return RankBundle(suite, tuple(make_rank_file(each, method, options) for each in declared.benchmarks))
+    def make() -> RankBundle:
+        used = options
+        if loads:
+            from submissions.encoders.loading import load_encoder
+
+            used = options.with_encoder(load_encoder(str(options.encoder), **options.loading))
+        return RankBundle(suite, tuple(_ranked(name, who, each, used) for each in benchmarks))
+
+    return make
+
+
+def _named(
+    method: str | Composer | Scorer | Ranker, options: RunOptions
+) -> tuple[str, Composer | Scorer | Ranker]:
+    """A method, and what it is called in messages."""
+    name = method if isinstance(method, str) else type(method).__name__
+    return name, _method(method, options)
 
 
 def _method(method: str | Composer | Scorer | Ranker, options: RunOptions) -> Composer | Scorer | Ranker:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast
 
 from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
 from submissions.errors import MethodError
@@ -23,16 +24,29 @@ if TYPE_CHECKING:
     from submissions.rank_file.model import RankFile
     from submissions.running.aggregation import Aggregation
 
-NO_ENCODER = "none"
-"""What is written for an encoder where only baselines without weights are to run."""
-
 LOADING = ("revision", "device", "dtype")
 """Options that say how an encoder is loaded."""
+
+_PATH = (str, Path)
+_VALUES: dict[str, tuple[type | tuple[type, ...], str]] = {
+    "images": (_PATH, "a folder"),
+    "aggregation": (str, "the name of an aggregation"),
+    "caption_rule": (str, "the name of a caption rule"),
+    "search": (str, "the name of a search"),
+    "prompts": (_PATH, "a folder"),
+    "checkpoint": (_PATH, "a file or folder"),
+    "revision": (str, "a commit, branch or tag on the Hub"),
+    "device": (str, "auto, cpu, cuda, cuda:N or mps"),
+    "dtype": (str, "float32, float16, bfloat16 or auto"),
+    "skip_missing": (bool, "True or False"),
+}
+"""Type of an option's value, and what a message calls it; the others have a check of their own."""
 
 _USUAL_AGGREGATION = "weighted"
 """How turns become one vector by default: what CIRCLED's appendix B finds best."""
 
 Fields = ParamSpec("Fields")
+Shown = TypeVar("Shown", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +65,7 @@ class RunOptions:
         k: images a ranking, from 1 to 1,000; default: what the board's metrics use. Where the gallery holds
             fewer, all of them are ranked.
         caption_rule: name of the rule that makes text of captions; default: `strip_capitalize_and` where a
-            question has several captions, else `single`.
+            query or turn has several captions, else `single`.
         search: exact, or by an index of FAISS: flat, hnsw or ivfpq.
         language: a name for `load_language`, or a language backend, for methods that caption or merge.
         prompts: folder of prompts that replace ours, where `language` is a name; default: `CIR_PROMPTS`.
@@ -94,7 +108,9 @@ class RunOptions:
 
     def __post_init__(self) -> None:
         """Check every value by itself."""
-        check_encoder(self.encoder)
+        for each in fields(self):
+            _check_value(each.name, getattr(self, each.name), each.default)
+        _check_encoder(self.encoder)
         if self.aggregation is not None or self.alpha is not None:
             self.aggregated()
         _check_k(self.k)
@@ -190,6 +206,7 @@ class RunOptions:
 
         Raises:
             CallError: there are prompts without a language backend to load with them.
+            EncoderError: no encoder has that name.
             MethodError: an option does not fit, or one is missing.
         """
         from submissions.methods.registry import kind_of_class, needs_of
@@ -201,13 +218,14 @@ class RunOptions:
             )
         kind = kind_of_class(method)
         if kind != "composer":
-            used = {"k", "store", *(turns if kind == "scorer" else ())}
+            used = {"k", *(turns if kind == "scorer" else ())}
             unused = [option for option in self.given if option not in used]
             if unused:
                 raise MethodError(
                     f"{name} uses no encoder, and has no use for {option_words(unused)}. Fix: leave it out."
                 )
             return
+        check_run_encoder(self.encoder)
         if self.prompts is not None and not isinstance(self.language, str):
             what = "are those of a --language" if self.language is None else "come too late: it is loaded"
             fix = "add --language" if self.language is None else "give them to load_language"
@@ -234,6 +252,7 @@ class RunOptions:
             own: name or folder of the encoder that the method's checkpoint is.
 
         Raises:
+            EncoderError: no encoder has that name.
             MethodError: there is none, or an option of loading could change nothing.
         """
         from submissions.encoders.protocol import SHAPES_ENCODER
@@ -257,8 +276,10 @@ class RunOptions:
             encoder: its name or folder, or an encoder that is loaded.
 
         Raises:
+            EncoderError: no encoder has that name.
             MethodError: the encoder is loaded already, or it has no revisions and one is wanted.
         """
+        from submissions.encoders.loading import check_encoder_name
         from submissions.encoders.protocol import SHAPES_ENCODER
 
         if not isinstance(encoder, str):
@@ -269,12 +290,9 @@ class RunOptions:
                     f"the encoder {encoder.identity.model} is loaded already, and {words} would be ignored. "
                     "Fix: say it to load_encoder."
                 )
-        elif encoder == NO_ENCODER:
-            raise MethodError(
-                f"--encoder {NO_ENCODER} is for --all-baselines. Fix: name an encoder, or use a method that "
-                "needs none, such as image_only_pixels."
-            )
-        elif self.revision is not None and (encoder == SHAPES_ENCODER or Path(encoder).expanduser().is_dir()):
+            return
+        check_encoder_name(encoder)
+        if self.revision is not None and (encoder == SHAPES_ENCODER or Path(encoder).expanduser().is_dir()):
             what = "comes with this package" if encoder == SHAPES_ENCODER else "is a folder"
             raise MethodError(
                 f"--revision {self.revision}: the encoder {encoder} {what}; only names on the Hub have "
@@ -344,6 +362,15 @@ def also_by_name(
     return decorate
 
 
+def shows_options(function: Shown) -> Shown:
+    """Let `help` show the fields of `RunOptions` in place of the `**by_name` that takes them."""
+    shown = inspect.signature(function)
+    own = [each for each in shown.parameters.values() if each.kind is not each.VAR_KEYWORD]
+    names = inspect.signature(RunOptions).parameters.values()
+    vars(function)["__signature__"] = shown.replace(parameters=[*own, *names])
+    return function
+
+
 def options_from(options: RunOptions | None, by_name: Mapping[str, Any]) -> RunOptions:
     """Options as a call gives them: an object, names with values that go before the object's, or both.
 
@@ -362,29 +389,49 @@ def option_words(names: Sequence[str]) -> str:
     """Options as a call writes them.
 
     Example:
-        >>> option_words(["batch_size", "device"])
-        '--batch-size, --device'
+        >>> option_words(["batch_size", "store"])
+        '--batch-size, store='
     """
-    return ", ".join(f"--{name.replace('_', '-')}" for name in names)
+    # No command has a store: CIR_CACHE_HOME names it.
+    return ", ".join("store=" if name == "store" else f"--{name.replace('_', '-')}" for name in names)
 
 
-def check_encoder(encoder: object) -> None:
-    """Refuse what is not an encoder, nor the name or folder of one.
+def check_run_encoder(encoder: object) -> None:
+    """Refuse names that are not an encoder's, where methods without weights may be run instead.
 
     Raises:
-        MethodError: it is none of them.
+        EncoderError: no encoder has that name.
     """
-    if encoder is None or isinstance(encoder, Path):
-        return
-    if isinstance(encoder, str):
-        if encoder == "pixels":
-            from submissions.methods.registry import scorer_names
+    from submissions.encoders.loading import check_encoder_name
+    from submissions.methods.registry import scorer_names
 
-            raise MethodError(
-                "there is no encoder 'pixels': its baselines are methods of their own. Fix: leave "
-                f"--encoder out and use --method {', '.join(scorer_names()[1:])}, or --all-baselines with "
-                f"--encoder {NO_ENCODER}."
-            )
+    known = ", ".join(scorer_names()[1:])
+    check_encoder_name(
+        encoder, f", or leave --encoder out and use --method {known}, or --all-baselines with --encoder none"
+    )
+
+
+def _check_value(name: str, value: object, default: object) -> None:
+    """Refuse an empty text, and a value of another type or form than `_VALUES` says."""
+    types, words = _VALUES.get(name, (object, "a name or a folder"))
+    empty = isinstance(value, str) and not value.strip()
+    if value is default or (isinstance(value, types) and not empty and _has_form(name, value)):
+        return
+    raise MethodError(
+        f"{name}={value!r}; it is {words}. Fix: pass that, or leave it out (default: {default!r})."
+    )
+
+
+def _has_form(name: str, value: object) -> bool:
+    from submissions.encoders.protocol import DTYPES
+
+    if name == "dtype":
+        return value in ("auto", *DTYPES)
+    return name != "device" or re.fullmatch(r"auto|cpu|cuda(:[0-9]+)?|mps", str(value)) is not None
+
+
+def _check_encoder(encoder: object) -> None:
+    if encoder is None or isinstance(encoder, str | Path):
         return
     from submissions.encoders.protocol import Encoder
 

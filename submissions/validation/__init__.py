@@ -105,7 +105,7 @@ def report_of(parsed: Parsed) -> ValidationReport:
 
 
 def _check(unchecked: UncheckedFile, benchmarks: Benchmarks, findings: Findings, part: bool | None) -> None:
-    from submissions.rank_file.benchmarks import questions
+    from submissions.rank_file.benchmarks import queries
     from submissions.validation.rules import check_content
 
     benchmark = benchmarks.load(unchecked.spec.id)
@@ -123,7 +123,7 @@ def _check(unchecked: UncheckedFile, benchmarks: Benchmarks, findings: Findings,
     if benchmark.left_out:
         _leave_out(unchecked, benchmark, findings)
     alone = unchecked.format == CIRR_SERVER and (benchmark.ground_truth_withheld if part is None else part)
-    check_content(unchecked, questions(benchmark), findings, part=alone)
+    check_content(unchecked, queries(benchmark), findings, part=alone)
 
 
 def _leave_out(unchecked: UncheckedFile, benchmark: Benchmark, findings: Findings) -> None:

@@ -1,4 +1,4 @@
-"""Checks of a file's content against a benchmark's questions: every place is one finding of one cause.
+"""Checks of a file's content against a benchmark's queries: every place is one finding of one cause.
 
 Nearly every answer of nearly every file has nothing wrong with it. So all of them are screened at once first,
 which finds who may have (`suspects`); only those are looked at one by one, and what is wrong is said there.
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from cir_datasets.rows.columns import id_array, numbers
 from submissions.formats.unchecked import Answers, UncheckedFile
-from submissions.rank_file.benchmarks import MAX_DEPTH, SUBSET_DEPTH, Questions
+from submissions.rank_file.benchmarks import MAX_DEPTH, SUBSET_DEPTH, Queries
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, ordinal, shown
 from submissions.rank_file.image_ids import image_family, near_miss, well_formed
@@ -36,22 +36,22 @@ _SUBSET_FIX = "add {place}: three to five ids a query, best first, the reference
 _JOIN_FIX = "join it with your other file:  cir convert {file} OTHER --benchmark {benchmark} --to native"
 
 
-def check_content(unchecked: UncheckedFile, asked: Questions, findings: Findings, *, part: bool) -> None:
+def check_content(unchecked: UncheckedFile, queries: Queries, findings: Findings, *, part: bool) -> None:
     """Check a file against its benchmark, without ground truth.
 
     Args:
         unchecked: structure checked already; entries of a wrong type are None and are skipped.
-        asked: the benchmark, without its ground truth.
+        queries: the benchmark, without its ground truth.
         findings: collects what is wrong.
         part: whether one of the CIRR server's two files alone will do.
     """
-    checker = _Checker(unchecked, asked, findings)
+    checker = _Checker(unchecked, queries, findings)
     if unchecked.rankings is None:
         if not part:
             findings.add(
                 "missing-query",
                 "the file ranks the subsets only; the board also needs rankings of the whole gallery.",
-                count=len(asked.num_turns),
+                count=len(queries.num_turns),
                 fix=_JOIN_FIX.replace("OTHER", "RECALL"),
             )
     else:
@@ -60,23 +60,23 @@ def check_content(unchecked: UncheckedFile, asked: Questions, findings: Findings
 
 
 class _Checker:
-    def __init__(self, unchecked: UncheckedFile, asked: Questions, findings: Findings) -> None:
-        self.unchecked, self.asked, self.findings = unchecked, asked, findings
+    def __init__(self, unchecked: UncheckedFile, queries: Queries, findings: Findings) -> None:
+        self.unchecked, self.queries, self.findings = unchecked, queries, findings
         self.family = image_family(unchecked.spec)
 
     def check_rankings(self, answers: Answers) -> None:
         self._unknown_queries(answers, "")
-        gone = [query for query in self.asked.num_turns if query not in answers]
+        gone = [query for query in self.queries.num_turns if query not in answers]
         for query in gone:
             self._add("missing-query", f"{self._of_all(len(gone))} no ranking.", query)
-        near = suspects(answers, self.asked, self.family) if isinstance(answers, Columns) else None
-        for query, wanted in self.asked.num_turns.items():
+        near = suspects(answers, self.queries, self.family) if isinstance(answers, Columns) else None
+        for query, wanted in self.queries.num_turns.items():
             if near is not None and query not in near:
                 continue
             answer = answers.get(query)
             if answer is None:
                 continue
-            if not self.asked.multi_turn:
+            if not self.queries.multi_turn:
                 self._ranking(query, None, answer)
                 continue
             if len(answer) != wanted:
@@ -86,20 +86,20 @@ class _Checker:
                 self._ranking(query, turn, ranking)
 
     def check_subsets(self, *, part: bool) -> None:
-        answers, asked = self.unchecked.subset_rankings, self.asked
+        answers, queries = self.unchecked.subset_rankings, self.queries
         if answers is None:
-            if asked.subset_wanted and not part:
+            if queries.subset_wanted and not part:
                 self._missing_subsets()
             return
-        if not asked.subsets:
+        if not queries.subsets:
             message = (
-                f"{asked.benchmark} has no subsets, so that there is nothing for subset_rankings to rank."
+                f"{queries.benchmark} has no subsets, so that there is nothing for subset_rankings to rank."
             )
             self.findings.add("not-in-subset", message, fix='drop "subset_rankings" from the file')
             return
         self._unknown_queries(answers, "subset")
-        ranked = asked.num_turns if self.unchecked.rankings is None else self.unchecked.rankings
-        for query, members in asked.subsets.items():
+        ranked = queries.num_turns if self.unchecked.rankings is None else self.unchecked.rankings
+        for query, members in queries.subsets.items():
             if query in answers:
                 answer = answers[query]
                 if answer is not None:
@@ -115,14 +115,14 @@ class _Checker:
         if self.unchecked.format == "cirr-server":
             message = "the file ranks for recall alone; the board also shows Recall_subset."
             fix = _JOIN_FIX.replace("OTHER", "RECALL_SUBSET")
-        self.findings.add("missing-subset", message, count=len(self.asked.subsets), fix=fix)
+        self.findings.add("missing-subset", message, count=len(self.queries.subsets), fix=fix)
 
     def _subset_fix(self) -> str | None:
         place = _SUBSETS.get(self.unchecked.kind)
         return None if place is None else _SUBSET_FIX.replace("{place}", place)
 
     def _ranking(self, query: str, turn: int | None, ids: list[Any]) -> None:
-        asked, depth = self.asked, self.asked.depth
+        queries, depth = self.queries, self.queries.depth
         if not ids:
             if turn is not None and self.unchecked.format == TREC:
                 # A run cannot say that a ranking is empty: a turn without a line is one that is left out.
@@ -133,19 +133,19 @@ class _Checker:
         present = set(ids)
         if len(present) < len(ids):
             self._duplicates(query, turn, ids, "ranking")
-        if asked.gallery is not None:
-            if not present <= asked.gallery:
-                self._unknown_images(query, turn, ids, asked.gallery)
+        if queries.gallery is not None:
+            if not present <= queries.gallery:
+                self._unknown_images(query, turn, ids, queries.gallery)
         elif not all(well_formed(self.family, image) for image in ids):
             self._malformed_images(query, turn, ids)
-        removed = asked.removed.get(query)
+        removed = queries.removed.get(query)
         if removed is not None:
             reference = removed[(turn or 1) - 1]
             if reference is not None and reference in present:
                 place = ids.index(reference) + 1
                 message = (
                     f"the reference image {shown(reference)} is ranked {ordinal(place)}. "
-                    f"{asked.title} ranks the gallery without it."
+                    f"{queries.title} ranks the gallery without it."
                 )
                 self._add("reference-ranked", message, query, turn=turn, value=reference, position=place)
         if len(ids) < depth.required:
@@ -171,7 +171,7 @@ class _Checker:
             return
         if len(set(ids)) < len(ids):
             self._duplicates(query, None, ids, "subset ranking")
-        reference = self.asked.references.get(query)
+        reference = self.queries.references.get(query)
         if reference in ids:
             place = ids.index(reference) + 1
             message = (
@@ -202,12 +202,12 @@ class _Checker:
             self._add("short-ranking", message, query, cause="subset", depth=needed)
 
     def _unknown_queries(self, answers: Answers, cause: str) -> None:
-        kind = "session" if self.asked.multi_turn else "query"
-        unknown = [query for query in answers if query not in self.asked.num_turns]
+        kind = "session" if self.queries.multi_turn else "query"
+        unknown = [query for query in answers if query not in self.queries.num_turns]
         for query in unknown[:MAX_EXAMPLES]:
-            near = near_miss(query, self.asked.num_turns) or (query[:_LONGEST].lstrip("0") or "0")
-            hint = f" Did you mean {shown(near)}?" if near in self.asked.num_turns else ""
-            message = f"{self.asked.benchmark} has no such {kind}.{hint}"
+            near = near_miss(query, self.queries.num_turns) or (query[:_LONGEST].lstrip("0") or "0")
+            hint = f" Did you mean {shown(near)}?" if near in self.queries.num_turns else ""
+            message = f"{self.queries.benchmark} has no such {kind}.{hint}"
             self._add("unknown-query", message, query, cause=cause, value=query)
         if len(unknown) > MAX_EXAMPLES:
             self.findings.add("unknown-query", "", cause=cause, count=len(unknown) - MAX_EXAMPLES)
@@ -270,24 +270,24 @@ class _Checker:
             self.findings.add(code, "", cause=cause, count=more)
 
     def _of_all(self, count: int) -> str:
-        return f"{count:,} of {len(self.asked.num_turns):,} have" if count > 1 else "it has"
+        return f"{count:,} of {len(self.queries.num_turns):,} have" if count > 1 else "it has"
 
     def _add(
         self, code: str, message: str | Callable[[], str], query: str, *, cause: str = "", **details: Any
     ) -> None:
-        depth = details.pop("depth", self.asked.depth.required)
+        depth = details.pop("depth", self.queries.depth.required)
         self.findings.add(code, message, query=query, cause=cause, depth=depth, **details)
 
 
-def suspects(columns: Columns, asked: Questions, family: str) -> set[str]:
-    """The queries or sessions among those asked whose answers may break a rule.
+def suspects(columns: Columns, queries: Queries, family: str) -> set[str]:
+    """The queries or sessions of the benchmark whose answers may break a rule.
 
     Args:
         columns: the answers.
-        asked: the benchmark, without its ground truth.
+        queries: the benchmark, without its ground truth.
         family: the image family (`image_ids.image_family`).
     """
-    wanted = np.array([asked.num_turns.get(name, 0) for name in columns.names], dtype=np.int64)
+    wanted = np.array([queries.num_turns.get(name, 0) for name in columns.names], dtype=np.int64)
     known = wanted > 0
     if columns.turn_offsets is None:
         owners = np.arange(len(columns.names))
@@ -297,17 +297,17 @@ def suspects(columns: Columns, asked: Questions, family: str) -> set[str]:
         owners = np.repeat(np.arange(len(columns.names)), given)
         suspect = given != wanted
     wrong = (
-        _odd_lengths(columns, asked)
+        _odd_lengths(columns, queries)
         | _with_duplicates(columns)
-        | _with_strangers(columns, asked, family)
-        | _with_references(columns, asked, owners)
+        | _with_strangers(columns, queries, family)
+        | _with_references(columns, queries, owners)
     )
     suspect[owners[wrong]] = True
     return {columns.names[place] for place in np.flatnonzero(suspect & known).tolist()}
 
 
-def _odd_lengths(columns: Columns, asked: Questions) -> NDArray[np.bool_]:
-    lengths, depth = columns.lengths, asked.depth
+def _odd_lengths(columns: Columns, queries: Queries) -> NDArray[np.bool_]:
+    lengths, depth = columns.lengths, queries.depth
     odd: NDArray[np.bool_] = (lengths == 0) | (lengths < depth.required) | (lengths > depth.used)
     return odd | (lengths > MAX_DEPTH)
 
@@ -338,10 +338,10 @@ def _blocks(columns: Columns) -> Iterator[NDArray[np.int64]]:
         by_length = by_length[rows:]
 
 
-def _with_strangers(columns: Columns, asked: Questions, family: str) -> NDArray[np.bool_]:
+def _with_strangers(columns: Columns, queries: Queries, family: str) -> NDArray[np.bool_]:
     """Rankings with an image from outside the gallery."""
-    if asked.gallery_ids is not None:
-        strange = columns.in_gallery(id_array(asked.gallery_ids)) < 0
+    if queries.gallery_ids is not None:
+        strange = columns.in_gallery(id_array(queries.gallery_ids)) < 0
     else:
         strange = np.array([not well_formed(family, image) for image in columns.image_ids], dtype=np.bool_)
     if not strange.any():
@@ -352,12 +352,12 @@ def _with_strangers(columns: Columns, asked: Questions, family: str) -> NDArray[
     return counted
 
 
-def _with_references(columns: Columns, asked: Questions, owners: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _with_references(columns: Columns, queries: Queries, owners: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Rankings that hold the reference of their turn, where the protocol removes it."""
     import pyarrow.compute as pc
 
     count = len(columns.lengths)
-    if not asked.removed:
+    if not queries.removed:
         return np.zeros(count, dtype=np.bool_)
     starts = np.zeros(len(columns.names), dtype=np.int64)
     if columns.turn_offsets is not None:
@@ -365,7 +365,7 @@ def _with_references(columns: Columns, asked: Questions, owners: NDArray[np.int6
     # An id is never empty, so that the empty text is found nowhere.
     wanted = [""] * count
     for ranking, owner in enumerate(owners.tolist()):
-        turns = asked.removed.get(columns.names[owner], ())
+        turns = queries.removed.get(columns.names[owner], ())
         turn = ranking - int(starts[owner]) if columns.turn_offsets is not None else 0
         wanted[ranking] = (turns[turn] or "") if turn < len(turns) else ""
     found_at = pc.index_in(id_array(wanted), value_set=columns.images)

@@ -37,6 +37,13 @@ def test_a_readme_that_differs_from_the_registry_is_found(
         generate.readme()
 
 
+def test_parameters_that_collect_others_have_their_stars(generate: Any) -> None:
+    def function(first: Any, *rest: Any, last: int = 1, **options: Any) -> None: ...
+
+    assert generate._signature(function) == "(first, *rest, last=..., **options)"
+    assert "`load_language(name, **options)`" in generate.api_page()
+
+
 def test_the_tables_hold_every_benchmark_with_the_registrys_figures(generate: Any) -> None:
     short, long = generate.readme_table(), generate.benchmark_table()
     for name in registry.names():

@@ -17,7 +17,7 @@ from cir_metrics.coding import mark
 from cir_metrics.evaluation import evaluate_multi_turn, evaluate_single_turn
 from cir_metrics.ground_truth import references
 from submissions.formats.unchecked import UncheckedFile
-from submissions.rank_file.benchmarks import questions
+from submissions.rank_file.benchmarks import queries
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import Finding, Findings
 from submissions.rank_file.model import Method
@@ -59,7 +59,7 @@ def answers(draw: st.DrawFn, benchmark: Benchmark, document: dict[str, Any]) -> 
 def findings_of(benchmark: Benchmark, rankings: Any) -> list[Finding]:
     found = Findings("run.json", benchmark.id)
     unchecked = UncheckedFile(benchmark.spec, 1, Method(name="toy"), rankings, None, "native")
-    check_content(unchecked, questions(benchmark), found, part=True)
+    check_content(unchecked, queries(benchmark), found, part=True)
     return found.listed()
 
 

@@ -15,7 +15,7 @@ from cir_datasets.errors import MissingImagesError
 from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics.errors import CallError, UnknownNameError
 from leaderboard.cli import build
-from submissions.errors import MethodError, StoreError
+from submissions.errors import EncoderError, MethodError, StoreError
 
 
 def cir(*arguments: object) -> Result:
@@ -218,12 +218,20 @@ def test_without_an_encoder_a_real_benchmark_asks_for_one(monkeypatch: pytest.Mo
     assert str(done.exception).startswith("cir embed needs an encoder for cirr/val. Fix: add --encoder NAME")
 
 
-def test_pixels_are_not_an_encoder() -> None:
-    done = cir("embed", "--benchmark", "shapes/val", "--encoder", "pixels")
-    assert isinstance(done.exception, MethodError)
-    assert str(done.exception).startswith(
-        "there is no encoder 'pixels': its baselines are methods of their own. Fix: "
+@pytest.mark.parametrize("name", ["pixels", "none"])
+def test_pixels_and_none_are_not_encoders_and_the_fix_is_one_of_this_command(name: str) -> None:
+    done = cir("embed", "--benchmark", "shapes/val", "--encoder", name)
+    assert isinstance(done.exception, EncoderError)
+    assert str(done.exception) == (
+        f"there is no encoder {name!r}. Fix: name one (shapes, a folder in Hugging Face format, or a model "
+        "on the Hub)."
     )
+
+
+def test_a_dtype_that_is_not_known_is_refused_before_the_pictures_are_looked_for() -> None:
+    done = cir("embed", "--benchmark", "shapes/val", "--images", "/nonexistent", "--dtype", "float99")
+    assert isinstance(done.exception, MethodError)
+    assert str(done.exception).startswith("dtype='float99'; it is float32, float16, bfloat16 or auto. Fix: ")
 
 
 @pytest.mark.parametrize(("command", "verb"), [("rm", "remove"), ("verify", "verify")])

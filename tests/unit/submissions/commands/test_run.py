@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import submissions
 from cir_metrics.errors import CallError, CirError, UnknownNameError
 from leaderboard.cli import build
-from submissions.errors import MethodError
+from submissions.errors import EncoderError, MethodError
 from submissions.methods import method_names
 
 SESSIONS = ["run", "--benchmark", "shapes/multiturn_val", "--method", "image_only_pixels"]
@@ -71,7 +71,16 @@ def test_a_run_can_be_compressed_and_names_the_next_command(tmp_path: Path) -> N
         (["--all-baselines", "--aggregation", "latest"], CirError, "--aggregation is for one --method."),
         (["--method", "random", "--search", "hnsw"], MethodError, "has no use for --search"),
         (
-            ["--method", "random", "--encoder", "nosuch/model", "--images", "/nonexist", "--dtype", "bogus"],
+            [
+                "--method",
+                "random",
+                "--encoder",
+                "nosuch/model",
+                "--images",
+                "/nonexist",
+                "--dtype",
+                "float16",
+            ],
             MethodError,
             "random uses no encoder, and has no use for --encoder, --images, --dtype. Fix: leave it out.",
         ),
@@ -84,10 +93,13 @@ def test_a_run_can_be_compressed_and_names_the_next_command(tmp_path: Path) -> N
         (["--all-baselines", "--encoder", "none", "--search", "hnsw"], MethodError, "a use for --search."),
         (
             ["--all-baselines", "--encoder", "pixels"],
-            MethodError,
+            EncoderError,
             "use --method image_only_pixels, text_only_",
         ),
-        (["--method", "image_only", "--encoder", "pixels"], MethodError, "use --method image_only_pixels, "),
+        (["--method", "image_only", "--encoder", "pixels"], EncoderError, "use --method image_only_pixels, "),
+        (["--method", "image_only", "--encoder", "none"], EncoderError, "or --all-baselines with --encoder "),
+        (["--method", "concat"], MethodError, "concat needs weights of its own. Fix: add --checkpoint"),
+        (["--method", "image_onyl"], UnknownNameError, "Did you mean 'image_only'?"),
         (
             ["--all-baselines", "--encoder", "a/model", "--search", "zzz"],
             UnknownNameError,
@@ -114,9 +126,17 @@ def test_a_wrong_call_is_refused_before_anything_is_ranked(
     done = cir("run", "--benchmark", "shapes/multiturn_val", *arguments)
     assert done.exit_code == 1
     assert done.stdout == ""
+    assert ": ranking" not in done.stderr
     assert isinstance(done.exception, error)
     assert said in str(done.exception)
     assert "Fix: " in str(done.exception) or "There are" in str(done.exception)
+
+
+def test_a_wrong_call_on_a_suite_is_refused_before_anything_is_ranked() -> None:
+    done = cir("run", "--benchmark", "fashioniq/val", "--method", "concat")
+    assert isinstance(done.exception, MethodError)
+    assert "concat needs weights of its own." in str(done.exception)
+    assert ": ranking" not in done.stderr
 
 
 @pytest.mark.parametrize("name", ["folder", "run.parquet", "run.jsonl", "run.trec.gz", "file/run.json"])

@@ -155,18 +155,18 @@ class Lists:
 @pytest.mark.parametrize(
     ("lists", "said"),
     [
-        (lambda turns, gallery, k: [], "Lists gave 0 rankings for 6 questions. Fix: one for each."),
+        (lambda turns, gallery, k: [], "Lists gave 0 rankings for 6 turns. Fix: one for each."),
         (
             lambda turns, gallery, k: [["im9", "cat"] for _ in turns],
-            "Lists, question 100: 'cat' is not in the gallery. Fix: rank gallery.ids.",
+            "Lists, turn 100: 'cat' is not in the gallery. Fix: rank gallery.ids.",
         ),
         (
             lambda turns, gallery, k: [["im9", "im9"] for _ in turns],
-            "Lists, question 100: an image is listed twice. Fix: list it once.",
+            "Lists, turn 100: an image is listed twice. Fix: list it once.",
         ),
         (
             lambda turns, gallery, k: [gallery.ids[: k - 2] for _ in turns],
-            "Lists, question 100: 48 images, and 50 are asked for.",
+            "Lists, turn 100: 48 images, and 50 are wanted.",
         ),
     ],
 )
@@ -271,10 +271,10 @@ def test_any_numbers_are_scores(kind: str) -> None:
             "Lists gave NoneType as rankings. Fix: rank() gives a list a turn.",
         ),
         (lambda turns, gallery, k: "abcdef", "Lists gave str as rankings."),
-        (lambda turns, gallery, k: [None for _ in turns], "Lists, question 100: no list of image ids. Fix: "),
-        (lambda turns, gallery, k: ["im9" for _ in turns], "Lists, question 100: no list of image ids."),
-        (lambda turns, gallery, k: [[1, 2] for _ in turns], "Lists, question 100: no list of image ids."),
-        (lambda turns, gallery, k: [[["im9"]] for _ in turns], "Lists, question 100: no list of image ids."),
+        (lambda turns, gallery, k: [None for _ in turns], "Lists, turn 100: no list of image ids. Fix: "),
+        (lambda turns, gallery, k: ["im9" for _ in turns], "Lists, turn 100: no list of image ids."),
+        (lambda turns, gallery, k: [[1, 2] for _ in turns], "Lists, turn 100: no list of image ids."),
+        (lambda turns, gallery, k: [[["im9"]] for _ in turns], "Lists, turn 100: no list of image ids."),
         (lambda turns, gallery, k: (1 / 0 for _ in turns), "the method Lists failed: ZeroDivisionError: "),
     ],
 )

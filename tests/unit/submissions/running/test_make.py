@@ -22,7 +22,7 @@ from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics.errors import UnknownNameError
 from submissions import make_rank_file
 from submissions.embeddings.store import EmbeddingStore
-from submissions.errors import MethodError
+from submissions.errors import EncoderError, MethodError
 from submissions.methods.composing import Context, Vectors
 from submissions.methods.registry import scorer_names
 from submissions.methods.turns import Turn
@@ -347,8 +347,8 @@ class TestYourOwn:
         ("image_only", {"checkpoint": "x"}, MethodError, "image_only takes no checkpoint."),
         ("cirevl", {}, MethodError, "cirevl needs a language backend. Fix: add --language NAME: oracle"),
         ("concat", {}, MethodError, "concat needs weights of its own. Fix: add --checkpoint PATH"),
-        ("image_only", {"encoder": "pixels"}, MethodError, "there is no encoder 'pixels'"),
-        ("image_only", {"encoder": "none"}, MethodError, "--encoder none is for --all-baselines."),
+        ("image_only", {"encoder": "pixels"}, EncoderError, "there is no encoder 'pixels'"),
+        ("image_only", {"encoder": "none"}, EncoderError, "there is no encoder 'none'. Fix: name one"),
         ("image_onyl", {}, UnknownNameError, "no method 'image_onyl'. Did you mean 'image_only'?"),
     ],
 )

@@ -15,10 +15,10 @@ from retrieval_worlds import PlainEncoder, small_shapes
 
 from cir_datasets.errors import MissingImagesError, SourceError
 from cir_metrics.errors import CallError, UnknownNameError
-from submissions import RunOptions, make_bundle, make_rank_file
+from submissions import RunOptions, make_bundle, make_rank_file, run_baselines
 from submissions.commands.run import run_command
 from submissions.embeddings.store import EmbeddingStore
-from submissions.errors import MethodError
+from submissions.errors import EncoderError, MethodError
 from submissions.language import load_language
 from submissions.rank_file.model import Method
 
@@ -39,18 +39,19 @@ UNUSED: dict[str, Any] = {
     "prompts": "folder",
     "checkpoint": "weights",
     "revision": "zzz",
-    "device": "nope",
-    "dtype": "bogus",
+    "device": "mps",
+    "dtype": "float16",
     "batch_size": 1,
     "workers": 0,
     "skip_missing": True,
+    "store": Path("/nonexistent"),
 }
 """What a method without weights has no use for."""
 
 
 def test_every_option_is_tried() -> None:
     named = {each.name for each in dataclasses.fields(RunOptions)}
-    assert named - UNUSED.keys() == {"aggregation", "alpha", "k", "store"}
+    assert named - UNUSED.keys() == {"aggregation", "alpha", "k"}
     assert RunOptions(**UNUSED).given == tuple(name for name in UNUSED)
 
 
@@ -59,12 +60,13 @@ def test_every_option_is_tried() -> None:
 def test_a_method_without_weights_refuses_what_it_would_ignore(method: str, option: str) -> None:
     with pytest.raises(MethodError) as caught:
         make_rank_file("shapes/val", method, **{option: UNUSED[option]})
-    assert f"has no use for --{option.replace('_', '-')}. Fix: leave it out" in str(caught.value)
+    words = "store=" if option == "store" else f"--{option.replace('_', '-')}"
+    assert f"has no use for {words}. Fix: leave it out" in str(caught.value)
 
 
 def test_all_of_it_is_named_at_once() -> None:
     with pytest.raises(MethodError, match=r"no use for --device, --workers\. Fix: leave it out\.$"):
-        make_rank_file("shapes/val", "random", device="nope", workers=3)
+        make_rank_file("shapes/val", "random", device="cpu", workers=3)
 
 
 def test_options_are_an_object_or_keywords_which_go_first() -> None:
@@ -83,12 +85,15 @@ def test_an_unknown_option_names_the_nearest() -> None:
 
 
 def test_help_shows_every_option_with_its_default() -> None:
-    shown = inspect.signature(make_rank_file).parameters
     wanted = inspect.signature(RunOptions).parameters
-    assert list(shown) == ["benchmark", "method", "options", *wanted]
-    assert {name: shown[name].default for name in wanted} == {
-        name: each.default for name, each in wanted.items()
-    }
+    for function, own in (
+        (make_rank_file, ["benchmark", "method", "options"]),
+        (make_bundle, ["suite", "method", "options"]),
+        (run_baselines, ["benchmark", "chosen", "options", "speakers"]),
+    ):
+        shown = inspect.signature(function).parameters
+        assert list(shown) == [*own, *wanted]
+        assert [shown[name] for name in wanted] == list(wanted.values())
 
 
 def test_the_command_has_every_option_with_the_same_default() -> None:
@@ -137,6 +142,45 @@ def test_an_option_that_makes_no_sense_is_refused_with_its_fix(
     assert said in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("option", "wrong", "words"),
+    [
+        ("images", 5, "a folder"),
+        ("images", "", "a folder"),
+        ("prompts", ["folder"], "a folder"),
+        ("checkpoint", 1.5, "a file or folder"),
+        ("revision", 7, "a commit, branch or tag on the Hub"),
+        ("device", 0, "auto, cpu, cuda, cuda:N or mps"),
+        ("device", None, "auto, cpu, cuda, cuda:N or mps"),
+        ("device", "cuda:", "auto, cpu, cuda, cuda:N or mps"),
+        ("device", "gpu", "auto, cpu, cuda, cuda:N or mps"),
+        ("dtype", "float99", "float32, float16, bfloat16 or auto"),
+        ("dtype", None, "float32, float16, bfloat16 or auto"),
+        ("skip_missing", "no", "True or False"),
+        ("skip_missing", 1, "True or False"),
+        ("caption_rule", 5, "the name of a caption rule"),
+        ("aggregation", 5, "the name of an aggregation"),
+        ("search", 5, "the name of a search"),
+        ("encoder", "", "a name or a folder"),
+        ("language", " ", "a name or a folder"),
+        ("store", "", "a name or a folder"),
+    ],
+)
+def test_a_value_of_the_wrong_type_or_form_is_refused_at_once(option: str, wrong: Any, words: str) -> None:
+    with pytest.raises(MethodError) as caught:
+        RunOptions(**{option: wrong})
+    default = getattr(RunOptions, option)
+    assert str(caught.value) == (
+        f"{option}={wrong!r}; it is {words}. Fix: pass that, or leave it out (default: {default!r})."
+    )
+
+
+@pytest.mark.parametrize("device", ["auto", "cpu", "cuda", "cuda:0", "cuda:11", "mps"])
+@pytest.mark.parametrize("dtype", ["auto", "float32", "float16", "bfloat16"])
+def test_what_can_be_had_is_accepted(device: str, dtype: str) -> None:
+    assert RunOptions(device=device, dtype=dtype).device == device
+
+
 def test_what_is_not_a_benchmark_is_refused(run: Any) -> None:
     with pytest.raises(MethodError, match=r"benchmark= is of type NoneType\. Fix: pass an id, or what"):
         run(None, "image_only")
@@ -168,7 +212,7 @@ class Mine:
 
 def test_the_former_encoder_of_pixels_names_the_methods_of_now(run: Any) -> None:
     for method in ("image_only", Mine()):
-        with pytest.raises(MethodError) as caught:
+        with pytest.raises(EncoderError) as caught:
             run(small_shapes(), method, encoder="pixels")
         assert "--method image_only_pixels, text_only_pixels, image_text_sum_pixels" in str(caught.value)
 

@@ -80,6 +80,14 @@ def test_calls_that_train_nothing_are_refused(
     assert words in str(told.exception)
 
 
+@pytest.mark.parametrize("name", ["pixels", "none"])
+@pytest.mark.parametrize("main", [concat_command, pic2word_command, magiclens_command])
+def test_pixels_and_none_are_not_encoders(tmp_path: Path, main: Callable[..., None], name: str) -> None:
+    told = call(main, "-b", "shapes/val", "--encoder", name, "--out", tmp_path)
+    assert isinstance(told.exception, EncoderError)
+    assert str(told.exception).startswith(f"there is no encoder {name!r}. Fix: name one (shapes, ")
+
+
 def test_magiclens_stands_on_a_clip(tmp_path: Path, clip: Path) -> None:
     from retrieval_models import save_siglip
 
