@@ -52,8 +52,8 @@ def serve(
 ) -> None:
     """Serve the leaderboard: pages and API, until Ctrl-C.
 
+    \b
     Example:
-
         cir leaderboard serve --port 7860
     """
     _need_server("cir leaderboard serve")
@@ -86,8 +86,8 @@ def add(
 
     A baseline takes the place of an earlier baseline with the same method name on that board.
 
+    \b
     Example:
-
         cir leaderboard add --baseline run.json
     """
     _need_server("cir leaderboard add")
@@ -117,8 +117,8 @@ def show(
 ) -> None:
     """Print the boards of a home as tables, without a server.
 
+    \b
     Example:
-
         cir leaderboard show shapes/val
     """
     _need_server("cir leaderboard show")
@@ -157,8 +157,8 @@ def submit(
 ) -> None:
     """Hand a rank file to a leaderboard and wait for its outcome; it is validated here first where possible.
 
+    \b
     Example:
-
         cir submit run.json --to http://127.0.0.1:7860
     """
     from leaderboard.client import Client
