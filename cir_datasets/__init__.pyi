@@ -25,8 +25,8 @@ from .registry.caption_rules import CaptionRule as CaptionRule
 from .registry.caption_rules import caption_rule as caption_rule
 from .registry.caption_rules import caption_rule_names as caption_rule_names
 from .registry.overlay import Overlay as Overlay
-from .registry.overlays import overlay_ids as overlay_ids
-from .registry.overlays import read_overlay as read_overlay
+from .registry.overlay_files import overlay_ids as overlay_ids
+from .registry.overlay_files import read_overlay as read_overlay
 from .rows.benchmark import Benchmark as Benchmark
 from .statistics.measuring import Statistics as Statistics
 from .statistics.measuring import measure as measure

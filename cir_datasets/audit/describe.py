@@ -13,7 +13,7 @@ from cir_datasets import registry, sources
 from cir_datasets.builders import builder_class
 from cir_datasets.errors import OverlayError
 from cir_datasets.prepared.folder import last_prepared, read_table
-from cir_datasets.registry.overlays import overlay_ids
+from cir_datasets.registry.overlay_files import overlay_ids
 from cir_metrics.errors import UnknownNameError
 from cir_metrics.terminal import aligned
 

@@ -248,7 +248,7 @@ def _with_overlay(spec: BenchmarkSpec, overlay: str | Path | Overlay) -> Benchma
     if spec.overlay is not None:
         raise CallError(f"{spec.id} has an overlay already. Fix: lay yours over {spec.base.id}.")
     if isinstance(overlay, str | Path):
-        from cir_datasets.registry.overlays import read_overlay
+        from cir_datasets.registry.overlay_files import read_overlay
 
         overlay = read_overlay(overlay, benchmark=spec.id)
     if (overlay.benchmark, overlay.benchmark_version) != (spec.id, spec.card.version):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cir_datasets.prepared.overlaid import restrict
 from cir_datasets.registry.overlay import Overlay
-from cir_datasets.registry.overlays import overlay_fault, overlay_file, read_overlay
+from cir_datasets.registry.overlay_files import overlay_fault, overlay_file, read_overlay
 from cir_metrics.atomic import write_whole
 
 

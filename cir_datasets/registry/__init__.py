@@ -1,6 +1,6 @@
 """What exists: cards, suites, overlays, caption rules; `spec` resolves ids such as `cirr/val`.
 
-An id such as `cirr/val+shortcut_free` is a benchmark with a registered overlay on it (see `overlays`).
+An id such as `cirr/val+shortcut_free` is a benchmark with a registered overlay on it (see `overlay_files`).
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ def spec(benchmark_id: str) -> BenchmarkSpec:
     base = base_spec(base_id)
     if not plus:
         return base
-    from cir_datasets.registry import overlays
+    from cir_datasets.registry import overlay_files
 
-    overlay = overlays.registered(base, overlay_name)
+    overlay = overlay_files.registered(base, overlay_name)
     if overlay is None:
         fix = "Fix: register it with `cir datasets overlay add FILE`."
-        raise UnknownNameError(f"{unknown_benchmark(benchmark_id, overlays.overlay_ids())} {fix}")
+        raise UnknownNameError(f"{unknown_benchmark(benchmark_id, overlay_files.overlay_ids())} {fix}")
     return BenchmarkSpec(base.card, base.config_name, overlay)

@@ -1,4 +1,4 @@
-"""What an overlay is: a filter list over one benchmark; `overlays` reads the files."""
+"""What an overlay is: a filter list over one benchmark; `overlay_files` reads its file."""
 
 from __future__ import annotations
 

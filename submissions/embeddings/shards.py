@@ -389,7 +389,7 @@ def _make(path: Path, dtype: Any, shape: tuple[int, ...]) -> None:
     made = np.lib.format.open_memmap(beside, mode="w+", dtype=dtype, shape=shape)
     made.flush()
     with beside.open("r+b") as file:
-        if sys.platform == "linux":  # no room is better told now than after hours
+        if sys.platform == "linux":  # a lack of room shows now, not after hours
             os.posix_fallocate(file.fileno(), 0, beside.stat().st_size)
         os.fsync(file.fileno())
     beside.replace(path)

@@ -7,6 +7,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast
 
@@ -41,6 +42,28 @@ _VALUES: dict[str, tuple[type | tuple[type, ...], str]] = {
     "skip_missing": (bool, "True or False"),
 }
 """Type of an option's value, and what a message calls it; the others have a check of their own."""
+
+_OBJECTS = {
+    "encoder": (
+        "submissions.encoders.protocol",
+        "Encoder",
+        (
+            ", which has no identity, encode_images and encode_texts. "
+            "Fix: pass a name, a folder, or what load_encoder gives."
+        ),
+    ),
+    "language": (
+        "submissions.language.protocol",
+        "Language",
+        ", which is not a language backend. Fix: pass a name such as oracle, or what load_language gives.",
+    ),
+    "store": (
+        "submissions.embeddings.store",
+        "EmbeddingStore",
+        ". Fix: pass a folder or an EmbeddingStore, or leave it out.",
+    ),
+}
+"""Options that take an object too: module and name of its class, and what a message says of another one."""
 
 _USUAL_AGGREGATION = "weighted"
 """How turns become one vector by default: what CIRCLED's appendix B finds best."""
@@ -110,7 +133,8 @@ class RunOptions:
         """Check every value by itself."""
         for each in fields(self):
             _check_value(each.name, getattr(self, each.name), each.default)
-        _check_encoder(self.encoder)
+        for name in _OBJECTS:
+            _check_object(name, getattr(self, name))
         if self.aggregation is not None or self.alpha is not None:
             self.aggregated()
         _check_k(self.k)
@@ -122,14 +146,12 @@ class RunOptions:
             from submissions.running.search import check_search
 
             check_search(self.search)
-        _check_language(self.language)
         for name, least in (("batch_size", 1), ("workers", 0)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise MethodError(
                     f"{name}={value!r}; it is a whole number, {least} or more. Fix: choose another one."
                 )
-        _check_store(self.store)
 
     @property
     def given(self) -> tuple[str, ...]:
@@ -430,18 +452,6 @@ def _has_form(name: str, value: object) -> bool:
     return name != "device" or re.fullmatch(r"auto|cpu|cuda(:[0-9]+)?|mps", str(value)) is not None
 
 
-def _check_encoder(encoder: object) -> None:
-    if encoder is None or isinstance(encoder, str | Path):
-        return
-    from submissions.encoders.protocol import Encoder
-
-    if not isinstance(encoder, Encoder):
-        raise MethodError(
-            f"encoder= is of type {type(encoder).__name__}, which has no identity, encode_images and "
-            "encode_texts. Fix: pass a name, a folder, or what load_encoder gives."
-        )
-
-
 def _check_k(k: object) -> None:
     from submissions.rank_file.benchmarks import MAX_DEPTH
 
@@ -449,25 +459,10 @@ def _check_k(k: object) -> None:
         raise MethodError(f"k={k!r}; a ranking holds 1 to {MAX_DEPTH:,} images. Fix: choose k in that range.")
 
 
-def _check_language(language: object) -> None:
-    if language is None or isinstance(language, str):
+def _check_object(name: str, value: object) -> None:
+    """Refuse an object that is given instead of a name, where it lacks what `_OBJECTS` says."""
+    if value is None or isinstance(value, str) or (isinstance(value, Path) and name != "language"):
         return
-    from submissions.language.protocol import Language
-
-    if not isinstance(language, Language):
-        raise MethodError(
-            f"language= is of type {type(language).__name__}, which is not a language backend. "
-            "Fix: pass a name such as oracle, or what load_language gives."
-        )
-
-
-def _check_store(store: object) -> None:
-    if store is None or isinstance(store, str | Path):
-        return
-    from submissions.embeddings.store import EmbeddingStore
-
-    if not isinstance(store, EmbeddingStore):
-        raise MethodError(
-            f"store= is of type {type(store).__name__}. "
-            "Fix: pass a folder or an EmbeddingStore, or leave it out."
-        )
+    module, kind, words = _OBJECTS[name]
+    if not isinstance(value, getattr(import_module(module), kind)):
+        raise MethodError(f"{name}= is of type {type(value).__name__}{words}")

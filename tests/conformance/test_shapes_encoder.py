@@ -46,9 +46,9 @@ def interval(found: list[float]) -> Interval:
 
 def test_weights_are_the_recipes() -> None:
     data = (FOLDER / "model.safetensors").read_bytes()
-    told = recipe()["weights"]
-    assert hashlib.sha256(data).hexdigest() == told["sha256"]
-    assert len(data) == told["bytes"] < MOST_BYTES
+    recorded = recipe()["weights"]
+    assert hashlib.sha256(data).hexdigest() == recorded["sha256"]
+    assert len(data) == recorded["bytes"] < MOST_BYTES
 
 
 def test_the_folder_holds_what_is_needed_and_nothing_else() -> None:
@@ -141,11 +141,11 @@ def test_results_are_found_again() -> None:
     from submissions.encoders.loading import load_encoder
     from submissions.training.shapes.measured import measured
 
-    again, told = measured(load_encoder("shapes", device="cpu")), recipe()["results"]
-    assert again["intervals"] == told["intervals"]
+    again, recorded = measured(load_encoder("shapes", device="cpu")), recipe()["results"]
+    assert again["intervals"] == recorded["intervals"]
     for benchmark in ("shapes/val", "shapes/multiturn_val"):
-        assert list(again[benchmark]) == list(told[benchmark])
-        for name, values in told[benchmark].items():
+        assert list(again[benchmark]) == list(recorded[benchmark])
+        for name, values in recorded[benchmark].items():
             for metric, numbers in values.items():
                 tolerance = {"abs": TOLERANCE}
                 assert again[benchmark][name][metric] == pytest.approx(numbers, **tolerance), (name, metric)
@@ -188,8 +188,8 @@ def test_the_page_shows_what_the_entries_with_the_oracle_score(entry: BaselineEn
     row = " | ".join([f"| `{method}`", *aggregation, *numbers]) + " |\n"
     assert row in DOCS.read_text(encoding="utf-8")
     if method == "cirevl":
-        told = recipe()["results"][entry.benchmark]
-        rival = told["image_text_sum" if entry.benchmark == "shapes/val" else aggregation[0].strip("`")]
+        recorded = recipe()["results"][entry.benchmark]
+        rival = recorded["image_text_sum" if entry.benchmark == "shapes/val" else aggregation[0].strip("`")]
         assert all(report.metrics[name] >= rival[name][0] for name in metrics[-2:])
         main = report.main_metric
         assert apart(ends.values[main], interval(rival[main])) == (entry.benchmark == "shapes/val")

@@ -102,7 +102,7 @@ class Means:
 
 @dataclass(frozen=True)
 class Invented:
-    """Pictures of noise, which tell a file that they were opened, and do as they are told before."""
+    """Pictures of noise, which tell a file that they were opened, and do what the test says before."""
 
     log: Path
     before: Callable[[int], None] = lambda place: None
@@ -377,8 +377,8 @@ def test_an_interrupted_call_keeps_its_shards_for_any_engine(machines: Machines,
         while not any(entry.done for entry in ray.list()) and asking.poll() is None:
             time.sleep(0.02)
         asking.send_signal(signal.SIGINT)
-        _, told = asking.communicate(timeout=120)
-    assert asking.returncode == -signal.SIGINT or "KeyboardInterrupt" in told, told
+        _, printed = asking.communicate(timeout=120)
+    assert asking.returncode == -signal.SIGINT or "KeyboardInterrupt" in printed, printed
     store = EmbeddingStore(tmp_path / "ray")
     (entry,) = store.list()
     assert 0 < entry.done < entry.images

@@ -190,11 +190,11 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch, threads: int) -
     assert found.best_ranks.tolist() == alone.best_ranks.tolist()
 
 
-@pytest.mark.parametrize(("told", "threads"), [("1", 1), ("0", 1), ("", None), ("100000", None)])
+@pytest.mark.parametrize(("value", "threads"), [("1", 1), ("0", 1), ("", None), ("100000", None)])
 def test_the_environment_says_how_many_threads(
-    monkeypatch: pytest.MonkeyPatch, told: str, threads: int | None
+    monkeypatch: pytest.MonkeyPatch, value: str, threads: int | None
 ) -> None:
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
-    monkeypatch.setenv("OMP_NUM_THREADS", told)
+    monkeypatch.setenv("OMP_NUM_THREADS", value)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     assert threads_of_blas() == (threads or cores)

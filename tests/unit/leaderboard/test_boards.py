@@ -1,4 +1,4 @@
-"""The declared boards, and what a wrong declaration is told."""
+"""The declared boards, and what is said of a wrong one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold of every benchmark's rows: one broken record a rule, told with file, record, id and fix."""
+"""What must hold of every benchmark's rows: one broken record a rule, named with file, record, id and fix."""
 
 from __future__ import annotations
 

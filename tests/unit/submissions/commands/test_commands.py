@@ -152,8 +152,8 @@ def test_convert_writes_beside_the_input_or_where_it_is_told(folder: Path) -> No
     assert found.method.name == "a"
     done = cir("convert", "a.json", "b.json", "--to", "native", "-b", "cirr/val", "-o", "made", folder=folder)
     assert done.stdout == f"{folder / 'made' / 'a.native.json'}\n"
-    told = ["--out", "deep/joined.json", "--name", "CLIP sum"]
-    done = cir("convert", "a.json", "b.json", "--to", "native", "-b", "cirr/val", *told, folder=folder)
+    options = ["--out", "deep/joined.json", "--name", "CLIP sum"]
+    done = cir("convert", "a.json", "b.json", "--to", "native", "-b", "cirr/val", *options, folder=folder)
     assert done.stdout == f"{folder / 'deep' / 'joined.json'}\n"
     assert json.loads((folder / "deep" / "joined.json").read_text())["method"] == {"name": "CLIP sum"}
 

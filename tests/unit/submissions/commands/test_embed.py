@@ -69,25 +69,25 @@ def test_embed_then_list_then_remove(model: Path, cache: Path) -> None:
     assert len(json.loads((file.parent / "ids.json").read_text())) == IMAGES
     assert "40 images encoded in " in done.stderr
     again = cir("embed", *options, "--json")
-    told: dict[str, Any] = json.loads(again.stdout)
+    printed: dict[str, Any] = json.loads(again.stdout)
     assert "0 images encoded: all were in the store" in again.stderr
-    assert {name: told[name] for name in ("key", "file", "images", "missing", "dimensions")} == {
+    assert {name: printed[name] for name in ("key", "file", "images", "missing", "dimensions")} == {
         "key": file.parent.name,
         "file": str(file),
         "images": IMAGES,
         "missing": [],
         "dimensions": 24,
     }
-    assert told["encoder"]["family"] == "clip"
+    assert printed["encoder"]["family"] == "clip"
     listed = json.loads(cir("embeddings", "list", "--json").stdout)
     assert [(one["key"], one["gallery"], one["done"]) for one in listed] == [
-        (told["key"], "shapes/val", IMAGES)
+        (printed["key"], "shapes/val", IMAGES)
     ]
     rows = cir("embeddings", "list").stdout.splitlines()
     assert rows[0].split() == ["KEY", "IMAGES", "MISSING", "MIB", "GALLERY", "ENCODER"]
-    assert rows[1].split()[:2] == [told["key"], "40"]
+    assert rows[1].split()[:2] == [printed["key"], "40"]
     assert "tiny (clip, 24 dimensions, float32, revision " in rows[1]
-    key = told["key"]
+    key = printed["key"]
     assert cir("embeddings", "verify", key).stdout == f"{key}: no damage, 40 images\n"
     whole = bytearray(file.read_bytes())
     whole[-1] ^= 1
@@ -103,7 +103,7 @@ def test_embed_then_list_then_remove(model: Path, cache: Path) -> None:
     assert (entry["key"], entry["done"], len(entry["damage"])) == (key, IMAGES, 1)
     assert "40 images encoded in " in cir("embed", *options, "--batch-size", 16).stderr
     assert cir("embeddings", "verify", "--all").exit_code == 0
-    assert cir("embeddings", "rm", told["key"]).stdout == f"{told['key']}: 0.0 MiB freed\n"
+    assert cir("embeddings", "rm", printed["key"]).stdout == f"{printed['key']}: 0.0 MiB freed\n"
     assert json.loads(cir("embeddings", "list", "--json").stdout) == []
 
 
@@ -123,9 +123,9 @@ def test_the_command_that_verify_names_mends_word_for_word(
     whole = bytearray(file.read_bytes())
     whole[-1] ^= 1
     file.write_bytes(whole)
-    told = cir("embeddings", "verify", "--all").stdout
-    assert told.startswith(f"{file.parent.name}: rows 35 to 39 of 40 (")
-    command = told.split("`")[1]
+    printed = cir("embeddings", "verify", "--all").stdout
+    assert printed.startswith(f"{file.parent.name}: rows 35 to 39 of 40 (")
+    command = printed.split("`")[1]
     assert ("--images FOLDER" in command) == from_files  # where they lie is no part of an entry
     if from_files:
         command = command.replace("FOLDER", str(some.parent))
@@ -148,10 +148,10 @@ def test_missing_pictures_refuse_or_are_skipped(model: Path, images: Path, tmp_p
     )
     skipped = cir("embed", *options, "--skip-missing", "--shard-size", 7, "--json")
     assert skipped.exit_code == 0, skipped.output
-    told = json.loads(skipped.stdout)
-    assert told["missing"] == ["val-000000", "val-000001"]
+    printed = json.loads(skipped.stdout)
+    assert printed["missing"] == ["val-000000", "val-000001"]
     assert "2 images are missing; their vectors are zeros" in skipped.stderr
-    vectors = np.load(told["file"])
+    vectors = np.load(printed["file"])
     assert len(vectors) == IMAGES
     assert (vectors[:2] == 0).all()
     assert (np.abs(np.linalg.norm(vectors[2:], axis=1) - 1) < 1e-5).all()

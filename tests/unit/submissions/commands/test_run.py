@@ -213,6 +213,6 @@ def test_all_baselines_report_how_many_questions_the_language_backend_answered(
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         done = cir(*command, "--language", "oracle+openai:tiny", "--out", str(tmp_path))
     assert done.exit_code == 0, done.output
-    told = [line for line in done.stderr.splitlines() if line.startswith("openai:tiny: ")]
-    assert len(told) == 1
-    assert told[0].startswith("openai:tiny: 6 answered (6 requests, ")
+    usage = [line for line in done.stderr.splitlines() if line.startswith("openai:tiny: ")]
+    assert len(usage) == 1
+    assert usage[0].startswith("openai:tiny: 6 answered (6 requests, ")

@@ -1,4 +1,4 @@
-"""Embedding galleries: pictures that are missing, worker processes, what is told, and bad input."""
+"""Embedding galleries: pictures that are missing, worker processes, what is reported, and bad input."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def test_damage_is_told_by_rows_with_the_command_that_mends_them(
     fix = f"Fix: `cir embeddings rm {folder.key}`; the images are encoded again when they are needed."
     assert store.damage(folder.key) == [
         f"rows {start} to {last} of 103 ({ids[start]!r} to {ids[last]!r}) are damaged. {fix}"
-        for start, last in [(5, 14), (100, 102)]  # neighbours are told together
+        for start, last in [(5, 14), (100, 102)]  # neighbours are named together
     ]
     again = ColourEncoder()
     embed(store, again)
@@ -146,8 +146,8 @@ def test_a_file_that_is_gone_is_damage_to_all_rows(name: str, store: EmbeddingSt
     embed(store, ColourEncoder())
     folder = folder_of(store)
     (folder.path / name).unlink()
-    [told] = store.damage(folder.key)
-    assert told.startswith("rows 0 to 102 of 103 (")
+    [message] = store.damage(folder.key)
+    assert message.startswith("rows 0 to 102 of 103 (")
 
 
 def test_what_is_not_vectors_is_looked_at_too(store: EmbeddingStore) -> None:
@@ -155,15 +155,15 @@ def test_what_is_not_vectors_is_looked_at_too(store: EmbeddingStore) -> None:
     folder = folder_of(store)
     whole = (folder.path / "ids.json").read_text()
     (folder.path / "ids.json").write_text(whole.replace("val-", "vel-", 1))  # as many as before
-    [told] = store.damage(folder.key)
-    assert "ids.json: missing or damaged. Fix: embed again" in told
+    [message] = store.damage(folder.key)
+    assert "ids.json: missing or damaged. Fix: embed again" in message
     again = ColourEncoder()
     embed(store, again)
     assert again.batches == []
     assert store.damage(folder.key) == []
     (folder.path / "about.json").unlink()
-    [told] = store.damage(folder.key)
-    assert f"about.json is missing or damaged. Fix: `cir embeddings rm {folder.key}`" in told
+    [message] = store.damage(folder.key)
+    assert f"about.json is missing or damaged. Fix: `cir embeddings rm {folder.key}`" in message
     with pytest.raises(StoreError, match="no embeddings 'x'"):
         store.damage("x")
 
@@ -175,8 +175,8 @@ def test_an_entry_of_another_format_is_left_and_encoded_again(store: EmbeddingSt
     name = about.pop("pictures")
     path = folder.path.rename(store.root / key_of(about))
     (path / "about.json").write_text(json.dumps(about | {"pictures": name}))
-    [told] = store.damage(path.name)
-    assert told.endswith(
+    [message] = store.damage(path.name)
+    assert message.endswith(
         f"of store format 2, which is not read; this is format 3. Fix: `cir embeddings rm {path.name}`; the "
         "images are encoded again when they are needed."
     )
@@ -210,8 +210,8 @@ def test_how_many_are_missing_is_checked_too(left_out: bool, store: EmbeddingSto
     written = np.load(path)
     written["missing"][1] ^= 1
     np.save(path, written)
-    [told] = store.damage(entry.key)
-    assert told.startswith("rows 5 to 9 of 103 (")
+    [message] = store.damage(entry.key)
+    assert message.startswith("rows 5 to 9 of 103 (")
     again = ColourEncoder()
     assert made(again) == before
     assert sum(again.batches) == SHARD_SIZE
@@ -227,8 +227,8 @@ def test_of_an_array_that_was_cut_only_the_lost_shards_are_damaged(
     for name, bytes_a_shard in (("vectors.npy", 5 * 48), ("finished.npy", 68)):
         path = folder.path / name
         path.write_bytes(path.read_bytes()[: 128 + 2 * bytes_a_shard + 7])
-        [told] = store.damage(folder.key)
-        assert told.startswith("rows 10 to 102 of 103 (")
+        [message] = store.damage(folder.key)
+        assert message.startswith("rows 10 to 102 of 103 (")
         again = ColourEncoder()
         np.testing.assert_array_equal(embed(store, again).vectors, wanted)
         assert sum(again.batches) == IMAGES - 10
@@ -240,8 +240,8 @@ def test_a_description_that_was_changed_is_damage(store: EmbeddingStore) -> None
     folder = folder_of(store)
     about = json.loads((folder.path / "about.json").read_bytes())
     (folder.path / "about.json").write_text(json.dumps(about | {"shard_size": 6}))
-    [told] = store.damage(folder.key)
-    assert "about.json is missing or damaged" in told
+    [message] = store.damage(folder.key)
+    assert "about.json is missing or damaged" in message
 
 
 def test_the_command_that_mends_is_of_galleries_and_encoders_that_a_command_can_name(
@@ -253,9 +253,9 @@ def test_the_command_that_mends_is_of_galleries_and_encoders_that_a_command_can_
         rows = np.eye(1, 12, dtype=np.float32).repeat(min(size, len(ids)), axis=0)
         folder.write_shard(folder.shards()[0], rows)
         (folder.path / "vectors.npy").unlink()
-        [told] = store.damage(folder.key)
-        start = told.index("Fix: ")
-        return told[start:].replace(folder.key, "KEY")
+        [message] = store.damage(folder.key)
+        start = message.index("Fix: ")
+        return message[start:].replace(folder.key, "KEY")
 
     gallery = tuple(cir_datasets.load("shapes/val").gallery or ())
     sha256, commit = "3f" * 32, "4e" * 20

@@ -1,4 +1,4 @@
-"""ZeroSight results files: told from CIRCO files by the benchmark; read, written, scored like native ones."""
+"""ZeroSight results files: the benchmark says which they are; read, written and scored like native ones."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ def test_folders_that_hold_no_model_for_this(home: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("model", "file", "told"),
+    ("model", "file", "values"),
     [
         ("writer", "config.json", {"model_type": "own", "auto_map": {"AutoConfig": "own.Own"}}),
         (
@@ -201,14 +201,14 @@ def test_code_that_a_folder_brings_is_refused_and_nobody_is_asked(
     monkeypatch: pytest.MonkeyPatch,
     model: str,
     file: str,
-    told: dict[str, object],
+    values: dict[str, object],
 ) -> None:
     asked: list[str] = []
     monkeypatch.setattr("builtins.input", lambda question="": asked.append(question) or "y")
     folder, ran = tmp_path / "own", tmp_path / "ran"
     shutil.copytree(home / model, folder)
     (folder / "own.py").write_text(f"open({str(ran)!r}, 'w')\nclass Own: pass\n")
-    (folder / file).write_text(json.dumps({**json.loads((folder / file).read_text()), **told}))
+    (folder / file).write_text(json.dumps({**json.loads((folder / file).read_text()), **values}))
     with pytest.raises(LanguageError) as caught:
         loaded(tmp_path, "own", prompts=home / "prompts")
     says(

@@ -1,4 +1,4 @@
-"""The oracle of shapes says what is true, and knows no more than it is told."""
+"""The oracle of shapes says what is true, and knows no more than it is shown."""
 
 from __future__ import annotations
 

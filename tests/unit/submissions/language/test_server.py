@@ -259,10 +259,10 @@ def test_a_server_that_tells_the_key_again_does_not_bring_it_onto_the_screen(sta
         with pytest.raises(LanguageError) as caught:
             judging(asking(server, attempts=1, concurrency=1), ["a"])
         assert server.requests[0].key == KEY
-    told = "".join(traceback.format_exception(caught.value)) + str(caught.value.failed)
-    assert str(status) in told
-    assert KEY[:10] not in told
-    assert ("Bearer [the key]" in told) == (status in (400, 422))
+    shown = "".join(traceback.format_exception(caught.value)) + str(caught.value.failed)
+    assert str(status) in shown
+    assert KEY[:10] not in shown
+    assert ("Bearer [the key]" in shown) == (status in (400, 422))
 
 
 def test_a_key_at_the_end_of_what_is_shown_is_not_shown_in_part() -> None:
@@ -457,8 +457,8 @@ def test_tokens_and_cost_count_what_was_paid_and_no_price_is_invented(server: La
     prices = {"tiny": {"input": 2.0, "output": 10.0}}
     language = asking(server, prices=prices, concurrency=1)
     judging(language, ["text 0", "text 1"])
-    told = language.usage.to_dict()
-    assert told == {
+    shown = language.usage.to_dict()
+    assert shown == {
         "requests": 3,
         "answered": 2,
         "cached": 0,

@@ -140,7 +140,7 @@ def test_the_command_finds_a_class_in_this_folder(tmp_path: Path) -> None:
 
 
 class Lists:
-    """A ranker that gives what it is told."""
+    """A ranker that gives what the test says."""
 
     def __init__(self, lists: Any) -> None:
         self.lists = lists
@@ -189,7 +189,7 @@ def test_a_ranker_sees_the_turns_of_a_session_in_order() -> None:
 
 
 class Scores:
-    """A scorer that gives what it is told, and has nothing that it could do without."""
+    """A scorer that gives what the test says, and has nothing that it could do without."""
 
     def __init__(self, scores: Any) -> None:
         self.give = scores
@@ -297,13 +297,13 @@ def test_anything_that_can_be_gone_through_is_a_list() -> None:
 
 
 class Composes:
-    """A method on embeddings that gives what it is told, and does not say what it needs."""
+    """A method on embeddings that gives what the test says, and does not say what it needs."""
 
-    def __init__(self, compose: Any, told: Any = None) -> None:
-        self.give, self.told = compose, told
+    def __init__(self, compose: Any, described: Any = None) -> None:
+        self.give, self.described = compose, described
 
     def method(self, encoder: Any) -> Any:
-        return self.told or Method(name="Composes")
+        return self.described or Method(name="Composes")
 
     def compose(self, turns: Sequence[Turn], context: Any) -> Any:
         return self.give(turns)

@@ -88,15 +88,15 @@ def plain_feedback(
     rows: list[int],
     gallery: list[Vector],
     shown: int,
-    told: FeedbackWeights,
+    shares: FeedbackWeights,
 ) -> list[Vector]:
     """Equation 9 a turn at a time: the images shown are those that v of the turn before ranks first."""
     found = [norm(session[0])]
     for turn in range(1, len(session)):
         before, selected = found[-1], references[turn]
-        parts = [(1.0, before), (told.words, session[turn])]
+        parts = [(1.0, before), (shares.words, session[turn])]
         if any(selected):
-            parts.append((told.selected, selected))
+            parts.append((shares.selected, selected))
             order = sorted(
                 range(len(gallery)),
                 key=lambda image: -sum(a * b for a, b in zip(before, gallery[image], strict=True)),
@@ -104,7 +104,7 @@ def plain_feedback(
             others = [gallery[image] for image in order[:shown] if image != rows[turn]]
             if others and any(before):
                 mean = [sum(column) / len(others) for column in zip(*others, strict=True)]
-                parts.append((-told.rejected, mean))
+                parts.append((-shares.rejected, mean))
         found.append(norm(added(*parts)))
     return found
 
@@ -117,7 +117,7 @@ def test_feedback_is_its_formula(turns: list[int], seed: int, shown: int) -> Non
     vectors = made(seed, sum(turns))
     rows = random.integers(-1, len(gallery), sum(turns))
     references = np.where(rows[:, None] >= 0, gallery[rows], np.float32(0))
-    told = FeedbackWeights(selected=0.08, rejected=0.29, words=0.44, shown=shown)
+    shares = FeedbackWeights(selected=0.08, rejected=0.29, words=0.44, shown=shown)
 
     def top(
         queries: NDArray[np.float32], left_out: NDArray[np.int64], places: NDArray[np.int64]
@@ -127,13 +127,13 @@ def test_feedback_is_its_formula(turns: list[int], seed: int, shown: int) -> Non
         scores = queries.astype(np.float64) @ gallery.astype(np.float64).T
         return list(np.argsort(-scores, axis=1)[:, :shown])
 
-    found = aggregate_feedback(vectors, turns, references, rows, gallery, top, weights=told)
+    found = aggregate_feedback(vectors, turns, references, rows, gallery, top, weights=shares)
     wanted: list[Vector] = []
     for session, own, places in zip(
         split(vectors, turns), split(references, turns), split(rows[:, None], turns), strict=True
     ):
         at = [int(place[0]) for place in places]
-        wanted += plain_feedback(session, own, at, gallery.tolist(), shown, told)
+        wanted += plain_feedback(session, own, at, gallery.tolist(), shown, shares)
     assert found == pytest.approx(np.array(wanted), abs=2e-6)
 
 
@@ -162,8 +162,8 @@ def test_a_turn_that_says_nothing_adds_nothing() -> None:
     silent = np.zeros((2, 2), dtype=np.float32)
     assert aggregate(aggregation("weighted"), silent, [2]).tolist() == [[0, 0], [0, 0]]
     chat = aggregate_feedback(vectors, [3], silent[[0, 0, 0]], np.full(3, -1), vectors, lambda *_: [])
-    told = feedback_weights()
-    assert chat[2] == pytest.approx(norm([1.0, told.words]), abs=1e-6)
+    shares = feedback_weights()
+    assert chat[2] == pytest.approx(norm([1.0, shares.words]), abs=1e-6)
 
 
 @settings(max_examples=30, deadline=None)

@@ -63,8 +63,10 @@ class TestWhatItSays:
         """How much the index finds stands in the rank file and in the score's signature, beside its key."""
         benchmark = small_shapes(gallery=300)
         made, exact = run(benchmark, "image_only", search="ivfpq"), run(benchmark, "image_only")
-        told = r"ivfpq \(FAISS, 7 lists, 7 probed, 3 codes of 8 bits\), recall@50 [01]\.\d{4} over 6 queries"
-        assert re.fullmatch(told, made.method.search)
+        described = (
+            r"ivfpq \(FAISS, 7 lists, 7 probed, 3 codes of 8 bits\), recall@50 [01]\.\d{4} over 6 queries"
+        )
+        assert re.fullmatch(described, made.method.search)
         score = submissions.score(made, benchmark)
         assert f" | search:{made.method.search} | n:6" in score.signature_text("recall@10")
         signature = score.to_dict()["signatures"]["recall@10"]

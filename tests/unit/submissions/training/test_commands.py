@@ -75,26 +75,28 @@ def test_pic2word_trains_on_a_folder_of_pictures(tmp_path: Path, clip: Path) -> 
 def test_calls_that_train_nothing_are_refused(
     tmp_path: Path, clip: Path, main: Callable[..., None], options: list[object], error: type, words: str
 ) -> None:
-    told = call(main, "--encoder", clip, "--out", tmp_path, *options)
-    assert isinstance(told.exception, error)
-    assert words in str(told.exception)
+    outcome = call(main, "--encoder", clip, "--out", tmp_path, *options)
+    assert isinstance(outcome.exception, error)
+    assert words in str(outcome.exception)
 
 
 @pytest.mark.parametrize("name", ["pixels", "none"])
 @pytest.mark.parametrize("main", [concat_command, pic2word_command, magiclens_command])
 def test_pixels_and_none_are_not_encoders(tmp_path: Path, main: Callable[..., None], name: str) -> None:
-    told = call(main, "-b", "shapes/val", "--encoder", name, "--out", tmp_path)
-    assert isinstance(told.exception, EncoderError)
-    assert str(told.exception).startswith(f"there is no encoder {name!r}. Fix: name one (shapes, ")
+    outcome = call(main, "-b", "shapes/val", "--encoder", name, "--out", tmp_path)
+    assert isinstance(outcome.exception, EncoderError)
+    assert str(outcome.exception).startswith(f"there is no encoder {name!r}. Fix: name one (shapes, ")
 
 
 def test_magiclens_stands_on_a_clip(tmp_path: Path, clip: Path) -> None:
     from retrieval_models import save_siglip
 
     siglip = save_siglip(tmp_path / "siglip")
-    told = call(magiclens_command, "-b", "shapes/val", "--encoder", siglip, "--out", tmp_path, "--heads", 4)
-    assert isinstance(told.exception, EncoderError)
-    assert "MagicLens stands on a CLIP, and siglip is of the family siglip" in str(told.exception)
+    outcome = call(
+        magiclens_command, "-b", "shapes/val", "--encoder", siglip, "--out", tmp_path, "--heads", 4
+    )
+    assert isinstance(outcome.exception, EncoderError)
+    assert "MagicLens stands on a CLIP, and siglip is of the family siglip" in str(outcome.exception)
 
 
 @pytest.mark.filterwarnings("ignore::submissions.errors.TruncationWarning")  # the tiny CLIP reads 16 tokens
@@ -122,6 +124,6 @@ def test_triplets_of_a_benchmark_are_trained_on(tmp_path: Path, clip: Path, name
 
 def test_a_training_that_went_on_says_where(capsys: pytest.CaptureFixture[str]) -> None:
     report_done(Trained(Path("head"), steps=2000, first_loss=2.0, last_loss=0.5, resumed_at=1200))
-    told = capsys.readouterr()
-    assert told.out == "head\n"
-    assert told.err == "went on at step 1,200 of 2,000.\n2,000 steps: loss 2.0000 -> 0.5000\n"
+    outcome = capsys.readouterr()
+    assert outcome.out == "head\n"
+    assert outcome.err == "went on at step 1,200 of 2,000.\n2,000 steps: loss 2.0000 -> 0.5000\n"

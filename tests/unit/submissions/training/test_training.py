@@ -45,7 +45,7 @@ def network() -> nn.Module:
 
 
 def trained(folder: Path, *, stop_at: int | None = None, how: type[BaseException] = Stopped) -> Any:
-    """A toy's weights and what was told, stopped before a step where that is asked for."""
+    """A toy's weights and what was reported, stopped before a step where that is asked for."""
     module, seen = network(), []
     rows = np.random.default_rng(0).normal(size=(10, 3)).astype(np.float32)
 
@@ -56,7 +56,7 @@ def trained(folder: Path, *, stop_at: int | None = None, how: type[BaseException
         found: Tensor = (module(torch.from_numpy(rows[batch])) ** 2).mean()
         return found
 
-    told = train(
+    trained_once = train(
         module,
         loss_of,
         count=len(rows),
@@ -66,7 +66,7 @@ def trained(folder: Path, *, stop_at: int | None = None, how: type[BaseException
         label="toy",
         save_seconds=0.0,
     )
-    return module.state_dict(), told, seen
+    return module.state_dict(), trained_once, seen
 
 
 def same(first: dict[str, Tensor], second: dict[str, Tensor]) -> bool:
@@ -75,13 +75,13 @@ def same(first: dict[str, Tensor], second: dict[str, Tensor]) -> bool:
 
 @pytest.mark.parametrize("how", [Stopped, KeyboardInterrupt])
 def test_a_training_taken_up_again_gives_the_same_weights(tmp_path: Path, how: type[BaseException]) -> None:
-    whole, told, _ = trained(tmp_path / "whole")
-    assert told.resumed_at == 0
+    whole, trained_once, _ = trained(tmp_path / "whole")
+    assert trained_once.resumed_at == 0
     for stop_at in (5, 3):  # stopped twice: at step 5, then three steps further on
         with pytest.raises(how):
             trained(tmp_path / "parts", stop_at=stop_at, how=how)
     parts, retold, seen = trained(tmp_path / "parts")
-    assert retold == replace(told, folder=tmp_path / "parts", resumed_at=8)
+    assert retold == replace(trained_once, folder=tmp_path / "parts", resumed_at=8)
     assert len(seen) == PLAN.steps - 8
     assert same(whole, parts)
     assert not same(whole, network().state_dict())

@@ -130,12 +130,12 @@ def test_concat_is_the_perceptron_of_both_vectors(context: Context, clip: Any, c
 
 
 def test_concat_says_which_head_answers(clip: Any, concat: Path) -> None:
-    told = Concat(concat).method(clip)
-    assert told.backbone is not None
-    assert file_sha256(concat / "model.safetensors")[:12] in told.backbone
-    assert clip.identity.text() in told.backbone
-    assert told.zero_shot is False
-    assert told.trained_on == ["cirr/train"]
+    method = Concat(concat).method(clip)
+    assert method.backbone is not None
+    assert file_sha256(concat / "model.safetensors")[:12] in method.backbone
+    assert clip.identity.text() in method.backbone
+    assert method.zero_shot is False
+    assert method.trained_on == ["cirr/train"]
 
 
 def test_a_head_of_another_encoder_is_refused(root: Path, context: Context, concat: Path) -> None:
@@ -255,14 +255,14 @@ def test_a_run_tells_once_how_many_texts_were_cut(
     options: dict[str, Any] = {"checkpoint": mapping} if method == "pic2word" else {}
     if sessions:
         options["aggregation"] = "weighted"
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         make_rank_file(
             benchmark, method, encoder=clip, store=tmp_path, batch_size=2, workers=0, k=5, **options
         )
-    said = [str(each.message) for each in told if each.category is TruncationWarning]
+    said = [str(each.message) for each in caught if each.category is TruncationWarning]
     assert said == ["3 of 5 texts are longer than the 16 tokens that clip reads, and were cut off there."]
-    assert [each.filename for each in told if each.category is TruncationWarning] == [__file__]
+    assert [each.filename for each in caught if each.category is TruncationWarning] == [__file__]
 
 
 def test_pic2word_reads_the_reference_as_a_word(context: Context, clip: Any, mapping: Path) -> None:
@@ -492,8 +492,8 @@ def test_magiclens_takes_the_mean_of_several_texts(root: Path, lens: Any, lens_c
 def test_magiclens_folder_is_an_encoder_named_by_its_hash(lens: Any, lens_folder: Path) -> None:
     assert lens.identity.family == "magiclens"
     assert lens.identity.dimensions == DIMENSIONS
-    told = MagicLens(str(lens_folder)).method(lens)
-    assert (told.zero_shot, told.trained_on, told.backbone) == (True, [], "")
+    method = MagicLens(str(lens_folder)).method(lens)
+    assert (method.zero_shot, method.trained_on, method.backbone) == (True, [], "")
     assert lens.identity.revision[:12] in lens.identity.text()
 
 
@@ -566,7 +566,7 @@ def test_captions_that_are_cut_are_told_once(
     method, where = (Pic2Word(mapping), context) if name == "pic2word" else (MagicLens("lens"), lens_context)
     long = ["red " * 20 + word for word in ("sand", "sky", "red", "blue", "large")]  # of several batches
     turns = [worlds.turn(ids(where)[0], text) for text in [*long, "sand"]]
-    with pytest.warns(TruncationWarning) as told:
+    with pytest.warns(TruncationWarning) as caught:
         made = method.compose(turns, where)
-    assert [str(each.message).split(" texts")[0] for each in told] == ["5 of 6"]
+    assert [str(each.message).split(" texts")[0] for each in caught] == ["5 of 6"]
     np.testing.assert_allclose(made[0], made[1], **NEAR)

@@ -1,4 +1,4 @@
-"""Overlays: a filter list (query ids, each with a label or without) laid over a benchmark.
+"""Files of overlays: a filter list (query ids, each with a label or without) laid over a benchmark.
 
 `cirr/val+shortcut_free` is `cirr/val` with only the queries that the overlay `shortcut_free` lists: gallery
 and protocol are the base's, the rows keep the base's order, counts and data hash are those of the rows that

@@ -18,7 +18,7 @@ import pytest
 import cir_datasets
 import submissions
 from cir_datasets.errors import OverlayError
-from cir_datasets.registry.overlays import read_overlay
+from cir_datasets.registry.overlay_files import read_overlay
 from cir_metrics.errors import CallError, UnknownNameError
 
 SHORT = {
@@ -174,8 +174,8 @@ def test_parquet_lists_labels_in_a_column(home: Path) -> None:
         {"overlay": "told", "benchmark": "cirr/val", "benchmark_version": "1", "source": "an audit"}
     )
     pq.write_table(said, home / "audit.parquet")
-    told = read_overlay(home / "audit.parquet")
-    assert (told.id, told.source) == ("cirr/val+told", "an audit")
+    read = read_overlay(home / "audit.parquet")
+    assert (read.id, read.source) == ("cirr/val+told", "an audit")
     pq.write_table(said.replace_schema_metadata({"benchmark_version": "2"}), home / "audit.parquet")
     with pytest.raises(OverlayError, match=r"made for version 2; cirr/val is at version 1"):
         read_overlay(home / "audit.parquet", benchmark="cirr/val")
