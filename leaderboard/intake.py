@@ -6,7 +6,6 @@ hand, too many bytes, none at all) is refused before there is a submission.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +19,8 @@ from leaderboard.files import IncomingFile
 from leaderboard.settings import Settings
 from leaderboard.store import Store
 from leaderboard.submission import Submission
+from submissions.rank_file.texts import file_name as shown_file_name
+from submissions.rank_file.texts import plain_text
 
 CHUNK = 1 << 20
 """Bytes read at a time."""
@@ -164,13 +165,13 @@ class Intake:
             raise UploadRefusedError(
                 "malformed", "the file is empty.", fix="write the rank file again, then send it"
             )
-        submitter = _line(cover.submitter, "submitter", _SUBMITTER_LENGTH)
+        submitter = _submitter(cover.submitter)
         kept = incoming.keep()
         return self._store.receive(
             board=board.id,
             sha256=kept.sha256,
             size=kept.size,
-            file_name=_file_name(cover.file_name),
+            file_name=shown_file_name(cover.file_name, _FILE_NAME_LENGTH, "upload.json"),
             submitter=submitter,
             form=cover.method,
             baseline=cover.baseline,
@@ -217,22 +218,10 @@ def _ids() -> str:
     return ", ".join(boards.ids())
 
 
-def _line(text: str, name: str, length: int) -> str:
-    text = unicodedata.normalize("NFC", text).strip()
-    if len(text) > length or any(unicodedata.category(character)[0] == "C" for character in text):
+def _submitter(text: str) -> str:
+    try:
+        return plain_text(text, _SUBMITTER_LENGTH)
+    except ValueError as error:
         raise UploadRefusedError(
-            "bad-metadata",
-            f"{name} has more than {length} characters, or control or formatting characters.",
-            fix="shorten it to one plain line",
-            status=422,
-        )
-    return text
-
-
-def _file_name(name: str) -> str:
-    """The sender's file name as one short, plain line: only shown, never used as a path."""
-    last = name.replace("\\", "/").rsplit("/", maxsplit=1)[-1]
-    plain = "".join(
-        c for c in unicodedata.normalize("NFC", last) if unicodedata.category(c)[0] in "LMNPS" or c == " "
-    )
-    return plain[-_FILE_NAME_LENGTH:].strip() or "upload.json"
+            "bad-metadata", f"submitter: {error}.", fix="write it as one plain line", status=422
+        ) from error

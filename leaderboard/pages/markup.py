@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import Iterable
 
-_LINK = re.compile(r"^https://[^\s\"'<>\\^`{|}]+$")
+from submissions.rank_file.texts import is_link
 
 
 def text(value: object) -> str:
@@ -43,6 +42,6 @@ def link_out(url: object, label: str) -> str:
         >>> link_out("javascript:alert(1)", "paper")
         ''
     """
-    if not isinstance(url, str) or not _LINK.match(url):
+    if not isinstance(url, str) or not is_link(url):
         return ""
     return element("a", text(label), "out", href=url, target="_blank", rel="noopener noreferrer nofollow ugc")

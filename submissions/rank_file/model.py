@@ -9,7 +9,6 @@ from __future__ import annotations
 import gzip
 import os
 import re
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +28,7 @@ from pydantic import (
 
 from cir_metrics.atomic import write_whole
 from submissions.errors import SubmissionError
+from submissions.rank_file import texts
 
 RANK_FILE = "cir-rank-file"
 """What a native rank file says under "format"."""
@@ -55,58 +55,6 @@ FORMAT = NATIVE
 Ranking = list[str]
 """Image ids, best first, none twice."""
 
-_NAME_EXTRA = frozenset(" -_.,:;+*/()[]&@#'!?=~^%·")
-_MARKS = 2
-"""Combining marks on one character at most: writing needs no more, and a tower of them covers other rows."""
-
-_LINK = re.compile(r"^https://[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::\d{1,5})?(?:[/?#][!-~]*)?$")
-_LINK_REFUSED = frozenset("<>\"'`{}|\\^")
-
-
-def _plain(text: str) -> str:
-    """The text in NFC, trimmed; nothing but letters, numbers, punctuation, symbols and blanks."""
-    text = unicodedata.normalize("NFC", text).strip()
-    marks = 0
-    for character in text:
-        category = unicodedata.category(character)
-        if category[0] not in "LMNPS" and character != " ":
-            raise ValueError(
-                f"the character U+{ord(character):04X} is refused (control, formatting or unassigned)"
-            )
-        marks = marks + 1 if category in ("Mn", "Me") else 0
-        if marks > _MARKS:
-            raise ValueError(f"it stacks more than {_MARKS} combining marks on one character")
-    return text
-
-
-def _name(text: str) -> str:
-    text = _plain(text)
-    for character in text:
-        if unicodedata.category(character)[0] not in "LMN" and character not in _NAME_EXTRA:
-            raise ValueError(
-                f"the character {character!r} is refused; letters, numbers and {_allowed()} are accepted"
-            )
-    if not text:
-        raise ValueError("it is empty")
-    if not any(unicodedata.category(character)[0] in "LN" for character in text):
-        raise ValueError("it needs a letter or a number")
-    return text
-
-
-def _allowed() -> str:
-    return "".join(sorted(_NAME_EXTRA - {" "})) + " and blanks"
-
-
-def _link(text: str) -> str:
-    text = text.strip()
-    if text and (not _LINK.match(text) or _LINK_REFUSED & set(text)):
-        raise ValueError("a link starts with https:// and holds no blanks, quotes or user names")
-    return text
-
-
-def _one_line(text: str) -> str:
-    return _plain(re.sub(r"[ \t\r\n]+", " ", text))
-
 
 def _or_empty(value: Any) -> Any:
     """Null says the same as nothing."""
@@ -123,11 +71,30 @@ def _field_name(text: str) -> str:
     return text
 
 
-Name = Annotated[StrictStr, Field(min_length=1, max_length=80), AfterValidator(_name)]
-Word = Annotated[StrictStr, Field(max_length=300), AfterValidator(_plain)]
+_NAME, _TEXT, _NOTES = 80, 300, 2000
+"""Characters at most."""
+
+Name = Annotated[
+    StrictStr,
+    Field(min_length=1, max_length=_NAME),
+    AfterValidator(lambda text: texts.name(text, _NAME)),
+]
+Word = Annotated[
+    StrictStr, Field(max_length=_TEXT), AfterValidator(lambda text: texts.plain_text(text, _TEXT))
+]
 Text = Annotated[Word, BeforeValidator(_or_empty)]
-Notes = Annotated[StrictStr, Field(max_length=2000), AfterValidator(_one_line), BeforeValidator(_or_empty)]
-Link = Annotated[StrictStr, Field(max_length=300), AfterValidator(_link), BeforeValidator(_or_empty)]
+Notes = Annotated[
+    StrictStr,
+    Field(max_length=_NOTES),
+    AfterValidator(lambda text: texts.plain_text(text, _NOTES, "join")),
+    BeforeValidator(_or_empty),
+]
+Link = Annotated[
+    StrictStr,
+    Field(max_length=_TEXT),
+    AfterValidator(lambda text: texts.link(text, _TEXT)),
+    BeforeValidator(_or_empty),
+]
 FieldName = Annotated[StrictStr, AfterValidator(_field_name)]
 
 
