@@ -1,7 +1,8 @@
 """The REST API: upload a rank file, ask what became of it, read the boards.
 
 Every error is JSON, `{"error": {"code", "message", "fix"}}`; bad input is 4xx. An upload is answered when it
-is durable (202, or 200 where the same file is there already); what became of it is asked afterwards.
+is durable (202, or 200 where the same file is there already), with a signed receipt; what became of it is
+asked afterwards.
 """
 
 from __future__ import annotations
@@ -110,7 +111,13 @@ def _router(server: Server) -> APIRouter:
         server.worker.wake()
         status = 202 if new else 200
         headers = {"Location": f"{UPLOAD_PATH}/{submission.id}"}
-        return JSONResponse({**submission_view(submission), "new": new}, status_code=status, headers=headers)
+        view = {**submission_view(submission), "new": new, "receipt": server.receipt(submission).model_dump()}
+        return JSONResponse(view, status_code=status, headers=headers)
+
+    @router.get("/api/key")
+    def key() -> Response:
+        """The Ed25519 public key that receipts are checked with, in PEM."""
+        return Response(server.key.public_pem, media_type="application/x-pem-file")
 
     @router.get(UPLOAD_PATH + "/{submission_id}")
     def one_submission(submission_id: str) -> dict[str, Any]:

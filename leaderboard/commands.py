@@ -1,4 +1,4 @@
-"""The commands of the leaderboard room: `cir leaderboard serve|add|show` and `cir submit`."""
+"""The commands of the leaderboard room: `cir leaderboard serve|add|show`, `cir submit` and `cir receipt`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from leaderboard.standings import Entry
     from leaderboard.submission import Submission
 
-_SERVER_MODULES = ("fastapi", "gradio", "multipart", "sqlalchemy", "uvicorn")
+_SERVER_MODULES = ("cryptography", "fastapi", "gradio", "multipart", "sqlalchemy", "uvicorn")
 
 Home = Annotated[
     Path | None,
@@ -40,6 +40,16 @@ def leaderboard_commands() -> typer.Typer:
     group.command("serve")(serve)
     group.command("add")(add)
     group.command("show")(show)
+    return group
+
+
+def receipt_commands() -> typer.Typer:
+    """The group `cir receipt`."""
+    group = typer.Typer(
+        no_args_is_help=True, help="Receipts of leaderboards: the proof that a file was sent."
+    )
+    group.callback()(lambda: None)  # or its only command would take the group's place
+    group.command("verify")(verify_receipt)
     return group
 
 
@@ -153,13 +163,19 @@ def submit(
     submitter: Annotated[str, typer.Option(help="Who submits, shown with the entry.")] = "",
     timeout: Annotated[float, typer.Option(help="Seconds to wait for the outcome.", min=1.0)] = 600.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the submission as JSON.")] = False,
+    receipt: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the server's signed receipt here, as soon as it has the file.", show_default=False
+        ),
+    ] = None,
     no_checks: NoChecksAnywhere = False,
 ) -> None:
     """Hand a rank file to a leaderboard and wait for its outcome; it is validated here first where possible.
 
     \b
     Example:
-        cir submit run.json --to http://127.0.0.1:7860
+        cir submit run.json --to http://127.0.0.1:7860 --receipt receipt.json
     """
     from leaderboard.client import Client
 
@@ -174,10 +190,54 @@ def submit(
                 f"too-large: {file}: more than the {limit:,} bytes that {to} takes. Fix: write compact JSON."
             )
         _validate_here(file, board_id)
-        outcome = _handed_in(client, file, board_id, {"submitter": submitter} if submitter else {}, timeout)
+        fields = {"submitter": submitter} if submitter else {}
+        outcome = _handed_in(client, file, board_id, fields, receipt, timeout)
         _show(client, outcome, as_json)
     finally:
         client.close()
+
+
+def verify_receipt(
+    receipt: Annotated[Path, typer.Argument(help="The receipt, as JSON.", show_default=False)],
+    file: Annotated[
+        Path | None, typer.Argument(help="The rank file that it is for.", show_default=False)
+    ] = None,
+    key: Annotated[
+        Path | None,
+        typer.Option(help="The server's public key in PEM, as it answers at /api/key.", show_default=False),
+    ] = None,
+) -> None:
+    """Check a receipt's signature, and that a file is the one that was sent; nothing is asked of any server.
+
+    Without --key it is checked with the key inside the receipt: nobody has changed it since it was signed,
+    but anybody may have signed it.
+
+    \b
+    Example:
+        cir receipt verify receipt.json run.json --key key.pem
+    """
+    if find_spec("cryptography") is None:
+        raise MissingExtraError(
+            'cir receipt verify needs cryptography. Fix: pip install "cir-benchmarks[leaderboard]"'
+        )
+    from leaderboard.receipts import LONGEST, read_public_key, read_receipt, verify
+
+    for path in filter(None, (receipt, file, key)):
+        if not path.is_file():
+            raise CallError(f"{path}: no such file. Fix: name a file that exists.")
+    with receipt.open("rb") as handle:
+        found = read_receipt(handle.read(LONGEST + 1), str(receipt))
+    verify(found, file, None if key is None else read_public_key(key))
+    echo(f"receipt {found.id}: {found.server!r} took a file for {found.board} on {found.received_at}")
+    echo(f"key {found.key_id}: its signature fits" + ("" if key is None else f", and it is the key in {key}"))
+    echo(f"file: {found.size} bytes, sha256 {found.sha256}" + ("" if file is None else f", as {file} is"))
+    if key is None:
+        echo(
+            "Only the key inside the receipt was checked: nobody has changed the receipt since it was "
+            "signed, but anybody may have signed it. Fix: save the server's key from its /api/key, and give "
+            "it with --key.",
+            err=True,
+        )
 
 
 def _need_server(command: str) -> None:
@@ -275,8 +335,10 @@ def _validate_here(file: Path, board_id: str) -> None:
         raise RefusedError(f"{file} is not sent.", report)
 
 
-def _handed_in(client: Client, file: Path, board_id: str, fields: dict[str, str], timeout: float) -> Outcome:
-    """Upload and wait, saying on stderr what happens."""
+def _handed_in(
+    client: Client, file: Path, board_id: str, fields: dict[str, str], receipt: Path | None, timeout: float
+) -> Outcome:
+    """Upload, keep the receipt, and wait, saying on stderr what happens."""
     from rich.console import Console
     from rich.text import Text
 
@@ -285,13 +347,36 @@ def _handed_in(client: Client, file: Path, board_id: str, fields: dict[str, str]
         Text(f"uploading {file.stat().st_size / 1e6:.1f} MB to {visible(client.url)}")
     ) as status:
         outcome = client.submit(file, board_id, fields)
+        given = outcome.get("receipt")
+        if receipt is not None:
+            _keep_receipt(client, given, file, receipt)
         if not outcome.get("new", True):
             echo("This file is on that board already; this is its entry.", err=True)
 
         def step(found: Outcome) -> None:
             status.update(Text(words.get(found["state"], visible(str(found["state"])))))
 
-        return client.wait(outcome["id"], timeout, step)
+        return {**client.wait(outcome["id"], timeout, step), "receipt": given}
+
+
+def _keep_receipt(client: Client, given: object, file: Path, target: Path) -> None:
+    """Write the receipt of an upload, once it is seen to be for this file."""
+    from cir_metrics.atomic import write_whole
+    from leaderboard.errors import ReceiptError, RemoteError
+    from leaderboard.receipts import check_file, read_receipt
+
+    if given is None:
+        raise RemoteError(
+            f"{client.url}: took the file and gave no receipt. Fix: leave out --receipt; the server's "
+            "organisers get receipts with a newer version of cir-benchmarks."
+        )
+    try:
+        receipt = read_receipt(json.dumps(given).encode(), f"{client.url}: the receipt of the upload")
+        check_file(receipt, file)
+    except ReceiptError as error:
+        raise RemoteError(str(error)) from error
+    write_whole(target, receipt.to_bytes(), durable=True)
+    echo(f"Receipt: {target} (check it with  cir receipt verify {target} {file})", err=True)
 
 
 def _show(client: Client, outcome: Outcome, as_json: bool) -> None:

@@ -31,6 +31,10 @@ class RemoteError(LeaderboardError, CallError):
     """The leaderboard asked for cannot be reached, or answered in a way that is not ours."""
 
 
+class ReceiptError(LeaderboardError, ValueError):
+    """A receipt is malformed, was changed, is another server's, or is for another file."""
+
+
 class UploadRefusedError(LeaderboardError, ValueError):
     """An upload is refused before it becomes a submission.
 

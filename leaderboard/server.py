@@ -9,6 +9,7 @@ from leaderboard import data, files
 from leaderboard.boards import Board
 from leaderboard.errors import SubmissionStoreError
 from leaderboard.intake import Intake
+from leaderboard.receipts import Receipt, SigningKey
 from leaderboard.settings import Settings
 from leaderboard.standings import Entry, standings
 from leaderboard.store import Store
@@ -27,12 +28,14 @@ class Server:
         store: submissions and their log.
         intake: the way in.
         worker: what judges; runs after `worker.start()`.
+        key: what signs its receipts.
     """
 
     settings: Settings
     store: Store
     intake: Intake
     worker: Worker
+    key: SigningKey
 
     @classmethod
     def open(cls, settings: Settings) -> Server:
@@ -40,6 +43,7 @@ class Server:
 
         Raises:
             SubmissionStoreError: the folder cannot be made or written, or a newer version wrote the store.
+            ServeError: the key that signs receipts cannot be used.
         """
         try:
             settings.files.mkdir(parents=True, exist_ok=True)
@@ -49,13 +53,27 @@ class Server:
                 f"{settings.home}: cannot be used as the leaderboard's home: {error.strerror}. "
                 "Fix: name a folder that can be written with --home or CIR_LEADERBOARD_HOME."
             ) from error
+        own = settings.home / "signing_key.pem"
+        key = SigningKey.open(settings.signing_key or own, make=settings.signing_key is None)
         store = Store(settings.database_url)
-        return cls(settings, store, Intake(settings, store, data.problem), Worker(settings, store))
+        return cls(settings, store, Intake(settings, store, data.problem), Worker(settings, store), key)
 
     def close(self) -> None:
         """Stop the worker after the submission in hand, and give the database back."""
         self.worker.stop()
         self.store.close()
+
+    def receipt(self, submission: Submission) -> Receipt:
+        """What the sender keeps as a proof; the same submission has the same receipt each time."""
+        return self.key.sign(
+            id=submission.id,
+            board=submission.board,
+            sha256=submission.sha256,
+            size=submission.size,
+            received_at=submission.received_at.isoformat(),
+            status_url=f"{self.settings.url}/api/submissions/{submission.id}",
+            server=self.settings.name,
+        )
 
     def entries(self, board: Board) -> list[Entry]:
         """A board's table."""

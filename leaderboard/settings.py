@@ -1,4 +1,4 @@
-"""What a leaderboard server is given from outside: where it keeps its state, and how large a file may be."""
+"""What a leaderboard server is given from outside: where its state lies, its limits, what it is called."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ from pathlib import Path
 
 import platformdirs
 
+from cir_datasets.sources.addresses import address_and_login
 from cir_metrics.errors import CallError
+from submissions.rank_file.texts import name as checked_name
 
 DEFAULT_MAX_UPLOAD_MB = 16
 """Upper limit of an uploaded file in MB of 2**20 bytes; the largest of these boards needs less than 5."""
+
+DEFAULT_NAME = "CIR leaderboard"
+_NAME_LENGTH = 80
 
 
 @dataclass(frozen=True)
@@ -21,10 +26,17 @@ class Settings:
     Args:
         home: folder of the database and of the stored files; made when it does not exist.
         max_upload_bytes: an upload of more bytes is refused.
+        name: what the server calls itself in its receipts.
+        url: its address from outside, for its receipts; empty where it is not known. It is never taken from a
+            request, whose sender could write any.
+        signing_key: file of the key that signs receipts; None is one of its own below the home.
     """
 
     home: Path
     max_upload_bytes: int = DEFAULT_MAX_UPLOAD_MB * 2**20
+    name: str = DEFAULT_NAME
+    url: str = ""
+    signing_key: Path | None = None
 
     @property
     def database_url(self) -> str:
@@ -46,13 +58,13 @@ def default_home() -> Path:
 
 
 def read(home: Path | None = None) -> Settings:
-    """Settings from the environment (`CIR_LEADERBOARD_HOME`, `CIR_LEADERBOARD_MAX_UPLOAD_MB`).
+    """Settings from the environment: `CIR_LEADERBOARD_HOME` and its like in `docs/environment.md`.
 
     Args:
         home: the folder asked for on the command line; it goes before the environment.
 
     Raises:
-        CallError: the limit is not a positive number of MB.
+        CallError: the limit is not a positive number of MB, or the name or the address is not one.
     """
     written = os.environ.get("CIR_LEADERBOARD_MAX_UPLOAD_MB", str(DEFAULT_MAX_UPLOAD_MB))
     if not written.isdecimal() or int(written) < 1:
@@ -61,4 +73,30 @@ def read(home: Path | None = None) -> Settings:
             f"Fix: leave it unset ({DEFAULT_MAX_UPLOAD_MB} MB) or write, for example, 64."
         )
     chosen = default_home() if home is None else home.expanduser().absolute()
-    return Settings(home=chosen, max_upload_bytes=int(written) * 2**20)
+    key = os.environ.get("CIR_LEADERBOARD_SIGNING_KEY")
+    return Settings(
+        home=chosen,
+        max_upload_bytes=int(written) * 2**20,
+        name=_name(os.environ.get("CIR_LEADERBOARD_NAME") or DEFAULT_NAME),
+        url=_url(os.environ.get("CIR_LEADERBOARD_URL") or ""),
+        signing_key=Path(key).expanduser().absolute() if key else None,
+    )
+
+
+def _name(written: str) -> str:
+    try:
+        return checked_name(written, _NAME_LENGTH)
+    except ValueError as error:
+        raise CallError(
+            f"CIR_LEADERBOARD_NAME: {error}. Fix: write a short name, or leave it unset ({DEFAULT_NAME})."
+        ) from error
+
+
+def _url(written: str) -> str:
+    found = address_and_login(written) if written else ("", None)
+    if found is None or found[1] is not None:
+        raise CallError(
+            "CIR_LEADERBOARD_URL: not an address that everybody may see. Fix: write https:// and the host, "
+            "without user, password and query, or leave it unset."
+        )
+    return found[0]

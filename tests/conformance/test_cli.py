@@ -73,6 +73,7 @@ def test_the_commands_are_the_expected_ones() -> None:
         "train magiclens",
         "train shapes",
         "submit",
+        "receipt verify",
         "leaderboard serve",
         "leaderboard add",
         "leaderboard show",

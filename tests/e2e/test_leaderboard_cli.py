@@ -14,6 +14,7 @@ import pytest
 from http_hub import HttpServer, Reply, Request, as_json
 
 from leaderboard import boards
+from leaderboard.receipts import SigningKey
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 
@@ -109,6 +110,50 @@ def test_submit_prints_scores_and_the_row(world: ModuleType, server: Any, good: 
     assert again.returncode == 0, again.stderr
     assert json.loads(again.stdout)["id"] == row["submission"]
     assert "on that board already" in again.stderr
+
+
+def test_submit_keeps_a_receipt_that_is_checked_offline(
+    world: ModuleType, server: Any, good: Path, bad: Path, tmp_path: Path
+) -> None:
+    receipt, key = tmp_path / "receipt.json", tmp_path / "key.pem"
+    done = world.cir("submit", str(good), "--to", server.url, "--receipt", str(receipt))
+    assert done.returncode == 0, done.stderr
+    assert f"Receipt: {receipt}" in done.stderr
+    key.write_bytes(server.get("/api/key").content)
+    checked = world.cir("receipt", "verify", str(receipt), str(good), "--key", str(key))
+    assert checked.returncode == 0, checked.stderr
+    assert "shapes/val" in checked.stdout
+    found = json.loads(receipt.read_bytes())
+    assert found["sha256"] == hashlib.sha256(good.read_bytes()).hexdigest()
+    assert server.get(found["status_url"]).json()["id"] == found["id"]
+    assert server.upload(good.read_bytes()).json()["receipt"] == found  # again, byte for byte
+    other = world.cir("receipt", "verify", str(receipt), str(bad), "--key", str(key))
+    assert other.returncode == 1
+    assert f"cir: {bad}: " in other.stderr
+
+
+def test_submit_says_when_a_server_gives_no_receipt_or_that_of_another_file(
+    world: ModuleType, good: Path, tmp_path: Path
+) -> None:
+    receipt = tmp_path / "receipt.json"
+    answer: dict[str, Any] = {"id": "1", "state": "received", "new": True}
+
+    def reply(request: Request) -> Reply:
+        return as_json({"max_upload_bytes": 2**20} if request.path == "/health" else answer)
+
+    with HttpServer(reply) as old:
+        command = ["submit", str(good), "--to", old.url, "--board", "shapes/val", "--receipt", str(receipt)]
+        none = world.cir(*command)
+        key = SigningKey.open(tmp_path / "key.pem", make=True)
+        claim = {"id": "1", "board": "shapes/val", "sha256": "0" * 64, "size": good.stat().st_size}
+        texts = {"received_at": "", "status_url": "", "server": ""}
+        answer["receipt"] = key.sign(**claim, **texts).model_dump()
+        other = world.cir(*command)
+    assert none.returncode == 2
+    assert "gave no receipt. Fix: " in none.stderr
+    assert other.returncode == 2
+    assert "its sha256 is " in other.stderr
+    assert not receipt.exists()
 
 
 def test_submit_validates_here_first(world: ModuleType, server: Any, bad: Path) -> None:
