@@ -7,6 +7,7 @@ asked afterwards.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,12 +20,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cir_metrics.signature import package_version
 from leaderboard import boards
-from leaderboard.errors import UploadRefusedError
-from leaderboard.files import path_of
+from leaderboard.errors import FileStoreError, LostFileError, UploadRefusedError
 from leaderboard.intake import CHUNK, Cover, known_board, method_from_form
 from leaderboard.server import Server
 from leaderboard.submission import Submission
 from leaderboard.views import board_view, submission_view, table_view
+from submissions.formats.containers import GZIP
+
+log = logging.getLogger("leaderboard.api")
 
 _FORM_OVERHEAD = 64 * 1024
 """Bytes that a multipart form may need besides the file."""
@@ -39,6 +42,8 @@ def add_routes(app: FastAPI, server: Server) -> None:
     """Put the API onto the application."""
     app.add_middleware(BodyLimit, server=server)
     app.add_exception_handler(UploadRefusedError, _refused)
+    app.add_exception_handler(FileStoreError, _no_files)
+    app.add_exception_handler(LostFileError, _no_files)
     app.add_exception_handler(HTTPException, _http_error)
     app.include_router(_router(server))
 
@@ -135,9 +140,11 @@ def _router(server: Server) -> APIRouter:
                 fix="ask for the file of an entry on a board",
                 status=404,
             )
-        name = f"{submission.board.replace('/', '-')}.{submission.id}.json"
-        path = path_of(server.settings.files, submission.sha256)
-        return FileResponse(path, media_type="application/json", filename=name)
+        path = server.files.local_copy(submission.sha256)
+        with path.open("rb") as handle:
+            packed = handle.read(len(GZIP)) == GZIP
+        name = f"{submission.board.replace('/', '-')}.{submission.id}.json{'.gz' if packed else ''}"
+        return FileResponse(path, media_type=f"application/{'gzip' if packed else 'json'}", filename=name)
 
     @router.api_route(
         "/api/{rest:path}", methods=["GET", "POST", "PUT", "PATCH", "DELETE"], include_in_schema=False
@@ -220,6 +227,17 @@ def _refused(_request: Request, error: Exception) -> Response:
     if not isinstance(error, UploadRefusedError):
         raise error
     return JSONResponse({"error": error.to_dict()}, status_code=error.status)
+
+
+def _no_files(_request: Request, error: Exception) -> Response:
+    """Say that the files cannot be had; why is for the organisers, who find it in the log."""
+    log.error("%s", error)
+    body = {
+        "code": "files-unavailable",
+        "message": "the server cannot read or write rank files now.",
+        "fix": "try again later; if it stays so, tell its organisers",
+    }
+    return JSONResponse({"error": body}, status_code=getattr(error, "status", 503))
 
 
 def _http_error(_request: Request, error: Exception) -> Response:

@@ -23,6 +23,26 @@ class ConflictError(LeaderboardError):
     """Another process has recorded an event of the same submission first."""
 
 
+class FileStoreError(LeaderboardError):
+    """The place of the rank files cannot be read or written now (no room, no right, no network); it may pass.
+
+    Args:
+        message: what, where, how to fix it; without any key or token.
+        status: the HTTP status of an answer because of it: 503, or 507 where there is no room.
+    """
+
+    exit_code = 2
+
+    def __init__(self, message: str, *, status: int = 503) -> None:
+        """Keep the status."""
+        super().__init__(message)
+        self.status = status
+
+
+class LostFileError(LeaderboardError):
+    """A stored rank file is missing or damaged: that does not pass."""
+
+
 class ServeError(LeaderboardError, CallError):
     """The server cannot be started as asked (the port is taken, the home cannot be written)."""
 

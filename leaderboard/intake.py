@@ -15,9 +15,9 @@ from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.errors import UploadRefusedError
-from leaderboard.files import IncomingFile
 from leaderboard.settings import Settings
 from leaderboard.store import Store
+from leaderboard.store_files import FileStore, IncomingFile
 from leaderboard.submission import Submission
 from submissions.rank_file.texts import file_name as shown_file_name
 from submissions.rank_file.texts import plain_text
@@ -99,15 +99,23 @@ class Intake:
     """Takes files in.
 
     Args:
-        settings: where files go, and how large they may be.
+        settings: how large a file may be.
         store: where submissions are recorded.
+        files: where files go.
         data_problem: says why a board's data is not at hand, or None where it is.
     """
 
-    def __init__(self, settings: Settings, store: Store, data_problem: Callable[[Board], str | None]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        store: Store,
+        files: FileStore,
+        data_problem: Callable[[Board], str | None],
+    ) -> None:
         """Remember the rooms that it connects."""
         self._settings = settings
         self._store = store
+        self._files = files
         self._data_problem = data_problem
 
     def board(self, board_id: str | None) -> Board:
@@ -135,7 +143,7 @@ class Intake:
 
     def incoming(self) -> IncomingFile:
         """A file on its way in, which refuses more bytes than the limit."""
-        return IncomingFile(self._settings.files, self.check_size)
+        return self._files.incoming(self.check_size)
 
     def check_size(self, size: int) -> None:
         """Refuse a file of that many bytes when they are too many.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from leaderboard import data, files
+from leaderboard import data
 from leaderboard.boards import Board
 from leaderboard.errors import SubmissionStoreError
 from leaderboard.intake import Intake
@@ -13,6 +13,7 @@ from leaderboard.receipts import Receipt, SigningKey
 from leaderboard.settings import Settings
 from leaderboard.standings import Entry, standings
 from leaderboard.store import Store
+from leaderboard.store_files import FileStore, open_files
 from leaderboard.submission import Submission
 from leaderboard.worker import Worker
 
@@ -26,6 +27,7 @@ class Server:
     Args:
         settings: where its state lies, and its limits.
         store: submissions and their log.
+        files: what was sent.
         intake: the way in.
         worker: what judges; runs after `worker.start()`.
         key: what signs its receipts.
@@ -33,6 +35,7 @@ class Server:
 
     settings: Settings
     store: Store
+    files: FileStore
     intake: Intake
     worker: Worker
     key: SigningKey
@@ -43,11 +46,13 @@ class Server:
 
         Raises:
             SubmissionStoreError: the folder cannot be made or written, or a newer version wrote the store.
+            FileStoreError: the place of the rank files cannot be used.
             ServeError: the key that signs receipts cannot be used.
         """
         try:
-            settings.files.mkdir(parents=True, exist_ok=True)
-            files.sweep(settings.files)
+            settings.home.mkdir(parents=True, exist_ok=True)
+            files = open_files(settings.files_at or settings.files, settings.home)
+            files.sweep()
         except OSError as error:
             raise SubmissionStoreError(
                 f"{settings.home}: cannot be used as the leaderboard's home: {error.strerror}. "
@@ -56,7 +61,8 @@ class Server:
         own = settings.home / "signing_key.pem"
         key = SigningKey.open(settings.signing_key or own, make=settings.signing_key is None)
         store = Store(settings.database_url)
-        return cls(settings, store, Intake(settings, store, data.problem), Worker(settings, store), key)
+        intake = Intake(settings, store, files, data.problem)
+        return cls(settings, store, files, intake, Worker(files, store), key)
 
     def close(self) -> None:
         """Stop the worker after the submission in hand, and give the database back."""

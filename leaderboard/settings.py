@@ -29,6 +29,7 @@ class Settings:
         name: what the server calls itself in its receipts.
         url: its address from outside, for its receipts; empty where it is not known. It is never taken from a
             request, whose sender could write any.
+        files_at: where rank files are stored, see `open_files`; empty is `files` below the home.
         signing_key: file of the key that signs receipts; None is one of its own below the home.
     """
 
@@ -36,6 +37,7 @@ class Settings:
     max_upload_bytes: int = DEFAULT_MAX_UPLOAD_MB * 2**20
     name: str = DEFAULT_NAME
     url: str = ""
+    files_at: str = ""
     signing_key: Path | None = None
 
     @property
@@ -45,7 +47,7 @@ class Settings:
 
     @property
     def files(self) -> Path:
-        """Folder of the stored rank files."""
+        """Folder of the stored rank files, unless `files_at` names another place."""
         return self.home / "files"
 
 
@@ -78,6 +80,7 @@ def read(home: Path | None = None) -> Settings:
         home=chosen,
         max_upload_bytes=int(written) * 2**20,
         name=_name(os.environ.get("CIR_LEADERBOARD_NAME") or DEFAULT_NAME),
+        files_at=os.environ.get("CIR_LEADERBOARD_FILES") or "",
         url=_url(os.environ.get("CIR_LEADERBOARD_URL") or ""),
         signing_key=Path(key).expanduser().absolute() if key else None,
     )

@@ -17,11 +17,10 @@ from sqlalchemy.exc import SQLAlchemyError
 from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.data import LoadedBenchmarks
-from leaderboard.errors import ConflictError
-from leaderboard.files import path_of
+from leaderboard.errors import ConflictError, FileStoreError
 from leaderboard.judging import Rejected, Validated, judge_file, score_file
-from leaderboard.settings import Settings
 from leaderboard.store import Store
+from leaderboard.store_files import FileStore
 from leaderboard.submission import EventKind, Submission
 
 log = logging.getLogger("leaderboard.worker")
@@ -39,13 +38,13 @@ class Worker:
     """Judges submissions one after another, in the order in which they came.
 
     Args:
-        settings: where the files lie.
+        files: the rank files.
         store: where the submissions are.
     """
 
-    def __init__(self, settings: Settings, store: Store) -> None:
+    def __init__(self, files: FileStore, store: Store) -> None:
         """Remember the rooms; nothing runs before `start`."""
-        self._settings = settings
+        self._files = files
         self._store = store
         self._benchmarks = LoadedBenchmarks()
         self._work = threading.Event()
@@ -94,10 +93,12 @@ class Worker:
         if submission.finished:
             return submission
         board = boards.board(submission.board)
-        path = path_of(self._settings.files, submission.sha256)
-        judged, failed = self._attempt(
-            submission, lambda: judge_file(path, self._benchmarks.of(board), submission)
-        )
+
+        def judge() -> Rejected | Validated:
+            path = self._files.local_copy(submission.sha256)
+            return judge_file(path, self._benchmarks.of(board), submission)
+
+        judged, failed = self._attempt(submission, judge)
         if failed is not None:
             return failed
         if isinstance(judged, Rejected):
@@ -121,6 +122,8 @@ class Worker:
         error = done.exception()
         if error is None:
             return done.result(), None
+        if isinstance(error, FileStoreError):
+            raise error  # it may pass, and the submission waits
         log.error("submission %s on %s failed", submission.id, submission.board, exc_info=error)
         return None, self._append(submission, "failed", {"message": PUBLIC_FAILURE})
 
@@ -138,7 +141,7 @@ class Worker:
             self._work.clear()
             try:
                 self._round()
-            except (SQLAlchemyError, OSError):
+            except (SQLAlchemyError, OSError, FileStoreError):
                 # A full disk or a locked database may pass; a worker that has ended would not come back.
                 log.exception("the worker could not read or write the store")
             self._work.wait(timeout=_LOOK_AGAIN_SECONDS)

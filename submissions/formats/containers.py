@@ -21,7 +21,8 @@ from submissions.rank_file.model import LINES, LINES_FILE, PARQUET, TREC
 JSON = "json"
 """What is not another container: JSON, or what the JSON reader will explain."""
 
-_GZIP = b"\x1f\x8b"
+GZIP = b"\x1f\x8b"
+"""How packed bytes begin."""
 _PARQUET = b"PAR1"
 _CHUNK = 2**18
 _LOOKED_AT = 2**16
@@ -61,11 +62,11 @@ def unpack(content: bytes, findings: Findings, *, max_bytes: int) -> Unpacked | 
         Unpacked(kind='json', content=b'{"format": "cir-rank-file"}')
     """
     budget = Budget(len(content), max_bytes)
-    if content.startswith(_GZIP):
+    if content.startswith(GZIP):
         decompressed = _decompress(content, findings, budget)
         if decompressed is None:
             return None
-        if decompressed.startswith(_GZIP):
+        if decompressed.startswith(GZIP):
             findings.add(
                 "unreadable", "it is compressed with gzip twice.", fix="compress it once, or not at all"
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import shutil
 import signal
 from pathlib import Path
@@ -10,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from leaderboard.files import path_of
 from leaderboard.intake import Cover
 from leaderboard.server import Server
 from leaderboard.settings import Settings
@@ -78,7 +78,7 @@ def test_kill_9_right_after_the_acknowledgement_loses_nothing(world: ModuleType,
 def test_a_failure_of_the_server_is_told_without_its_reason(world: ModuleType, home: Path) -> None:
     content = world.as_bytes(world.rank_file(4, "Lost file"))
     submission = taken_in(home, content)
-    stored = path_of(home / "files", submission.sha256)
+    stored = home / "files" / submission.sha256[:2] / f"{submission.sha256}.json"
     shutil.move(stored, stored.with_suffix(".away"))
     with world.serving(home) as running:
         done = running.finished(submission.id)
@@ -92,6 +92,29 @@ def test_a_failure_of_the_server_is_told_without_its_reason(world: ModuleType, h
         assert running.rows() == []
         again = running.submitted(content)
         assert again["state"] == "published"
+
+
+def test_while_files_cannot_be_written_uploads_are_refused_in_json(world: ModuleType, home: Path) -> None:
+    content = world.as_bytes(world.rank_file(5, "Patient"))
+    with world.serving(home) as running:
+        (home / "files/incoming").write_bytes(b"in the way")
+        refused = running.upload(content)
+        assert refused.status_code == 503
+        assert refused.json()["error"]["code"] == "files-unavailable"
+        assert str(home) not in refused.text
+        assert "files/incoming: File exists" in running.log.read_text()
+        assert running.get("/health").json()["waiting"] == 0
+        (home / "files/incoming").unlink()
+        assert running.submitted(content)["state"] == "published"
+
+
+def test_a_packed_file_is_given_back_packed(world: ModuleType, home: Path) -> None:
+    content = gzip.compress(world.as_bytes(world.rank_file(6, "Packed")), mtime=0)
+    with world.serving(home) as running:
+        file = running.get(running.submitted(content)["file"])
+        assert file.content == content
+        assert file.headers["content-type"] == "application/gzip"
+        assert file.headers["content-disposition"].endswith('.json.gz"')
 
 
 def test_a_second_server_on_the_port_says_so(world: ModuleType, home: Path, tmp_path: Path) -> None:

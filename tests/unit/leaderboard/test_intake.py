@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from cir_metrics.errors import CallError
-from leaderboard import files, settings
+from leaderboard import settings
 from leaderboard.errors import UploadRefusedError
-from leaderboard.files import path_of
 from leaderboard.intake import Cover, Intake, chunks_of
 from leaderboard.settings import Settings
 from leaderboard.store import Store
+from leaderboard.store_files import FolderFiles
 
 
 @pytest.fixture
@@ -35,7 +35,12 @@ def store(chosen: Settings) -> Iterator[Store]:
 
 @pytest.fixture
 def intake(chosen: Settings, store: Store) -> Intake:
-    return Intake(chosen, store, lambda board: "it is away." if board.id == "circo/val" else None)
+    return Intake(
+        chosen,
+        store,
+        FolderFiles(chosen.files),
+        lambda board: "it is away." if board.id == "circo/val" else None,
+    )
 
 
 def leftovers(chosen: Settings) -> list[str]:
@@ -48,8 +53,7 @@ def test_the_copy_is_the_file_byte_for_byte(intake: Intake, chosen: Settings) ->
     assert new
     assert submission.file_name == "run.json"
     assert submission.sha256 == hashlib.sha256(content).hexdigest()
-    assert path_of(chosen.files, submission.sha256).read_bytes() == content
-    assert path_of(chosen.files, submission.sha256).parent.name == submission.sha256[:2]
+    assert (chosen.files / submission.sha256[:2] / f"{submission.sha256}.json").read_bytes() == content
     assert leftovers(chosen) == [f"{submission.sha256}.json"]
 
 
@@ -118,7 +122,7 @@ def test_drafts_of_a_crash_are_swept_after_a_day(chosen: Settings) -> None:
     for part in (old, young):
         part.write_bytes(b"x")
     os.utime(old, (time.time() - 90_000, time.time() - 90_000))
-    files.sweep(chosen.files)
+    FolderFiles(chosen.files).sweep()
     assert [part.name for part in incoming.iterdir()] == ["young.part"]
 
 

@@ -1,0 +1,370 @@
+"""The stored copies of what was sent, by sha256: in a folder, an S3 bucket or a dataset repository (Hub).
+
+In all of them a file lies under `ab/<sha256>.json`, whatever it holds: JSON, the same in gzip, another
+format. The bytes are those that were sent, and readers of rank files go by the bytes: one name does for all.
+A file counts as kept only when it is durable: in a folder its bytes, its name and its folder's entry are on
+the disk; a bucket has answered the upload; the Hub has answered the commit. What comes back from afar is
+checked against its name.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import re
+import secrets
+import tempfile
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+from cir_metrics.atomic import sync_folder
+from cir_metrics.errors import CallError, without_secret_cause
+from leaderboard.errors import FileStoreError, LostFileError
+
+_STALE_SECONDS = 24 * 3600
+_NAME = re.compile(r"[0-9a-f]{2}/([0-9a-f]{64})\.json")
+_BUCKET = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[\w.!*'()-]+)*/?", re.ASCII)
+_REPOSITORY = re.compile(r"hf://datasets/([\w.-]+/[\w.-]+)/?", re.ASCII)
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@dataclass(frozen=True)
+class KeptFile:
+    """A durable copy.
+
+    Args:
+        sha256: of its bytes, hex.
+        size: bytes.
+    """
+
+    sha256: str
+    size: int
+
+
+class Remote(Protocol):
+    """A place far away: what S3 and the Hub do in ways of their own. Each call may raise `FileStoreError`."""
+
+    def put(self, name: str, path: Path) -> None:
+        """Make the file durable under that name, over one that is there."""
+
+    def get(self, name: str, path: Path) -> bool:
+        """Write the file of that name to `path`; whether there is one."""
+
+    def size(self, name: str) -> int | None:
+        """Bytes of the file of that name, or None where there is none."""
+
+    def delete(self, name: str) -> None:
+        """Remove the file of that name, if there is one."""
+
+    def names(self) -> Iterator[str]:
+        """The names of all files."""
+
+
+class IncomingFile:
+    """A file on its way in: written to the local disk, counted and hashed as it comes.
+
+    Args:
+        folder: where it is written.
+        check: called with the number of bytes so far before more are written; raises to refuse.
+        keep: makes a complete file durable, from its path and its sha256.
+    """
+
+    def __init__(self, folder: Path, check: Callable[[int], None], keep: Callable[[Path, str], None]) -> None:
+        """Open an empty file."""
+        self._check = check
+        self._keep = keep
+        self._path = folder / f"{secrets.token_hex(8)}.part"
+        with _in_words(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            self._handle: BinaryIO = self._path.open("xb")
+        self._digest = hashlib.sha256()
+        self.size = 0
+
+    def write(self, chunk: bytes) -> None:
+        """Append bytes, unless they are too many.
+
+        Raises:
+            FileStoreError: the disk does not take them.
+        """
+        self._check(self.size + len(chunk))
+        with _in_words(self._path.parent):
+            self._handle.write(chunk)
+        self._digest.update(chunk)
+        self.size += len(chunk)
+
+    def keep(self) -> KeptFile:
+        """Make it durable under its hash; the same bytes lie there once.
+
+        Raises:
+            FileStoreError: it could not be made durable, and is not kept.
+        """
+        sha256 = self._digest.hexdigest()
+        with _in_words(self._path.parent):
+            self._handle.flush()
+            os.fsync(self._handle.fileno())
+            self._handle.close()
+            self._keep(self._path, sha256)
+        return KeptFile(sha256, self.size)
+
+    def discard(self) -> None:
+        """Remove it; does nothing after `keep`."""
+        with suppress(OSError):  # what was not yet written finds no room: it goes anyway
+            self._handle.close()
+        self._path.unlink(missing_ok=True)
+
+
+class FileStore(ABC):
+    """The stored copies; `open_files` makes one.
+
+    Args:
+        incoming: local folder of files on their way in.
+    """
+
+    def __init__(self, incoming: Path) -> None:
+        """Remember the folder."""
+        self._incoming = incoming
+
+    def incoming(self, check: Callable[[int], None] = lambda size: None) -> IncomingFile:
+        """A file on its way in.
+
+        Args:
+            check: called with the number of bytes so far before more are written; raises to refuse.
+
+        Raises:
+            FileStoreError: the local disk does not take it.
+        """
+        return IncomingFile(self._incoming, check, self._keep)
+
+    def open(self, sha256: str) -> BinaryIO:
+        """The file of that hash, to be read.
+
+        Raises:
+            LostFileError: it is missing or damaged.
+            FileStoreError: its place cannot be reached now.
+        """
+        return self.local_copy(sha256).open("rb")
+
+    def exists(self, sha256: str) -> bool:
+        """Whether there is a file of that hash."""
+        return self.size(sha256) is not None
+
+    def sweep(self) -> None:
+        """Remove what a crash left behind a day ago or earlier."""
+        _remove_stale(self._incoming.glob("*.part"))
+
+    @abstractmethod
+    def local_copy(self, sha256: str) -> Path:
+        """Path of a copy on this machine's disk; it is there for a day at least.
+
+        Raises:
+            LostFileError: the file is missing or damaged.
+            FileStoreError: its place cannot be reached now.
+        """
+
+    @abstractmethod
+    def size(self, sha256: str) -> int | None:
+        """Bytes of the file of that hash, or None where there is none."""
+
+    @abstractmethod
+    def delete(self, sha256: str) -> None:
+        """Remove the file of that hash, if there is one; on the Hub its history keeps it."""
+
+    @abstractmethod
+    def names(self) -> Iterator[str]:
+        """The hashes of all files."""
+
+    @abstractmethod
+    def _keep(self, path: Path, sha256: str) -> None:
+        """Make a complete local file durable; `path` is gone afterwards."""
+
+
+class FolderFiles(FileStore):
+    """Files in a folder of this machine: `ab/<sha256>.json`, and `incoming/` beside them.
+
+    Args:
+        folder: the folder; made where it is missing.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Make the folder."""
+        super().__init__(folder / "incoming")
+        self._folder = folder
+        with _in_words(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+
+    def local_copy(self, sha256: str) -> Path:
+        """See `FileStore`; the file itself."""
+        path = self._folder / _name_of(sha256)
+        if not path.is_file():
+            raise LostFileError(
+                f"{path}: no such file. Fix: take it from a backup of the leaderboard's files."
+            )
+        return path
+
+    def size(self, sha256: str) -> int | None:
+        """See `FileStore`."""
+        with _in_words(self._folder):
+            try:
+                return (self._folder / _name_of(sha256)).stat().st_size
+            except FileNotFoundError:
+                return None
+
+    def delete(self, sha256: str) -> None:
+        """See `FileStore`."""
+        path = self._folder / _name_of(sha256)
+        with _in_words(self._folder):
+            if path.exists():
+                path.unlink()
+                sync_folder(path.parent)
+
+    def names(self) -> Iterator[str]:
+        """See `FileStore`."""
+        return _hashes(path.relative_to(self._folder).as_posix() for path in self._folder.glob("??/*.json"))
+
+    def _keep(self, path: Path, sha256: str) -> None:
+        target = self._folder / _name_of(sha256)
+        target.parent.mkdir(exist_ok=True)
+        path.replace(target)
+        for folder in (target.parent, self._folder):
+            sync_folder(folder)
+
+
+class RemoteFiles(FileStore):
+    """Files far away, with checked copies here.
+
+    Args:
+        remote: where they lie.
+        incoming: local folder of files on their way in.
+        copies: local folder of copies, on the same disk; they may go at any time.
+    """
+
+    def __init__(self, remote: Remote, incoming: Path, copies: Path) -> None:
+        """Remember the places."""
+        super().__init__(incoming)
+        self._remote = remote
+        self._copies = copies
+
+    def local_copy(self, sha256: str) -> Path:
+        """See `FileStore`; a copy that is here already is hashed again."""
+        name = _name_of(sha256)
+        path = self._copies / name
+        with _in_words(self._copies):
+            if path.is_file() and _hash_of(path) == sha256:
+                path.touch()
+                return path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(prefix=".get-", dir=self._copies) as folder:
+                got = Path(folder) / "file"
+                if not self._remote.get(name, got):
+                    raise LostFileError(
+                        f"{name}: not in the store of rank files. Fix: take it from a backup."
+                    )
+                if _hash_of(got) != sha256:
+                    raise LostFileError(
+                        f"{name}: what the store of rank files gave back is damaged: its sha256 is "
+                        f"{_hash_of(got)}. Fix: look at it there, and take the file from a backup."
+                    )
+                got.replace(path)
+        return path
+
+    def size(self, sha256: str) -> int | None:
+        """See `FileStore`."""
+        return self._remote.size(_name_of(sha256))
+
+    def delete(self, sha256: str) -> None:
+        """See `FileStore`."""
+        self._remote.delete(_name_of(sha256))
+        (self._copies / _name_of(sha256)).unlink(missing_ok=True)
+
+    def names(self) -> Iterator[str]:
+        """See `FileStore`."""
+        return _hashes(self._remote.names())
+
+    def sweep(self) -> None:
+        """Remove what crashes left, and copies that nobody has read for a day."""
+        super().sweep()
+        _remove_stale(self._copies.glob("??/*.json"))
+        _remove_stale(self._copies.glob(".get-*/*"))
+
+    def _keep(self, path: Path, sha256: str) -> None:
+        name = _name_of(sha256)
+        self._remote.put(name, path)
+        copy = self._copies / name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        path.replace(copy)
+
+
+def open_files(address: str | Path, home: Path) -> FileStore:
+    """The file store at an address.
+
+    Args:
+        address: a folder, `s3://BUCKET/PREFIX` or `hf://datasets/OWNER/NAME`. The environment has the keys:
+            `AWS_ACCESS_KEY_ID` and its like, with `AWS_ENDPOINT_URL` for other servers that speak S3;
+            `HF_TOKEN`.
+        home: the leaderboard's home, for files on their way in and copies of files far away.
+
+    Raises:
+        CallError: the address is none of these.
+        FileStoreError: the place cannot be reached, or refuses us.
+    """
+    text = str(address)
+    repository = _REPOSITORY.fullmatch(text)
+    if repository is not None:
+        from leaderboard.store_files_hub import HubFiles
+
+        return RemoteFiles(HubFiles(repository[1]), home / "incoming", home / "copies")
+    if _BUCKET.fullmatch(text):
+        from leaderboard.store_files_s3 import S3Files
+
+        return RemoteFiles(
+            S3Files(text.removeprefix("s3://").rstrip("/")), home / "incoming", home / "copies"
+        )
+    if "://" in text:
+        raise CallError(
+            "CIR_LEADERBOARD_FILES: not an address that is known here. Fix: write a folder, "
+            "s3://BUCKET/PREFIX or hf://datasets/OWNER/NAME; keys and tokens belong into the environment."
+        )
+    return FolderFiles(Path(text).expanduser().absolute())
+
+
+def _name_of(sha256: str) -> str:
+    return f"{sha256[:2]}/{sha256}.json"
+
+
+def _hashes(names: Iterator[str]) -> Iterator[str]:
+    """The hashes of those that are named as we name files."""
+    return (found[1] for found in map(_NAME.fullmatch, names) if found)
+
+
+def _hash_of(path: Path) -> str:
+    with path.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def _remove_stale(paths: Iterator[Path]) -> None:
+    for path in paths:
+        try:
+            if path.stat().st_mtime < time.time() - _STALE_SECONDS:
+                path.unlink()
+        except FileNotFoundError:  # another process sweeps too
+            continue
+
+
+@contextmanager
+def _in_words(place: Path) -> Iterator[None]:
+    """Say what the system refuses as a `FileStoreError`."""
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in _NO_SPACE
+        raise FileStoreError(
+            f"{place}: {error.strerror or type(error).__name__}. "
+            f"Fix: {'make room on that disk' if full else 'check the disk and who may write there'}.",
+            status=507 if full else 503,
+        ) from without_secret_cause(error)
