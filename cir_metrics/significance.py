@@ -9,7 +9,7 @@ sign make a total difference at least as large as the one that was found (Smucke
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -138,6 +138,70 @@ def randomisation_test(
     return [found[column] for column in range(matrix.shape[1])]
 
 
+class PairedTests:
+    """Randomisation tests of any pairs of many methods, on the same random changes of sign.
+
+    sum_i s_i * (a_i - b_i) = sum_i s_i * a_i - sum_i s_i * b_i
+
+    The sums of a method are taken once for all its pairs, when a first pair needs them, so that a pair costs
+    a subtraction. `randomisation_test` takes the same draws and gives the same p-value. Only a draw whose sum
+    falls short of the one that was found by less than 4e-12 * sum_i (|a_i| + |b_i|) counts here and may not
+    count there, where the allowance for rounding is smaller: p is never the smaller of the two.
+
+    Args:
+        values: one value a query and method, shape (n, methods).
+        draws: random changes of sign, 1 or more.
+        seed: 0 or more.
+        key: see `cir_metrics.resampling.generator`.
+
+    Raises:
+        InputError: values of another shape, no queries, a value that is not finite, draws < 1.
+
+    Example:
+        >>> tests = PairedTests(np.array([[1, 0, 1], [1, 0, 1], [1, 0, 0], [1, 1, 1]]))
+        >>> tests.p(0, 1), tests.p(0, 2)
+        (0.25, 1.0)
+    """
+
+    def __init__(self, values: ArrayLike, *, draws: int = DRAWS, seed: int = SEED, key: str = "") -> None:
+        """Take the values; nothing is drawn yet."""
+        self._values = np.ascontiguousarray(check_values(values, "values").T)
+        self._draws, self._seed, self._key = check_draws(draws), seed, key
+        self._sizes = exact_sums(np.abs(self._values).T)
+        self._totals = exact_sums(self._values.T)
+        self._sums: dict[int, FloatArray] = {}
+
+    def p(self, first: int, second: int, ahead: Iterable[int] = ()) -> float:
+        """The p-value of a pair, exact where that is cheap: see `randomisation_test`.
+
+        Args:
+            first: number of a method, from 0.
+            second: that of another.
+            ahead: methods whose sums are taken along if those of this pair have to be: many at once cost
+                little more than one.
+        """
+        found = paired_differences(self._values[first], self._values[second])
+        exact = _exact(found[found != 0])
+        if exact is not None:
+            return exact.p
+        if not {first, second} <= self._sums.keys():
+            self._take_sums(sorted({first, second, *ahead} - self._sums.keys()))
+        # Four times: rounding sets apart each of the two totals, and each of two sums.
+        allowance = 4 * NEAR * (self._sizes[first] + self._sizes[second])
+        reached = abs(self._totals[first] - self._totals[second]) - allowance
+        hits = int(np.count_nonzero(np.abs(self._sums[first] - self._sums[second]) >= reached))
+        return (1 + hits) / (1 + self._draws)
+
+    def _take_sums(self, methods: list[int]) -> None:
+        matrix = self._values[methods].T
+        columns = ExactColumns(matrix)
+        sums = np.empty((len(methods), self._draws))
+        for start, flipped in _changes(len(matrix), self._draws, self._seed, self._key):
+            block = self._totals[methods] - 2 * columns.sums(flipped)
+            sums[:, start : start + len(flipped)] = block.T
+        self._sums.update(zip(methods, sums, strict=True))
+
+
 def holm(p_values: ArrayLike) -> FloatArray:
     """Holm's step-down correction: p-values that may be compared with one alpha, however many there are.
 
@@ -244,19 +308,23 @@ def _enumerated(nonzero: FloatArray) -> float:
 
 
 def _sampled(matrix: FloatArray, draws: int, seed: int, key: str) -> FloatArray:
-    n = len(matrix)
     total, columns = exact_sums(matrix), ExactColumns(matrix)
     reached = np.abs(total) - NEAR * exact_sums(np.abs(matrix))
-    # Whole words a draw, so that a draw is the same draw whatever the size of a block.
-    words = -(-n // _WORD)
-    bits = generator(seed, key)
-    size = max(1, min(draws, _CELLS // n))
     hits = np.zeros(matrix.shape[1], dtype=np.int64)
-    for start in range(0, draws, size):
-        rows = min(size, draws - start)
-        raw = bits.random_raw(rows * words).astype("<u8").view(np.uint8)
-        flipped = np.unpackbits(raw).reshape(rows, words * _WORD)[:, :n].astype(np.float64)
+    for _, flipped in _changes(len(matrix), draws, seed, key):
         sums = total - 2 * columns.sums(flipped)
         hits += np.count_nonzero(np.abs(sums) >= reached, axis=0)
     share: FloatArray = (1 + hits) / (1 + draws)
     return share
+
+
+def _changes(n: int, draws: int, seed: int, key: str) -> Iterator[tuple[int, FloatArray]]:
+    """Random changes of sign: first draw of a block, and the block, shape (draws, n), 1 for a change."""
+    # Whole words a draw, so that a draw is the same draw whatever the size of a block.
+    words = -(-n // _WORD)
+    bits = generator(seed, key)
+    size = max(1, min(draws, _CELLS // n))
+    for start in range(0, draws, size):
+        rows = min(size, draws - start)
+        raw = bits.random_raw(rows * words).astype("<u8").view(np.uint8)
+        yield start, np.unpackbits(raw).reshape(rows, words * _WORD)[:, :n].astype(np.float64)

@@ -154,6 +154,15 @@ def test_the_script_of_intervals_prints_its_parts() -> None:
 
 
 @pytest.mark.slow
+def test_the_script_of_groups_finds_the_same_groups() -> None:
+    options = ("--methods", "30", "--queries", "300", "--repeat", "1", "--tests", "3")
+    output = keeps_its_word("groups.py", *options)
+    assert "same groups with one more entry and anew: yes" in output
+    tasks = re.findall(r"^(\w+) +\d+\.\d+ +\d+\.\d+ +\d+$", output, re.MULTILINE)
+    assert tasks == ["groups", "entry", "product", "tests"]
+
+
+@pytest.mark.slow
 def test_the_script_of_bombs_prints_its_table() -> None:
     options = ("--bomb", "lines-broken", "--bomb", "parquet-overlay-of-one", "--way", "validate")
     output = keeps_its_word("bombs.py", *options, "--way", "overlay in .parquet", "--worst", "2")

@@ -14,7 +14,7 @@ from scipy import stats
 
 from cir_metrics import significance
 from cir_metrics.errors import InputError
-from cir_metrics.significance import holm, paired_differences, randomisation_test, rank_groups
+from cir_metrics.significance import PairedTests, holm, paired_differences, randomisation_test, rank_groups
 
 
 def precisions(ranks: tuple[int, ...]) -> list[Fraction]:
@@ -151,6 +151,24 @@ def test_p_values_are_uniform_where_the_methods_are_exchangeable(kind: str) -> N
             assert share >= alpha - 3 * error
 
 
+@given(
+    seed=st.integers(0, 1000),
+    n=st.integers(1, 150),
+    denominators=st.sampled_from([(1,), (2,), (28, 42, 48), (3, 7, 50)]),
+)
+def test_shared_sums_give_the_p_of_every_pair_alone(seed: int, n: int, denominators: tuple[int, ...]) -> None:
+    random = np.random.default_rng(seed)
+    # Sums of fractions in an order of their own, so that equal values are stored apart.
+    parts = np.array([random.integers(0, each + 1, (n, 4)) / each for each in denominators])
+    table = np.stack([parts[random.permutation(len(parts)), :, m].sum(axis=0) for m in range(4)], axis=1)
+    table[: n // 2, 1] = table[: n // 2, 0] * (1 + 1e-15)
+    tests = PairedTests(table, draws=300, seed=seed, key="circo/val")
+    for one, other in itertools.permutations(range(4), 2):
+        differences = paired_differences(table[:, one], table[:, other])
+        (alone,) = randomisation_test(differences, draws=300, seed=seed, key="circo/val")
+        assert tests.p(one, other, ahead=range(other)) == alone.p
+
+
 def test_holm_equals_a_case_worked_by_hand() -> None:
     # Sorted: 0.005 * 4, 0.01 * 3, 0.03 * 2, 0.04 * 1 -> 0.02, 0.03, 0.06, 0.04 raised to 0.06.
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02], abs=1e-15)
@@ -194,6 +212,8 @@ def test_groups_are_told_apart_from_their_leader() -> None:
         (lambda: randomisation_test([]), r"differences have shape \(0,\)"),
         (lambda: randomisation_test([float("inf")]), r"differences\[0, 0\] is inf"),
         (lambda: randomisation_test([1.0], draws=0), r"draws=0; at least one is needed"),
+        (lambda: PairedTests([[1.0], [float("nan")]]), r"values\[1, 0\] is nan"),
+        (lambda: PairedTests([[1.0]], draws=0), r"draws=0; at least one is needed"),
         (lambda: holm([]), r"p_values have shape \(0,\). Fix: pass one a test"),
         (lambda: holm([0.5, 1.5]), r"p_values\[1\] is 1.5; a probability is from 0 to 1. Fix: check it."),
         (lambda: rank_groups([0, 0], np.zeros((2, 2), dtype=bool)), r"order is \[0, 0\] and separable has"),
