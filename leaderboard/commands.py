@@ -59,6 +59,14 @@ def serve(
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="TCP port; 0 takes any that is free.", min=0, max=65535)] = 7860,
     home: Home = None,
+    allowed_hosts: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allowed-host",
+            help="Host name that the server answers to, besides its address and this machine's; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Serve the leaderboard: pages and API, until Ctrl-C.
 
@@ -68,15 +76,17 @@ def serve(
     """
     _need_server("cir leaderboard serve")
     from leaderboard import settings
-    from leaderboard.app import create_app
-    from leaderboard.serving import serve as run
+    from leaderboard.web import options
+    from leaderboard.web.app import create_app
+    from leaderboard.web.serving import serve as run
 
     chosen = settings.read(home)
+    web = options.read([*(allowed_hosts or []), f"[{host}]" if ":" in host else host])
 
     def ready(address: str) -> None:
         echo(f"Leaderboard on {address} (Ctrl-C stops it). State: {chosen.home}", err=True)
 
-    run(lambda: create_app(chosen=chosen), host, port, ready)
+    run(lambda: create_app(chosen=chosen, options=web), host, port, ready, web)
     echo("Stopped.", err=True)
 
 

@@ -39,7 +39,7 @@ UPLOAD = """
 import time
 from pathlib import Path
 from fastapi.testclient import TestClient
-from leaderboard.app import create_app
+from leaderboard.web.app import create_app
 with TestClient(create_app(Path({home!r}))) as client:
     content = Path({run!r}).read_bytes()
     form, files = {{"board": "shapes/val"}}, {{"file": ("run.json", content)}}

@@ -1,4 +1,4 @@
-"""The application: FastAPI with the API, and the Gradio pages mounted on it.
+"""The application: FastAPI with the API, the Gradio pages mounted on it, and around both what guards them.
 
 The pages load nothing from elsewhere (fonts, scripts, analytics): a leaderboard works without a network.
 """
@@ -15,42 +15,40 @@ from typing import Any, NoReturn
 import gradio as gr
 from fastapi import FastAPI
 from fastapi.responses import Response
-from starlette.datastructures import MutableHeaders
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.middleware import Middleware
+from starlette.routing import Mount
 
 from cir_metrics.signature import package_version
-from leaderboard import api, settings
+from leaderboard import settings
 from leaderboard.errors import ServeError
 from leaderboard.pages import about_page, boards_page, layout, submit_page
 from leaderboard.server import Server
 from leaderboard.settings import Settings
+from leaderboard.web import api, gradio_routes
+from leaderboard.web.bodies import Bodies, BodyLimit, Patience
+from leaderboard.web.failures import JsonErrors
+from leaderboard.web.forms import FormLimits
+from leaderboard.web.gradio_routes import PagesOnly
+from leaderboard.web.headers import SecurityHeaders
+from leaderboard.web.options import WebOptions
+from leaderboard.web.origins import KnownHosts, ReadableFromAnywhere, SameOrigin
 
 _CACHE_SECONDS = 3600
 """Gradio's copies of uploaded files are removed after so long; ours are in the store."""
 
-_POLICY = "; ".join(
-    (
-        "default-src 'self'",
-        "script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:",
-        "style-src 'self' 'unsafe-inline'",
-        "img-src 'self' data: blob:",
-        "font-src 'self' data:",
-        "connect-src 'self'",
-        "worker-src 'self' blob:",
-        "object-src 'none'",
-        "base-uri 'self'",
-        "form-action 'self'",
-    )
-)
-"""Gradio's templates need inline scripts and eval; what this policy stops is every load from elsewhere."""
+_WAITING = 64
+"""Clicks on a page that wait for their turn; Gradio keeps what each sent."""
 
 
-def create_app(home: Path | None = None, *, chosen: Settings | None = None) -> FastAPI:
+def create_app(
+    home: Path | None = None, *, chosen: Settings | None = None, options: WebOptions | None = None
+) -> FastAPI:
     """The leaderboard as an ASGI application; its worker runs between start-up and shut-down.
 
     Args:
         home: folder of its state; None takes `CIR_LEADERBOARD_HOME` or the user's data folder.
         chosen: all settings at once, instead of `home` and the environment.
+        options: of the HTTP side; None takes the defaults.
 
     Raises:
         SubmissionStoreError: the home cannot be used.
@@ -72,20 +70,49 @@ def create_app(home: Path | None = None, *, chosen: Settings | None = None) -> F
         redoc_url=None,
         openapi_url="/api/openapi.json",
         lifespan=lifespan,
+        middleware=guards(options or WebOptions(), server.settings.max_upload_bytes),
     )
-    app.add_middleware(SecurityHeaders)
     api.add_routes(app, server)
 
     @app.get("/favicon.ico", include_in_schema=False)
     def icon() -> Response:
         return Response(layout.icon(), media_type="image/svg+xml")
 
+    mount_pages(app, server)
+    return app
+
+
+def guards(options: WebOptions, max_upload_bytes: int) -> list[Middleware]:
+    """What a request passes on its way in, the outermost first.
+
+    Args:
+        options: of the HTTP side.
+        max_upload_bytes: of a rank file.
+    """
+    size = max_upload_bytes + api.FORM_OVERHEAD
+    limits = {
+        ("POST", api.UPLOAD_PATH): BodyLimit(size, FormLimits(files=1, texts=api.FIELDS)),
+        ("POST", gradio_routes.UPLOAD): BodyLimit(size, FormLimits(files=1, texts=0)),
+    }
+    return [
+        Middleware(SecurityHeaders, framed_by=options.framed_by),
+        Middleware(Bodies, limits=limits, patience=Patience(options.upload_seconds)),
+        Middleware(JsonErrors),
+        Middleware(KnownHosts, names=options.hosts),
+        Middleware(ReadableFromAnywhere),
+        Middleware(SameOrigin),
+    ]
+
+
+def mount_pages(app: FastAPI, server: Server) -> None:
+    """Put the pages onto the application, with those routes of Gradio that they need."""
+    demo = pages(server)
     with warnings.catch_warnings():
         # Said even where server-side rendering is switched off.
         warnings.filterwarnings("ignore", message="SSR mode is not supported")
-        mounted: FastAPI = gr.mount_gradio_app(
+        gr.mount_gradio_app(
             app,
-            pages(server),
+            demo,
             path="/",
             theme=layout.theme(),
             css=layout.css(),
@@ -97,7 +124,13 @@ def create_app(home: Path | None = None, *, chosen: Settings | None = None) -> F
             show_error=False,
             max_file_size=server.settings.max_upload_bytes,
         )
-    return mounted
+    mount = app.router.routes[-1]
+    if not isinstance(mount, Mount):
+        raise ServeError(
+            f"Gradio {gr.__version__} does not mount its pages as expected: all its routes would be open. "
+            "Fix: install the version of Gradio in constraints.txt."
+        )
+    mount.app = PagesOnly(mount.app, [f"/{page[0]}" for page in demo.pages])
 
 
 def pages(server: Server) -> Any:
@@ -111,36 +144,9 @@ def pages(server: Server) -> Any:
     boards_page.build(demo, server)
     submit_page.build(demo, server)
     about_page.build(demo, server)
+    demo.queue(max_size=_WAITING)
     shut_out_strangers(demo)
     return demo
-
-
-class SecurityHeaders:
-    """Adds headers that keep a page to this server, whatever gets into it.
-
-    Args:
-        app: what handles the request.
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        """Remember the application."""
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Add the headers to every HTTP answer."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-
-        async def with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                headers.setdefault("Content-Security-Policy", _POLICY)
-                headers.setdefault("X-Content-Type-Options", "nosniff")
-                headers.setdefault("Referrer-Policy", "same-origin")
-            await send(message)
-
-        await self._app(scope, receive, with_headers)
 
 
 _DOWNLOADERS = ("async_ssrf_protected_download", "ssrf_protected_download", "save_url_to_cache")

@@ -16,7 +16,6 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import FileResponse, JSONResponse, Response
 from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cir_metrics.signature import package_version
 from leaderboard import boards
@@ -29,10 +28,10 @@ from submissions.formats.containers import GZIP
 
 log = logging.getLogger("leaderboard.api")
 
-_FORM_OVERHEAD = 64 * 1024
+FORM_OVERHEAD = 64 * 1024
 """Bytes that a multipart form may need besides the file."""
 
-_FIELDS = 20
+FIELDS = 20
 """Fields that a form may hold."""
 
 UPLOAD_PATH = "/api/submissions"
@@ -40,42 +39,10 @@ UPLOAD_PATH = "/api/submissions"
 
 def add_routes(app: FastAPI, server: Server) -> None:
     """Put the API onto the application."""
-    app.add_middleware(BodyLimit, server=server)
     app.add_exception_handler(UploadRefusedError, _refused)
     app.add_exception_handler(FileStoreError, _no_files)
     app.add_exception_handler(LostFileError, _no_files)
-    app.add_exception_handler(HTTPException, _http_error)
     app.include_router(_router(server))
-
-
-class BodyLimit:
-    """Stops an upload at the limit while it comes in, whatever its headers say.
-
-    Args:
-        app: what handles the request.
-        server: knows the limit.
-    """
-
-    def __init__(self, app: ASGIApp, server: Server) -> None:
-        """Remember both."""
-        self._app = app
-        self._server = server
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Count the bytes of an upload's body."""
-        if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] != UPLOAD_PATH:
-            await self._app(scope, receive, send)
-            return
-        seen = 0
-
-        async def counted() -> Message:
-            nonlocal seen
-            message = await receive()
-            seen += len(message.get("body", b""))
-            self._server.intake.check_size(seen - _FORM_OVERHEAD)
-            return message
-
-        await self._app(scope, counted, send)
 
 
 def _router(server: Server) -> APIRouter:
@@ -107,8 +74,6 @@ def _router(server: Server) -> APIRouter:
     @router.post(UPLOAD_PATH)
     async def upload(request: Request) -> JSONResponse:
         """Take a rank file in: multipart with the field `file`, or the file alone as the request's body."""
-        if _says_too_large(request, server):
-            server.intake.check_size(server.settings.max_upload_bytes + 1)
         if request.headers.get("content-type", "").startswith("multipart/form-data"):
             submission, new = await _from_form(request, server)
         else:
@@ -157,7 +122,7 @@ def _router(server: Server) -> APIRouter:
 
 
 async def _from_form(request: Request, server: Server) -> tuple[Submission, bool]:
-    async with request.form(max_files=1, max_fields=_FIELDS) as form:
+    async with request.form(max_files=1, max_fields=FIELDS) as form:
         texts = _texts(form)
         upload = form.get("file")
         if not isinstance(upload, UploadFile):
@@ -206,11 +171,6 @@ def _cover(texts: Mapping[str, str], file_name: str | None) -> Cover:
     )
 
 
-def _says_too_large(request: Request, server: Server) -> bool:
-    said = request.headers.get("content-length", "0")
-    return said.isdecimal() and int(said) - _FORM_OVERHEAD > server.settings.max_upload_bytes
-
-
 def _known(server: Server, submission_id: str) -> Submission:
     submission = server.store.submission(submission_id)
     if submission is None:
@@ -238,15 +198,3 @@ def _no_files(_request: Request, error: Exception) -> Response:
         "fix": "try again later; if it stays so, tell its organisers",
     }
     return JSONResponse({"error": body}, status_code=getattr(error, "status", 503))
-
-
-def _http_error(_request: Request, error: Exception) -> Response:
-    if not isinstance(error, HTTPException):
-        raise error
-    fixes = {404: "see /api/boards for the boards", 405: "use the method that the route is documented with"}
-    body = {
-        "code": {404: "not-found", 405: "wrong-method"}.get(error.status_code, "bad-request"),
-        "message": str(error.detail),
-        "fix": fixes.get(error.status_code, "correct the request and send it again"),
-    }
-    return JSONResponse({"error": body}, status_code=error.status_code, headers=error.headers)

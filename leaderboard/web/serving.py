@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-import logging
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from leaderboard.errors import ServeError
+from leaderboard.web import connections, logs
+from leaderboard.web.options import WebOptions
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -20,7 +22,9 @@ _GRACE_SECONDS = 3
 """Open connections (pages that listen) are cut after so long when the server stops."""
 
 
-def serve(make_app: Callable[[], FastAPI], host: str, port: int, ready: Callable[[str], None]) -> None:
+def serve(
+    make_app: Callable[[], FastAPI], host: str, port: int, ready: Callable[[str], None], options: WebOptions
+) -> None:
     """Serve until SIGINT or SIGTERM, then stop cleanly.
 
     Args:
@@ -28,6 +32,7 @@ def serve(make_app: Callable[[], FastAPI], host: str, port: int, ready: Callable
         host: address to listen on.
         port: TCP port, 0 for any that is free.
         ready: called with the address once requests are answered.
+        options: of the HTTP side.
 
     Raises:
         ServeError: the port is taken, or the address is not this machine's.
@@ -35,10 +40,16 @@ def serve(make_app: Callable[[], FastAPI], host: str, port: int, ready: Callable
     listener = _listen(host, port)
     shown_host = f"[{host}]" if ":" in host else host
     address = f"http://{shown_host}:{listener.getsockname()[1]}"
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logs.configure(options.logs)
+    descriptors = connections.raise_descriptors()
     config = uvicorn.Config(
         make_app(),
-        log_level="warning",
+        http=connections.Connection,
+        ws="none",
+        limit_concurrency=connections.most_connections(options.connections, descriptors),
+        backlog=connections.BACKLOG,
+        log_config=None,
+        access_log=False,
         timeout_graceful_shutdown=_GRACE_SECONDS,
         server_header=False,
         lifespan="on",
@@ -55,6 +66,7 @@ class _UvicornServer(uvicorn.Server):
         self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        asyncio.get_running_loop().set_exception_handler(logs.loop_error)
         await super().startup(sockets)
         if self.started:
             self._ready()
@@ -77,7 +89,7 @@ def _listen(host: str, port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
-        listener.listen(2048)
+        listener.listen(connections.BACKLOG)
     except OSError as error:
         listener.close()
         raise ServeError(

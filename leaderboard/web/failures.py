@@ -1,0 +1,145 @@
+"""Every answer of 400 and more is JSON, `{"error": {"code", "message", "fix"}}`, whoever makes it.
+
+An unexpected error is logged once, under an id that the answer names; the answer says nothing else of it.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import logging
+import secrets
+from http import HTTPStatus
+from typing import Any
+
+from sqlalchemy.exc import OperationalError
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from leaderboard.web.answers import error_answer
+from leaderboard.web.bodies import BodyEndedError
+from leaderboard.web.logs import place
+
+log = logging.getLogger("leaderboard.web")
+
+_BODY_BYTES = 64 * 1024
+_TEXT_LENGTH = 300
+_REPLACED = ("content-length", "content-type", "content-encoding")
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_BUSY = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+
+_CODES = {404: "not-found", 405: "wrong-method", 413: "too-large", 422: "bad-request"}
+_FIXES = {
+    404: "see /api/boards for the boards",
+    405: "use the method that the route is documented with",
+}
+
+
+class JsonErrors:
+    """Gives every error its form.
+
+    Args:
+        app: what handles the request.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        """Remember it."""
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hold an error's answer back until it is complete, and what is raised with it is known."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = False
+        held: Message | None = None
+        body = bytearray()
+
+        async def sending(message: Message) -> None:
+            nonlocal started, held
+            if message["type"] == "http.response.start":
+                started = True
+                held = message if message["status"] >= HTTPStatus.BAD_REQUEST else None
+            if held is None:
+                await send(message)
+            else:
+                body.extend(message.get("body", b"")[: _BODY_BYTES - len(body)])
+
+        answer: JSONResponse | None = None
+        try:
+            await self._app(scope, receive, sending)
+        except BodyEndedError:
+            raise
+        except Exception as error:
+            # The last place that can answer: the client gets JSON, the log gets the reason.
+            answer = _passing(scope, error)
+            if isinstance(error.__cause__, HTTPException) and held is None and started:
+                # Gradio ends the stream of an unknown session so, after it has said why.
+                await send({"type": "http.response.body", "body": b""})
+            elif answer is None:
+                number = secrets.token_hex(4)
+                log.exception("%s: error %s", place(scope), number)
+                fix = f"tell its organisers the id of this error: {number}"
+                answer = error_answer(500, "internal-error", "the server failed.", fix)
+        else:
+            if held is not None:
+                answer = _in_form(held, bytes(body))
+        if answer is not None and (held is not None or not started):
+            await answer(scope, receive, send)
+
+
+def _passing(scope: Scope, error: Exception) -> JSONResponse | None:
+    """The answer to an error that may pass: a full disk, a locked database, no descriptors. Logs it."""
+    if _is_full(error):
+        log.error("%s: no space left: %s", place(scope), error)
+        return error_answer(507, "no-space", "the server's disk is full.", "try again later")
+    if isinstance(error, OperationalError) or (isinstance(error, OSError) and error.errno in _BUSY):
+        log.error("%s: not available: %s", place(scope), error)
+        later = {"Retry-After": "10"}
+        return error_answer(503, "unavailable", "the server cannot answer now.", "try again later", later)
+    return None
+
+
+def _is_full(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in _FULL:
+            return True
+        if getattr(error, "sqlite_errorname", "") == "SQLITE_FULL":
+            return True
+        error = error.__cause__
+    return False
+
+
+def _in_form(start: Message, body: bytes) -> JSONResponse:
+    """An error's answer in our form; one that has it already stays as it is."""
+    status = start["status"]
+    found = _parsed(body)
+    headers = Headers(raw=start["headers"])
+    kept = {name: value for name, value in headers.items() if name not in _REPLACED}
+    if isinstance(found, dict) and {"code", "message", "fix"} <= _keys(found.get("error")):
+        return JSONResponse(found, status, kept)
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return error_answer(status, "unavailable", "the server cannot answer now.", "try again later", kept)
+    detail = found.get("detail") if isinstance(found, dict) else found
+    if isinstance(detail, list) and detail and isinstance(detail[0], dict):
+        where = ".".join(str(part) for part in detail[0].get("loc", ()))
+        detail = f"{where}: {detail[0].get('msg', '')}"
+    if not isinstance(detail, str):
+        detail = body.decode("utf-8", "replace") if found is None else HTTPStatus(status).phrase
+    code = _CODES.get(status, "bad-request")
+    fix = _FIXES.get(status, "correct the request and send it again")
+    return error_answer(status, code, detail[:_TEXT_LENGTH], fix, kept)
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except ValueError:
+        return None
+
+
+def _keys(found: Any) -> set[str]:
+    return set(found) if isinstance(found, dict) else set()

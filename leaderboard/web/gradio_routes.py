@@ -1,0 +1,48 @@
+"""The routes of Gradio that the pages need, in a file of its own: they change with Gradio's version."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+UPLOAD = "/gradio_api/upload"
+
+_READ = re.compile(
+    r"/(?:assets|static)/[\w./-]+"
+    r"|/theme\.css"
+    r"|/gradio_api/(?:queue/data|upload_progress)"
+)
+_WRITTEN = ("/gradio_api/queue/join", UPLOAD)
+
+
+class PagesOnly:
+    """Lets requests through that the pages send, found by driving them in a browser.
+
+    Not there: the API beside the pages (`call`, `run`, `info`, `mcp`), `proxy`, `file` (which would hand the
+    uploads of others to anybody), `component_server`, `stream`, `config`, `login`, `monitoring`, ...
+
+    Args:
+        app: Gradio's application.
+        pages: paths of the pages, with `/` in front.
+    """
+
+    def __init__(self, app: ASGIApp, pages: Collection[str]) -> None:
+        """Remember both."""
+        self._app = app
+        self._pages = frozenset(pages)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer 404 to every other request."""
+        if scope["type"] == "lifespan" or self._is_needed(scope):
+            await self._app(scope, receive, send)
+            return
+        raise HTTPException(404)
+
+    def _is_needed(self, scope: Scope) -> bool:
+        path, method = scope["path"], scope.get("method")
+        if method == "POST":
+            return path in _WRITTEN
+        return method in ("GET", "HEAD") and (path in self._pages or _READ.fullmatch(path) is not None)

@@ -1,0 +1,103 @@
+"""The web process's log: standard error, or files that rotate; no secrets, no line twenty times a minute.
+
+What strangers can cause (malformed requests, uploads broken off, no descriptors left) is logged, but not as
+often as they please. There is no access log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import threading
+import time
+from collections.abc import Callable
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from typing import Any
+
+from starlette.types import Scope
+
+from cir_metrics.errors import without_passwords
+from cir_metrics.terminal import visible
+
+_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+_FILE_BYTES = 10 * 2**20
+_FILES = 5
+_PATH_LENGTH = 120
+
+_OFTEN = 20
+"""Times that a message is written in a minute, whatever its parts."""
+
+_MINUTE = 60.0
+_TOKENS = re.compile(r"\bhf_[A-Za-z0-9]{8,}|(?<=[Bb]earer )[\w.~+/=-]{8,}")
+
+
+def configure(folder: Path | None = None) -> None:
+    """Log warnings and errors of all loggers.
+
+    Args:
+        folder: where `web.log` and its older parts go (50 MB together); None for standard error.
+    """
+    handler: logging.Handler = logging.StreamHandler()
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        handler = RotatingFileHandler(
+            folder / "web.log", maxBytes=_FILE_BYTES, backupCount=_FILES - 1, encoding="utf-8"
+        )
+    handler.setFormatter(PlainLines(_FORMAT))
+    handler.addFilter(NotTooOften())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+
+
+class PlainLines(logging.Formatter):
+    """Writes a message on one line, with what a terminal would obey written out, and without secrets."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: D102
+        return super().formatMessage(record).replace("\r", "\\r").replace("\n", "\\n")
+
+    def format(self, record: logging.LogRecord) -> str:  # noqa: D102
+        return _TOKENS.sub("...", without_passwords(visible(super().format(record))))
+
+
+class NotTooOften(logging.Filter):
+    """Lets a message through 20 times a minute; the next minute's first says how many were left out.
+
+    Args:
+        clock: seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Begin with nothing counted."""
+        super().__init__()
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._counts: dict[tuple[str, str], tuple[float, int]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the record is written."""
+        key = (record.name, str(record.msg)[:200])
+        with self._lock:
+            began, count = self._counts.get(key, (-_MINUTE, 0))
+            if self._clock() - began >= _MINUTE:
+                if count > _OFTEN:
+                    record.msg = f"{record.msg} ({count - _OFTEN} more were left out)"
+                began, count = self._clock(), 0
+                if len(self._counts) > 1000:
+                    self._counts.clear()
+            self._counts[key] = (began, count + 1)
+        return count < _OFTEN
+
+
+def place(scope: Scope) -> str:
+    """Method and path of a request, for a log; never the query, which may hold a token."""
+    return f"{scope['method'][:10]} {scope['path'][:_PATH_LENGTH]}"
+
+
+def loop_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Log an error of the event loop; where it is about descriptors, a line without a traceback."""
+    error = context.get("exception")
+    if isinstance(error, OSError) and "accept" in context.get("message", ""):
+        logging.getLogger("leaderboard.web").error("no connection can be accepted: %s", error.strerror)
+    else:
+        loop.default_exception_handler(context)

@@ -1,0 +1,73 @@
+"""What the HTTP side is given from outside, beside the leaderboard's settings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from cir_metrics.errors import CallError
+from leaderboard.web.origins import host_name
+
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_UPLOAD_SECONDS = 600
+_CONNECTIONS = 1000
+
+
+@dataclass(frozen=True)
+class WebOptions:
+    """Options of one web process.
+
+    Args:
+        hosts: names that it answers to, in small letters, without ports.
+        framed_by: who may show its pages in a frame, as `frame-ancestors` writes it.
+        upload_seconds: in which the body of any request must be complete.
+        connections: at once.
+        logs: folder of log files that rotate; None logs to standard error.
+    """
+
+    hosts: frozenset[str] = frozenset(_LOOPBACK)
+    framed_by: str = "'self'"
+    upload_seconds: int = _UPLOAD_SECONDS
+    connections: int = _CONNECTIONS
+    logs: Path | None = None
+
+
+def read(hosts: Iterable[str] = ()) -> WebOptions:
+    """Options from the environment (`docs/environment.md` lists the variables).
+
+    Args:
+        hosts: further names, of the command line.
+
+    Raises:
+        CallError: a name or a number is malformed.
+    """
+    written = [*hosts, *os.environ.get("CIR_LEADERBOARD_HOSTS", "").split(","), os.environ.get("SPACE_HOST", "")]
+    written.append(urlsplit(os.environ.get("CIR_LEADERBOARD_URL", "")).hostname or "")
+    names = [name.strip() for name in written if name.strip()]
+    for name in names:
+        if not host_name(name):
+            raise CallError(
+                f"{name!r} is not a host name. Fix: write names without scheme and path, for example "
+                "board.example.org, with --allowed-host or, separated by commas, in CIR_LEADERBOARD_HOSTS."
+            )
+    logs = os.environ.get("CIR_LEADERBOARD_LOGS")
+    return WebOptions(
+        hosts=frozenset([*_LOOPBACK, *map(host_name, names)]),
+        framed_by="'self' https://huggingface.co" if os.environ.get("SPACE_ID") else "'self'",
+        upload_seconds=_number("CIR_LEADERBOARD_UPLOAD_SECONDS", _UPLOAD_SECONDS),
+        connections=_number("CIR_LEADERBOARD_CONNECTIONS", _CONNECTIONS),
+        logs=Path(logs).expanduser().absolute() if logs else None,
+    )
+
+
+def _number(variable: str, default: int) -> int:
+    written = os.environ.get(variable, str(default))
+    if not written.isdecimal() or int(written) < 1:
+        raise CallError(
+            f"{variable}={written!r}: not a whole number, 1 or more. "
+            f"Fix: leave it unset ({default}) or write one."
+        )
+    return int(written)

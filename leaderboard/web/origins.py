@@ -1,0 +1,123 @@
+"""Who may ask: which names this server answers to, from where it takes writes, and who else may read.
+
+Starlette's `TrustedHostMiddleware` does not know the address at which a connection arrived, and its plain
+"Invalid host header" does not say how to allow a name; its `CORSMiddleware` is used as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from starlette.datastructures import Headers
+from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from leaderboard.web.answers import error_answer
+
+_HOST = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::\d{1,5})?")
+_READING = ("GET", "HEAD", "OPTIONS")
+_FROM_HERE = ("same-origin", "none")
+
+_NOT_FOR_PAGES = (b"origin", b"x-forwarded-host", b"x-gradio-server")
+"""What Gradio would believe: it allows any origin with credentials, and builds addresses of the others."""
+
+
+class KnownHosts:
+    """Refuses a request that names a host other than this one: a page elsewhere may have led a browser here.
+
+    Known are the names given, and the address at which the connection arrived.
+
+    Args:
+        app: what handles the request.
+        names: host names without ports, in small letters.
+    """
+
+    def __init__(self, app: ASGIApp, names: Collection[str]) -> None:
+        """Remember both."""
+        self._app = app
+        self._names = frozenset(names)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Check `Host`."""
+        if scope["type"] == "http":
+            host = Headers(scope=scope).get("host", "")
+            arrived = scope.get("server") or ("",)
+            if host_name(host) not in {*self._names, str(arrived[0]).lower()} - {""}:
+                await error_answer(
+                    400,
+                    "unknown-host",
+                    f"this server does not answer to the host {host[:100]!r}.",
+                    "use the address it is served on; who runs it allows another name with "
+                    "--allowed-host or CIR_LEADERBOARD_HOSTS",
+                )(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+class SameOrigin:
+    """Refuses a write that a page of another site sends; programs, which name no origin, pass.
+
+    Behind it no handler sees where a request came from, so that none can allow more.
+
+    Args:
+        app: what handles the request.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        """Remember it."""
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Check `Origin` and `Sec-Fetch-Site` of a write."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        if scope["method"] not in _READING and not _is_from_here(Headers(scope=scope)):
+            await error_answer(
+                403,
+                "cross-origin",
+                "a page of another site may not send this.",
+                "open this server's own page, or send it by a program; a proxy must hand on the header Host",
+            )(scope, receive, send)
+            return
+        kept = [header for header in scope["headers"] if header[0] not in _NOT_FOR_PAGES]
+        await self._app({**scope, "headers": kept}, receive, send)
+
+
+class ReadableFromAnywhere:
+    """Lets pages of other sites read below `/api/`, without credentials; nothing else.
+
+    Args:
+        app: what handles the request.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        """Put Starlette's CORS before it."""
+        self._app = app
+        self._readable = CORSMiddleware(
+            app, allow_origins=["*"], allow_methods=["GET"], expose_headers=["ETag", "Link", "Retry-After"]
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Choose by path and method."""
+        public = scope["type"] == "http" and scope["path"].startswith("/api/") and scope["method"] in _READING
+        await (self._readable if public else self._app)(scope, receive, send)
+
+
+def host_name(host: str) -> str:
+    """The name in a `Host` header or an address's authority, in small letters; empty where it is malformed.
+
+    Example:
+        >>> host_name("Localhost:7860"), host_name("[::1]:80"), host_name("a@b"), host_name("")
+        ('localhost', '::1', '', '')
+    """
+    found = _HOST.fullmatch(host)
+    return found["name"].strip("[]").lower() if found else ""
+
+
+def _is_from_here(headers: Headers) -> bool:
+    if headers.get("sec-fetch-site", "none") not in _FROM_HERE:
+        return False
+    origin = headers.get("origin")
+    return origin is None or origin.lower().partition("://")[2] == headers.get("host", "").lower()

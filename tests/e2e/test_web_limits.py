@@ -1,0 +1,511 @@
+"""What strangers send over HTTP: too much, too slowly, from elsewhere, on routes that are not there."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import resource
+import socket
+import sqlite3
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import httpx
+import pytest
+
+MIB = 2**20
+MEMORY_MIB = 400
+UPLOADS = ["/api/submissions?board=shapes/val", "/gradio_api/upload"]
+JSON_ROUTES = ["/gradio_api/queue/join", "/api/boards", "/", "/nothing"]
+EVIL = "https://evil.example"
+
+
+@pytest.fixture(scope="module")
+def server(world: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    folder = tmp_path_factory.mktemp("web")
+    alone = {
+        "CIR_DATA_HOME": "",
+        "CIR_CACHE_HOME": str(folder / "cache"),
+        "GRADIO_TEMP_DIR": str(folder / "gradio"),
+    }
+    limits = {"CIR_LEADERBOARD_MAX_UPLOAD_MB": "1", "CIR_LEADERBOARD_UPLOAD_SECONDS": "2"}
+    with world.serving(folder / "home", **alone, **limits) as running:
+        running.gradio = folder / "gradio"
+        yield running
+        assert "Traceback" not in running.log.read_text()
+
+
+def peak_mib(server: Any) -> float:
+    status = Path(f"/proc/{server.process.pid}/status").read_text()
+    found = re.search(r"VmHWM:\s+(\d+) kB", status)
+    assert found is not None
+    return int(found[1]) / 1024
+
+
+def error_of(answer: httpx.Response) -> dict[str, str]:
+    error: dict[str, str] = answer.json()["error"]
+    assert error.keys() == {"code", "message", "fix"}
+    assert all(error.values())
+    return error
+
+
+def pieces(size: int, piece: bytes = b"x" * 2**16) -> Iterator[bytes]:
+    for _ in range(size // len(piece)):
+        yield piece
+
+
+def form(parts: Iterator[bytes]) -> Iterator[bytes]:
+    """A form's body with the boundary `b`."""
+    for part in parts:
+        yield b"--b\r\n" + part + b"\r\n"
+    yield b"--b--\r\n"
+
+
+FORM = {"content-type": "multipart/form-data; boundary=b"}
+FILE_PART = b'Content-Disposition: form-data; name="files"; filename="a.json"\r\n\r\n{}'
+TEXT_PART = b'Content-Disposition: form-data; name="n"\r\n\r\n1'
+
+
+def address(server: Any) -> tuple[str, int]:
+    host, _, port = server.url.removeprefix("http://").partition(":")
+    return host, int(port)
+
+
+def exchanged(server: Any, sent: bytes, *, seconds: float = 20.0) -> bytes:
+    """Everything that the server answers to these bytes until it ends the connection."""
+    with socket.create_connection(address(server), timeout=seconds) as connection:
+        connection.sendall(sent)
+        answered = b""
+        with contextlib.suppress(ConnectionResetError):
+            while received := connection.recv(65536):
+                answered += received
+    return answered
+
+
+def head(server: Any, method: str, path: str, *lines: str) -> bytes:
+    host, port = address(server)
+    return "\r\n".join([f"{method} {path} HTTP/1.1", f"Host: {host}:{port}", *lines, "", ""]).encode()
+
+
+@pytest.mark.parametrize("path", [*UPLOADS, *JSON_ROUTES])
+@pytest.mark.parametrize("with_length", [True, False])
+def test_a_body_over_the_limit_is_refused_on_every_route(server: Any, path: str, with_length: bool) -> None:
+    size = 2 * MIB if path in UPLOADS else MIB // 4
+    content: Any = b"x" * size if with_length else pieces(size)
+    answer = httpx.post(server.url + path, content=content, timeout=30)
+    assert answer.status_code in (400, 404, 405, 413)
+    assert error_of(answer)
+    assert answer.headers["connection"] == "close"
+    if path in (*UPLOADS[:1], "/gradio_api/queue/join"):
+        assert error_of(answer)["code"] == "too-large"
+
+
+def test_a_body_without_end_is_cut_off(server: Any) -> None:
+    """Also where nobody reads it: the connection ends after the answer."""
+    for method, path in (("GET", "/health"), ("POST", "/nothing"), ("POST", "/gradio_api/upload")):
+        head_only = head(server, method, path, "Transfer-Encoding: chunked")
+        chunk = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
+        sent = 0
+        with socket.create_connection(address(server), timeout=20) as connection:
+            connection.sendall(head_only)
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                while sent < 300 * MIB:
+                    connection.sendall(chunk)
+                    sent += len(chunk)
+        assert sent < 300 * MIB, path
+
+
+def test_a_length_that_is_too_large_is_refused_before_the_body(server: Any) -> None:
+    for path in ("/gradio_api/queue/join", "/gradio_api/upload", "/api/submissions"):
+        answered = exchanged(server, head(server, "POST", path, f"Content-Length: {10**12}"))
+        assert answered.startswith(b"HTTP/1.1 413 "), path
+        assert b'"too-large"' in answered
+
+
+@pytest.mark.parametrize(
+    "path", ["/gradio_api/upload", "/api/submissions?board=shapes/val", "/gradio_api/queue/join"]
+)
+def test_a_body_that_comes_too_slowly_is_refused(server: Any, path: str) -> None:
+    """The deadline of this server is two seconds."""
+    kind = FORM["content-type"] if "upload" in path else "application/json"
+    begun = head(server, "POST", path, f"Content-Type: {kind}", "Content-Length: 1000")
+    answered = exchanged(server, begun + b"-")
+    assert answered.startswith(b"HTTP/1.1 408 "), path
+    assert json.loads(answered.partition(b"\r\n\r\n")[2])["error"]["code"] == "too-slow"
+
+
+@pytest.mark.parametrize("path", UPLOADS)
+@pytest.mark.parametrize("part", [FILE_PART, TEXT_PART])
+def test_a_form_of_10000_parts_is_refused(server: Any, path: str, part: bytes) -> None:
+    content = b"".join(form(iter([part] * 10_000)))[: MIB - 1]
+    answer = httpx.post(server.url + path, content=content, headers=FORM, timeout=30)
+    assert answer.status_code == 400
+    assert error_of(answer)["code"] == "bad-form"
+    assert "more than" in error_of(answer)["message"]
+
+
+@pytest.mark.parametrize(
+    ("headers", "content"),
+    [
+        ({"content-type": "multipart/form-data"}, b"--b"),
+        ({"content-type": f"multipart/form-data; boundary={'b' * 300}"}, b"--b"),
+        (FORM, b"nonsense"),
+        (FORM, b"--b\r\n" + b"A: b\r\n" * 100 + b"\r\n"),
+        (FORM, b"--b\r\nContent-Disposition: form-data\r\n\r\n1\r\n--b--\r\n"),
+        (
+            FORM,
+            b'--b\r\nContent-Disposition: form-data; name="n"\r\n\r\n' + b"x" * 100_000 + b"\r\n--b--\r\n",
+        ),
+    ],
+)
+@pytest.mark.parametrize("path", UPLOADS)
+def test_a_malformed_form_is_4xx(server: Any, path: str, headers: dict[str, str], content: bytes) -> None:
+    answer = httpx.post(server.url + path, content=content, headers=headers, timeout=30)
+    assert answer.status_code == 400
+    assert error_of(answer)["code"] == "bad-form"
+
+
+def test_an_aborted_upload_leaves_a_line_and_no_file(server: Any) -> None:
+    begun = b"".join(form(iter([FILE_PART + b" " * 70_000])))[:-20]
+    for path in ("/gradio_api/upload", "/api/submissions?board=shapes/val&name=s3cret"):
+        with socket.create_connection(address(server)) as connection:
+            connection.sendall(
+                head(server, "POST", path, "Content-Length: 900000", "Content-Type: " + FORM["content-type"])
+            )
+            connection.sendall(begun)
+            time.sleep(0.3)
+    line = "the client left before its body was complete"
+    until = time.monotonic() + 20
+    while server.log.read_text().count(line) < 2 and time.monotonic() < until:
+        time.sleep(0.1)
+    log = server.log.read_text()
+    assert f"POST /gradio_api/upload: {line}" in log
+    assert f"POST /api/submissions: {line}" in log
+    assert "s3cret" not in log
+    assert [path for path in server.gradio.rglob("tmp*") if path.is_file()] == []
+    assert list((server.home / "files" / "incoming").glob("*")) == []
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/config"),
+        ("GET", "/gradio_api/info"),
+        ("GET", "/gradio_api/openapi.json"),
+        ("GET", "/gradio_api/proxy=http://127.0.0.1/"),
+        ("GET", "/gradio_api/file=http://127.0.0.1/"),
+        ("GET", "/gradio_api/file=/etc/passwd"),
+        ("GET", "/gradio_api/heartbeat/a"),
+        ("GET", "/gradio_api/mcp/sse"),
+        ("GET", "/gradio_api/deep_link"),
+        ("GET", "/monitoring"),
+        ("GET", "/manifest.json"),
+        ("POST", "/gradio_api/component_server"),
+        ("POST", "/gradio_api/call/submit"),
+        ("POST", "/gradio_api/run/submit"),
+        ("POST", "/gradio_api/api/submit"),
+        ("POST", "/gradio_api/stream/1"),
+        ("POST", "/gradio_api/cancel"),
+        ("POST", "/gradio_api/queue/join/"),
+        ("POST", "/login"),
+        ("PUT", "/"),
+        ("GET", "/gradio_api/queue/status"),
+    ],
+)
+def test_routes_that_no_page_needs_are_not_there(server: Any, method: str, path: str) -> None:
+    answer = httpx.request(method, server.url + path, timeout=30)
+    assert answer.status_code == 404
+    assert error_of(answer)["code"] == "not-found"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/assets/../../../../../../etc/passwd",
+        "/assets/..%2f..%2f..%2f..%2fetc%2fpasswd",
+        "/assets/%2e%2e/%2e%2e/%2e%2e/gradio/routes.py",
+        "/static/..%5c..%5croutes.py",
+        "/static//etc/passwd",
+        "/assets/%00",
+        "/gradio_api/file=../../etc/passwd",
+        "/api/submissions/..%2f..%2fleaderboard.sqlite/file",
+        "/api/submissions/%2e%2e/file",
+        "/api/boards/../../etc/passwd",
+    ],
+)
+def test_no_path_leads_out(server: Any, path: str) -> None:
+    answered = exchanged(server, head(server, "GET", path, "Connection: close"))
+    assert answered.split()[1] in (b"400", b"403", b"404"), answered[:200]
+    assert b'"error"' in answered
+    assert b"root:" not in answered
+    assert b"SQLite" not in answered
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:80", "localhost.evil.example", "a@localhost", "", "[::2]"]
+)
+@pytest.mark.parametrize("path", ["/", "/api/boards", "/gradio_api/queue/data?session_hash=a"])
+def test_a_foreign_host_is_refused(server: Any, host: str, path: str) -> None:
+    answer = httpx.get(server.url + path, headers={"host": host}, timeout=30)
+    assert answer.status_code == 400
+    assert error_of(answer)["code"] == "unknown-host"
+    assert "--allowed-host" in error_of(answer)["fix"]
+
+
+def test_names_of_this_machine_are_answered(server: Any) -> None:
+    port = server.url.rsplit(":", maxsplit=1)[1]
+    for host in ("localhost", f"LOCALHOST:{port}", "127.0.0.1", "[::1]:80"):
+        assert server.get("/health", headers={"host": host}).status_code == 200
+
+
+def test_a_forwarded_host_changes_no_page(server: Any) -> None:
+    for header in ("x-forwarded-host", "x-gradio-server"):
+        answer = server.get("/submit", headers={header: "http://evil.example"})
+        assert answer.status_code == 200
+        assert "evil.example" not in answer.text
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": EVIL},
+        {"origin": "null"},
+        {"origin": "http://localhost:1"},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+        {"origin": EVIL, "sec-fetch-site": "same-origin"},
+    ],
+)
+@pytest.mark.parametrize(
+    "path", ["/api/submissions?board=shapes/val", "/gradio_api/queue/join", "/gradio_api/upload"]
+)
+def test_a_write_of_another_site_is_refused(server: Any, path: str, headers: dict[str, str]) -> None:
+    answer = httpx.post(server.url + path, content=b"{}", headers=headers, timeout=30)
+    assert answer.status_code == 403
+    assert error_of(answer)["code"] == "cross-origin"
+    assert "access-control-allow-origin" not in answer.headers
+
+
+def test_a_write_of_this_site_and_of_a_program_pass(server: Any) -> None:
+    for headers in ({}, {"origin": server.url}, {"origin": server.url, "sec-fetch-site": "same-origin"}):
+        files = {"files": ("a.json", b"{}")}
+        answer = httpx.post(server.url + "/gradio_api/upload", files=files, headers=headers, timeout=30)
+        assert answer.status_code == 200
+
+
+def test_any_site_may_read_the_api_without_credentials_and_nothing_else(server: Any) -> None:
+    open_to = "access-control-allow-origin"
+    for path in ("/api/boards", "/api/boards/shapes/val", "/api/nothing"):
+        answer = server.get(path, headers={"origin": EVIL})
+        assert answer.headers[open_to] == "*"
+        assert "access-control-allow-credentials" not in answer.headers
+    asking = {"origin": EVIL, "access-control-request-method": "GET"}
+    assert httpx.options(server.url + "/api/boards", headers=asking, timeout=30).headers[open_to] == "*"
+    asking["access-control-request-method"] = "POST"
+    refused = httpx.options(server.url + "/api/submissions", headers=asking, timeout=30)
+    assert refused.status_code == 400
+    assert error_of(refused)
+    for path in ("/", "/theme.css", "/health", "/gradio_api/queue/data?session_hash=a"):
+        for method in ("GET", "OPTIONS"):
+            answer = httpx.request(method, server.url + path, headers=asking, timeout=30)
+            assert [name for name in answer.headers if name.startswith("access-control")] == [], path
+
+
+def test_every_answer_says_what_browsers_may_do_with_it(server: Any) -> None:
+    for path in ("/", "/submit", "/api/boards", "/api/nothing", "/nothing", "/theme.css"):
+        headers = server.get(path).headers
+        assert "frame-ancestors 'self'" in headers["content-security-policy"]
+        assert "huggingface" not in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "same-origin"
+        assert headers["cross-origin-opener-policy"] == "same-origin"
+
+
+def test_headers_cannot_be_injected(server: Any) -> None:
+    for path in ("/api/submissions/a%0d%0aSet-Cookie:%20a=b", "/api/boards/a%0aX: y", "/%0d%0aX-Evil:1"):
+        answered = exchanged(server, head(server, "GET", path.replace(" ", "%20"), "Connection: close"))
+        headers = answered.partition(b"\r\n\r\n")[0].lower()
+        assert answered.split()[1] == b"404"
+        assert b"set-cookie" not in headers
+        assert b"x-evil" not in headers
+
+
+def test_what_is_not_http_is_answered_in_json(server: Any) -> None:
+    for sent in (
+        b"nonsense\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+        b"GET / HTTP/1.1\r\nA: " + b"x" * 100_000,
+    ):
+        answered = exchanged(server, sent)
+        assert answered.startswith(b"HTTP/1.1 400 ")
+        assert json.loads(answered.partition(b"\r\n\r\n")[2])["error"]["code"] == "bad-request"
+
+
+def test_the_log_is_not_flooded(server: Any) -> None:
+    before = server.log.stat().st_size
+    for _ in range(300):
+        exchanged(server, b"nonsense\r\n\r\n")
+    assert server.log.stat().st_size - before < 20_000
+
+
+def test_a_failing_database_is_503_and_says_when_to_return(world: ModuleType, tmp_path: Path) -> None:
+    with world.serving(tmp_path / "home", CIR_DATA_HOME="") as running:
+        (database,) = (tmp_path / "home").glob("*.sqlite")
+        with contextlib.closing(sqlite3.connect(database)) as opened:
+            for (table,) in opened.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+                opened.execute(f"ALTER TABLE {table} RENAME TO gone_{table}")
+        answer = running.get("/api/boards")
+        assert answer.status_code == 503
+        assert error_of(answer)["code"] == "unavailable"
+        assert answer.headers["retry-after"]
+        assert "table" not in answer.text
+        assert "GET /api/boards: not available" in running.log.read_text()
+
+
+def test_inside_a_space_the_hub_may_show_the_pages(world: ModuleType, tmp_path: Path) -> None:
+    space = {"SPACE_ID": "team/board", "SPACE_HOST": "team-board.hf.space"}
+    logs = tmp_path / "logs"
+    more = {"CIR_LEADERBOARD_HOSTS": "board.example.org", "CIR_LEADERBOARD_LOGS": str(logs)}
+    with world.serving(tmp_path / "home", CIR_DATA_HOME="", **space, **more) as running:
+        for host in ("team-board.hf.space", "board.example.org"):
+            answer = running.get("/", headers={"host": host})
+            assert answer.status_code == 200
+        policy = answer.headers["content-security-policy"]
+        assert "frame-ancestors 'self' https://huggingface.co" in policy
+        exchanged(running, b"nonsense\r\n\r\n")
+        assert "Invalid HTTP request" in (logs / "web.log").read_text()
+
+
+def test_a_host_that_is_not_a_name_is_refused_at_start(world: ModuleType, tmp_path: Path) -> None:
+    done = world.cir("leaderboard", "serve", "--home", str(tmp_path), "--allowed-host", "https://a.example/")
+    assert done.returncode == 2
+    assert "is not a host name" in done.stderr
+
+
+@pytest.mark.slow
+def test_200_mib_bodies_cost_no_memory(server: Any, world: ModuleType) -> None:
+    """Beside them an innocent upload is taken and judged."""
+
+    def one_part(begin: bytes) -> Iterator[bytes]:
+        yield b"--b\r\n" + begin
+        yield from pieces(200 * MIB)
+
+    as_json = {"content-type": "application/json"}
+    bodies = [
+        ("/gradio_api/queue/join", as_json, lambda: pieces(200 * MIB, b"[" * 2**16)),
+        ("/api/boards", as_json, lambda: pieces(200 * MIB, b"[],{}," * 2**14)),
+        ("/gradio_api/upload", FORM, lambda: one_part(FILE_PART)),
+        ("/gradio_api/upload", FORM, lambda: one_part(TEXT_PART)),
+        ("/api/submissions?board=shapes/val", FORM, lambda: one_part(FILE_PART)),
+        ("/api/submissions?board=shapes/val", {}, lambda: pieces(200 * MIB)),
+    ]
+
+    def send(path: str, headers: dict[str, str], body: Any) -> int:
+        try:
+            return httpx.post(server.url + path, content=body(), headers=headers, timeout=60).status_code
+        except (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError):
+            return 0
+
+    before = peak_mib(server)
+    with ThreadPoolExecutor(len(bodies)) as pool:
+        sent = [pool.submit(send, *one) for one in bodies]
+        done = server.submitted(world.as_bytes(world.rank_file(11, "Innocent")))
+        statuses = [one.result() for one in sent]
+    print(f"peak {peak_mib(server):.0f} MiB, {before:.0f} before; statuses {statuses}")
+    assert done["state"] == "published"
+    assert set(statuses) <= {0, 400, 404, 413}
+    assert peak_mib(server) < MEMORY_MIB
+
+
+@pytest.mark.slow
+def test_a_slow_sender_is_refused_and_an_idle_connection_ends(world: ModuleType, tmp_path: Path) -> None:
+    """At the usual deadline: five seconds without the rate, ten without a request."""
+    with world.serving(tmp_path / "home", CIR_DATA_HOME="") as running:
+        idle = socket.create_connection(address(running))
+        half = socket.create_connection(address(running))
+        half.sendall(b"GET / HTTP/1.1\r\n")
+        with socket.create_connection(address(running)) as slow:
+            slow.sendall(
+                head(
+                    running,
+                    "POST",
+                    "/api/submissions?board=shapes/val",
+                    "Content-Length: 100000",
+                )
+            )
+            slow.settimeout(1)
+            answered = b""
+            while not answered:
+                with contextlib.suppress(TimeoutError):
+                    slow.sendall(b"-")
+                    answered = slow.recv(65536)
+        assert answered.startswith(b"HTTP/1.1 408 ")
+        for connection, expected in ((idle, b""), (half, b"HTTP/1.1 408 ")):
+            connection.settimeout(30)
+            assert connection.recv(65536)[:13] == expected
+            connection.close()
+
+
+def test_busy_connections_beyond_the_limit_are_answered_503(world: ModuleType, tmp_path: Path) -> None:
+    with world.serving(tmp_path / "home", CIR_DATA_HOME="", CIR_LEADERBOARD_CONNECTIONS="16") as running:
+        with contextlib.ExitStack() as stack:
+            for _ in range(16):
+                busy = stack.enter_context(socket.create_connection(address(running)))
+                busy.sendall(head(running, "POST", "/api/submissions?board=shapes/val", "Content-Length: 9"))
+            time.sleep(0.5)
+            answer = running.get("/health")
+            assert answer.status_code == 503
+            assert error_of(answer)["code"] == "too-many-connections"
+        time.sleep(0.5)
+        assert running.get("/health").status_code == 200
+
+
+def test_idle_connections_beyond_the_limit_make_room(world: ModuleType, tmp_path: Path) -> None:
+    few = {"CIR_DATA_HOME": "", "CIR_LEADERBOARD_CONNECTIONS": "16"}
+    with world.serving(tmp_path / "home", **few) as running, contextlib.ExitStack() as stack:
+        idle = [stack.enter_context(socket.create_connection(address(running))) for _ in range(20)]
+        assert running.get("/health").status_code == 200
+        assert idle[0].recv(1) == b""
+        idle[-1].sendall(head(running, "GET", "/health"))
+        assert idle[-1].recv(65536).startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.slow
+def test_1100_idle_connections_keep_nobody_out(world: ModuleType, tmp_path: Path) -> None:
+    """With 1,024 descriptors, three times; then with every descriptor taken: the log stays small."""
+    with world.serving(tmp_path / "home", descriptors=1024, CIR_DATA_HOME="") as running:
+        with contextlib.ExitStack() as stack:
+            for _ in range(3):
+                for _ in range(1100):
+                    stack.enter_context(socket.create_connection(address(running)))
+                assert running.get("/health").status_code == 200
+            done = running.submitted(world.as_bytes(world.rank_file(12, "Innocent")))
+            assert done["state"] == "published"
+            opened = len(list(Path(f"/proc/{running.process.pid}/fd").iterdir()))
+            print(f"{opened} descriptors, {peak_mib(running):.0f} MiB")
+            assert opened < 1024
+            resource.prlimit(running.process.pid, resource.RLIMIT_NOFILE, (opened - 20, 1024))
+            for _ in range(200):
+                stack.enter_context(socket.create_connection(address(running)))
+            time.sleep(5)
+            assert running.log.stat().st_size < 20_000
+            resource.prlimit(running.process.pid, resource.RLIMIT_NOFILE, (1024, 1024))
+            until = time.monotonic() + 60
+            while not answers(running) and time.monotonic() < until:
+                time.sleep(0.5)
+        assert running.get("/health").status_code == 200
+        print(f"{running.log.stat().st_size} bytes of log: {running.log.read_text()[-600:]}")
+        assert running.log.stat().st_size < 20_000
+        assert peak_mib(running) < MEMORY_MIB
+
+
+def answers(server: Any) -> bool:
+    try:
+        return bool(server.get("/health").status_code == 200)
+    except httpx.HTTPError:
+        return False

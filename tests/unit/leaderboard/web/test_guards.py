@@ -1,0 +1,158 @@
+"""What stands before the application, each part alone, with faults that cannot be caused from outside."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import sqlite3
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from sqlalchemy.exc import OperationalError
+from starlette.responses import PlainTextResponse, StreamingResponse
+
+from leaderboard.web import options
+from leaderboard.web.connections import most_connections, raise_descriptors
+from leaderboard.web.failures import JsonErrors
+from leaderboard.web.logs import NotTooOften, PlainLines
+from leaderboard.web.origins import host_name
+
+
+def asked(handler: Callable[..., Any], path: str = "/") -> Any:
+    app = FastAPI()
+    app.add_middleware(JsonErrors)
+    app.get("/")(handler)
+    with TestClient(app, raise_server_exceptions=False) as client:
+        return client.get(path)
+
+
+def raising(error: Exception) -> Callable[[], None]:
+    def handler() -> None:
+        raise error
+
+    return handler
+
+
+def full() -> OperationalError:
+    """SQLite's own error of a database that may not grow, as SQLAlchemy raises it."""
+    database = sqlite3.connect(":memory:")
+    database.execute("PRAGMA max_page_count = 1")
+    try:
+        database.execute("CREATE TABLE t (x)")
+    except sqlite3.OperationalError as error:
+        wrapped = OperationalError("INSERT", {}, error)
+        wrapped.__cause__ = error
+        return wrapped
+    raise AssertionError("the database grew")
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "code"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device", "/home/secret"), 507, "no-space"),
+        (OSError(errno.EDQUOT, "Disk quota exceeded"), 507, "no-space"),
+        (full(), 507, "no-space"),
+        (
+            OperationalError("SELECT secret", {}, sqlite3.OperationalError("database is locked")),
+            503,
+            "unavailable",
+        ),
+        (OSError(errno.EMFILE, "Too many open files"), 503, "unavailable"),
+        (OSError(errno.EACCES, "secret"), 500, "internal-error"),
+        (RuntimeError("secret"), 500, "internal-error"),
+    ],
+)
+def test_an_error_has_its_status_and_tells_nothing(
+    error: Exception, status: int, code: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    answer = asked(raising(error))
+    assert answer.status_code == status
+    assert answer.json()["error"]["code"] == code
+    assert "secret" not in answer.text
+    assert len(caplog.records) == 1
+
+
+def test_an_unexpected_error_is_logged_under_the_id_that_is_answered(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    answer = asked(raising(RuntimeError("deep inside")))
+    number = answer.json()["error"]["fix"].rpartition(" ")[2]
+    assert f"error {number}" in caplog.text
+    assert "deep inside" in caplog.text
+
+
+def test_errors_of_others_get_our_form_and_keep_their_headers() -> None:
+    plain = asked(lambda: PlainTextResponse("Too bad", 413, {"Retry-After": "7"}))
+    assert plain.json()["error"] == {
+        "code": "too-large",
+        "message": "Too bad",
+        "fix": "correct the request and send it again",
+    }
+    assert plain.headers["retry-after"] == "7"
+
+    def needs(number: int) -> None:
+        del number
+
+    answer = asked(needs, "/?number=x")
+    assert answer.status_code == 422
+    assert answer.json()["error"]["message"].startswith("query.number: ")
+    huge = asked(lambda: StreamingResponse((b"x" * 2**16 for _ in range(64)), 500))
+    assert huge.json()["error"]["code"] == "unavailable"
+
+
+def line_of(message: str, *arguments: object, error: Exception | None = None) -> str:
+    found = (type(error), error, None) if error else None
+    record = logging.LogRecord("a", logging.ERROR, __file__, 1, message, arguments, found)
+    return PlainLines("%(levelname)s %(message)s").format(record)
+
+
+def test_a_log_line_cannot_be_forged_and_holds_no_secret() -> None:
+    assert line_of("%s gone", "/a\n2026 ERROR b\r\x1b[31m") == "ERROR /a\\n2026 ERROR b\\r\\x1b[31m gone"
+    shown = line_of(
+        "failed", error=ValueError("postgresql://me:secret@host hf_abcdefghijklmnop Bearer abcdefghijk")
+    )
+    assert "secret" not in shown
+    assert "abcdefgh" not in shown
+
+
+def test_a_message_is_written_twenty_times_a_minute_and_counted() -> None:
+    now = [0.0]
+    often = NotTooOften(lambda: now[0])
+    logger = logging.getLogger("test.often")
+
+    def passed(count: int) -> list[str]:
+        records = [logger.makeRecord("a", 30, "f", 1, "%d of them", (n,), None) for n in range(count)]
+        return [record.getMessage() for record in records if often.filter(record)]
+
+    assert len(passed(50)) == 20
+    now[0] = 60.0
+    assert passed(2) == ["0 of them (30 more were left out)", "1 of them"]
+
+
+def test_the_descriptors_left_decide_how_many_connections_there_may_be() -> None:
+    assert most_connections(1000, raise_descriptors()) >= 16
+    assert most_connections(1000, 1024) + 256 <= 1024
+
+
+@pytest.mark.parametrize("name", ["https://a.example", "a.example/", "a b", "a@b", "*", "a.example:x"])
+def test_what_is_not_a_host_name_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert host_name(name) == ""
+    monkeypatch.setenv("CIR_LEADERBOARD_HOSTS", f"board.example.org, {name}")
+    with pytest.raises(Exception, match="is not a host name"):
+        options.read()
+
+
+def test_options_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CIR_LEADERBOARD_HOSTS", "Board.example.org:443,")
+    monkeypatch.setenv("SPACE_ID", "team/board")
+    monkeypatch.setenv("CIR_LEADERBOARD_URL", "https://me.example.org/leaderboard")
+    found = options.read(["[::2]", "0.0.0.0"])
+    names = {"board.example.org", "me.example.org", "::2", "0.0.0.0"}
+    assert found.hosts == {"localhost", "127.0.0.1", "::1"} | names
+    assert found.framed_by == "'self' https://huggingface.co"
+    monkeypatch.setenv("CIR_LEADERBOARD_CONNECTIONS", "many")
+    with pytest.raises(Exception, match="CIR_LEADERBOARD_CONNECTIONS='many'"):
+        options.read()
