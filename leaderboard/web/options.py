@@ -44,8 +44,12 @@ def read(hosts: Iterable[str] = ()) -> WebOptions:
     Raises:
         CallError: a name or a number is malformed.
     """
-    written = [*hosts, *os.environ.get("CIR_LEADERBOARD_HOSTS", "").split(","), os.environ.get("SPACE_HOST", "")]
-    written.append(urlsplit(os.environ.get("CIR_LEADERBOARD_URL", "")).hostname or "")
+    written = [
+        *hosts,
+        *os.environ.get("CIR_LEADERBOARD_HOSTS", "").split(","),
+        os.environ.get("SPACE_HOST", ""),
+    ]
+    written.append(urlsplit(os.environ.get("CIR_LEADERBOARD_URL", "")).netloc.rpartition("@")[2])
     names = [name.strip() for name in written if name.strip()]
     for name in names:
         if not host_name(name):
