@@ -1,4 +1,4 @@
-"""Whether a board's data is at hand on this server, and the benchmarks that the worker has loaded.
+"""Whether a board's data is at hand on this server.
 
 The server never downloads while somebody waits: its organiser prepares what its boards need.
 """
@@ -14,7 +14,6 @@ from leaderboard.boards import Board
 
 if TYPE_CHECKING:
     from cir_datasets.registry.schema import Card
-    from cir_datasets.rows.benchmark import Benchmark
 
 
 def problem(board: Board) -> str | None:
@@ -85,23 +84,3 @@ def _at_hand(card: Card, name: str) -> bool:
     if home is not None and (home / card.source.folder / name).is_file():
         return True
     return kept_copy(card.name, card.source, name, sources.pins(card.name).get(name)) is not None
-
-
-class LoadedBenchmarks:
-    """Loaded benchmarks, kept until the process ends: new data needs a new start."""
-
-    def __init__(self) -> None:
-        """Nothing is loaded before it is asked for."""
-        self._loaded: dict[str, Benchmark] = {}
-
-    def of(self, board: Board) -> Benchmark:
-        """The benchmark of a board.
-
-        Raises:
-            DatasetError: its data cannot be read.
-        """
-        import cir_datasets
-
-        if board.benchmark not in self._loaded:
-            self._loaded[board.benchmark] = cir_datasets.load(board.benchmark)
-        return self._loaded[board.benchmark]

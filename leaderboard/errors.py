@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 from cir_metrics.errors import CallError, CirError
 
 
@@ -41,6 +43,58 @@ class FileStoreError(LeaderboardError):
 
 class LostFileError(LeaderboardError):
     """A stored rank file is missing or damaged: that does not pass."""
+
+
+class PassingError(LeaderboardError):
+    """The machine is in trouble that may pass (no space, no memory, no descriptors): to be tried again."""
+
+
+class ChildCrashedError(LeaderboardError):
+    """The process that judged a file ended without an answer, and no limit had ended it."""
+
+
+_PASSING_ERRORS = frozenset(
+    (
+        errno.EAGAIN,
+        errno.EDQUOT,
+        errno.EIO,
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.ENOMEM,
+        errno.ENOSPC,
+        errno.EROFS,
+        errno.ESTALE,
+        errno.ETIMEDOUT,
+    )
+)
+_PASSING_SQLITE = (
+    "SQLITE_BUSY",
+    "SQLITE_CANTOPEN",
+    "SQLITE_FULL",
+    "SQLITE_IOERR",
+    "SQLITE_LOCKED",
+    "SQLITE_NOMEM",
+    "SQLITE_READONLY",
+)
+
+
+def is_passing(error: BaseException | None) -> bool:
+    """Whether an error, or one behind it, is trouble of the machine that may pass.
+
+    Example:
+        >>> is_passing(OSError(errno.ENOSPC, "no space")), is_passing(ValueError("an image twice"))
+        (True, False)
+    """
+    while error is not None:
+        if isinstance(error, PassingError | FileStoreError):
+            return True
+        if isinstance(error, OSError) and error.errno in _PASSING_ERRORS:
+            return True
+        # The database's own error lies behind the library's; its name goes on: SQLITE_IOERR_WRITE.
+        if str(getattr(error, "sqlite_errorname", "")).startswith(_PASSING_SQLITE):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 class ServeError(LeaderboardError, CallError):

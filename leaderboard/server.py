@@ -9,13 +9,13 @@ from leaderboard import data
 from leaderboard.boards import Board
 from leaderboard.errors import SubmissionStoreError
 from leaderboard.intake import Intake
+from leaderboard.queue.worker import Worker
 from leaderboard.receipts import Receipt, SigningKey
 from leaderboard.settings import Settings
 from leaderboard.standings import Entry, standings
 from leaderboard.store import Store
 from leaderboard.store_files import FileStore, open_files
 from leaderboard.submission import Submission
-from leaderboard.worker import Worker
 
 _POLL_SECONDS = 0.1
 

@@ -127,6 +127,8 @@ def parse_json(content: bytes, findings: Findings, budget: Budget | None = None)
     try:
         value = _value(content)
     except orjson.JSONDecodeError as error:
+        if error.msg.startswith("Not enough memory"):
+            raise MemoryError(error.msg) from error
         _explain(content, error, findings)
         return None
     if value is None:

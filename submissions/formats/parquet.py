@@ -259,7 +259,10 @@ def _read(content: bytes, findings: Findings, budget: Budget) -> pa.Table | None
         findings.add("too-large", f"{error}.", fix=_FEWER_PAGES)
     except ThriftError as error:
         findings.add("unreadable", f"the Parquet file is damaged: {error}.", fix=_AGAIN)
-    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, IndexError, MemoryError) as error:
+    except MemoryError:
+        # Under a limit of memory a sound file may meet it, too.
+        findings.add("too-large", "reading its pages takes more memory than there is.", fix=_FEWER_PAGES)
+    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, IndexError) as error:
         reason = " ".join(str(error).split())[:160].rstrip(".")
         said = shown(reason)[1:-1] if reason else type(error).__name__
         findings.add("unreadable", f"the Parquet file is damaged: {said}.", fix=_AGAIN)

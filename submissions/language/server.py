@@ -154,7 +154,7 @@ class ServerLanguage(AskingLanguage):
 
         content, parameters = _content(question), dict(self._parameters)
         retrying = Retrying(
-            retry=retry_if_exception(lambda error: isinstance(error, _PassingError)),
+            retry=retry_if_exception(lambda error: isinstance(error, _RetryError)),
             stop=stop_after_attempt(self._attempts),
             wait=self._pause_before_next,
             sleep=self._sleep,
@@ -162,7 +162,7 @@ class ServerLanguage(AskingLanguage):
         )
         try:
             answer: Answer = retrying(self._ask_once, content, parameters)
-        except _PassingError as error:
+        except _RetryError as error:
             times = f"{self._attempts} times" if self._attempts > 1 else "once"
             raise NoAnswerError(f"{error.why} (asked {times})", fix=error.fix) from error
         return answer
@@ -173,7 +173,7 @@ class ServerLanguage(AskingLanguage):
 
         outcome = state.outcome
         error = outcome.exception() if outcome is not None else None
-        named = error.retry_after if isinstance(error, _PassingError) else None
+        named = error.retry_after if isinstance(error, _RetryError) else None
         if named is not None:
             self._pace.pause(named)
             return named
@@ -210,15 +210,15 @@ class ServerLanguage(AskingLanguage):
         """Have a request that this thread sends end with its deadline."""
         self._current.deadline.watch(request)
 
-    def _passing(self, error: Exception, deadline: Deadline) -> _PassingError:
+    def _passing(self, error: Exception, deadline: Deadline) -> _RetryError:
         import openai
 
         if deadline.passed or isinstance(error, openai.APITimeoutError):
-            return _PassingError("no reply in time", fix="allow more time (timeout=) or run it again")
+            return _RetryError("no reply in time", fix="allow more time (timeout=) or run it again")
         if isinstance(error, openai.APIConnectionError):
             fix = "see whether the server is up, and run it again"
-            return _PassingError(f"no connection to {self.url}", fix=fix)
-        return _PassingError("the reply is not JSON of the chat API")
+            return _RetryError(f"no connection to {self.url}", fix=fix)
+        return _RetryError("the reply is not JSON of the chat API")
 
     def _read(self, reply: Any) -> Answer:
         """The answer in a reply; servers differ in what they leave out: nothing is taken for granted."""
@@ -228,22 +228,22 @@ class ServerLanguage(AskingLanguage):
         self.usage.paid(prompt_tokens, completion_tokens)
         choices = getattr(reply, "choices", None)
         if not isinstance(choices, list) or not choices or getattr(choices[0], "message", None) is None:
-            raise _PassingError("the reply is not JSON of the chat API")
+            raise _RetryError("the reply is not JSON of the chat API")
         message, reason = choices[0].message, getattr(choices[0], "finish_reason", None)
         if reason == "length":
             raise _CutOffError("the answer was cut off", fix="raise max_tokens")
         if reason == "content_filter" or getattr(message, "refusal", None):
-            raise _PassingError("the model refused to answer", fix="change the prompt or the model")
+            raise _RetryError("the model refused to answer", fix="change the prompt or the model")
         content = message.content
         if content is not None and not isinstance(content, str):
-            raise _PassingError("the reply is not JSON of the chat API")
+            raise _RetryError("the reply is not JSON of the chat API")
         try:
             return Answer(usable(content), prompt_tokens, completion_tokens)
         except NoAnswerError as error:
-            raise _PassingError(error.why, fix=error.fix) from error
+            raise _RetryError(error.why, fix=error.fix) from error
 
 
-class _PassingError(NoAnswerError):
+class _RetryError(NoAnswerError):
     """May be gone the next time."""
 
     def __init__(self, why: str, *, fix: str = "", retry_after: float | None = None) -> None:
@@ -251,7 +251,7 @@ class _PassingError(NoAnswerError):
         self.retry_after = retry_after
 
 
-class _CutOffError(_PassingError):
+class _CutOffError(_RetryError):
     """Had no room for its end."""
 
 
@@ -273,7 +273,7 @@ def _refused(error: Any, key: str) -> NoAnswerError:
                 final=True,
                 fix="run it again then",
             )
-        return _PassingError(f"the server answered {status}", fix=_FIXES.get(status, ""), retry_after=pause)
+        return _RetryError(f"the server answered {status}", fix=_FIXES.get(status, ""), retry_after=pause)
     body = error.body
     said = str(body.get("message", "")) if isinstance(body, Mapping) else ""
     if len(key) >= _SHORTEST_KEY:

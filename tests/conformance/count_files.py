@@ -4,11 +4,12 @@
 
 A file counts when its module was executed. A package's `__init__.py` that defines no function and no class is
 a front: a docstring, perhaps names that are imported when they are used. Fronts are counted apart, so two
-figures are printed: the files, and with fronts. The two ways:
+figures are printed: the files, and with fronts. The ways:
 
 - score: `cir score run.json`, from the command line to the printed table; run.json ranks shapes/val.
-- upload: the leaderboard's application is made with API and pages, the file is posted to it, judged, and read
-  back from its board.
+- upload: the leaderboard's application is made with API and pages, the file is posted to it, judged by a
+  process of its own, and read back from its board.
+- judge: that process.
 """
 
 from __future__ import annotations
@@ -50,6 +51,13 @@ with TestClient(create_app(Path({home!r}))) as client:
             raise SystemExit(f"not on the board: {{sent.text}}")
         time.sleep(0.1)
 """
+JUDGE = """
+import io, json, os, sys
+from leaderboard.queue.child import main
+request = {{"file": {run!r}, "benchmark": "shapes/val", "file_name": "run", "form": {{}}, "values_to": None}}
+sys.argv, sys.stdin = ["child", str(os.getppid()), str(2**31), "60"], io.StringIO(json.dumps(request))
+main()
+"""
 REPORT = """
 import json, sys
 with open({out!r}, "w") as out:
@@ -74,7 +82,7 @@ def touched(way: str, run: Path, folder: Path) -> Touched:
     """The modules of ours that a way goes through, in a process of its own.
 
     Args:
-        way: SCORE or UPLOAD.
+        way: SCORE, UPLOAD or JUDGE.
         run: a rank file for shapes/val.
         folder: an empty folder to work in.
     """
@@ -107,13 +115,13 @@ def lines_of(touched: Touched) -> list[str]:
 
 
 def main() -> None:
-    """Print both ways."""
+    """Print all ways."""
     import submissions
 
     with tempfile.TemporaryDirectory() as scratch:
         run = Path(scratch) / "run.json"
         submissions.write(submissions.make_rank_file("shapes/val", "random", k=50), run)
-        for name, way in (("score", SCORE), ("upload", UPLOAD)):
+        for name, way in (("score", SCORE), ("upload", UPLOAD), ("judge", JUDGE)):
             folder = Path(scratch) / name
             folder.mkdir()
             print(f"{name}:", "\n".join(lines_of(touched(way, run, folder))), sep=" ")

@@ -1,11 +1,11 @@
-"""How many files the two ways through the suite run through: printed, and bounded loosely."""
+"""How many files the ways through the suite run through: printed, and bounded loosely."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from count_files import SCORE, UPLOAD, lines_of, touched
+from count_files import JUDGE, SCORE, UPLOAD, lines_of, touched
 
 import submissions
 
@@ -20,11 +20,19 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("way", [SCORE, UPLOAD], ids=["score", "upload"])
-def test_a_way_through_the_suite_stays_short(way: str, run: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("way", "last"),
+    [
+        (SCORE, "submissions.scoring"),
+        (UPLOAD, "leaderboard.queue.worker"),
+        (JUDGE, "submissions.scoring"),
+    ],
+    ids=["score", "upload", "judge"],
+)
+def test_a_way_through_the_suite_stays_short(way: str, last: str, run: Path, tmp_path: Path) -> None:
     found = touched(way, run, tmp_path)
     print("\n".join(lines_of(found)))
-    assert "submissions.scoring" in found.files
+    assert last in found.files
     assert len(found.files) <= MOST
 
 

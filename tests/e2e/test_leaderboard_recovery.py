@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from leaderboard.intake import Cover
+from leaderboard.queue.worker import PUBLIC_FAILURE
 from leaderboard.server import Server
 from leaderboard.settings import Settings
-from leaderboard.worker import PUBLIC_FAILURE
 
 
 @pytest.fixture

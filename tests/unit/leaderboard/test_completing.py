@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-from datetime import UTC, datetime
 from pathlib import Path
 
 import orjson
@@ -13,8 +12,7 @@ import pytest
 
 import cir_datasets
 import submissions
-from leaderboard.judging import Rejected, Validated, judge_file, score_file
-from leaderboard.submission import Submission
+from leaderboard.queue.judging import Rejected, Validated, judge_file, score_file
 from submissions import make_rank_file
 from submissions.formats.parquet import KEY
 
@@ -41,21 +39,7 @@ def nameless(form: str) -> bytes:
 def judged(content: bytes, folder: Path, form: dict[str, str]) -> Rejected | Validated:
     path = folder / "stored"
     path.write_bytes(content)
-    submission = Submission(
-        id="s",
-        board="shapes/val",
-        sha256="0" * 64,
-        attempt=1,
-        size=len(content),
-        file_name="run",
-        received_at=datetime(2026, 11, 1, tzinfo=UTC),
-        submitter="",
-        form=form,
-        method=None,
-        baseline=False,
-        events=(),
-    )
-    return judge_file(path, cir_datasets.load("shapes/val"), submission)
+    return judge_file(path, cir_datasets.load("shapes/val"), file_name="run", form=form)
 
 
 @pytest.mark.parametrize("form", ["json", "json.gz", "lines", "parquet"])
@@ -127,6 +111,6 @@ def test_the_score_carries_every_warning_of_the_validation(tmp_path: Path) -> No
     content = run.content.replace(b" 1 50 Random", b" 1 0 Random", 1)
     found = judged(content, tmp_path, FORM)
     assert isinstance(found, Validated), found.payload["text"]
-    report = score_file(found, cir_datasets.load("shapes/val"))
+    report = score_file(found, cir_datasets.load("shapes/val")).to_dict()
     assert [warning["code"] for warning in report["warnings"]] == ["rank-score-disagree"]
     assert report["warnings"] == found.payload["findings"]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import io
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from leaderboard.submission import Submission
 from submissions.formats.budget import MAX_BYTES
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
     from submissions.rank_file.findings import ValidationReport
     from submissions.rank_file.model import RankFile
+    from submissions.scoring.score_report import ScoreReport
 
 
 @dataclass(frozen=True)
@@ -28,10 +30,13 @@ class Validated:
 
     payload: dict[str, Any]
     checked: ValidationReport
+    rank_file: RankFile
     method: dict[str, Any]
 
 
-def judge_file(path: Path, benchmark: Benchmark, submission: Submission) -> Rejected | Validated:
+def judge_file(
+    path: Path, benchmark: Benchmark, *, file_name: str, form: Mapping[str, Any]
+) -> Rejected | Validated:
     """Validate a stored file against its board's benchmark.
 
     Fields of the method that the file leaves out are taken from the form that came with it; in a format that
@@ -40,42 +45,54 @@ def judge_file(path: Path, benchmark: Benchmark, submission: Submission) -> Reje
     Args:
         path: the stored copy.
         benchmark: what the board ranks.
-        submission: its file name stands in the messages.
+        file_name: the sender's name for the file, which stands in the messages.
+        form: the method's fields as they were sent beside the file.
     """
     from submissions.rank_file.benchmarks import Benchmarks
     from submissions.rank_file.model import Method, RankFile
     from submissions.validation import validate_with
 
     report = validate_with(
-        path,
-        Benchmarks(benchmark),
-        part=False,
-        max_bytes=MAX_BYTES,
-        name=submission.file_name,
-        form=submission.form,
+        path, Benchmarks(benchmark), part=False, max_bytes=MAX_BYTES, name=file_name, form=form
     )
     payload = {"findings": [finding.to_dict() for finding in report.findings], "text": report.text()}
     rank_file = report.rank_file
     if not report.ok or not isinstance(rank_file, RankFile):
         return Rejected(payload)
-    method = _method(rank_file, submission.form)
+    method = _method(rank_file, form)
     named = replace(rank_file, method=Method(**method))
-    return Validated(payload, replace(report, rank_file=named), method)
+    return Validated(payload, replace(report, rank_file=named), named, method)
 
 
-def score_file(judged: Validated, benchmark: Benchmark) -> dict[str, Any]:
-    """Score a validated file; it is not validated again.
-
-    Returns:
-        The score report as JSON values, each signature with its printed form (`text`) and its `key`.
-    """
+def score_file(judged: Validated, benchmark: Benchmark) -> ScoreReport:
+    """Score a validated file; it is not validated again."""
     from submissions.rank_file.benchmarks import Benchmarks
     from submissions.scoring import score_checked
 
-    return score_checked(judged.checked, Benchmarks(benchmark)).to_dict()
+    return score_checked(judged.checked, Benchmarks(benchmark))
 
 
-def _method(rank_file: RankFile, form: dict[str, Any]) -> dict[str, Any]:
+def write_values(report: ScoreReport, path: Path) -> None:
+    """Keep the values a query behind a score: an `.npz` without pickles, which appears whole or not at all.
+
+    It holds by the metric's printed name an array of float64, one value a query in the benchmark's order;
+    metrics that have no such value (`median_rank`) are left out.
+
+    Raises:
+        OSError: the system refuses to write there.
+    """
+    import numpy as np
+
+    from cir_metrics.atomic import write_whole
+
+    values = {} if report.evidence is None else report.evidence.values
+    arrays: dict[str, Any] = {name: np.asarray(each, dtype=np.float64) for name, each in values.items()}
+    packed = io.BytesIO()
+    np.savez(packed, **arrays)
+    write_whole(path, packed.getvalue(), durable=True)
+
+
+def _method(rank_file: RankFile, form: Mapping[str, Any]) -> dict[str, Any]:
     from submissions.formats.native import completed
     from submissions.rank_file.model import FORMAT
 

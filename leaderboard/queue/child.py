@@ -1,0 +1,409 @@
+"""One file judged in a fresh process, which limits itself before it reads anything.
+
+`judge` starts `python -m leaderboard.queue.child`, gives it a request as JSON on stdin, and reads its stdout,
+a JSON object a line: first that the benchmark is loaded (`begun`), then the answer. What the process did not
+survive after it had begun, it did not survive because of the file: a limit is a verdict, anything else a
+crash. Before that it is trouble of the machine. What it writes on stderr goes to the server's log only.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import logging
+import math
+import os
+import re
+import resource
+import selectors
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from cir_metrics.errors import CallError, CirError
+from cir_metrics.terminal import visible
+from leaderboard.errors import ChildCrashedError, PassingError, is_passing
+
+if TYPE_CHECKING:
+    from cir_datasets.rows.benchmark import Benchmark
+
+log = logging.getLogger("leaderboard.child")
+
+_MI = 2**20
+_START_SECONDS = 60
+"""What loading a benchmark may take, of time and of processor time, before the file's own limits count."""
+_SPARE_BYTES = 64 * _MI
+"""Memory beyond the limit in which a process can still say that it met the limit."""
+_LARGEST_FILE = 64 * _MI
+"""Bytes of a file that the process writes; the values of ZeroSight's queries are 4 MiB."""
+_MOST_FILES = 128
+_BEGUN = {"begun": True}
+_LONGEST_ANSWER = 8 * _MI
+_LONGEST_LOG = 16 * 1024
+_CHUNK = 64 * 1024
+_LOOK_SECONDS = 0.2
+"""How often a waiting parent looks whether it is to stop."""
+
+_ENVIRONMENT = frozenset(
+    ("HF_HOME", "HOME", "LANG", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "TMPDIR", "TZ", "XDG_CACHE_HOME")
+)
+"""What is passed on beside `CIR_...`: where things lie. Passwords and tokens are kept from hostile files."""
+_PLAIN = {
+    # Threads and pools claim addresses by the gigabyte, as many as the machine has processors.
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    "ARROW_IO_THREADS": "1",
+    "MALLOC_ARENA_MAX": "1",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "PYTHONUNBUFFERED": "1",
+}
+
+_NO_MEMORY = re.compile(rb"bad_alloc|memory allocation of \d+ bytes failed|MemoryError")
+"""What C++, Rust and Python say before they abort because an allocation failed."""
+
+Limited = Literal["memory", "cpu", "wall"]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What judging one file may take.
+
+    Args:
+        memory_bytes: addresses that the process may have, Python and the benchmark included.
+        cpu_seconds: processor time, from when the benchmark is loaded.
+        wall_seconds: time, from when the benchmark is loaded.
+    """
+
+    memory_bytes: int = 1536 * _MI
+    cpu_seconds: int = 60
+    wall_seconds: float = 120.0
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What became of a file.
+
+    Args:
+        outcome: whether it is refused or has a score.
+        findings: what validation found, as JSON values: errors of a refused file, warnings of another.
+        text: the findings as a terminal shows them.
+        method: the method's fields as shown, the file's own completed by the form; None of a refused file.
+        report: the score report as JSON values, or None.
+        canonical: hash of its rankings (`submissions.rank_file.canonical`), or None.
+        values: where the values a query were written, or None.
+    """
+
+    outcome: Literal["rejected", "scored"]
+    findings: list[dict[str, Any]]
+    text: str
+    method: dict[str, Any] | None = None
+    report: dict[str, Any] | None = None
+    canonical: str | None = None
+    values: Path | None = None
+
+
+def judge(
+    file: Path,
+    benchmark: str,
+    *,
+    file_name: str,
+    form: Mapping[str, Any],
+    limits: Limits = Limits(),
+    values_to: Path | None = None,
+    ground_truth: str | None = None,
+    stopped: threading.Event | None = None,
+) -> Judged:
+    """Validate and score one file in a process of its own, and wait for it.
+
+    Args:
+        file: the stored copy.
+        benchmark: the benchmark's id; it is prepared already.
+        file_name: the sender's name for the file, which stands in the messages.
+        form: the method's fields as they were sent beside the file.
+        limits: what this may take; a file that needs more is rejected with the finding `too-costly`.
+        values_to: where the values a query are kept (see `judging.write_values`), or None.
+        ground_truth: address of a ground truth that the benchmark does not hold; not read yet.
+        stopped: ends the process when it is set.
+
+    Raises:
+        ChildCrashedError: the process began with the file, and ended without an answer.
+        PassingError: there is no process, no memory, no space or no benchmark at the moment, or `stopped` is
+            set; the file is to be judged again.
+        CallError: a ground truth is given.
+    """
+    if ground_truth is not None:
+        raise CallError("a ground truth of its own is not read yet. Fix: judge a benchmark that holds one.")
+    request = {
+        "file": str(file),
+        "benchmark": benchmark,
+        "file_name": file_name,
+        "form": dict(form),
+        "values_to": None if values_to is None else str(values_to),
+    }
+    kills = _oom_kills()
+    ended = _run(json.dumps(request).encode(), limits, stopped)
+    if "passing" in ended.answer:
+        raise PassingError(f"{file_name}: {ended.answer['passing']}")
+    if "outcome" in ended.answer and ended.limit is None:
+        return _judged(ended.answer, values_to)
+    words = f"judging {file_name} on {benchmark}: the process {ended.words}"
+    if ended.log:
+        log.warning("%s; its last words:\n%s", words, ended.log)
+    if stopped is not None and stopped.is_set():
+        raise PassingError(f"{words}, because the worker stops.")
+    if not ended.begun:
+        raise PassingError(f"{words} before it had read the file.")
+    if ended.limit is not None:
+        return _too_costly(ended.limit, limits, benchmark, file_name)
+    if ended.code == -signal.SIGKILL and _oom_kills() > kills:
+        raise PassingError(f"{words}, because the machine had no memory left.")
+    raise ChildCrashedError(f"{words} without an answer.")
+
+
+@dataclass(frozen=True)
+class _Ended:
+    """How the process ended: its code as `subprocess` has it, and the limit that ended it, if one did."""
+
+    code: int
+    begun: bool
+    answer: dict[str, Any]
+    limit: Limited | None
+    log: str
+
+    @property
+    def words(self) -> str:
+        if self.limit is not None:
+            return f"met its limit ({self.limit})"
+        if self.code < 0:
+            return f"was ended by {signal.Signals(-self.code).name}"
+        return f"ended with exit code {self.code}"
+
+
+def _run(request: bytes, limits: Limits, stopped: threading.Event | None) -> _Ended:
+    """Start the process, and hear it to its end.
+
+    Raises:
+        PassingError: the machine has no process to give.
+    """
+    command = [sys.executable, "-m", "leaderboard.queue.child", str(os.getpid())]
+    command += [str(limits.memory_bytes), str(limits.cpu_seconds)]
+    pipe = subprocess.PIPE
+    try:
+        process = subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, stderr=pipe, env=_environment(), start_new_session=True
+        )
+    except OSError as error:
+        if not is_passing(error):
+            raise
+        raise PassingError(f"no process for judging: {error.strerror}") from error
+    with process:
+        try:
+            heard = _Heard(process, limits, stopped)
+            heard.listen(request)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+    return heard.ended()
+
+
+class _Heard:
+    """What a process has said: never more than a cap of it is kept."""
+
+    def __init__(
+        self, process: subprocess.Popen[bytes], limits: Limits, stopped: threading.Event | None
+    ) -> None:
+        self._process, self._limits, self._stopped = process, limits, stopped
+        self._answers, self._log = bytearray(), bytearray()
+        self._deadline = time.monotonic() + _START_SECONDS
+        self._overdue = False
+
+    def listen(self, request: bytes) -> None:
+        """Hand the request over, and listen until the process ends or has to be ended."""
+        process = self._process
+        with suppress(BrokenPipeError), process.stdin:  # type: ignore[union-attr]
+            process.stdin.write(request)  # type: ignore[union-attr]
+        # Not epoll, which needs a descriptor of its own.
+        with selectors.PollSelector() as selector:
+            selector.register(process.stdout, selectors.EVENT_READ, self._hear_answer)  # type: ignore[arg-type]
+            selector.register(process.stderr, selectors.EVENT_READ, self._hear_log)  # type: ignore[arg-type]
+            while selector.get_map() and not self._to_end():
+                for key, _ in selector.select(_LOOK_SECONDS):
+                    chunk = os.read(key.fd, _CHUNK)
+                    key.data(chunk)
+                    if not chunk:
+                        selector.unregister(key.fileobj)
+        while process.poll() is None and not self._to_end():
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_LOOK_SECONDS)
+
+    def ended(self) -> _Ended:
+        """How it ended, once it has."""
+        code = self._process.returncode
+        messages: list[dict[str, Any]] = []
+        with suppress(ValueError):
+            messages += (json.loads(line) for line in self._answers.splitlines())
+        answer = messages[-1] if messages and code == 0 else {}
+        limit: Limited | None = None
+        if self._overdue:
+            limit = "wall"
+        elif code == -signal.SIGXCPU:
+            limit = "cpu"
+        elif "limit" in answer or (code == -signal.SIGABRT and _NO_MEMORY.search(self._log)):
+            limit = "memory"
+        return _Ended(code, _BEGUN in messages, answer, limit, _quoted(bytes(self._log)))
+
+    def _hear_answer(self, chunk: bytes) -> None:
+        if not self._answers and chunk:
+            self._deadline = time.monotonic() + self._limits.wall_seconds
+        self._answers += chunk
+
+    def _hear_log(self, chunk: bytes) -> None:
+        self._log = (self._log + chunk)[-_LONGEST_LOG:]
+
+    def _to_end(self) -> bool:
+        self._overdue = time.monotonic() > self._deadline
+        told = self._stopped is not None and self._stopped.is_set()
+        return self._overdue or told or len(self._answers) > _LONGEST_ANSWER
+
+
+def _quoted(words: bytes) -> str:
+    """Lines of the process, such that none of them looks like a line of the server's own log."""
+    return "\n".join(f"  | {line}" for line in visible(words.decode(errors="replace")).splitlines())
+
+
+def _judged(answer: dict[str, Any], values: Path | None) -> Judged:
+    if answer["outcome"] == "rejected":
+        return Judged("rejected", answer["findings"], answer["text"])
+    return Judged(
+        "scored",
+        answer["findings"],
+        answer["text"],
+        method=answer["method"],
+        report=answer["report"],
+        canonical=answer["canonical"],
+        values=values,
+    )
+
+
+def _too_costly(limit: Limited, limits: Limits, benchmark: str, file_name: str) -> Judged:
+    from submissions.rank_file.findings import Findings, ValidationReport
+
+    needs = {
+        "memory": f"more than {limits.memory_bytes // _MI:,} MiB of memory",
+        "cpu": f"more than {limits.cpu_seconds:,} seconds of processor time",
+        "wall": f"longer than {limits.wall_seconds:,.0f} seconds",
+    }
+    findings = Findings(file_name, benchmark)
+    findings.add(
+        "too-costly", f"judging it takes {needs[limit]}, which is more than this server grants a file."
+    )
+    report = ValidationReport(file_name, benchmark, tuple(findings.listed()), None)
+    return Judged("rejected", [finding.to_dict() for finding in report.findings], report.text())
+
+
+def _environment() -> dict[str, str]:
+    passed = {
+        name: value
+        for name, value in os.environ.items()
+        if name in _ENVIRONMENT or (name.startswith("CIR_") and not name.startswith("CIR_LEADERBOARD_"))
+    }
+    return {**passed, **_PLAIN}
+
+
+def _oom_kills() -> int:
+    """How many processes the kernel has killed for want of memory."""
+    try:
+        counters = Path("/proc/vmstat").read_text(encoding="ascii")
+    except OSError:
+        return 0
+    found = re.search(r"^oom_kill (\d+)$", counters, re.MULTILINE)
+    return 0 if found is None else int(found[1])
+
+
+# The child's side
+
+
+def main() -> None:
+    """Judge the file of the request on stdin; the arguments are the parent's process id and the limits."""
+    parent, memory, cpu = map(int, sys.argv[1:])
+    _confine(parent, memory, cpu)
+    # What a library prints must not stand among the answers.
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+
+    def say(**message: Any) -> None:
+        answers.write(json.dumps(message) + "\n")
+        answers.flush()
+
+    request = json.load(sys.stdin)
+    try:
+        import cir_datasets
+
+        benchmark = cir_datasets.load(request["benchmark"])
+        used = math.ceil(time.process_time())
+        resource.setrlimit(resource.RLIMIT_CPU, (used + cpu, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+        say(**_BEGUN)
+        say(**_answer(request, benchmark))
+    except MemoryError:
+        resource.setrlimit(resource.RLIMIT_AS, (memory + _SPARE_BYTES, memory + _SPARE_BYTES))
+        say(limit="memory")
+    except (OSError, CirError) as error:
+        if not is_passing(error):
+            raise
+        say(passing=str(error))
+
+
+def _confine(parent: int, memory: int, cpu: int) -> None:
+    """Take no more than the limits, and live no longer than the parent."""
+    if sys.platform == "linux":
+        set_death_signal = 1
+        ctypes.CDLL(None).prctl(set_death_signal, signal.SIGKILL)
+        with suppress(OSError):
+            # Where memory runs out, this process goes first, not the server.
+            Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
+    if os.getppid() != parent:
+        sys.exit("the process that wanted an answer is gone")
+    limits = {
+        resource.RLIMIT_AS: (memory, memory + _SPARE_BYTES),
+        resource.RLIMIT_CPU: (_START_SECONDS, 2 * _START_SECONDS + cpu),
+        resource.RLIMIT_CORE: (0, 0),
+        resource.RLIMIT_FSIZE: (_LARGEST_FILE, _LARGEST_FILE),
+        resource.RLIMIT_NOFILE: (_MOST_FILES, _MOST_FILES),
+    }
+    for kind, limit in limits.items():
+        resource.setrlimit(kind, limit)
+
+
+def _answer(request: dict[str, Any], benchmark: Benchmark) -> dict[str, Any]:
+    from leaderboard.queue.judging import Rejected, judge_file, score_file, write_values
+    from submissions.rank_file.canonical import canonical_hash
+
+    path = Path(request["file"])
+    with path.open("rb") as file:
+        # A disk that does not give the bytes is not the file's fault; validation would call it unreadable.
+        while file.read(_CHUNK):
+            pass
+    judged = judge_file(path, benchmark, file_name=request["file_name"], form=request["form"])
+    if isinstance(judged, Rejected):
+        return {"outcome": "rejected", **judged.payload}
+    report = score_file(judged, benchmark)
+    if request["values_to"] is not None:
+        write_values(report, Path(request["values_to"]))
+    return {
+        "outcome": "scored",
+        **judged.payload,
+        "method": judged.method,
+        "report": report.to_dict(),
+        "canonical": canonical_hash(judged.rank_file),
+    }
+
+
+if __name__ == "__main__":
+    main()

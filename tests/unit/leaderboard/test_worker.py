@@ -1,0 +1,159 @@
+"""The worker's loop: whatever one submission does, it is logged, and the others go on."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from judging_worlds import SECONDS, children, reading, until
+
+import submissions
+from leaderboard.errors import ChildCrashedError, PassingError
+from leaderboard.intake import Cover
+from leaderboard.queue.worker import BOARD_REMOVED, PUBLIC_FAILURE, Worker
+from leaderboard.server import Server
+from leaderboard.settings import Settings
+from leaderboard.store_files import FolderFiles
+from leaderboard.submission import Submission
+
+GOOD = submissions.make_rank_file("shapes/val", "random").to_json()
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    opened = Server.open(Settings(tmp_path / "home"))
+    yield opened
+    opened.close()
+
+
+def received(server: Server, content: bytes = GOOD) -> Submission:
+    submission, _ = server.intake.take("shapes/val", [content], Cover())
+    return submission
+
+
+def recorded(server: Server, board: str, sha256: str) -> Submission:
+    submission, _ = server.store.receive(board=board, sha256=sha256, size=3, file_name="run.json")
+    return submission
+
+
+def now(server: Server, submission: Submission) -> Submission:
+    found = server.store.submission(submission.id)
+    assert found is not None
+    return found
+
+
+def place(server: Server, submission: Submission) -> Path:
+    return server.settings.home / "files" / submission.sha256[:2] / f"{submission.sha256}.json"
+
+
+def swapped_for(server: Server, submission: Submission) -> Path:
+    """The place of a submission's file, which was moved away."""
+    path = place(server, submission)
+    path.rename(path.with_suffix(".away"))
+    return path
+
+
+def test_a_removed_board_ends_its_submissions_and_not_the_loop(server: Server) -> None:
+    gone = recorded(server, "gone/val", "ab" * 32)
+    good = received(server)
+    server.worker.start()
+    until(lambda: now(server, good).finished, "the good one")
+    ended = now(server, gone)
+    assert ended.state == "failed"
+    assert ended.events[-1].payload == {"message": BOARD_REMOVED}
+    assert now(server, good).state == "published"
+
+
+def test_a_board_without_its_data_leaves_its_submissions_waiting(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.delenv("CIR_DATA_HOME", raising=False)
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
+    waiting = recorded(server, "cirr/val", "ab" * 32)
+    good = received(server)
+    server.worker.start()
+    until(lambda: now(server, good).finished, "the good one")
+    assert now(server, waiting).state == "received"
+    assert "cir datasets prepare cirr/val" in caplog.text
+
+
+def test_trouble_that_passes_ends_no_submission(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+    first = received(server)
+    path = swapped_for(server, first)
+    # Reading this file is an error of input and output.
+    path.symlink_to("/proc/self/mem")
+    with pytest.raises(PassingError, match="Input/output error"):
+        server.worker.process(first)
+    good = received(server, GOOD + b"\n")
+    server.worker.start()
+    until(lambda: now(server, good).finished, "the good one")
+    assert now(server, first) == first
+    assert f"submission {first.id} waits 1 s" in caplog.text
+    path.unlink()
+    path.with_suffix(".away").rename(path)
+    until(lambda: now(server, first).finished, "the first")
+    assert now(server, first).state == "published"
+
+
+class Endless(FolderFiles):
+    """A place whose files are a named pipe, so that judging one ends when a test wants it to."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.pipe = folder / "pipe"
+        os.mkfifo(self.pipe)
+
+    def local_copy(self, sha256: str) -> Path:
+        return self.pipe
+
+
+def test_what_ends_two_processes_is_not_judged_again(server: Server, tmp_path: Path) -> None:
+    submission, files = received(server), Endless(tmp_path / "endless")
+    worker = Worker(files, server.store)
+    with ThreadPoolExecutor(1) as aside:
+        first = aside.submit(worker.process, submission)
+        with reading(files.pipe):
+            os.kill(children()[0], signal.SIGKILL)
+            with pytest.raises(ChildCrashedError, match="SIGKILL"):
+                first.result(SECONDS)
+        assert now(server, submission) == submission
+        second = aside.submit(worker.process, submission)
+        with reading(files.pipe):
+            os.kill(children()[0], signal.SIGSEGV)
+            ended = second.result(SECONDS)
+    assert ended == now(server, submission)
+    assert [event.kind for event in ended.events] == ["received", "failed"]
+    assert ended.events[-1].payload == {"message": PUBLIC_FAILURE}
+
+
+def test_a_worker_stops_while_it_judges_and_the_submission_waits(server: Server, tmp_path: Path) -> None:
+    submission, files = received(server), Endless(tmp_path / "endless")
+    worker = Worker(files, server.store)
+    worker.start()
+    with reading(files.pipe):
+        worker.stop()
+    assert children() == []
+    assert now(server, submission) == submission
+
+
+def test_an_unforeseen_error_ends_the_submission_and_not_the_loop(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    lost = received(server)
+    swapped_for(server, lost)
+    good = received(server, GOOD + b"\n")
+    server.worker.start()
+    until(lambda: now(server, good).finished, "the good one")
+    assert now(server, lost).state == "failed"
+    assert "no such file" in caplog.text
+    assert now(server, lost).events[-1].payload == {"message": PUBLIC_FAILURE}
+
+
+def test_a_rejected_file_keeps_its_findings(server: Server) -> None:
+    done = server.worker.process(received(server, b"[1]"))
+    assert [event.kind for event in done.events] == ["received", "rejected"]
+    assert [finding["code"] for finding in done.findings] == ["wrong-format"]
