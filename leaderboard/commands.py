@@ -12,6 +12,7 @@ import typer
 from cir_datasets.commands.options import NoChecksAnywhere
 from cir_metrics.errors import CallError, CirError, MissingExtraError
 from cir_metrics.terminal import aligned, echo, visible
+from leaderboard.export.commands import export_hub
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,6 +41,7 @@ def leaderboard_commands() -> typer.Typer:
     group.command("serve")(serve)
     group.command("add")(add)
     group.command("show")(show)
+    group.command("export-hub")(export_hub)
     return group
 
 

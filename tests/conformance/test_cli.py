@@ -77,6 +77,7 @@ def test_the_commands_are_the_expected_ones() -> None:
         "leaderboard serve",
         "leaderboard add",
         "leaderboard show",
+        "leaderboard export-hub",
     }
 
 

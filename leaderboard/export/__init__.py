@@ -1,0 +1,1 @@
+"""A board's standings in the formats of other places; nothing here is read back."""

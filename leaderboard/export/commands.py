@@ -1,0 +1,116 @@
+"""`cir leaderboard export-hub`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cir_metrics.errors import CallError, MissingExtraError
+from cir_metrics.terminal import echo
+
+
+def export_hub(
+    board_ids: Annotated[
+        list[str], typer.Argument(metavar="BOARD...", help="Board ids, of one dataset.", show_default=False)
+    ],
+    dataset: Annotated[
+        str,
+        typer.Option(help="The dataset's repository on the Hub.", metavar="OWNER/NAME", show_default=False),
+    ],
+    out: Annotated[Path, typer.Option(help="Folder to write to, new or empty.", show_default=False)],
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Model repository of a method, by its name or its submission's id; default: the repository "
+            "that its code links to. Repeatable.",
+            metavar="NAME=OWNER/NAME",
+            show_default=False,
+        ),
+    ] = None,
+    revision: Annotated[
+        str | None, typer.Option(help="Commit of the dataset, 40 hex digits.", show_default=False)
+    ] = None,
+    framework: Annotated[
+        str | None,
+        typer.Option(
+            help="evaluation_framework of eval.yaml, a name that the Hub knows; default: left out.",
+            show_default=False,
+        ),
+    ] = None,
+    home: Annotated[
+        Path | None,
+        typer.Option(
+            "--home",
+            help="Folder of database and files; default: CIR_LEADERBOARD_HOME, else the user's data folder.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Write boards in the formats of the Hub's own boards and of Every Eval Ever; nothing is sent.
+
+    Below --out lie dataset/eval.yaml, models/OWNER/NAME/.eval_results/TASK.yaml and
+    every_eval_ever/data/... . Baselines and entries without a rank are left out.
+
+    \b
+    Example:
+        cir leaderboard export-hub shapes/val --dataset me/shapes --out hub --model "Mine=me/mine"
+    """
+    from leaderboard import boards, settings
+    from leaderboard.export.every_eval_ever import records
+    from leaderboard.export.hub import Exporter, hub_files, select
+
+    if find_spec("sqlalchemy") is None or find_spec("cryptography") is None:
+        raise MissingExtraError(
+            'cir leaderboard export-hub needs the server. Fix: pip install "cir-benchmarks[leaderboard]"'
+        )
+    from leaderboard.server import Server
+
+    chosen = settings.read(home)
+    exporter = Exporter(dataset, chosen.name, chosen.url, revision, framework, _models(model or []))
+    wanted = list(dict.fromkeys(boards.board(board_id) for board_id in board_ids))
+    _check_folder(out)
+    server = Server.open(chosen)
+    try:
+        standings = [(board, server.entries(board)) for board in wanted]
+    finally:
+        server.close()
+    results, left_out = select(standings, exporter.models)
+    files = hub_files(wanted, results, exporter) | records(results, exporter, datetime.now(UTC))
+    for path, content in files.items():
+        _write(out / path, content)
+        echo(str(out / path))
+    for sentence in left_out:
+        echo(f"left out: {sentence}", err=True)
+
+
+def _models(written: list[str]) -> dict[str, str]:
+    models = {}
+    for one in written:
+        name, equals, repository = one.rpartition("=")
+        if not equals or not name:
+            raise CallError(f"--model: {one!r} has no name. Fix: write NAME=OWNER/NAME.")
+        if name in models:
+            raise CallError(f"--model: {name!r} stands there twice. Fix: leave one of them out.")
+        models[name] = repository
+    return models
+
+
+def _check_folder(out: Path) -> None:
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise CallError(f"--out: {out} is not an empty folder. Fix: name a new one, or empty it.")
+
+
+def _write(path: Path, content: bytes) -> None:
+    from cir_metrics.atomic import write_whole
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, content)
+    except OSError as error:
+        raise CallError(
+            f"{path}: cannot be written: {error.strerror}. Fix: name another folder with --out."
+        ) from error
