@@ -124,8 +124,8 @@ def select(standings: Standings, models: Mapping[str, str]) -> tuple[list[HubRes
     """The entries to export, one a board and model repository.
 
     Baselines stand outside, and so do entries without a rank: their numbers do not compare with the others,
-    and the Hub's boards cannot say so. An entry's repository is the one that `models` names, else the one that
-    its method's `code` links to.
+    and the Hub's boards cannot say so. An entry's repository is the one that `models` names, else the one to
+    which its method's `code` links.
 
     Args:
         standings: the boards, entries best first.

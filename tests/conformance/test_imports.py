@@ -79,6 +79,7 @@ ORDER = {
         "standings": "who stands where",
         "server": "all of these as one object",
         "views": "boards and submissions as JSON",
+        "export": "standings in the formats of other places",
         "pages": "the pages",
         "web": "the HTTP side: API and pages in one application, its limits, a port",
         "client": "the other side of the API",
