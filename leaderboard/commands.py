@@ -13,6 +13,7 @@ from cir_datasets.commands.options import NoChecksAnywhere
 from cir_metrics.errors import CallError, CirError, MissingExtraError
 from cir_metrics.terminal import aligned, echo, visible
 from leaderboard.export.commands import export_hub
+from leaderboard.space.commands import space
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,6 +43,7 @@ def leaderboard_commands() -> typer.Typer:
     group.command("add")(add)
     group.command("show")(show)
     group.command("export-hub")(export_hub)
+    group.command("space")(space)
     return group
 
 

@@ -79,7 +79,7 @@ def push(
         stale = earlier.files - set(files) if earlier is not None else ()
         operations += [CommitOperationDelete(path) for path in sorted(stale)]
         step = "uploading and committing"
-        with _bars_for_people():
+        with bars_for_people():
             commit = api.create_commit(
                 repository,
                 operations,
@@ -99,7 +99,7 @@ def push(
         errors.LocalTokenNotFoundError,
         RuntimeError,
     ) as error:
-        raise PushError(_words(url, step, error)) from without_secret_cause(error)
+        raise PushError(push_words(url, step, error)) from without_secret_cause(error)
     except (errors.HFValidationError, ValueError) as error:
         raise PushError(
             f"{url}: the Hub refused while {step}: {error}. Nothing was changed there.\n"
@@ -109,7 +109,7 @@ def push(
 
 
 @contextmanager
-def _bars_for_people() -> Iterator[None]:
+def bars_for_people() -> Iterator[None]:
     """Let huggingface_hub show its bars in a terminal only."""
     from huggingface_hub.utils import (  # type: ignore[attr-defined]
         are_progress_bars_disabled,
@@ -164,8 +164,14 @@ def _of_that_form(card: Card, paths: Iterable[str]) -> list[str]:
     return [path for path in paths if form.fullmatch(path)]
 
 
-def _words(url: str, step: str, error: BaseException) -> str:
-    """What, where, how to fix; the Hub's own words without its advice."""
+def push_words(url: str, step: str, error: BaseException) -> str:
+    """Why a push failed: what, where, how to fix; the Hub's own words without its advice.
+
+    Args:
+        url: of the repository, without a password.
+        step: what was being done.
+        error: as huggingface_hub raised it.
+    """
     cause: BaseException | None = error
     while cause is not None and getattr(cause, "response", None) is None and cause.__cause__ is not None:
         cause = cause.__cause__

@@ -78,6 +78,7 @@ def test_the_commands_are_the_expected_ones() -> None:
         "leaderboard add",
         "leaderboard show",
         "leaderboard export-hub",
+        "leaderboard space",
     }
 
 

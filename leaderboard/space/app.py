@@ -1,0 +1,11 @@
+"""The app file of a Space, in a file of its own: Spaces start it by name, beside the packages."""
+
+import os
+import sys
+
+if __name__ == "__main__":
+    # Whoever reaches a Space is not the one person who runs it.
+    os.environ.setdefault("CIR_LEADERBOARD_ACCOUNTS", "tokens")
+    port = os.environ.get("GRADIO_SERVER_PORT", "7860")
+    command = ["-m", "leaderboard.cli", "leaderboard", "serve", "--host", "0.0.0.0", "--port", port]
+    os.execv(sys.executable, [sys.executable, *command])

@@ -1,0 +1,141 @@
+"""Putting a Space together from a checkout, and pushing it in one commit.
+
+A Space installs `requirements.txt` before it sees any other file, so that it cannot install a wheel that lies
+beside it: the packages lie there as they are, with the metadata that tells their version.
+"""
+
+from __future__ import annotations
+
+import configparser
+import re
+import shutil
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from cir_datasets.errors import PushError
+from cir_datasets.publishing.hub import bars_for_people, push_words
+from cir_datasets.sources.addresses import address_and_login
+from cir_metrics.errors import CallError, without_secret_cause
+from cir_metrics.signature import package_version
+
+PACKAGES = ("cir_metrics", "cir_datasets", "submissions", "leaderboard")
+_OWN = re.compile(rf"(?:{'|'.join(PACKAGES)})/|cir_benchmarks-[^/]*\.dist-info/")
+"""Paths that belong to this command: those of an earlier push go where they are not written anew."""
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+def assemble(folder: Path, root: Path = _ROOT) -> list[Path]:
+    """Write all files of the Space to a new folder.
+
+    Args:
+        folder: it must not exist, or be empty.
+        root: the checkout to take them from.
+
+    Returns:
+        The files, sorted.
+
+    Raises:
+        CallError: the folder holds something, or `root` is not a checkout.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise CallError(f"{folder}: not an empty folder. Fix: name a new one, or empty it.")
+    needed = requirements(root)
+    folder.mkdir(parents=True, exist_ok=True)
+    for package in PACKAGES:
+        shutil.copytree(
+            root / package, folder / package, ignore=shutil.ignore_patterns("__pycache__", "*.pyc")
+        )
+    for name in ("README.md", "app.py"):
+        source = files("leaderboard.space") / name
+        (folder / name).write_bytes(source.read_bytes())
+    (folder / "requirements.txt").write_text("\n".join(needed) + "\n", encoding="utf-8")
+    about = folder / f"cir_benchmarks-{package_version()}.dist-info"
+    about.mkdir()
+    metadata = f"Metadata-Version: 2.1\nName: cir-benchmarks\nVersion: {package_version()}\n"
+    (about / "METADATA").write_text(metadata, encoding="utf-8")
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def requirements(root: Path = _ROOT) -> list[str]:
+    """What a server needs, each in the version of `constraints.txt`.
+
+    Raises:
+        CallError: `root` is not a checkout of the project.
+    """
+    setup = configparser.ConfigParser()
+    if not setup.read(root / "setup.cfg") or not (root / "constraints.txt").is_file():
+        raise CallError(
+            f"{root}: holds no setup.cfg and constraints.txt. "
+            "Fix: run this from a checkout of cir-benchmarks, installed with  pip install -e ."
+        )
+    extras = setup["options.extras_require"]
+    lines = f"{setup['options']['install_requires']}\n{extras['leaderboard']}\n{extras['server']}".split("\n")
+    wanted = {_name(line) for line in lines if line.strip()} - {"cir-benchmarks"}
+    pins = (root / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    return [line for line in pins if "==" in line and _name(line) in wanted]
+
+
+def _name(line: str) -> str:
+    return re.split(r"[\s<>=\[]", line.strip().lower())[0]
+
+
+def push(folder: Path, repository: str, *, private: bool) -> str:
+    """Push an assembled Space in one commit; the commit's address.
+
+    The Space is made where there is none. Files of an earlier push that are not written anew are deleted,
+    others stay. The token is the one that huggingface_hub finds: `HF_TOKEN`, or `hf auth login`.
+
+    Args:
+        folder: from `assemble`.
+        repository: `OWNER/NAME`.
+        private: whether a Space that is made is private.
+
+    Raises:
+        PushError: the Hub refused or could not be reached; the last revision there is untouched.
+    """
+    from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, errors
+    from huggingface_hub.utils import httpx as hub_httpx  # type: ignore[attr-defined] # not always our httpx
+
+    api = HfApi()
+    address, _ = address_and_login(api.endpoint) or ("https://huggingface.co", None)
+    url = f"{address}/spaces/{repository}"
+    new = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    step = "making the Space"
+    try:
+        api.create_repo(repository, repo_type="space", space_sdk="gradio", private=private, exist_ok=True)
+        step = "reading its last revision"
+        state = api.space_info(repository)
+        there = [sibling.rfilename for sibling in state.siblings or ()]
+        stale = [path for path in there if _OWN.match(path) and path not in new]
+        operations: list[Any] = [
+            *(CommitOperationAdd(path, str(source)) for path, source in sorted(new.items())),
+            *(CommitOperationDelete(path) for path in stale),
+        ]
+        step = "uploading and committing"
+        with bars_for_people():
+            commit = api.create_commit(
+                repository,
+                operations,
+                commit_message=f"cir-benchmarks {package_version()}",
+                repo_type="space",
+                parent_commit=state.sha,
+            )
+    except errors.OfflineModeIsEnabled as error:
+        raise PushError(
+            f"{url}: huggingface_hub is told to stay offline, so that nothing was pushed.\n"
+            "  Fix: unset HF_HUB_OFFLINE and run the command again."
+        ) from error
+    except (
+        errors.HfHubHTTPError,
+        errors.LocalTokenNotFoundError,
+        hub_httpx.HTTPError,
+        RuntimeError,
+    ) as error:
+        raise PushError(push_words(url, step, error)) from without_secret_cause(error)
+    except (errors.HFValidationError, ValueError) as error:
+        raise PushError(
+            f"{url}: the Hub refused while {step}: {error}. Nothing was changed there.\n"
+            "  Fix: give the Space another name."
+        ) from without_secret_cause(error)
+    return str(commit.commit_url)

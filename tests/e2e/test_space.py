@@ -1,0 +1,157 @@
+"""A Space is put together, starts as it lies there, and is pushed to a stand-in for the Hub."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+import yaml
+from http_hub import TOKEN, Fault, Hub
+from leaderboard_world import cir
+from says import says
+
+from cir_metrics.signature import package_version
+from leaderboard.space.assemble import assemble, requirements
+
+ROOT = Path(__file__).resolve().parents[2]
+PINS = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+
+
+@pytest.fixture(scope="module")
+def space(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("dry") / "space"
+    done = cir("leaderboard", "space", "--to", "me/board", "--dry-run", str(folder))
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_its_head_names_the_pinned_gradio_and_asks_for_logins(space: Path) -> None:
+    head = yaml.safe_load((space / "README.md").read_text(encoding="utf-8").split("---")[1])
+    assert head["hf_oauth"] is True
+    assert head["sdk"] == "gradio"
+    assert f"gradio=={head['sdk_version']}" in PINS
+    assert (space / head["app_file"]).is_file()
+    assert tuple(map(int, head["python_version"].split("."))) >= (3, 11)
+
+
+def test_its_requirements_are_those_of_a_server_and_pinned(space: Path) -> None:
+    lines = (space / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    assert set(lines) <= set(PINS)
+    names = {re.split(r"[=\[]", line)[0] for line in lines}
+    assert {"gradio", "fastapi", "uvicorn", "sqlalchemy", "numpy", "datasets", "s3fs"} <= names
+    assert names.isdisjoint({"torch", "transformers", "pytest", "ruff", "mypy", "ray"})
+
+
+def test_it_holds_what_git_holds_of_the_packages_and_nothing_else(space: Path) -> None:
+    packages = ("cir_metrics", "cir_datasets", "submissions", "leaderboard")
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", *packages],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.splitlines()
+    found = {path.relative_to(space).as_posix() for path in space.rglob("*") if path.is_file()}
+    about = f"cir_benchmarks-{package_version()}.dist-info/METADATA"
+    assert found == {*listed, "README.md", "app.py", "requirements.txt", about}
+
+
+def test_it_starts_from_its_own_files_and_answers(space: Path, tmp_path: Path) -> None:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("CIR_", "PYTHON"))}
+    where = [sys.executable, "-B", "-c", "import leaderboard; print(leaderboard.__file__)"]
+    used = subprocess.run(where, cwd=space, env=kept, check=True, capture_output=True, text=True).stdout
+    assert used.strip() == str(space / "leaderboard" / "__init__.py")
+    log = tmp_path / "log"
+    with log.open("w") as handle:
+        process = subprocess.Popen(
+            [sys.executable, "app.py"],
+            cwd=space,
+            env={
+                **kept,
+                "CIR_LEADERBOARD_HOME": str(tmp_path / "home"),
+                "GRADIO_SERVER_PORT": "0",
+                "PYTHONDONTWRITEBYTECODE": "1",
+                "PYTHONUNBUFFERED": "1",
+                "SPACE_ID": "me/board",
+                "SPACE_HOST": "me-board.hf.space",
+            },
+            stdout=handle,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        port = _port(process, log)
+        asked = urllib.request.Request(
+            f"http://127.0.0.1:{port}/health", headers={"Host": "me-board.hf.space"}
+        )
+        with urllib.request.urlopen(asked, timeout=30) as answer:
+            health = json.load(answer)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=30) == 0
+    words = log.read_text()
+    assert package_version() in json.dumps(health)
+    assert "Traceback" not in words
+
+
+def _port(process: subprocess.Popen[bytes], log: Path) -> str:
+    until = time.monotonic() + 90
+    while time.monotonic() < until and process.poll() is None:
+        found = re.search(r"Leaderboard on http://0\.0\.0\.0:(\d+)", log.read_text())
+        if found:
+            return found[1]
+        time.sleep(0.1)
+    raise AssertionError(log.read_text())
+
+
+def pushed(hub: Hub, **environment: str) -> subprocess.CompletedProcess[str]:
+    known = {"HF_ENDPOINT": hub.url, "HF_TOKEN": TOKEN, "HF_HUB_DISABLE_XET": "1"}
+    return cir("leaderboard", "space", "--to", "me/board", **{**known, **environment})
+
+
+def test_a_push_is_one_commit_and_takes_the_last_ones_files_away(space: Path, hub: Hub) -> None:
+    repository = hub.repository("me/board")
+    repository.commit({**repository.files, "leaderboard/old.py": b"old", "notes.txt": b"the owner's"})
+    done = pushed(hub)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip().endswith(f"/commit/{repository.head}")
+    assert len(repository.commits) == 3
+    local = {path.relative_to(space).as_posix(): path for path in space.rglob("*") if path.is_file()}
+    assert {path: repository.files[path] for path in local} == {
+        path: source.read_bytes() for path, source in local.items()
+    }
+    assert set(repository.files) - set(local) == {".gitattributes", "notes.txt"}
+
+
+def test_a_push_that_fails_changes_nothing_and_says_how_to_go_on(hub: Hub) -> None:
+    refused = pushed(hub, HF_TOKEN="hf_wrong")
+    assert refused.returncode == 2
+    says(refused.stderr, "/spaces/me/board", "making the Space", "401", "Fix: log in")
+    assert "hf_wrong" not in refused.stderr
+    hub.faults["/api/spaces/me/board/commit/main"] = Fault("moved")
+    moved = pushed(hub)
+    assert moved.returncode == 2
+    says(moved.stderr, "uploading and committing", "412", "untouched", "Fix: somebody else")
+    assert "app.py" not in hub.repository("me/board").files
+
+
+def test_what_cannot_be_put_together_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    full = cir("leaderboard", "space", "--to", "me/board", "--dry-run", str(tmp_path))
+    assert full.returncode == 2
+    says(full.stderr, f"{tmp_path}: not an empty folder", "Fix: ")
+    named = cir("leaderboard", "space", "--to", "board", "--dry-run", str(tmp_path / "new"))
+    assert named.returncode == 2
+    says(named.stderr, "--to: 'board'", "Fix: write OWNER/NAME")
+    for call in (lambda: requirements(tmp_path), lambda: assemble(tmp_path / "new", tmp_path)):
+        with pytest.raises(Exception, match=r"setup\.cfg.*Fix: run this from a checkout"):
+            call()
+    assert not (tmp_path / "new").exists()
