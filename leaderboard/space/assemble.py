@@ -22,6 +22,8 @@ from cir_metrics.signature import package_version
 PACKAGES = ("cir_metrics", "cir_datasets", "submissions", "leaderboard")
 _OWN = re.compile(rf"(?:{'|'.join(PACKAGES)})/|cir_benchmarks-[^/]*\.dist-info/")
 """Paths that belong to this command: those of an earlier push go where they are not written anew."""
+_REQUIREMENT = re.compile(r"^ *([\w.-]+)(\[[^\]]*\])? *(?:>=|==) *(\S+)", re.MULTILINE)
+"""Name, extras, version of a line of `setup.cfg` or `constraints.txt`."""
 _ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -70,14 +72,11 @@ def requirements(root: Path = _ROOT) -> list[str]:
             "Fix: run this from a checkout of cir-benchmarks, installed with  pip install -e ."
         )
     extras = setup["options.extras_require"]
-    lines = f"{setup['options']['install_requires']}\n{extras['leaderboard']}\n{extras['server']}".split("\n")
-    wanted = {_name(line) for line in lines if line.strip()} - {"cir-benchmarks"}
-    pins = (root / "constraints.txt").read_text(encoding="utf-8").splitlines()
-    return [line for line in pins if "==" in line and _name(line) in wanted]
-
-
-def _name(line: str) -> str:
-    return re.split(r"[\s<>=\[]", line.strip().lower())[0]
+    wanted = f"{setup['options']['install_requires']}\n{extras['leaderboard']}\n{extras['server']}"
+    pins = (root / "constraints.txt").read_text(encoding="utf-8")
+    versions = {name.lower(): version for name, _, version in _REQUIREMENT.findall(pins)}
+    found = [(name, extra) for name, extra, _ in _REQUIREMENT.findall(wanted)]
+    return sorted(f"{name}{extra}=={versions[name.lower()]}" for name, extra in found)
 
 
 def push(folder: Path, repository: str, *, private: bool) -> str:

@@ -235,8 +235,8 @@ def test_a_model_for_nobody_or_for_several_is_refused(entries: list[Entry]) -> N
 
 def test_the_command_writes_the_files_and_says_what_it_leaves_out(tmp_path: Path) -> None:
     home, out = tmp_path / "home", tmp_path / "hub"
-    for name in ("A = B", "Other"):
-        (tmp_path / "run.json").write_bytes(as_bytes(rank_file(len(name), name, hits=0.1 * len(name))))
+    for seed, name in enumerate(("A = B", "Other"), start=1):
+        (tmp_path / "run.json").write_bytes(as_bytes(rank_file(seed, name, hits=0.2 * seed)))
         assert cir("leaderboard", "add", "--home", str(home), str(tmp_path / "run.json")).returncode == 0
     call = [
         "leaderboard",
