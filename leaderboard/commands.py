@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -13,37 +14,39 @@ from cir_datasets.commands.options import NoChecksAnywhere
 from cir_metrics.errors import CallError, CirError, MissingExtraError
 from cir_metrics.terminal import aligned, echo, visible
 from leaderboard.export.commands import export_hub
+from leaderboard.identity.commands import token_commands
 from leaderboard.space.commands import space
+from leaderboard.store.commands import Home, backup, export, import_
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from leaderboard.boards import Board
     from leaderboard.client import Client, Outcome
+    from leaderboard.life import Action
     from leaderboard.server import Server
     from leaderboard.standings import Entry
     from leaderboard.submission import Submission
 
 _SERVER_MODULES = ("cryptography", "fastapi", "gradio", "multipart", "sqlalchemy", "uvicorn")
 
-Home = Annotated[
-    Path | None,
-    typer.Option(
-        "--home",
-        help="Folder of database and files; default: CIR_LEADERBOARD_HOME, else the user's data folder.",
-        show_default=False,
-    ),
-]
-
 
 def leaderboard_commands() -> typer.Typer:
     """The group `cir leaderboard`."""
     group = typer.Typer(no_args_is_help=True, help="Run a leaderboard, or put entries onto its boards.")
     group.command("serve")(serve)
+    group.command("work")(work)
     group.command("add")(add)
     group.command("show")(show)
     group.command("export-hub")(export_hub)
     group.command("space")(space)
+    group.command("export")(export)
+    group.command("import")(import_)
+    group.command("backup")(backup)
+    group.command("rebuild")(rebuild)
+    group.command("change")(change)
+    group.command("pause")(pause)
+    group.add_typer(token_commands(), name="token")
     return group
 
 
@@ -71,6 +74,10 @@ def serve(
             show_default=False,
         ),
     ] = None,
+    workers: Annotated[
+        int,
+        typer.Option(help="Worker processes to keep running; 0 where  cir leaderboard work  runs.", min=0),
+    ] = 1,
 ) -> None:
     """Serve the leaderboard: pages and API, until Ctrl-C.
 
@@ -85,13 +92,54 @@ def serve(
     from leaderboard.web.serving import serve as run
 
     chosen = settings.read(home)
+    if chosen.accounts == "local" and host not in ("127.0.0.1", "::1", "localhost"):
+        raise CallError(
+            f"--host {host}: others could reach this leaderboard, and whoever reaches it is its organiser. "
+            "Fix: set CIR_LEADERBOARD_ACCOUNTS=tokens, and make tokens with  cir leaderboard token create "
+            "NAME, or leave --host out."
+        )
     web = options.read([*(allowed_hosts or []), f"[{host}]" if ":" in host else host])
 
     def ready(address: str) -> None:
         echo(f"Leaderboard on {address} (Ctrl-C stops it). State: {chosen.home}", err=True)
 
-    run(lambda: create_app(chosen=chosen, options=web), host, port, ready, web)
+    run(lambda: create_app(chosen=chosen, options=web, workers=workers), host, port, ready, web)
     echo("Stopped.", err=True)
+
+
+def work(
+    home: Home = None,
+    parent: Annotated[int | None, typer.Option(hidden=True, help="Process whose end ends this one.")] = None,
+) -> None:
+    """Judge what was submitted, until Ctrl-C; several workers may share a leaderboard.
+
+    `cir leaderboard serve` starts one by itself. Where web process and worker run on machines of their own,
+    both are given the same CIR_LEADERBOARD_DATABASE and CIR_LEADERBOARD_FILES.
+
+    \b
+    Example:
+        cir leaderboard work
+    """
+    _need_server("cir leaderboard work")
+    import signal
+
+    from leaderboard import settings
+    from leaderboard.queue.processes import live_no_longer_than
+    from leaderboard.server import Server
+    from leaderboard.web import logs, options
+
+    server = Server.open(settings.read(home))
+    logs.configure(options.read().logs, "worker.log")
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: server.worker.stop_soon())
+    if parent is not None:
+        live_no_longer_than(parent)
+    else:
+        echo(f"Judging what is submitted to {server.settings.home} (Ctrl-C stops it).", err=True)
+    server.worker.run()
+    server.close()
+    if parent is None:
+        echo("Stopped.", err=True)
 
 
 def add(
@@ -130,6 +178,112 @@ def add(
         raise CirError(
             f"{len(refused)} of {len(files)} files are not on a board: {', '.join(map(str, refused))}"
         )
+
+
+def change(
+    submission_id: Annotated[str, typer.Argument(metavar="SUBMISSION", help="Its id.", show_default=False)],
+    action: Annotated[
+        str,
+        typer.Argument(
+            help="publish, unpublish, withdraw, hide, restore, verify, flag, rerun or erase.",
+            show_default=False,
+        ),
+    ],
+    reason: Annotated[str, typer.Option(help="Why; needed to hide and to flag; its owner reads it.")] = "",
+    home: Home = None,
+) -> None:
+    """Hide, restore, verify, flag ... a submission, as its organiser; the log keeps what happened.
+
+    erase takes away who sent it: the names, the file's name, the private link.
+
+    \b
+    Example:
+        cir leaderboard change 289f32ba7118 hide --reason "under review"
+    """
+    _need_server("cir leaderboard change")
+    from leaderboard import settings
+    from leaderboard.intake import checked_reason
+    from leaderboard.life import RULES, act
+    from leaderboard.store import Store
+
+    known = [name for name in RULES if name != "correct"]
+    if action not in known:
+        raise CallError(f"{action!r} cannot be done to a submission. Fix: use one of {', '.join(known)}.")
+    store = Store(settings.read(home).database_url)
+    try:
+        submission = store.submission(submission_id)
+        if submission is None:
+            raise CallError(f"no submission {submission_id!r} in this home. Fix: use the id of its page.")
+        done = act(store, submission, cast("Action", action), "organiser", reason=checked_reason(reason))
+    finally:
+        store.close()
+    echo(f"{done.id}: {done.state}")
+
+
+def pause(
+    board: Annotated[str, typer.Argument(help="Board id.", show_default=False)],
+    reason: Annotated[str, typer.Option(help="Why, shown to those who submit.")] = "",
+    resume: Annotated[bool, typer.Option("--resume", help="Take submissions again.")] = False,
+    home: Home = None,
+) -> None:
+    """Let a board take no submissions for a while; what stands on it stays there.
+
+    \b
+    Example:
+        cir leaderboard pause cirr/val --reason "new data on Monday"
+    """
+    _need_server("cir leaderboard pause")
+    from leaderboard import boards, settings
+    from leaderboard.intake import checked_reason
+    from leaderboard.store import Store
+
+    found = boards.board(board)
+    if not resume and not reason:
+        raise CallError("a pause needs a reason. Fix: add --reason, or --resume to end a pause.")
+    store = Store(settings.read(home).database_url)
+    try:
+        store.pause(found.id, None if resume else checked_reason(reason))
+    finally:
+        store.close()
+    echo(f"{found.id}: {'takes submissions again' if resume else 'takes no submissions'}")
+
+
+def rebuild(home: Home = None) -> None:
+    """Make a lost database anew from the rank files; the server judges them when it runs.
+
+    A file names its benchmark and its method. What stands in no file is lost: who sent it, what a form said,
+    and what was withdrawn or hidden. A backup has all that: see  cir leaderboard backup.
+
+    \b
+    Example:
+        cir leaderboard rebuild
+    """
+    _need_server("cir leaderboard rebuild")
+    from leaderboard import settings
+    from leaderboard.store import Store
+    from leaderboard.store.files import open_files
+
+    chosen = settings.read(home)
+    files = open_files(chosen.files_at or chosen.files, chosen.home)
+    store = Store(chosen.database_url)
+    try:
+        if not store.is_empty():
+            raise CallError(f"{chosen.home}: the database holds submissions. Fix: move it away first.")
+        taken = skipped = 0
+        for sha256 in files.names():
+            path = files.local_copy(sha256)
+            try:
+                board = _board_of(path)
+            except CirError as error:
+                skipped += 1
+                echo(f"{sha256}: left out: {str(error).splitlines()[0]}", err=True)
+                continue
+            size = path.stat().st_size
+            store.receive(board=board.id, sha256=sha256, size=size, file_name=f"{sha256[:12]}.json")
+            taken += 1
+    finally:
+        store.close()
+    echo(f"{taken} rank files wait to be judged; {skipped} are left out.")
 
 
 def show(
@@ -196,7 +350,7 @@ def submit(
     if not file.is_file():
         raise CallError(f"{file}: no such file. Fix: name the rank file to submit.")
     board_id = board or _board_of(file).id
-    client = Client(to)
+    client = Client(to, os.environ.get("CIR_LEADERBOARD_TOKEN", ""))
     try:
         limit = client.max_upload_bytes()
         if file.stat().st_size > limit:
@@ -304,6 +458,10 @@ def _added(server: Server, path: Path, board_id: str | None, baseline: bool, *, 
     cover = Cover(file_name=path.name, baseline=baseline)
     submission, new = server.intake.take(board.id, chunks_of(path), cover)
     submission = server.worker.process(submission)
+    same = submission_view(submission)["same_as"]
+    if same is not None:
+        # Its rankings stand on the board already: this file, written otherwise, is not an entry of its own.
+        submission, new = server.store.submission(same) or submission, False
     if baseline and submission.state == "published":
         server.supersede_baselines(submission)
     if submission.state != "published":

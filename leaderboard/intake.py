@@ -15,9 +15,10 @@ from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.errors import UploadRefusedError
+from leaderboard.identity import LOCAL
 from leaderboard.settings import Settings
 from leaderboard.store import Store
-from leaderboard.store_files import FileStore, IncomingFile
+from leaderboard.store.files import FileStore, IncomingFile
 from leaderboard.submission import Submission
 from submissions.rank_file.texts import file_name as shown_file_name
 from submissions.rank_file.texts import plain_text
@@ -27,6 +28,7 @@ CHUNK = 1 << 20
 
 _SUBMITTER_LENGTH = 80
 _FILE_NAME_LENGTH = 120
+_REASON_LENGTH = 300
 _TEXT_FIELDS = ("name", "paper", "code", "backbone", "caption_rule", "aggregation", "notes")
 _LIST_FIELDS = ("trained_on", "text_fields")
 _TRUE = ("true", "yes", "1", "on")
@@ -42,12 +44,41 @@ class Cover:
         submitter: who sends it, may be empty; shown.
         method: fields of the method block, for what the file's own block leaves out.
         baseline: whether the organisers put it up as a baseline.
+        owner: whose it is; empty for the organisers, and on a leaderboard of one person.
+        publish: whether it goes onto the board when it is scored; else its owner publishes it afterwards.
+        edit_hash: hash of the key of its private link, or None.
     """
 
     file_name: str = "upload.json"
     submitter: str = ""
     method: Mapping[str, Any] = field(default_factory=dict)
     baseline: bool = False
+    owner: str = LOCAL
+    publish: bool = True
+    edit_hash: str | None = None
+
+
+def yes_or_no(written: str, name: str) -> bool | None:
+    """What a form's text says: yes, no, or nothing (None).
+
+    Raises:
+        UploadRefusedError: it is another word.
+
+    Example:
+        >>> yes_or_no("true", "publish"), yes_or_no(" No", "publish"), yes_or_no("", "publish")
+        (True, False, None)
+    """
+    written = written.strip().lower()
+    if not written:
+        return None
+    if written not in _TRUE + _FALSE:
+        raise UploadRefusedError(
+            "bad-metadata",
+            f"{name} is {written[:40]!r}.",
+            fix="write yes or no, or leave it out",
+            status=422,
+        )
+    return written in _TRUE
 
 
 def method_from_form(form: Mapping[str, str]) -> dict[str, Any]:
@@ -64,25 +95,30 @@ def method_from_form(form: Mapping[str, str]) -> dict[str, Any]:
         >>> method_from_form({"name": " CLIP sum ", "zero_shot": "yes", "paper": "", "trained_on": "a, b"})
         {'name': 'CLIP sum', 'zero_shot': True, 'trained_on': ['a', 'b']}
     """
-    from pydantic import ValidationError
-
-    from submissions.rank_file.model import Method
-
     method: dict[str, Any] = {key: form[key].strip() for key in _TEXT_FIELDS if form.get(key, "").strip()}
-    written = form.get("zero_shot", "").strip().lower()
-    if written:
-        if written not in _TRUE + _FALSE:
-            raise UploadRefusedError(
-                "bad-metadata",
-                f"zero_shot is {written[:40]!r}.",
-                fix="write yes or no, or leave it out",
-                status=422,
-            )
-        method["zero_shot"] = written in _TRUE
+    zero_shot = yes_or_no(form.get("zero_shot", ""), "zero_shot")
+    if zero_shot is not None:
+        method["zero_shot"] = zero_shot
     for key in _LIST_FIELDS:
         parts = [part.strip() for part in form.get(key, "").split(",") if part.strip()]
         if parts:
             method[key] = parts
+    return checked_method(method)
+
+
+def checked_method(method: Mapping[str, Any]) -> dict[str, Any]:
+    """The method's fields, where each may be shown.
+
+    Args:
+        method: fields by name; the name itself may be missing.
+
+    Raises:
+        UploadRefusedError: a field is unknown or refused.
+    """
+    from pydantic import ValidationError
+
+    from submissions.rank_file.model import Method
+
     try:
         Method.model_validate({"name": "unnamed", **method})
     except ValidationError as error:
@@ -92,7 +128,7 @@ def method_from_form(form: Mapping[str, str]) -> dict[str, Any]:
         raise UploadRefusedError(
             "bad-metadata", f"{place}: {reason}.", fix=f"correct the field {place}", status=422
         ) from error
-    return method
+    return dict(method)
 
 
 class Intake:
@@ -131,6 +167,14 @@ class Intake:
                 fix=f"add ?board= with one of {_ids()}",
             )
         board = known_board(board_id)
+        paused = self._store.paused(board.id)
+        if paused is not None:
+            raise UploadRefusedError(
+                "board-paused",
+                f"the board {board.id} takes no submissions now: {paused}",
+                fix="send it later; what stands on the board stays there",
+                status=409,
+            )
         problem = self._data_problem(board)
         if problem is not None:
             raise UploadRefusedError(
@@ -173,7 +217,7 @@ class Intake:
             raise UploadRefusedError(
                 "malformed", "the file is empty.", fix="write the rank file again, then send it"
             )
-        submitter = _submitter(cover.submitter)
+        submitter = checked_submitter(cover.submitter)
         kept = incoming.keep()
         return self._store.receive(
             board=board.id,
@@ -183,6 +227,9 @@ class Intake:
             submitter=submitter,
             form=cover.method,
             baseline=cover.baseline,
+            owner=cover.owner,
+            publish=cover.publish,
+            edit_hash=cover.edit_hash,
         )
 
     def take(self, board_id: str | None, chunks: Iterable[bytes], cover: Cover) -> tuple[Submission, bool]:
@@ -226,7 +273,26 @@ def _ids() -> str:
     return ", ".join(boards.ids())
 
 
-def _submitter(text: str) -> str:
+def checked_reason(text: str) -> str:
+    """An organiser's reason, as one plain line.
+
+    Raises:
+        UploadRefusedError: it is too long, or holds characters that are not shown.
+    """
+    try:
+        return plain_text(text, _REASON_LENGTH)
+    except ValueError as error:
+        raise UploadRefusedError(
+            "bad-metadata", f"reason: {error}.", fix="write it as one plain line", status=422
+        ) from error
+
+
+def checked_submitter(text: str) -> str:
+    """Who submits, as one plain line.
+
+    Raises:
+        UploadRefusedError: it is too long, or holds characters that are not shown.
+    """
     try:
         return plain_text(text, _SUBMITTER_LENGTH)
     except ValueError as error:

@@ -10,11 +10,12 @@ from leaderboard.boards import Board
 from leaderboard.errors import SubmissionStoreError
 from leaderboard.intake import Intake
 from leaderboard.queue.worker import Worker
+from leaderboard.quotas import Allowance, Quotas
 from leaderboard.receipts import Receipt, SigningKey
 from leaderboard.settings import Settings
 from leaderboard.standings import Entry, standings
 from leaderboard.store import Store
-from leaderboard.store_files import FileStore, open_files
+from leaderboard.store.files import FileStore, open_files
 from leaderboard.submission import Submission
 
 _POLL_SECONDS = 0.1
@@ -31,6 +32,7 @@ class Server:
         intake: the way in.
         worker: what judges; runs after `worker.start()`.
         key: what signs its receipts.
+        quotas: how much may come in.
     """
 
     settings: Settings
@@ -39,6 +41,7 @@ class Server:
     intake: Intake
     worker: Worker
     key: SigningKey
+    quotas: Quotas
 
     @classmethod
     def open(cls, settings: Settings) -> Server:
@@ -60,9 +63,10 @@ class Server:
             ) from error
         own = settings.home / "signing_key.pem"
         key = SigningKey.open(settings.signing_key or own, make=settings.signing_key is None)
-        store = Store(settings.database_url)
+        store = Store(settings.database_url, lambda: any(True for _ in files.names()))
         intake = Intake(settings, store, files, data.problem)
-        return cls(settings, store, files, intake, Worker(files, store), key)
+        limits = Allowance(settings.a_day, settings.in_all, settings.uploads_an_hour)
+        return cls(settings, store, files, intake, Worker(files, store), key, Quotas(store, limits))
 
     def close(self) -> None:
         """Stop the worker after the submission in hand, and give the database back."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import platformdirs
 
@@ -15,6 +16,7 @@ from submissions.rank_file.texts import name as checked_name
 DEFAULT_MAX_UPLOAD_MB = 16
 """Upper limit of an uploaded file in MB of 2**20 bytes; the largest of these boards needs less than 5."""
 
+DEFAULT_UPLOADS_AN_HOUR = 600
 DEFAULT_NAME = "CIR leaderboard"
 _NAME_LENGTH = 80
 
@@ -30,6 +32,11 @@ class Settings:
         url: its address from outside, for its receipts; empty where it is not known. It is never taken from a
             request, whose sender could write any.
         files_at: where rank files are stored, see `open_files`; empty is `files` below the home.
+        database: SQLAlchemy's URL of the database; empty is SQLite below the home.
+        accounts: `local`, where everybody who reaches the server is the one person who runs it, or `tokens`.
+        a_day: scored submissions that an owner may have on a board in a UTC day; None for any number.
+        in_all: the same for all time.
+        uploads_an_hour: uploads from one address, where there are accounts.
         signing_key: file of the key that signs receipts; None is one of its own below the home.
     """
 
@@ -38,12 +45,17 @@ class Settings:
     name: str = DEFAULT_NAME
     url: str = ""
     files_at: str = ""
+    database: str = ""
+    accounts: Literal["local", "tokens"] = "local"
+    a_day: int | None = None
+    in_all: int | None = None
+    uploads_an_hour: int = DEFAULT_UPLOADS_AN_HOUR
     signing_key: Path | None = None
 
     @property
     def database_url(self) -> str:
         """SQLAlchemy's URL of the store."""
-        return f"sqlite:///{self.home / 'leaderboard.sqlite'}"
+        return self.database or f"sqlite:///{self.home / 'leaderboard.sqlite'}"
 
     @property
     def files(self) -> Path:
@@ -81,9 +93,34 @@ def read(home: Path | None = None) -> Settings:
         max_upload_bytes=int(written) * 2**20,
         name=_name(os.environ.get("CIR_LEADERBOARD_NAME") or DEFAULT_NAME),
         files_at=os.environ.get("CIR_LEADERBOARD_FILES") or "",
+        database=os.environ.get("CIR_LEADERBOARD_DATABASE") or "",
+        accounts=_accounts(os.environ.get("CIR_LEADERBOARD_ACCOUNTS") or "local"),
+        a_day=_count("CIR_LEADERBOARD_QUOTA_DAY"),
+        in_all=_count("CIR_LEADERBOARD_QUOTA"),
+        uploads_an_hour=_count("CIR_LEADERBOARD_UPLOADS_AN_HOUR") or DEFAULT_UPLOADS_AN_HOUR,
         url=_url(os.environ.get("CIR_LEADERBOARD_URL") or ""),
         signing_key=Path(key).expanduser().absolute() if key else None,
     )
+
+
+def _accounts(written: str) -> Literal["local", "tokens"]:
+    if written not in ("local", "tokens"):
+        raise CallError(
+            f"CIR_LEADERBOARD_ACCOUNTS={written[:40]!r}: not a kind of accounts. "
+            "Fix: write tokens, or local for a leaderboard of your own on this machine."
+        )
+    return "tokens" if written == "tokens" else "local"
+
+
+def _count(variable: str) -> int | None:
+    written = os.environ.get(variable)
+    if not written:
+        return None
+    if not written.isdecimal() or int(written) < 1:
+        raise CallError(
+            f"{variable}={written[:40]!r}: not a whole number, 1 or more. Fix: leave it unset or write one."
+        )
+    return int(written)
 
 
 def _name(written: str) -> str:

@@ -4,13 +4,47 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
-EventKind = Literal["received", "validated", "rejected", "scored", "failed", "published", "superseded"]
-"""What can happen to a submission; its state is the kind of its last event."""
+State = Literal[
+    "received",
+    "validated",
+    "rejected",
+    "scored",
+    "failed",
+    "published",
+    "private",
+    "withdrawn",
+    "superseded",
+    "hidden",
+]
+"""What a submission is in."""
+EventKind = Literal[
+    "received",
+    "validated",
+    "rejected",
+    "scored",
+    "failed",
+    "published",
+    "private",
+    "withdrawn",
+    "superseded",
+    "hidden",
+    "restored",
+    "rerun",
+    "rescored",
+    "corrected",
+    "verified",
+    "flagged",
+    "erased",
+]
+"""What can happen to a submission. The first ten are states too; `restored` and `rerun` lead back to one."""
+By = Literal["server", "owner", "organiser"]
+"""Who made it happen; never who that is by name."""
 
-TERMINAL: tuple[EventKind, ...] = ("rejected", "failed", "published", "superseded")
-"""States in which nothing is left to do."""
+WAITING: tuple[State, ...] = ("received", "validated", "scored")
+"""States in which the server has something left to do."""
+_NO_STATE: tuple[EventKind, ...] = ("rescored", "corrected", "verified", "flagged", "erased")
 
 
 @dataclass(frozen=True)
@@ -20,57 +54,99 @@ class Event:
     Args:
         sequence: 1, 2, ... within the submission.
         kind: what happened.
-        at: when, UTC.
+        at: when, UTC, by the server's clock; nothing is ordered by it.
         payload: what is to be known about it: findings, scores, a message.
+        by: who made it happen.
+        id: its place in the whole log.
     """
 
     sequence: int
     kind: EventKind
     at: datetime
     payload: dict[str, Any]
+    by: By = "server"
+    id: int = 0
 
 
-@dataclass(frozen=True)
+def state_after(state: State | None, kind: EventKind, payload: dict[str, Any]) -> State:
+    """The state of a submission after one more event.
+
+    Args:
+        state: the state before; None before the first event.
+        kind: what happens.
+        payload: of `restored`, whose `to` is the state that it leads back to.
+
+    Example:
+        >>> state_after("published", "corrected", {}), state_after("hidden", "restored", {"to": "published"})
+        ('published', 'published')
+        >>> state_after("failed", "rerun", {})
+        'received'
+    """
+    if kind in _NO_STATE:
+        return state or "received"
+    if kind == "restored":
+        return cast(State, payload["to"])
+    if kind == "rerun":
+        return "received"
+    return cast(State, kind)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Submission:
     """A file sent to a board.
 
     Args:
         id: the submission's id, in addresses too.
+        number: place in the order of arrival; larger is later.
         board: the board's id.
         sha256: of the file as it was sent.
+        canonical: the hash of what it ranks, however it is written; None before validation.
         attempt: 1, or more where the same file was rejected or failed before.
         size: bytes.
         file_name: the sender's name for the file.
         received_at: when the file was durable here, UTC.
+        scored_at: when it was scored, UTC; None before.
+        owner: whose it is: an account, a token's owner, or empty.
+        edit_hash: hash of the private link of a submission without an account, or None.
         submitter: who sent it, as they wrote it; may be empty.
         form: the method's fields as sent beside the file.
         method: the method's fields as shown: the file's own, completed by the form; None before validation.
         baseline: whether the organisers put it up as a floor or baseline.
+        publish: whether it goes onto the board when it is scored.
         events: its log, first to last.
     """
 
     id: str
+    number: int = 0
     board: str
     sha256: str
+    canonical: str | None = None
     attempt: int
     size: int
     file_name: str
     received_at: datetime
+    scored_at: datetime | None = None
+    owner: str = ""
+    edit_hash: str | None = None
     submitter: str
     form: dict[str, Any]
     method: dict[str, Any] | None
     baseline: bool
+    publish: bool = True
     events: tuple[Event, ...]
 
     @property
-    def state(self) -> EventKind:
+    def state(self) -> State:
         """The state, derived from the log."""
-        return self.events[-1].kind
+        state: State | None = None
+        for event in self.events:
+            state = state_after(state, event.kind, event.payload)
+        return state or "received"
 
     @property
     def finished(self) -> bool:
-        """Whether nothing is left to do."""
-        return self.state in TERMINAL
+        """Whether the server has nothing left to do."""
+        return self.state not in WAITING
 
     def last(self, *kinds: EventKind) -> Event | None:
         """The last event of one of these kinds, or None."""
@@ -84,6 +160,18 @@ class Submission:
 
     @property
     def scores(self) -> dict[str, Any] | None:
-        """The score report, or None where there is none (yet)."""
-        scored = self.last("scored")
+        """The score report that counts now, or None where there is none (yet)."""
+        scored = self.last("scored", "rescored")
         return None if scored is None else dict(scored.payload["report"])
+
+    @property
+    def verified(self) -> bool:
+        """Whether the organisers have verified it."""
+        said = self.last("verified")
+        return said is not None and bool(said.payload.get("verified", True))
+
+    @property
+    def flag(self) -> str | None:
+        """What the organisers warn of, or None."""
+        said = self.last("flagged")
+        return None if said is None else said.payload.get("reason")

@@ -42,6 +42,7 @@ def submission_view(submission: Submission) -> dict[str, Any]:
     """A submission: its state, what validation found, and its scores."""
     judged = submission.last("validated", "rejected")
     failed = submission.last("failed")
+    private, same = submission.last("private"), submission.last("superseded")
     return {
         "id": submission.id,
         "board": submission.board,
@@ -57,6 +58,10 @@ def submission_view(submission: Submission) -> dict[str, Any]:
         "findings": submission.findings,
         "findings_text": "" if judged is None else judged.payload.get("text", ""),
         "message": None if failed is None else failed.payload["message"],
+        "kept_private": None if private is None else private.payload.get("reason"),
+        "same_as": None if same is None or not same.payload.get("same_rankings") else same.payload["by"],
+        "verified": submission.verified,
+        "flag": submission.flag,
         "scores": submission.scores,
         "events": [{"kind": event.kind, "at": event.at.isoformat()} for event in submission.events],
         "page": entry_page(submission.board, submission.id),

@@ -9,12 +9,16 @@ from typing import Any
 import gradio as gr
 
 from leaderboard import boards
+from leaderboard.callers import EDIT_KEY, Sender, sender_of
 from leaderboard.errors import UploadRefusedError
+from leaderboard.identity import LOCAL, Caller
+from leaderboard.identity.tokens import digest
 from leaderboard.intake import Cover, chunks_of, method_from_form
 from leaderboard.pages.layout import html_block, page_foot, page_head
 from leaderboard.pages.markup import element, text
 from leaderboard.pages.outcome import outcome_html, progress_html, refusal_html
 from leaderboard.server import Server
+from leaderboard.submission import Submission
 from leaderboard.views import entry_page
 
 _STEP_SECONDS = 0.5
@@ -117,6 +121,15 @@ _INTRO = element("div", element("h1", "Submit a rank file"), "title") + element(
 )
 
 
+def _private_link(submission: Submission, sender: Sender) -> str:
+    """The key with which a sender without an account may change the submission; shown this once."""
+    if not sender.edit_key:
+        return ""
+    words = element("p", "Keep this key; it is shown once. It lets you correct and withdraw the entry.")
+    key = element("code", text(f"{EDIT_KEY}: {sender.edit_key}"), "edit-key")
+    return element("div", words + element("p", f"{text(submission.id)} · {key}"), "notice", role="status")
+
+
 def steps(server: Server, board_id: str, path: str | None, form: dict[str, str]) -> Iterator[str]:
     """What the page shows while a file is received, validated and scored, one HTML text a step.
 
@@ -134,24 +147,27 @@ def steps(server: Server, board_id: str, path: str | None, form: dict[str, str])
     yield progress_html("Storing the file…")
     try:
         chosen = _ZERO_SHOT.get(form.get("zero_shot", ""), "")
+        sender = Sender(LOCAL) if server.settings.accounts == "local" else sender_of(Caller(), server)
         cover = Cover(
+            owner=sender.owner,
+            edit_hash=digest(sender.edit_key) if sender.edit_key else None,
             file_name=Path(path).name,
             submitter=form.get("submitter", "") or "",
             method=method_from_form(
                 {**{key: value or "" for key, value in form.items()}, "zero_shot": chosen}
             ),
         )
-        submission, _ = server.intake.take(board_id, chunks_of(Path(path)), cover)
+        submission, new = server.intake.take(board_id, chunks_of(Path(path)), cover)
     except UploadRefusedError as error:
         yield refusal_html(error)
         return
-    server.worker.wake()
     board = boards.board(submission.board)
+    link = _private_link(submission, sender) if new else ""
     state = ""
     for _ in range(_PATIENCE_STEPS):
         if submission.state != state:
             state = submission.state
-            yield outcome_html(submission, board)
+            yield link + outcome_html(submission, board)
         if submission.finished:
             return
         submission = server.wait(submission, _STEP_SECONDS)

@@ -86,7 +86,7 @@ def standings(
         current: the comparability keys that the server would give now, or None where it cannot tell. Where no
             entry has them, the latest entry's keys take their place.
     """
-    ordered = sorted(published, key=lambda one: (one.received_at, one.id))
+    ordered = sorted(published, key=lambda one: one.number)
     keys = [_comparability(board, one) for one in ordered]
     wanted = current if current in keys else keys[-1] if keys else None
     ranked = [one for one, key in zip(ordered, keys, strict=True) if key == wanted]

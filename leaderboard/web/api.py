@@ -14,14 +14,29 @@ from typing import Any
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import FileResponse, JSONResponse, Response
+from pydantic import BaseModel, ConfigDict
 from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 
 from cir_metrics.signature import package_version
 from leaderboard import boards
-from leaderboard.errors import FileStoreError, LostFileError, UploadRefusedError
-from leaderboard.intake import CHUNK, Cover, known_board, method_from_form
+from leaderboard.boards import Board
+from leaderboard.callers import Sender, caller_of, changeable, readable, sender_of
+from leaderboard.errors import ConflictError, FileStoreError, LostFileError, UploadRefusedError
+from leaderboard.identity.tokens import digest
+from leaderboard.intake import (
+    CHUNK,
+    Cover,
+    checked_method,
+    checked_reason,
+    checked_submitter,
+    known_board,
+    method_from_form,
+    yes_or_no,
+)
+from leaderboard.life import Action, act
 from leaderboard.server import Server
+from leaderboard.store.files import IncomingFile
 from leaderboard.submission import Submission
 from leaderboard.views import board_view, submission_view, table_view
 from submissions.formats.containers import GZIP
@@ -36,12 +51,31 @@ FIELDS = 20
 
 UPLOAD_PATH = "/api/submissions"
 
+_UNCHANGED = "This file is here already; to change what is said of it, POST to /api/submissions/ID/correct."
+
+
+class ActionBody(BaseModel):
+    """What comes with an action on a submission.
+
+    Args:
+        reason: why, for hide and flag.
+        method: for correct: the fields of the method that change.
+        submitter: for correct: who submits.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    reason: str | None = None
+    method: dict[str, Any] | None = None
+    submitter: str | None = None
+
 
 def add_routes(app: FastAPI, server: Server) -> None:
     """Put the API onto the application."""
     app.add_exception_handler(UploadRefusedError, _refused)
     app.add_exception_handler(FileStoreError, _no_files)
     app.add_exception_handler(LostFileError, _no_files)
+    app.add_exception_handler(ConflictError, _conflict)
     app.include_router(_router(server))
 
 
@@ -74,14 +108,21 @@ def _router(server: Server) -> APIRouter:
     @router.post(UPLOAD_PATH)
     async def upload(request: Request) -> JSONResponse:
         """Take a rank file in: multipart with the field `file`, or the file alone as the request's body."""
+        sender = await run_in_threadpool(sender_of, caller_of(request, server), server)
         if request.headers.get("content-type", "").startswith("multipart/form-data"):
-            submission, new = await _from_form(request, server)
+            submission, new = await _from_form(request, server, sender)
         else:
-            submission, new = await _from_body(request, server)
-        server.worker.wake()
+            submission, new = await _from_body(request, server, sender)
         status = 202 if new else 200
         headers = {"Location": f"{UPLOAD_PATH}/{submission.id}"}
-        view = {**submission_view(submission), "new": new, "receipt": server.receipt(submission).model_dump()}
+        view = {
+            **submission_view(submission),
+            "new": new,
+            "unchanged": None if new else _UNCHANGED,
+            "receipt": server.receipt(submission).model_dump(),
+            "edit_key": sender.edit_key if new else None,
+            "quota": (await run_in_threadpool(server.quotas.of, sender.owner, submission.board)).to_dict(),
+        }
         return JSONResponse(view, status_code=status, headers=headers)
 
     @router.get("/api/key")
@@ -90,15 +131,29 @@ def _router(server: Server) -> APIRouter:
         return Response(server.key.public_pem, media_type="application/x-pem-file")
 
     @router.get(UPLOAD_PATH + "/{submission_id}")
-    def one_submission(submission_id: str) -> dict[str, Any]:
+    def one_submission(submission_id: str, request: Request) -> dict[str, Any]:
         """What became of a submission."""
-        return submission_view(_known(server, submission_id))
+        submission = readable(server, caller_of(request, server), submission_id)
+        return {**submission_view(submission), "equals": _equals(server, submission)}
+
+    @router.post(UPLOAD_PATH + "/{submission_id}/{action}")
+    def change(submission_id: str, action: Action, request: Request, wanted: ActionBody) -> dict[str, Any]:
+        """Publish, correct, withdraw, hide ... a submission."""
+        submission, by = changeable(server, caller_of(request, server), submission_id)
+        fields = wanted.model_dump(exclude_none=True)
+        method = wanted.method
+        if method is not None:
+            method = checked_method({**(submission.method or {}), **method})
+        submitter = None if wanted.submitter is None else checked_submitter(wanted.submitter)
+        reason = checked_reason(fields.get("reason", ""))
+        done = act(server.store, submission, action, by, reason=reason, method=method, submitter=submitter)
+        return {**submission_view(done), "equals": _equals(server, done)}
 
     @router.get(UPLOAD_PATH + "/{submission_id}/file")
-    def file(submission_id: str) -> FileResponse:
+    def file(submission_id: str, request: Request) -> FileResponse:
         """The rank file of an entry that stands on an open board, as it was sent."""
-        submission = _known(server, submission_id)
-        if submission.state != "published":
+        submission = readable(server, caller_of(request, server), submission_id)
+        if submission.state not in ("published", "private"):
             raise UploadRefusedError(
                 "not-published",
                 f"submission {submission.id} stands on no board.",
@@ -121,9 +176,9 @@ def _router(server: Server) -> APIRouter:
     return router
 
 
-async def _from_form(request: Request, server: Server) -> tuple[Submission, bool]:
+async def _from_form(request: Request, server: Server, sender: Sender) -> tuple[Submission, bool]:
     async with request.form(max_files=1, max_fields=FIELDS) as form:
-        texts = _texts(form)
+        texts = {**request.query_params, **_texts(form)}
         upload = form.get("file")
         if not isinstance(upload, UploadFile):
             raise UploadRefusedError(
@@ -139,22 +194,21 @@ async def _from_form(request: Request, server: Server) -> tuple[Submission, bool
         try:
             while chunk := await upload.read(CHUNK):
                 incoming.write(chunk)
-            cover = _cover(texts, upload.filename)
-            return await run_in_threadpool(server.intake.accept, board, incoming, cover)
+            cover = _cover(texts, upload.filename, sender)
+            return await run_in_threadpool(_accept, request, server, board, incoming, cover)
         finally:
             incoming.discard()
 
 
-async def _from_body(request: Request, server: Server) -> tuple[Submission, bool]:
+async def _from_body(request: Request, server: Server, sender: Sender) -> tuple[Submission, bool]:
     query = request.query_params
     board = await run_in_threadpool(server.intake.board, query.get("board"))
     incoming = server.intake.incoming()
     try:
         async for chunk in request.stream():
             incoming.write(chunk)
-        return await run_in_threadpool(
-            server.intake.accept, board, incoming, _cover(query, query.get("file_name"))
-        )
+        cover = _cover(query, query.get("file_name"), sender)
+        return await run_in_threadpool(_accept, request, server, board, incoming, cover)
     finally:
         incoming.discard()
 
@@ -163,30 +217,47 @@ def _texts(form: FormData) -> dict[str, str]:
     return {key: value for key, value in form.multi_items() if isinstance(value, str)}
 
 
-def _cover(texts: Mapping[str, str], file_name: str | None) -> Cover:
+def _cover(texts: Mapping[str, str], file_name: str | None, sender: Sender) -> Cover:
     return Cover(
         file_name=file_name or "upload.json",
         submitter=texts.get("submitter", ""),
         method=method_from_form(texts),
+        owner=sender.owner,
+        edit_hash=digest(sender.edit_key) if sender.edit_key else None,
+        publish=bool(yes_or_no(texts.get("publish", ""), "publish")),
     )
 
 
-def _known(server: Server, submission_id: str) -> Submission:
-    submission = server.store.submission(submission_id)
-    if submission is None:
-        raise UploadRefusedError(
-            "unknown-submission",
-            f"no submission {submission_id[:40]!r} here.",
-            fix="use the id that the upload was answered with",
-            status=404,
-        )
-    return submission
+def _accept(
+    request: Request, server: Server, board: Board, incoming: IncomingFile, cover: Cover
+) -> tuple[Submission, bool]:
+    """Acknowledge a complete upload, within what its sender and its address may send."""
+    if server.settings.accounts != "local":
+        server.quotas.arrive(request.client.host if request.client else "", incoming.size)
+        server.quotas.check(cover.owner, board.id)
+    return server.intake.accept(board, incoming, cover)
+
+
+def _equals(server: Server, submission: Submission) -> list[str]:
+    """The ids of entries on the board that rank the same."""
+    return [one.id for one in server.store.equals(submission) if one.state == "published"]
 
 
 def _refused(_request: Request, error: Exception) -> Response:
     if not isinstance(error, UploadRefusedError):
         raise error
     return JSONResponse({"error": error.to_dict()}, status_code=error.status)
+
+
+def _conflict(_request: Request, error: Exception) -> Response:
+    """Say that something else happened to the submission at the same moment."""
+    log.info("%s", error)
+    body = {
+        "code": "conflict",
+        "message": "something else happened to the submission at the same moment.",
+        "fix": "look at it again, then repeat the request",
+    }
+    return JSONResponse({"error": body}, status_code=409)
 
 
 def _no_files(_request: Request, error: Exception) -> Response:

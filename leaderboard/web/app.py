@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 import gradio as gr
 from fastapi import FastAPI
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 from starlette.middleware import Middleware
 from starlette.routing import Mount
@@ -22,6 +23,7 @@ from cir_metrics.signature import package_version
 from leaderboard import settings
 from leaderboard.errors import ServeError
 from leaderboard.pages import about_page, boards_page, layout, submit_page
+from leaderboard.queue.processes import WorkerProcesses
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.web import api, gradio_routes
@@ -41,14 +43,19 @@ _WAITING = 64
 
 
 def create_app(
-    home: Path | None = None, *, chosen: Settings | None = None, options: WebOptions | None = None
+    home: Path | None = None,
+    *,
+    chosen: Settings | None = None,
+    options: WebOptions | None = None,
+    workers: int = 1,
 ) -> FastAPI:
-    """The leaderboard as an ASGI application; its worker runs between start-up and shut-down.
+    """The leaderboard as an ASGI application; its workers run between start-up and shut-down.
 
     Args:
         home: folder of its state; None takes `CIR_LEADERBOARD_HOME` or the user's data folder.
         chosen: all settings at once, instead of `home` and the environment.
         options: of the HTTP side; None takes the defaults.
+        workers: worker processes to keep running; 0 where they run elsewhere.
 
     Raises:
         SubmissionStoreError: the home cannot be used.
@@ -57,10 +64,13 @@ def create_app(
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     server = Server.open(chosen or settings.read(home))
 
+    processes = WorkerProcesses(server.settings.home, workers)
+
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        server.worker.start()
+        processes.start()
         yield
+        await run_in_threadpool(processes.stop)
         server.close()
 
     app = FastAPI(

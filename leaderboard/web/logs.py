@@ -33,17 +33,18 @@ _MINUTE = 60.0
 _TOKENS = re.compile(r"\bhf_[A-Za-z0-9]{8,}|(?<=[Bb]earer )[\w.~+/=-]{8,}")
 
 
-def configure(folder: Path | None = None) -> None:
+def configure(folder: Path | None = None, name: str = "web.log") -> None:
     """Log warnings and errors of all loggers.
 
     Args:
-        folder: where `web.log` and its older parts go (50 MB together); None for standard error.
+        folder: where the file and its older parts go (50 MB together); None for standard error.
+        name: the file's name.
     """
     handler: logging.Handler = logging.StreamHandler()
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
         handler = RotatingFileHandler(
-            folder / "web.log", maxBytes=_FILE_BYTES, backupCount=_FILES - 1, encoding="utf-8"
+            folder / name, maxBytes=_FILE_BYTES, backupCount=_FILES - 1, encoding="utf-8"
         )
     handler.setFormatter(PlainLines(_FORMAT))
     handler.addFilter(NotTooOften())

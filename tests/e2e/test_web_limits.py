@@ -357,7 +357,9 @@ def test_a_failing_database_is_503_and_says_when_to_return(world: ModuleType, tm
     with world.serving(tmp_path / "home", CIR_DATA_HOME="") as running:
         (database,) = (tmp_path / "home").glob("*.sqlite")
         with contextlib.closing(sqlite3.connect(database)) as opened:
-            for (table,) in opened.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+            for (table,) in opened.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+            ).fetchall():
                 opened.execute(f"ALTER TABLE {table} RENAME TO gone_{table}")
         answer = running.get("/api/boards")
         assert answer.status_code == 503

@@ -16,7 +16,7 @@ from leaderboard.errors import UploadRefusedError
 from leaderboard.intake import Cover, Intake, chunks_of
 from leaderboard.settings import Settings
 from leaderboard.store import Store
-from leaderboard.store_files import FolderFiles
+from leaderboard.store.files import FolderFiles
 
 
 @pytest.fixture

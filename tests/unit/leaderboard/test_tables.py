@@ -30,6 +30,7 @@ def submission(
     report = {"metrics": {"map@5": minute / 100}, "signatures": {"map@5": signature}}
     return Submission(
         id=name,
+        number=minute,
         board="circo/val",
         sha256="0" * 64,
         attempt=1,

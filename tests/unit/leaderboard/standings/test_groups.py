@@ -278,7 +278,18 @@ def entry(name: str, value: float, rank: int | None, *, baseline: bool = False) 
     at = datetime(2026, 1, 1, tzinfo=UTC)
     method = {"name": name}
     submission = Submission(
-        name, CIRR.id, "0" * 64, 1, 1, "run.json", at, "", {}, method, baseline, events=()
+        id=name,
+        board=CIRR.id,
+        sha256="0" * 64,
+        attempt=1,
+        size=1,
+        file_name="run.json",
+        received_at=at,
+        submitter="",
+        form={},
+        method=method,
+        baseline=baseline,
+        events=(),
     )
     return Entry(rank, submission, value, {}, "")
 

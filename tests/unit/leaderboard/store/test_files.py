@@ -22,8 +22,8 @@ from says import says
 
 from cir_metrics.errors import CallError
 from leaderboard.errors import FileStoreError, LostFileError
-from leaderboard.store_files import FileStore, FolderFiles, RemoteFiles, open_files
-from leaderboard.store_files_hub import HubFiles
+from leaderboard.store.files import FileStore, FolderFiles, RemoteFiles, open_files
+from leaderboard.store.files_hub import HubFiles
 
 CONTENT = b'{"format":"cir-rank-file"}\r\n'
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -140,7 +140,7 @@ def test_leftovers_are_swept_after_a_day(store: FileStore, tmp_path: Path) -> No
 KILLED = """
 import sys, time
 from pathlib import Path
-from leaderboard.store_files import open_files
+from leaderboard.store.files import open_files
 incoming = open_files(sys.argv[1], Path(sys.argv[2])).incoming()
 incoming.write(b"half of it")
 print("written", flush=True)
@@ -282,7 +282,7 @@ def test_a_full_disk_is_said_and_nothing_is_kept(tmp_path: Path) -> None:
     """RLIMIT_FSIZE stands for the disk: writing fails with an error of the system's own."""
     program = (
         "import resource, signal, sys; from pathlib import Path\n"
-        "from leaderboard.store_files import FolderFiles\nfrom leaderboard.errors import FileStoreError\n"
+        "from leaderboard.store.files import FolderFiles\nfrom leaderboard.errors import FileStoreError\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
         "store = FolderFiles(Path(sys.argv[1])); incoming = store.incoming()\n"

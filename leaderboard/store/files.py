@@ -316,11 +316,11 @@ def open_files(address: str | Path, home: Path) -> FileStore:
     text = str(address)
     repository = _REPOSITORY.fullmatch(text)
     if repository is not None:
-        from leaderboard.store_files_hub import HubFiles
+        from leaderboard.store.files_hub import HubFiles
 
         return RemoteFiles(HubFiles(repository[1]), home / "incoming", home / "copies")
     if _BUCKET.fullmatch(text):
-        from leaderboard.store_files_s3 import S3Files
+        from leaderboard.store.files_s3 import S3Files
 
         return RemoteFiles(
             S3Files(text.removeprefix("s3://").rstrip("/")), home / "incoming", home / "copies"

@@ -1,0 +1,121 @@
+"""Who makes a request: the holder of a token, of a private link's key, or anybody.
+
+On a leaderboard of one person (`local`) whoever reaches it is that person; it listens on this machine only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from secrets import token_hex
+
+from fastapi import Request
+
+from leaderboard.errors import UploadRefusedError
+from leaderboard.identity import ORGANISER, Caller
+from leaderboard.identity.tokens import Tokens, new_edit_key
+from leaderboard.life import may
+from leaderboard.server import Server
+from leaderboard.submission import By, Submission
+
+EDIT_KEY = "X-Edit-Key"
+"""The header with the key of a private link."""
+
+_NOT_FOR_ALL = ("private", "hidden", "withdrawn")
+"""States of submissions that nobody but their owner and organisers can read."""
+
+
+def caller_of(request: Request, server: Server) -> Caller:
+    """Who makes a request.
+
+    Raises:
+        UploadRefusedError: the token is not known here, or the header is not a bearer token.
+    """
+    if server.settings.accounts == "local":
+        return ORGANISER
+    key = request.headers.get(EDIT_KEY) or request.query_params.get("key", "")
+    written = request.headers.get("authorization")
+    if written is None:
+        return Caller(edit_key=key)
+    kind, _, secret = written.partition(" ")
+    found = Tokens(server.store).caller(secret.strip()) if kind.lower() == "bearer" else None
+    if found is None:
+        raise UploadRefusedError(
+            "bad-token",
+            "this server does not know the token, or it was revoked.",
+            fix="send  Authorization: Bearer TOKEN  with a token of this server's organisers",
+            status=401,
+        )
+    return replace(found, edit_key=key)
+
+
+@dataclass(frozen=True)
+class Sender:
+    """Whoever sends a file.
+
+    Args:
+        owner: whose submission it becomes.
+        edit_key: the key of its private link, where the sender has no account; shown once.
+    """
+
+    owner: str
+    edit_key: str = ""
+
+
+def sender_of(caller: Caller, server: Server) -> Sender:
+    """As whom a caller sends a file; somebody without an account gets a private link.
+
+    Raises:
+        UploadRefusedError: this server counts by accounts, and the caller has none.
+    """
+    if caller.owner or caller.is_organiser:
+        return Sender(caller.owner)
+    if server.settings.a_day is not None or server.settings.in_all is not None:
+        raise UploadRefusedError(
+            "needs-token",
+            "this server takes files from those who have a token.",
+            fix="ask its organisers for one, and send it as  Authorization: Bearer TOKEN",
+            status=401,
+        )
+    return Sender(f"link:{token_hex(6)}", new_edit_key())
+
+
+def as_whom(server: Server, caller: Caller, submission: Submission) -> By | None:
+    """As whom a caller may change a submission, or None where they may not."""
+    teams = Tokens(server.store).teams_of(caller.owner) if caller.owner else ()
+    return may(caller, submission, teams)
+
+
+def readable(server: Server, caller: Caller, submission_id: str) -> Submission:
+    """A submission that a caller may read.
+
+    Raises:
+        UploadRefusedError: there is none of that id, or none for them; which of the two is not said.
+    """
+    submission = server.store.submission(submission_id)
+    hidden = submission is not None and submission.state in _NOT_FOR_ALL
+    if submission is None or (hidden and as_whom(server, caller, submission) is None):
+        raise UploadRefusedError(
+            "unknown-submission",
+            f"no submission {submission_id[:40]!r} here, or none that you may read.",
+            fix="use the id that the upload was answered with, and for what is not public its token or key",
+            status=404,
+        )
+    return submission
+
+
+def changeable(server: Server, caller: Caller, submission_id: str) -> tuple[Submission, By]:
+    """A submission that a caller may change, and as whom.
+
+    Raises:
+        UploadRefusedError: they may not read it, or may not change it.
+    """
+    submission = readable(server, caller, submission_id)
+    by = as_whom(server, caller, submission)
+    if by is None:
+        raise UploadRefusedError(
+            "not-yours",
+            f"submission {submission.id} belongs to somebody else.",
+            fix=f"send its owner's token, or the key of its private link as the header {EDIT_KEY}",
+            status=403,
+        )
+    return submission, by

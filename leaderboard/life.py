@@ -1,0 +1,182 @@
+"""What may happen to a submission after it was judged, who may do it, and what that leads to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from leaderboard.errors import UploadRefusedError
+from leaderboard.identity import Caller
+from leaderboard.identity.tokens import matches
+from leaderboard.store import Happened, Store
+from leaderboard.submission import By, EventKind, State, Submission
+
+Action = Literal[
+    "publish", "unpublish", "correct", "withdraw", "hide", "restore", "verify", "flag", "rerun", "erase"
+]
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """Who may do something, and in which states."""
+
+    by: By
+    states: tuple[State, ...]
+    event: EventKind
+
+
+_JUDGED: tuple[State, ...] = ("published", "private")
+RULES: Mapping[Action, _Rule] = {
+    "publish": _Rule("owner", ("private",), "published"),
+    "unpublish": _Rule("owner", ("published",), "private"),
+    "correct": _Rule("owner", _JUDGED, "corrected"),
+    "withdraw": _Rule("owner", (*_JUDGED, "received", "validated", "hidden"), "withdrawn"),
+    "hide": _Rule("organiser", _JUDGED, "hidden"),
+    "restore": _Rule("organiser", ("hidden", "withdrawn", "superseded"), "restored"),
+    "verify": _Rule("organiser", _JUDGED, "verified"),
+    "flag": _Rule("organiser", (*_JUDGED, "hidden"), "flagged"),
+    "rerun": _Rule("organiser", ("failed", "rejected"), "rerun"),
+    "erase": _Rule(
+        "organiser",
+        ("rejected", "failed", "published", "private", "withdrawn", "superseded", "hidden"),
+        "erased",
+    ),
+}
+"""By action: who may take it (organisers may take all), in which states, and its event."""
+
+ERASED = "(erased)"
+"""What stands in the place of an erased name."""
+
+
+def may(caller: Caller, submission: Submission, teams: tuple[str, ...] = ()) -> By | None:
+    """As whom a caller may change a submission, or None where they may not.
+
+    Args:
+        caller: who calls.
+        submission: what they want to change.
+        teams: the teams that they may act for, as owners.
+    """
+    if caller.is_organiser:
+        return "organiser"
+    if submission.owner and submission.owner in (caller.owner, *teams):
+        return "owner"
+    if matches(caller.edit_key, submission.edit_hash):
+        return "owner"
+    return None
+
+
+def act(
+    store: Store,
+    submission: Submission,
+    action: Action,
+    by: By,
+    *,
+    reason: str = "",
+    method: Mapping[str, Any] | None = None,
+    submitter: str | None = None,
+) -> Submission:
+    """Do something to a submission, with its event.
+
+    Args:
+        store: where it is.
+        submission: as it was read.
+        action: one of `RULES`.
+        by: as whom, from `may`.
+        reason: why: needed to hide and to flag, shown to its owner.
+        method: for `correct`: the fields as they are to be shown, checked.
+        submitter: for `correct`: who submits, checked; None leaves it.
+
+    Returns:
+        The submission as it stands then.
+
+    Raises:
+        UploadRefusedError: the caller may not do that, the state forbids it, a reason is missing, or the
+            method's name belongs to another owner.
+        ConflictError: something else happened to it meanwhile.
+    """
+    rule = RULES[action]
+    if rule.by == "organiser" and by != "organiser":
+        raise UploadRefusedError(
+            "not-allowed", f"only organisers may {action} a submission.", fix="ask them", status=403
+        )
+    if submission.state not in rule.states:
+        raise UploadRefusedError(
+            "wrong-state",
+            f"submission {submission.id} is {submission.state}; one can {action} what is "
+            f"{' or '.join(rule.states)}.",
+            fix="look at its page for what happened to it",
+            status=409,
+        )
+    if action in ("hide", "flag") and not reason:
+        raise UploadRefusedError(
+            "missing-reason", f"to {action} needs a reason.", fix="say why; its owner reads it", status=422
+        )
+    shown = method if method is not None else submission.method
+    if action == "publish" or (action == "correct" and submission.state == "published"):
+        refuse_taken_name(store, submission, shown)
+    columns: dict[str, Any] = {}
+    payload: dict[str, Any] = {"reason": reason} if reason else {}
+    if action == "restore":
+        payload["to"] = _before(submission)
+    elif action == "correct":
+        columns, payload = _corrections(submission, method, submitter)
+        if not columns:
+            return submission
+    elif action == "erase":
+        columns = {
+            "submitter": ERASED,
+            "owner": f"erased:{submission.id}",
+            "edit_hash": None,
+            "file_name": ERASED,
+        }
+    happened: list[Happened] = [(rule.event, payload)]
+    return store.append(submission, happened, by=by, **columns)
+
+
+def refuse_taken_name(store: Store, submission: Submission, method: Mapping[str, Any] | None) -> None:
+    """Refuse a method's name that another owner's entry, or a baseline, has on the board.
+
+    Raises:
+        UploadRefusedError: `name-taken`.
+    """
+    name = str((method or {}).get("name", ""))
+    for other in store.named(submission.board, name):
+        if other.owner == submission.owner and other.baseline == submission.baseline:
+            continue
+        whose = "a baseline of the organisers" if other.baseline else "another owner's entry"
+        raise UploadRefusedError(
+            "name-taken",
+            f"the name {name[:80]!r} belongs to {whose} on {submission.board}.",
+            fix="choose another name for the method",
+            status=409,
+        )
+
+
+def _before(submission: Submission) -> State:
+    """The last state of a submission in which it was judged and neither hidden, withdrawn nor superseded."""
+    for event in reversed(submission.events):
+        if event.kind in ("published", "private"):
+            return "published" if event.kind == "published" else "private"
+    raise UploadRefusedError(
+        "wrong-state",
+        f"submission {submission.id} was never judged, so that there is nothing to restore.",
+        fix="let it be judged with  rerun",
+        status=409,
+    )
+
+
+def _corrections(
+    submission: Submission, method: Mapping[str, Any] | None, submitter: str | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The columns that change, and the event's payload, which names fields and holds no text of anybody."""
+    columns: dict[str, Any] = {}
+    fields: list[str] = []
+    before = submission.method or {}
+    if method is not None and dict(method) != before:
+        columns["method"] = dict(method)
+        fields = sorted(key for key in {*before, *method} if before.get(key) != method.get(key))
+    if submitter is not None and submitter != submission.submitter:
+        columns["submitter"] = submitter
+        fields.append("submitter")
+    return columns, {"fields": fields}

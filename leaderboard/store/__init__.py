@@ -1,0 +1,347 @@
+"""The store: submissions and their append-only event log, on SQLite or PostgreSQL.
+
+A change and the event that tells of it are one transaction. What a submission shows is read from its events;
+`state` and a few other columns repeat it for queries.
+"""
+
+from __future__ import annotations
+
+import secrets
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.exc import IntegrityError
+
+from leaderboard.errors import ConflictError
+from leaderboard.store.database import Database, upsert
+from leaderboard.store.schema import board_states, events, jobs, submissions, values
+from leaderboard.submission import WAITING, By, Event, EventKind, State, Submission, state_after
+
+_AGAIN: tuple[State, ...] = ("rejected", "failed", "superseded", "withdrawn")
+"""States after which the same file may be sent again."""
+_SHOWN: tuple[EventKind, ...] = (
+    "published",
+    "private",
+    "withdrawn",
+    "superseded",
+    "hidden",
+    "restored",
+    "rescored",
+    "corrected",
+    "verified",
+    "flagged",
+    "erased",
+)
+"""Events that may change what a board shows."""
+
+Happened = tuple[EventKind, Mapping[str, Any]]
+
+
+def name_key(name: str) -> str:
+    """A method's name as names are compared: case, spaces and compatible letters make no difference.
+
+    Example:
+        >>> name_key("  CLIP  Sum") == name_key("clip sum"), name_key("ＣLIP")
+        (True, 'clip')
+    """
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())[:400]
+
+
+class Store:
+    """The leaderboard's memory.
+
+    Args:
+        url: SQLAlchemy's URL, `sqlite:////home/me/leaderboard.sqlite`; the folder must exist.
+        has_files: says whether rank files lie where this store's files lie; a new database beside them is
+            refused.
+
+    Raises:
+        SubmissionStoreError: the database cannot be opened, is damaged, or a newer version of this package
+            wrote it.
+    """
+
+    def __init__(self, url: str, has_files: Callable[[], bool] = lambda: False) -> None:
+        """Open the database and bring its tables to the newest schema."""
+        self.database = Database(url, has_files)
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self.database.close()
+
+    def receive(
+        self,
+        *,
+        board: str,
+        sha256: str,
+        size: int,
+        file_name: str,
+        owner: str = "",
+        submitter: str = "",
+        form: Mapping[str, Any] | None = None,
+        baseline: bool = False,
+        publish: bool = True,
+        edit_hash: str | None = None,
+    ) -> tuple[Submission, bool]:
+        """Record a durable file as a submission that waits, unless its owner has sent it before.
+
+        The same bytes of the same owner for the same board give the submission that exists, except where that
+        one was rejected, failed, was superseded or withdrawn: then a new attempt begins, for what was sent
+        beside the file may have changed.
+
+        Returns:
+            The submission, and whether it is new.
+        """
+        row = {
+            "board": board,
+            "sha256": sha256,
+            "size": size,
+            "file_name": file_name,
+            "owner": owner,
+            "edit_hash": edit_hash,
+            "submitter": submitter,
+            "form": dict(form or {}),
+            "baseline": baseline,
+            "publish": publish,
+        }
+        try:
+            return self._receive(row)
+        except IntegrityError:
+            # The same file came at the same time: it is there now.
+            return self._receive(row)
+
+    def _receive(self, row: dict[str, Any]) -> tuple[Submission, bool]:
+        with self.database.write() as connection:
+            latest = self._latest_attempt(connection, row["board"], row["sha256"], row["owner"])
+            again = latest is not None and latest.state in _AGAIN
+            if latest is not None and not (again and _differs(latest, row["form"], row["submitter"])):
+                return latest, False
+            now = datetime.now(UTC)
+            new_id = secrets.token_hex(6)
+            attempt = 1 if latest is None else latest.attempt + 1
+            new = {"id": new_id, "attempt": attempt, "received_at": now, **row}
+            connection.execute(submissions.insert().values(**new))
+            payload = {"sha256": row["sha256"], "size": row["size"]}
+            number = _insert_event(connection, new_id, 1, "received", payload, now, "owner")
+            mine = submissions.c.id == new_id
+            connection.execute(submissions.update().where(mine).values(number=number))
+            connection.execute(jobs.insert().values(submission_id=new_id))
+            return self._read(connection, [new_id])[0], True
+
+    def append(
+        self,
+        submission: Submission,
+        happened: Sequence[Happened],
+        *,
+        by: By = "server",
+        connection: sa.Connection | None = None,
+        kept_values: bytes | None = None,
+        **columns: Any,
+    ) -> Submission:
+        """Append events to a submission's log, all or none.
+
+        Args:
+            submission: as it was read; the new events follow its last one.
+            happened: kind and payload of each event, in order.
+            by: who makes it happen.
+            connection: a transaction that this belongs to; None for one of its own.
+            kept_values: the values a query behind the last event, an .npz.
+            **columns: columns of the submission that change with it (`method`, `submitter`, ...).
+
+        Raises:
+            ConflictError: someone else has appended since `submission` was read.
+        """
+        if connection is None:
+            try:
+                with self.database.write() as own:
+                    return self.append(
+                        submission, happened, by=by, connection=own, kept_values=kept_values, **columns
+                    )
+            except IntegrityError as error:
+                following = submission.events[-1].sequence + 1
+                raise ConflictError(
+                    f"submission {submission.id}: event {following} has been recorded by another process"
+                ) from error
+        now = datetime.now(UTC)
+        state: State = submission.state
+        sequence, number = submission.events[-1].sequence, 0
+        changed = dict(columns)
+        for kind, payload in happened:
+            sequence += 1
+            number = _insert_event(connection, submission.id, sequence, kind, payload, now, by)
+            state = state_after(state, kind, dict(payload))
+            if kind == "scored":
+                changed["scored_at"] = now
+        if "method" in changed:
+            changed["name_key"] = name_key(str((changed["method"] or {}).get("name", "")))
+        changed["state"] = state
+        mine = submissions.c.id == submission.id
+        connection.execute(submissions.update().where(mine).values(**changed))
+        if kept_values is not None:
+            connection.execute(
+                values.insert().values(submission_id=submission.id, sequence=sequence, data=kept_values)
+            )
+        if any(kind in _SHOWN for kind, _ in happened):
+            _mark_changed(connection, submission.board, number)
+        if state in WAITING:
+            upsert(connection, jobs, {"submission_id": submission.id})
+        else:
+            connection.execute(jobs.delete().where(jobs.c.submission_id == submission.id))
+        return self._read(connection, [submission.id])[0]
+
+    def submission(self, submission_id: str) -> Submission | None:
+        """The submission of that id, or None."""
+        with self.database.read() as connection:
+            found = self._read(connection, [submission_id])
+        return found[0] if found else None
+
+    def unfinished(self) -> list[Submission]:
+        """Submissions in which something is left to do, first come first."""
+        return self._of(submissions.c.state.in_(WAITING))
+
+    def published(self, board: str) -> list[Submission]:
+        """What stands on a board, first come first."""
+        return self._of(submissions.c.board == board, submissions.c.state == "published")
+
+    def of_owner(self, owner: str) -> list[Submission]:
+        """All submissions of an owner, first come first."""
+        return self._of(submissions.c.owner == owner)
+
+    def of_file(self, sha256: str) -> list[Submission]:
+        """All submissions of a file, first come first."""
+        return self._of(submissions.c.sha256 == sha256)
+
+    def equals(self, submission: Submission) -> list[Submission]:
+        """Other submissions to the same board that rank the same, first come first."""
+        if submission.canonical is None:
+            return []
+        same = submissions.c.canonical == submission.canonical
+        found = self._of(same, submissions.c.board == submission.board)
+        return [one for one in found if one.id != submission.id]
+
+    def same_rankings(self, submission: Submission, canonical: str) -> Submission | None:
+        """An earlier entry of the same owner on the same board with the same rankings, or None."""
+        same = (
+            submissions.c.canonical == canonical,
+            submissions.c.board == submission.board,
+            submissions.c.owner == submission.owner,
+            submissions.c.baseline == submission.baseline,
+            submissions.c.state.in_(("published", "private")),
+            submissions.c.id != submission.id,
+        )
+        found = self._of(*same)
+        return found[0] if found else None
+
+    def named(self, board: str, name: str) -> list[Submission]:
+        """What stands on a board under a method's name, as names are compared."""
+        key = submissions.c.name_key == name_key(name)
+        return self._of(submissions.c.board == board, submissions.c.state == "published", key)
+
+    def count_published(self) -> dict[str, int]:
+        """How many entries stand on each board that has any."""
+        query = (
+            sa.select(submissions.c.board, sa.func.count())
+            .where(submissions.c.state == "published")
+            .group_by(submissions.c.board)
+        )
+        with self.database.read() as connection:
+            return {board: int(number) for board, number in connection.execute(query)}
+
+    def is_empty(self) -> bool:
+        """Whether nothing was ever submitted."""
+        with self.database.read() as connection:
+            return connection.execute(sa.select(submissions.c.id).limit(1)).first() is None
+
+    def count_waiting(self) -> int:
+        """How many submissions the server has left to do."""
+        query = sa.select(sa.func.count()).where(submissions.c.state.in_(WAITING))
+        with self.database.read() as connection:
+            return int(connection.execute(query).scalar_one())
+
+    def kept_values(self, submission_id: str) -> bytes | None:
+        """The values a query behind a submission's scores, an .npz, or None where none are kept."""
+        query = (
+            sa.select(values.c.data)
+            .where(values.c.submission_id == submission_id)
+            .order_by(values.c.sequence.desc())
+            .limit(1)
+        )
+        with self.database.read() as connection:
+            found: bytes | None = connection.execute(query).scalar_one_or_none()
+        return found
+
+    def changed(self, board: str) -> int:
+        """The id of the last event that changed what a board shows; 0 before the first."""
+        query = sa.select(board_states.c.changed).where(board_states.c.board == board)
+        with self.database.read() as connection:
+            return int(connection.execute(query).scalar_one_or_none() or 0)
+
+    def paused(self, board: str) -> str | None:
+        """Why a board takes no submissions now, or None where it does."""
+        query = sa.select(board_states.c.paused).where(board_states.c.board == board)
+        with self.database.read() as connection:
+            found: str | None = connection.execute(query).scalar_one_or_none()
+        return found
+
+    def pause(self, board: str, reason: str | None) -> None:
+        """Let a board take no more submissions for a reason, or take them again (None)."""
+        with self.database.write() as connection:
+            _mark_changed(connection, board, None)
+            here = board_states.c.board == board
+            connection.execute(board_states.update().where(here).values(paused=reason))
+
+    def _of(self, *conditions: Any) -> list[Submission]:
+        with self.database.read() as connection:
+            return self._read(connection, sa.select(submissions.c.id).where(*conditions))
+
+    def _latest_attempt(
+        self, connection: sa.Connection, board: str, sha256: str, owner: str
+    ) -> Submission | None:
+        same = (submissions.c.board == board, submissions.c.sha256 == sha256, submissions.c.owner == owner)
+        query = sa.select(submissions.c.id).where(*same).order_by(submissions.c.attempt.desc()).limit(1)
+        found = connection.execute(query).scalar_one_or_none()
+        return None if found is None else self._read(connection, [found])[0]
+
+    def _read(self, connection: sa.Connection, wanted: Sequence[str] | sa.Select[str]) -> list[Submission]:
+        logs: dict[str, list[Event]] = defaultdict(list)
+        query = sa.select(events).where(events.c.submission_id.in_(wanted)).order_by(events.c.sequence)
+        for row in connection.execute(query):
+            logs[row.submission_id].append(Event(row.sequence, row.kind, row.at, row.payload, row.by, row.id))
+        shown = [submissions.c[name] for name in Submission.__dataclass_fields__ if name != "events"]
+        chosen = sa.select(*shown).where(submissions.c.id.in_(wanted)).order_by(submissions.c.number)
+        return [Submission(**row._mapping, events=tuple(logs[row.id])) for row in connection.execute(chosen)]
+
+
+def _differs(earlier: Submission, form: Mapping[str, Any] | None, submitter: str) -> bool:
+    """Whether sending the file again can end otherwise than before."""
+    if earlier.state != "rejected":
+        return True
+    return (dict(form or {}), submitter) != (earlier.form, earlier.submitter)
+
+
+def _insert_event(
+    connection: sa.Connection,
+    submission_id: str,
+    sequence: int,
+    kind: EventKind,
+    payload: Mapping[str, Any],
+    at: datetime,
+    by: By,
+) -> int:
+    """Append one event.
+
+    Returns:
+        Its id.
+    """
+    row = {"submission_id": submission_id, "sequence": sequence, "kind": kind, "at": at, "by": by}
+    done = connection.execute(events.insert().values(**row, payload=dict(payload)))
+    return int((done.inserted_primary_key or (0,))[0])
+
+
+def _mark_changed(connection: sa.Connection, board: str, event_id: int | None) -> None:
+    """Note that what a board shows has changed, so that its views are made anew."""
+    row = {"board": board, "changed": event_id or 0}
+    upsert(connection, board_states, row, **({} if event_id is None else {"changed": event_id}))

@@ -1,0 +1,116 @@
+"""The commands `cir leaderboard export`, `import` and `backup`."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cir_metrics.errors import CallError
+from cir_metrics.terminal import echo
+
+Home = Annotated[
+    Path | None,
+    typer.Option(
+        "--home",
+        help="Folder of database and files; default: CIR_LEADERBOARD_HOME, else the user's data folder.",
+        show_default=False,
+    ),
+]
+
+_STAMP = "%Y-%m-%dT%H%M%SZ"
+
+
+def export(
+    folder: Annotated[Path, typer.Argument(help="Folder to make; it must not exist.", show_default=False)],
+    home: Home = None,
+) -> None:
+    """Write everything that a leaderboard holds as open files; its server may run meanwhile.
+
+    \b
+    Example:
+        cir leaderboard export everything
+    """
+    echo(_exported(folder, home))
+
+
+def import_(
+    folder: Annotated[Path, typer.Argument(help="Folder that export wrote.", show_default=False)],
+    home: Home = None,
+) -> None:
+    """Fill a new leaderboard with an export; no server of that leaderboard runs meanwhile.
+
+    \b
+    Example:
+        cir leaderboard import everything --home new
+    """
+    from leaderboard import settings
+    from leaderboard.store import Store
+    from leaderboard.store.files import open_files
+    from leaderboard.store.transfer import import_store
+
+    chosen = settings.read(home)
+    chosen.home.mkdir(parents=True, exist_ok=True)
+    store = Store(chosen.database_url)
+    try:
+        counts = import_store(folder, store, open_files(chosen.files_at or chosen.files, chosen.home))
+    finally:
+        store.close()
+    echo(f"{chosen.home}: {_counted(counts)}")
+
+
+def backup(
+    to: Annotated[Path, typer.Option("--to", help="Folder of backups.", show_default=False)],
+    keep: Annotated[int, typer.Option(help="Backups to keep; older ones are removed.", min=1)] = 7,
+    home: Home = None,
+) -> None:
+    """Export into a new folder named after the time, and remove the oldest beyond a number.
+
+    A backup comes back with  cir leaderboard import.
+
+    \b
+    Example:
+        cir leaderboard backup --to backups --keep 14
+    """
+    folder = to / datetime.now(UTC).strftime(_STAMP)
+    echo(_exported(folder, home))
+    for old in sorted(_backups(to))[:-keep]:
+        shutil.rmtree(to / old)
+        echo(f"{to / old}: removed, {keep} newer ones are kept.")
+
+
+def _backups(folder: Path) -> list[str]:
+    """Names of the backups in a folder; whatever else lies there is left alone."""
+    found = []
+    for path in folder.iterdir():
+        try:
+            datetime.strptime(path.name, _STAMP)
+        except ValueError:
+            continue
+        if (path / "export.json").is_file():
+            found.append(path.name)
+    return found
+
+
+def _exported(folder: Path, home: Path | None) -> str:
+    from leaderboard import settings
+    from leaderboard.store import Store
+    from leaderboard.store.files import open_files
+    from leaderboard.store.transfer import export_store
+
+    chosen = settings.read(home)
+    if not chosen.home.is_dir():
+        raise CallError(f"{chosen.home}: is not a leaderboard's home. Fix: name another with --home.")
+    store = Store(chosen.database_url)
+    try:
+        files = open_files(chosen.files_at or chosen.files, chosen.home)
+        return f"{folder}: {_counted(export_store(store, files, folder))}"
+    finally:
+        store.close()
+
+
+def _counted(counts: dict[str, int]) -> str:
+    return f"{counts['submissions']} submissions, {counts['events']} events, {counts['files']} rank files"

@@ -1,0 +1,209 @@
+"""The database below the store: SQLite or PostgreSQL, opened, checked, and brought to the newest schema."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import event as sa_event
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+
+from cir_metrics.errors import without_secret_cause
+from leaderboard.errors import SubmissionStoreError
+from leaderboard.store import schema
+
+_RESTORE = (
+    "put a backup in its place (cir leaderboard backup makes them), or move it away and run  "
+    "cir leaderboard rebuild."
+)
+_VERSION = "SELECT version_num FROM alembic_version"
+_BUSY_TIMEOUT_MS = 30_000
+_MIGRATION_LOCK = 7_220_361
+"""PostgreSQL's advisory lock of a migration: two servers that start at once take turns."""
+
+
+class Database:
+    """Connections to the store's database.
+
+    Args:
+        url: SQLAlchemy's URL, `sqlite:////home/me/leaderboard.sqlite` or `postgresql://USER@HOST/NAME`; a
+            folder must exist.
+        has_files: says whether rank files lie where this store's files lie. A new database beside them is
+            refused: theirs was lost, or the address is wrong.
+
+    Raises:
+        SubmissionStoreError: the database cannot be opened or is damaged, or a newer version of this package
+            wrote it.
+    """
+
+    def __init__(self, url: str, has_files: Callable[[], bool] = lambda: False) -> None:
+        """Open it, and make or migrate its tables."""
+        try:
+            self.engine = sa.create_engine(url, hide_parameters=True, pool_pre_ping=True)
+        except (ArgumentError, NoSuchModuleError):
+            # Neither the address nor the reason is shown: they may hold a password.
+            raise SubmissionStoreError(
+                "the address of the store is not one that SQLAlchemy can read. Fix: write "
+                "sqlite:////FOLDER/leaderboard.sqlite or postgresql://USER:PASSWORD@HOST/DATABASE."
+            ) from None
+        except ImportError as error:
+            raise SubmissionStoreError(
+                f"the store needs {error.name}, which is not installed. "
+                'Fix: pip install "cir-benchmarks[server]"'
+            ) from error
+        self.dialect = self.engine.dialect.name
+        self.shown = _without_secrets(self.engine.url)
+        if self.dialect == "sqlite":
+            _set_up_sqlite(self.engine)
+        try:
+            self._prepare(has_files)
+        except DBAPIError as error:
+            raise SubmissionStoreError(self._reason(error)) from without_secret_cause(error)
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self.engine.dispose()
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[sa.Connection]:
+        """A transaction that reads."""
+        with self.engine.begin() as connection:
+            yield connection
+
+    @contextlib.contextmanager
+    def write(self) -> Iterator[sa.Connection]:
+        """A transaction that writes; on SQLite it holds the write lock from its first statement."""
+        with self.engine.execution_options(cir_write=True).begin() as connection:
+            yield connection
+
+    def _prepare(self, has_files: Callable[[], bool]) -> None:
+        with self.write() as connection:
+            if self.dialect == "postgresql":
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_MIGRATION_LOCK)))
+            self._check(connection)
+            known = sa.inspect(connection).get_table_names()
+            if "submissions" not in known:
+                if has_files():
+                    raise SubmissionStoreError(
+                        f"{self.shown}: the database is empty, and there are rank files beside it. "
+                        "Fix: put a backup of the database in its place, or make a new one from the files "
+                        "with  cir leaderboard rebuild."
+                    )
+                schema.metadata.create_all(connection)
+                _stamp(connection, schema.HEAD)
+                connection.execute(schema.about.insert().values(name="schema_version", value=schema.HEAD[1:]))
+                return
+            if "alembic_version" not in known:
+                _stamp(connection, "v1")
+            found = str(connection.exec_driver_sql(_VERSION).scalar_one())
+            if found != schema.HEAD:
+                self._migrate(connection, found)
+
+    def _check(self, connection: sa.Connection) -> None:
+        if self.dialect != "sqlite":
+            return
+        said = connection.exec_driver_sql("PRAGMA quick_check(3)").scalars().all()
+        if said != ["ok"]:
+            raise SubmissionStoreError(
+                f"{self.shown}: the database is damaged: {_one_line(said)}. Fix: {_RESTORE}"
+            )
+
+    def _migrate(self, connection: sa.Connection, found: str) -> None:
+        """Bring an older schema up, in one transaction."""
+        from alembic.runtime.environment import EnvironmentContext
+        from alembic.script import ScriptDirectory
+
+        script = ScriptDirectory(str(Path(__file__).with_name("migrations")))
+        if found not in {each.revision for each in script.walk_revisions()}:
+            raise SubmissionStoreError(
+                f"{self.shown}: the store has schema {found[:40]!r}, newer than {schema.HEAD!r} here. "
+                "Fix: upgrade with  pip install --upgrade cir-benchmarks  or name another folder with --home."
+            )
+
+        def steps(revision: Any, _context: object) -> Any:
+            return script._upgrade_revs(schema.HEAD, revision)
+
+        context = EnvironmentContext(_config(script), script)
+        context.configure(connection=connection, fn=steps, transactional_ddl=True)
+        with context.begin_transaction():
+            context.run_migrations()
+
+    def _reason(self, error: DBAPIError) -> str:
+        place = self.shown
+        if self.dialect == "sqlite":
+            fix = "check that the folder exists and can be written, or name another with --home."
+            if "malformed" in str(error.orig) or "not a database" in str(error.orig):
+                fix = _RESTORE
+        else:
+            fix = (
+                "check that the server runs, and that CIR_LEADERBOARD_DATABASE names user, host and database."
+            )
+        return f"{place}: cannot open the store: {str(error.orig).strip()}. Fix: {fix}"
+
+
+def _one_line(said: Sequence[str]) -> str:
+    return " ".join(" ".join(said).split())[:300]
+
+
+def _without_secrets(url: sa.URL) -> str:
+    """An address as messages show it: no password, and no options, which may hold one."""
+    if url.get_backend_name() == "sqlite":
+        return f"sqlite:///{url.database or ''}"
+    return url.difference_update_query(url.query.keys()).render_as_string(hide_password=True)
+
+
+def upsert(connection: sa.Connection, table: sa.Table, row: dict[str, Any], **changes: Any) -> None:
+    """Insert a row, or change the one that has its primary key; two processes may do so at once.
+
+    Args:
+        connection: a transaction that writes.
+        table: the row's table.
+        row: the row as inserted.
+        **changes: columns to change where it is there already; none leaves it.
+    """
+    made = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+    keys = list(table.primary_key.columns)
+    insert = made(table).values(**row)
+    if changes:
+        connection.execute(insert.on_conflict_do_update(index_elements=keys, set_=changes))
+    else:
+        connection.execute(insert.on_conflict_do_nothing(index_elements=keys))
+
+
+def _stamp(connection: sa.Connection, revision: str) -> None:
+    connection.exec_driver_sql("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY)")
+    connection.execute(sa.text("INSERT INTO alembic_version VALUES (:revision)"), {"revision": revision})
+
+
+def _config(script: Any) -> Any:
+    from alembic.config import Config
+
+    made = Config()
+    made.set_main_option("script_location", str(script.dir))
+    return made
+
+
+def _set_up_sqlite(engine: sa.Engine) -> None:
+    """Durable commits, readers beside one writer, and the write lock taken when a write transaction begins.
+
+    SQLAlchemy's own way of beginning lets two writers read first and deadlock afterwards.
+    """
+
+    @sa_event.listens_for(engine, "connect")
+    def on_connect(connection: Any, _record: object) -> None:
+        connection.isolation_level = None
+        cursor = connection.cursor()
+        cursor.execute(f"PRAGMA busy_timeout = {_BUSY_TIMEOUT_MS}")
+        cursor.execute("PRAGMA journal_mode = WAL")
+        cursor.execute("PRAGMA synchronous = FULL")
+        cursor.execute("PRAGMA foreign_keys = ON")
+        cursor.close()
+
+    @sa_event.listens_for(engine, "begin")
+    def on_begin(connection: sa.Connection) -> None:
+        writes = connection.get_execution_options().get("cir_write", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

@@ -1,0 +1,245 @@
+"""Everything that a store holds as open files, and back: for backups, and to go from SQLite to PostgreSQL.
+
+A folder holds one file of JSON lines a table, a row a line, the rank files below `files/`, and `export.json`
+with the number of rows and the sha256 of every file. It is read with any JSON reader.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from cir_metrics.atomic import sync_folder
+from cir_metrics.signature import package_version
+from leaderboard.errors import LostFileError, SubmissionStoreError
+from leaderboard.store import Store, schema
+from leaderboard.store.files import FileStore
+
+FORMAT = "cir-leaderboard-export"
+FORMAT_VERSION = 1
+_ABOUT = "export.json"
+_MADE_ANEW = ("views", "workers", "arrivals", "turns")
+"""Tables that a server fills by itself."""
+_BATCH = 500
+_CHUNK = 2**20
+
+
+def export_store(store: Store, files: FileStore, folder: Path) -> dict[str, int]:
+    """Write everything that a store holds below a folder; what is there then is one moment's state.
+
+    Args:
+        store: what is written, in one read transaction; the server may go on meanwhile.
+        files: the rank files.
+        folder: where to; it must not exist, and appears complete or not at all.
+
+    Returns:
+        Number of rows by table, and of rank files (`files`).
+
+    Raises:
+        SubmissionStoreError: the folder exists, or a rank file of a submission is missing or damaged.
+    """
+    if folder.exists():
+        raise SubmissionStoreError(f"{folder}: is there already. Fix: name a folder that does not exist.")
+    draft = folder.with_name(f".{folder.name}.part")
+    shutil.rmtree(draft, ignore_errors=True)
+    # It holds hashes of tokens and of private links: for the organiser's eyes only.
+    draft.mkdir(parents=True, mode=0o700)
+    counts: dict[str, int] = {}
+    digests: dict[str, str] = {}
+    with store.database.read() as connection:
+        if store.database.dialect == "postgresql":
+            connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        for table in _tables():
+            path = draft / f"{table.name}.jsonl"
+            counts[table.name] = _write_rows(connection, table, path)
+            digests[path.name] = _digest(path)
+        kept = sorted(set(connection.execute(sa.select(schema.submissions.c.sha256)).scalars()))
+    for sha256 in kept:
+        name = f"files/{sha256[:2]}/{sha256}.json"
+        target = draft / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            shutil.copyfile(files.local_copy(sha256), target)
+        except LostFileError as error:
+            raise SubmissionStoreError(
+                f"{sha256}: a rank file that a submission names is missing. Fix: put it back from a backup."
+            ) from error
+        if _digest(target) != sha256:
+            raise SubmissionStoreError(
+                f"{sha256}: the rank file of that name is damaged: it has another sha256. "
+                "Fix: put it back from a backup."
+            )
+    counts["files"] = len(kept)
+    about = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "schema": schema.HEAD,
+        "package_version": package_version(),
+        "written_at": datetime.now(UTC).isoformat(),
+        "rows": counts,
+        "sha256": digests,
+    }
+    (draft / _ABOUT).write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+    _sync(draft)
+    draft.rename(folder)
+    sync_folder(folder.parent)
+    return counts
+
+
+def import_store(folder: Path, store: Store, files: FileStore) -> dict[str, int]:
+    """Fill an empty store with an export.
+
+    Args:
+        folder: as `export_store` wrote it.
+        store: where to; it holds no submission yet.
+        files: where its rank files go.
+
+    Returns:
+        Number of rows by table, and of rank files (`files`).
+
+    Raises:
+        SubmissionStoreError: the folder is not an export or is damaged, is of another schema, or the store is
+            not empty. Nothing is changed then, except for rank files that were copied.
+    """
+    about = _read_about(folder)
+    counts: dict[str, int] = {"files": 0}
+    with store.database.write() as connection:
+        if connection.execute(sa.select(sa.func.count()).select_from(schema.submissions)).scalar_one():
+            raise SubmissionStoreError(
+                f"{store.database.shown}: the store is not empty. Fix: import into a new home or database."
+            )
+        for table in _tables():
+            connection.execute(table.delete())
+            counts[table.name] = _read_rows(connection, table, folder / f"{table.name}.jsonl")
+        if store.database.dialect == "postgresql":
+            newest = "SELECT coalesce(max(id), 1) FROM events"
+            connection.exec_driver_sql(f"SELECT setval(pg_get_serial_sequence('events', 'id'), ({newest}))")
+        wanted = sorted(set(connection.execute(sa.select(schema.submissions.c.sha256)).scalars()))
+        for sha256 in wanted:
+            _copy_file(folder, files, sha256)
+        counts["files"] = len(wanted)
+    if counts != about["rows"]:
+        raise SubmissionStoreError(f"{folder}: {_ABOUT} counts other rows than there are. Fix: export again.")
+    return counts
+
+
+def _tables() -> list[sa.Table]:
+    """The tables that are carried over, those that others refer to first."""
+    return [table for table in schema.metadata.sorted_tables if table.name not in _MADE_ANEW]
+
+
+def _write_rows(connection: sa.Connection, table: sa.Table, path: Path) -> int:
+    number = 0
+    keys = list(table.primary_key.columns)
+    with path.open("w", encoding="utf-8") as handle:
+        for row in connection.execute(sa.select(table).order_by(*keys)):
+            plain = {name: _plain(value) for name, value in row._mapping.items()}
+            handle.write(json.dumps(plain, ensure_ascii=False, separators=(",", ":")) + "\n")
+            number += 1
+    return number
+
+
+def _read_rows(connection: sa.Connection, table: sa.Table, path: Path) -> int:
+    number = 0
+    batch: list[dict[str, Any]] = []
+    for row in _rows(table, path):
+        batch.append(row)
+        number += 1
+        if len(batch) == _BATCH:
+            connection.execute(table.insert(), batch)
+            batch = []
+    if batch:
+        connection.execute(table.insert(), batch)
+    return number
+
+
+def _rows(table: sa.Table, path: Path) -> Iterator[dict[str, Any]]:
+    names = {column.name for column in table.columns}
+    with path.open(encoding="utf-8") as handle:
+        for number, line in enumerate(handle, start=1):
+            row = json.loads(line)
+            if row.keys() != names:
+                raise SubmissionStoreError(
+                    f"{path}: line {number} has other columns than the table {table.name}. Fix: export again "
+                    "with this version of the package."
+                )
+            yield {name: _typed(table.columns[name], value) for name, value in row.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    return value
+
+
+def _typed(column: sa.Column[Any], value: Any) -> Any:
+    if value is not None and isinstance(column.type, schema.UtcDateTime):
+        return datetime.fromisoformat(value)
+    if value is not None and isinstance(column.type, sa.LargeBinary):
+        return base64.b64decode(value)
+    return value
+
+
+def _read_about(folder: Path) -> dict[str, Any]:
+    path = folder / _ABOUT
+    try:
+        about: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise SubmissionStoreError(
+            f"{folder}: is not an export: it has no {_ABOUT}. "
+            "Fix: name a folder that  cir leaderboard export  wrote."
+        ) from None
+    except ValueError as error:
+        raise SubmissionStoreError(f"{path}: cannot be read: {error}. Fix: export again.") from error
+    if about.get("format") != FORMAT or about.get("format_version") != FORMAT_VERSION:
+        raise SubmissionStoreError(
+            f"{path}: is not an export of a format that this package reads. Fix: upgrade the package."
+        )
+    if about["schema"] != schema.HEAD:
+        raise SubmissionStoreError(
+            f"{path}: is of schema {about['schema']!r}, this package reads {schema.HEAD!r}. Fix: import it "
+            f"with version {about['package_version']}, start that server with this one, and export again."
+        )
+    for name, expected in about["sha256"].items():
+        if _digest(folder / name) != expected:
+            raise SubmissionStoreError(f"{folder / name}: is damaged: another sha256. Fix: export again.")
+    return about
+
+
+def _copy_file(folder: Path, files: FileStore, sha256: str) -> None:
+    source = folder / "files" / sha256[:2] / f"{sha256}.json"
+    if not source.is_file() or _digest(source) != sha256:
+        raise SubmissionStoreError(f"{source}: is missing or damaged. Fix: export again.")
+    incoming = files.incoming()
+    try:
+        with source.open("rb") as handle:
+            while chunk := handle.read(_CHUNK):
+                incoming.write(chunk)
+        incoming.keep()
+    finally:
+        incoming.discard()
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def _sync(folder: Path) -> None:
+    """Make all files below a folder durable."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            with path.open("rb") as handle:
+                os.fsync(handle.fileno())
+    sync_folder(folder)

@@ -1,0 +1,272 @@
+"""A leaderboard with accounts: who may read, change and publish what, over HTTP."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import httpx
+import pytest
+
+from leaderboard.identity.tokens import Tokens
+from leaderboard.settings import Settings
+from leaderboard.store import Store
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("accounts") / "home"
+    made.mkdir()
+    return made
+
+
+@pytest.fixture(scope="module")
+def tokens(home: Path) -> dict[str, str]:
+    store = Store(Settings(home).database_url)
+    kept = Tokens(store)
+    made = {name: kept.create(name) for name in ("ada", "bob", "cy")}
+    made["org"] = kept.create("org", "organiser")
+    kept.join("lab", "ada")
+    store.close()
+    return made
+
+
+@pytest.fixture(scope="module")
+def server(world: ModuleType, home: Path, tokens: dict[str, str]) -> Iterator[Any]:
+    with world.serving(home, CIR_LEADERBOARD_ACCOUNTS="tokens") as running:
+        yield running
+
+
+def bearer(tokens: dict[str, str], name: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {tokens[name]}"}
+
+
+def send(server: Any, content: bytes, headers: dict[str, str], **query: str) -> dict[str, Any]:
+    answer = httpx.post(
+        f"{server.url}/api/submissions",
+        params={"board": "shapes/val", **query},
+        content=content,
+        headers=headers,
+        timeout=60,
+    )
+    assert answer.status_code in (200, 202), answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def finished(server: Any, submission_id: str, headers: dict[str, str]) -> dict[str, Any]:
+    for _ in range(600):
+        found: dict[str, Any] = server.get(f"/api/submissions/{submission_id}", headers=headers).json()
+        if found["finished"]:
+            return found
+        time.sleep(0.1)
+    raise AssertionError(found)
+
+
+def act(server: Any, submission_id: str, action: str, headers: dict[str, str], **said: Any) -> httpx.Response:
+    return httpx.post(
+        f"{server.url}/api/submissions/{submission_id}/{action}", json=said, headers=headers, timeout=30
+    )
+
+
+def named(server: Any) -> list[str]:
+    return [row["method"]["name"] for row in server.rows()]
+
+
+def test_check_first_then_publish(server: Any, world: ModuleType, tokens: dict[str, str]) -> None:
+    ada = bearer(tokens, "ada")
+    sent = send(server, world.as_bytes(world.rank_file(1, "Of Ada")), ada)
+    checked = finished(server, sent["id"], ada)
+    assert checked["state"] == "private"
+    assert checked["scores"]["metrics"]
+    assert "Of Ada" not in named(server)
+    assert act(server, sent["id"], "publish", ada).json()["state"] == "published"
+    assert "Of Ada" in named(server)
+
+
+def test_nobody_else_reaches_what_is_private(server: Any, world: ModuleType, tokens: dict[str, str]) -> None:
+    ada, bob = bearer(tokens, "ada"), bearer(tokens, "bob")
+    sent = send(server, world.as_bytes(world.rank_file(2, "Secret")), ada)
+    finished(server, sent["id"], ada)
+    for path in (f"/api/submissions/{sent['id']}", f"/api/submissions/{sent['id']}/file"):
+        for headers in ({}, bob):
+            answer = server.get(path, headers=headers)
+            assert answer.status_code == 404
+            assert "Secret" not in answer.text
+    assert server.get(f"/api/submissions/{sent['id']}", headers=bearer(tokens, "org")).status_code == 200
+    assert act(server, sent["id"], "publish", bob).status_code == 404
+
+
+def test_a_published_entry_is_changed_by_its_owner_alone(
+    server: Any, world: ModuleType, tokens: dict[str, str]
+) -> None:
+    ada, bob = bearer(tokens, "ada"), bearer(tokens, "bob")
+    sent = send(server, world.as_bytes(world.rank_file(3, "Mine")), ada, publish="yes")
+    finished(server, sent["id"], ada)
+    for headers in ({}, bob):
+        refused = act(server, sent["id"], "correct", headers, method={"name": "Stolen"})
+        assert refused.status_code == 403
+        assert refused.json()["error"]["code"] == "not-yours"
+    changed = act(
+        server, sent["id"], "correct", ada, method={"name": "Mine, renamed", "backbone": "ViT-L/14"}
+    ).json()
+    assert changed["method"]["name"] == "Mine, renamed"
+    assert "Mine, renamed" in named(server)
+    assert act(server, sent["id"], "hide", ada, reason="x").status_code == 403
+    assert act(server, sent["id"], "withdraw", ada).json()["state"] == "withdrawn"
+    assert "Mine, renamed" not in named(server)
+    bad = act(server, sent["id"], "correct", ada, method={"code": "javascript:alert(1)"})
+    assert bad.status_code == 422
+
+
+def test_a_name_belongs_to_its_owner(server: Any, world: ModuleType, tokens: dict[str, str]) -> None:
+    ada, bob = bearer(tokens, "ada"), bearer(tokens, "bob")
+    first = send(server, world.as_bytes(world.rank_file(4, "One Name")), ada, publish="yes")
+    finished(server, first["id"], ada)
+    second = send(server, world.as_bytes(world.rank_file(5, "ONE  name")), bob, publish="yes")
+    kept = finished(server, second["id"], bob)
+    assert kept["state"] == "private"
+    assert kept["kept_private"]["code"] == "name-taken"
+    refused = act(server, second["id"], "publish", bob)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "name-taken")
+    assert act(server, second["id"], "correct", bob, method={"name": "Another"}).status_code == 200
+    assert act(server, second["id"], "publish", bob).json()["state"] == "published"
+
+
+def test_the_same_bytes_from_another_owner_are_an_entry_of_their_own(
+    server: Any, world: ModuleType, tokens: dict[str, str]
+) -> None:
+    content = world.as_bytes(world.rank_file(6, "Shared file"))
+    ada, bob = bearer(tokens, "ada"), bearer(tokens, "bob")
+    first = send(server, content, ada, publish="yes")
+    finished(server, first["id"], ada)
+    second = send(server, content, bob)
+    assert second["id"] != first["id"]
+    assert finished(server, second["id"], bob)["equals"] == [first["id"]]
+    again = send(server, content, ada, publish="yes")
+    assert (again["id"], again["new"]) == (first["id"], False)
+    assert "correct" in again["unchanged"]
+
+
+def test_without_an_account_a_key_is_shown_once(server: Any, world: ModuleType) -> None:
+    content = world.as_bytes(world.rank_file(7, "Nobody's"))
+    sent = send(server, content, {}, publish="yes")
+    key = {"X-Edit-Key": sent["edit_key"]}
+    done = finished(server, sent["id"], {})
+    assert done["state"] == "published"
+    assert sent["edit_key"] not in str(done)
+    assert act(server, sent["id"], "unpublish", {"X-Edit-Key": "wrong"}).status_code == 403
+    assert act(server, sent["id"], "unpublish", key).json()["state"] == "private"
+    assert server.get(f"/api/submissions/{sent['id']}").status_code == 404
+    assert server.get(f"/api/submissions/{sent['id']}", headers=key).status_code == 200
+    other = send(server, content, {})
+    assert other["id"] != sent["id"]
+
+
+def test_organisers_hide_with_a_reason_and_restore(
+    server: Any, world: ModuleType, tokens: dict[str, str]
+) -> None:
+    ada, org = bearer(tokens, "ada"), bearer(tokens, "org")
+    sent = send(server, world.as_bytes(world.rank_file(8, "Doubtful")), ada, publish="yes")
+    finished(server, sent["id"], ada)
+    assert act(server, sent["id"], "hide", org).json()["error"]["code"] == "missing-reason"
+    assert act(server, sent["id"], "hide", org, reason="under review").json()["state"] == "hidden"
+    assert "Doubtful" not in named(server)
+    assert act(server, sent["id"], "publish", ada).status_code == 409
+    assert act(server, sent["id"], "restore", org).json()["state"] == "published"
+    assert act(server, sent["id"], "verify", org).json()["verified"] is True
+    assert act(server, sent["id"], "flag", org, reason="late").json()["flag"] == "late"
+    erased = act(server, sent["id"], "erase", org).json()
+    assert erased["submitter"] == "(erased)"
+    kinds = [event["kind"] for event in erased["events"]]
+    assert kinds[-5:] == ["hidden", "restored", "verified", "flagged", "erased"]
+
+
+def test_an_unknown_or_revoked_token_is_refused(server: Any, home: Path, tokens: dict[str, str]) -> None:
+    for secret in ("cir_deadbeef_x", "nonsense"):
+        answer = server.get("/api/submissions/x", headers={"Authorization": f"Bearer {secret}"})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (401, "bad-token")
+    store = Store(Settings(home).database_url)
+    kept = Tokens(store)
+    kept.revoke(next(one.id for one in kept.all() if one.owner == "token:cy"))
+    store.close()
+    assert server.get("/api/submissions/x", headers=bearer(tokens, "cy")).status_code == 401
+
+
+def test_no_secret_is_kept_or_logged(server: Any, home: Path, tokens: dict[str, str]) -> None:
+    written = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+    for secret in tokens.values():
+        assert secret.encode() not in written
+        assert secret not in server.log.read_text()
+
+
+def test_quotas_count_what_was_scored(world: ModuleType, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    store = Store(Settings(home).database_url)
+    ada = {"Authorization": f"Bearer {Tokens(store).create('ada')}"}
+    store.close()
+    quota = {"CIR_LEADERBOARD_ACCOUNTS": "tokens", "CIR_LEADERBOARD_QUOTA_DAY": "2"}
+    with world.serving(home, **quota) as running:
+        broken = send(running, b"[1]", ada)
+        finished(running, broken["id"], ada)
+        first = send(running, world.as_bytes(world.rank_file(1)), ada)
+        assert first["quota"]["left_today"] == 1
+        finished(running, first["id"], ada)
+        send(running, world.as_bytes(world.rank_file(2)), ada)
+    with world.serving(home, **quota) as running:
+        query = {"board": "shapes/val"}
+        url = f"{running.url}/api/submissions"
+        answer = httpx.post(url, params=query, content=b"{}", headers=ada, timeout=30)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (429, "quota")
+        assert "UTC" in answer.json()["error"]["fix"]
+        anonymous = httpx.post(url, params=query, content=b"{}", timeout=30)
+        assert (anonymous.status_code, anonymous.json()["error"]["code"]) == (401, "needs-token")
+
+
+def test_an_address_that_sends_too_much_is_stopped(world: ModuleType, tmp_path: Path) -> None:
+    limits = {"CIR_LEADERBOARD_ACCOUNTS": "tokens", "CIR_LEADERBOARD_UPLOADS_AN_HOUR": "2"}
+    with world.serving(tmp_path / "home", **limits) as running:
+        url = f"{running.url}/api/submissions"
+        codes = [
+            httpx.post(url, params={"board": "shapes/val"}, content=b"[1]", timeout=30).status_code
+            for _ in range(4)
+        ]
+    assert codes[:2] == [202, 202]
+    assert 429 in codes[2:]
+
+
+def test_a_leaderboard_of_one_person_does_not_listen_for_others(world: ModuleType, tmp_path: Path) -> None:
+    done = world.cir(
+        "leaderboard", "serve", "--host", "0.0.0.0", "--port", "0", "--home", str(tmp_path / "home")
+    )
+    assert done.returncode == 2
+    assert "CIR_LEADERBOARD_ACCOUNTS=tokens" in done.stderr
+
+
+def test_the_commands_of_organisers(world: ModuleType, tmp_path: Path) -> None:
+    home = ("--home", str(tmp_path / "home"))
+    made = world.cir("leaderboard", "token", "create", "ada", *home)
+    assert made.stdout.startswith("cir_")
+    listed = world.cir("leaderboard", "token", "list", *home).stdout
+    assert "token:ada" in listed
+    assert made.stdout.strip() not in listed
+    revoked = world.cir("leaderboard", "token", "revoke", made.stdout.split("_")[1], *home)
+    assert "is refused from now on" in revoked.stdout
+    path = tmp_path / "run.json"
+    path.write_bytes(world.as_bytes(world.rank_file(1, "Local")))
+    assert world.cir("leaderboard", "add", str(path), *home).returncode == 0
+    store = Store(Settings(tmp_path / "home").database_url)
+    entry = store.published("shapes/val")[0]
+    store.close()
+    hidden = world.cir("leaderboard", "change", entry.id, "hide", "--reason", "a test", *home)
+    assert hidden.stdout == f"{entry.id}: hidden\n"
+    assert "Local" not in world.cir("leaderboard", "show", "shapes/val", *home).stdout
+    assert world.cir("leaderboard", "change", entry.id, "explode", *home).returncode == 2
+    paused = world.cir("leaderboard", "pause", "shapes/val", "--reason", "new data", *home)
+    assert paused.stdout == "shapes/val: takes no submissions\n"
+    refused = world.cir("leaderboard", "add", str(path), "--board", "shapes/val", *home)
+    assert "new data" in refused.stderr

@@ -1,0 +1,42 @@
+"""Databases for the tests of the store: SQLite in a file, and a real PostgreSQL."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+import postgres_server
+import pytest
+import sqlalchemy as sa
+
+from leaderboard.store import Store
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    why = postgres_server.missing()
+    if why:
+        pytest.skip(why)
+    with postgres_server.serving() as address:
+        yield address
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'board.sqlite'}"
+    address = request.getfixturevalue("postgres")
+    name = f"t{secrets.token_hex(6)}"
+    engine = sa.create_engine(f"{address}/postgres", isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(sa.text(f"CREATE DATABASE {name}"))
+    engine.dispose()
+    return f"{address}/{name}"
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[Store]:
+    opened = Store(url)
+    yield opened
+    opened.close()

@@ -1,0 +1,174 @@
+"""The queue on real databases: fair, counted before it begins, taken back from the dead."""
+
+from __future__ import annotations
+
+import threading
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import sqlalchemy as sa
+
+from leaderboard.errors import ConflictError
+from leaderboard.queue.jobs import Jobs
+from leaderboard.store import Store
+from leaderboard.submission import Submission
+
+MESSAGE = "The server could not judge this file."
+
+
+def received(store: Store, name: str, owner: str = "") -> Submission:
+    found, _ = store.receive(
+        board="shapes/val", sha256=name.ljust(64, "0"), size=1, file_name=name, owner=owner
+    )
+    return found
+
+
+def taken(jobs: Jobs) -> list[str]:
+    names = []
+    while (job := jobs.take()) is not None:
+        names.append(job.submission.file_name)
+    return names
+
+
+def test_first_come_first_served(store: Store) -> None:
+    for name in "abc":
+        received(store, name)
+    assert taken(Jobs(store, "w")) == ["a", "b", "c"]
+
+
+def test_owners_take_turns(store: Store) -> None:
+    for name in ("a1", "a2", "a3"):
+        received(store, name, owner="ada")
+    received(store, "b1", owner="bob")
+    received(store, "c1", owner="cy")
+    assert taken(Jobs(store, "w")) == ["a1", "b1", "c1", "a2", "a3"]
+
+
+def test_a_finished_job_is_gone(store: Store) -> None:
+    received(store, "a")
+    jobs = Jobs(store, "w")
+    job = jobs.take()
+    assert job is not None
+    done = jobs.finish(job, [("rejected", {"findings": []})])
+    assert done.state == "rejected"
+    assert jobs.take() is None
+
+
+def test_two_workers_never_take_the_same_job(store: Store) -> None:
+    for number in range(20):
+        received(store, f"f{number:02d}")
+    names: list[str] = []
+    threads = [
+        threading.Thread(target=lambda at=at: names.extend(taken(Jobs(store, f"w{at}")))) for at in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(names) == [f"f{number:02d}" for number in range(20)]
+
+
+def test_a_file_that_crashes_its_judge_twice_is_tried_no_more(store: Store) -> None:
+    submission = received(store, "a")
+    jobs = Jobs(store, "w")
+    first = jobs.take()
+    assert first is not None
+    assert jobs.crash(first, MESSAGE) is None
+    second = jobs.take()
+    assert second is not None
+    assert second.crashes == 1
+    ended = jobs.crash(second, MESSAGE)
+    assert ended is not None
+    assert (ended.id, ended.state) == (submission.id, "failed")
+    assert ended.events[-1].payload == {"message": MESSAGE, "crashes": 2}
+    assert jobs.take() is None
+
+
+def test_an_organiser_can_have_it_judged_again(store: Store) -> None:
+    submission = received(store, "a")
+    jobs = Jobs(store, "w")
+    for _ in range(2):
+        job = jobs.take()
+        assert job is not None
+        jobs.crash(job, MESSAGE)
+    ended = store.submission(submission.id)
+    assert ended is not None
+    again = store.append(ended, [("rerun", {})], by="organiser")
+    assert again.state == "received"
+    assert taken(jobs) == ["a"]
+
+
+def test_a_dead_worker_loses_its_job_and_cannot_finish_it(store: Store) -> None:
+    received(store, "a")
+    dead, alive = Jobs(store, "dead", 0.0), Jobs(store, "alive", 0.0)
+    dead.beat({})
+    job = dead.take()
+    assert job is not None
+    assert alive.take() is None
+    assert alive.take_back(MESSAGE) == []
+    assert alive.take_back(MESSAGE) == [job.submission.id]
+    again = alive.take()
+    assert again is not None
+    assert again.crashes == 1
+    with pytest.raises(ConflictError, match="another worker has taken it over"):
+        dead.finish(job, [("rejected", {})])
+    assert alive.finish(again, [("rejected", {})]).state == "rejected"
+
+
+def test_a_worker_that_beats_keeps_its_job(store: Store) -> None:
+    received(store, "a")
+    slow, other = Jobs(store, "slow"), Jobs(store, "other", 0.0)
+    slow.beat({})
+    job = slow.take()
+    assert job is not None
+    for _ in range(3):
+        slow.beat({})
+        assert other.take_back(MESSAGE) == []
+    assert slow.finish(job, [("rejected", {})]).finished
+
+
+def test_a_worker_that_leaves_gives_its_jobs_back_without_a_crash(store: Store) -> None:
+    received(store, "a")
+    jobs = Jobs(store, "w")
+    jobs.beat({})
+    assert jobs.take() is not None
+    jobs.leave()
+    again = Jobs(store, "v").take()
+    assert again is not None
+    assert again.crashes == 0
+
+
+def test_a_passing_reason_delays_ever_longer_and_ends_nothing(store: Store) -> None:
+    received(store, "a")
+    jobs = Jobs(store, "w")
+    waits = []
+    for _ in range(3):
+        job = jobs.take()
+        assert job is not None
+        waits.append(jobs.delay(job))
+        assert jobs.take() is None
+        with store.database.write() as connection:
+            connection.execute(sa.text("UPDATE jobs SET not_before = NULL"))
+    assert waits == sorted(set(waits))
+
+
+def test_a_clock_that_was_set_back_keeps_no_job_waiting(store: Store) -> None:
+    received(store, "a")
+    jobs = Jobs(store, "w")
+    job = jobs.take()
+    assert job is not None
+    jobs.delay(job)
+    with store.database.write() as connection:
+        later = {"later": (datetime.now(UTC) + timedelta(days=400)).replace(tzinfo=None)}
+        connection.execute(sa.text("UPDATE jobs SET not_before = :later"), later)
+    assert taken(jobs) == ["a"]
+
+
+def test_one_submission_can_be_asked_for(store: Store) -> None:
+    received(store, "a")
+    wanted = received(store, "b")
+    jobs = Jobs(store, "w")
+    job = jobs.take(wanted.id)
+    assert job is not None
+    assert job.submission.file_name == "b"
+    assert jobs.take(wanted.id) is None

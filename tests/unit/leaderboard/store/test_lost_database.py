@@ -1,0 +1,67 @@
+"""A database that was lost is not taken for a new leaderboard, and is made anew from the files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+
+import leaderboard_world
+import pytest
+
+from leaderboard.errors import SubmissionStoreError
+from leaderboard.server import Server
+from leaderboard.settings import Settings
+from leaderboard.store import Store
+
+world: ModuleType = leaderboard_world
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home whose database is gone: two rank files, and one file that names no board."""
+    server = Server.open(Settings(tmp_path / "home"))
+    contents = [world.as_bytes(world.rank_file(seed, f"Method {seed}")) for seed in (1, 2)]
+    for content in [*contents, b"{}"]:
+        incoming = server.files.incoming()
+        incoming.write(content)
+        incoming.keep()
+    server.close()
+    for path in (tmp_path / "home").glob("leaderboard.sqlite*"):
+        path.unlink()
+    return tmp_path / "home"
+
+
+def test_a_new_database_beside_files_is_refused(home: Path) -> None:
+    for _ in range(2):
+        with pytest.raises(SubmissionStoreError, match=r"database is empty.*Fix: put a backup"):
+            Server.open(Settings(home))
+
+
+def test_the_command_of_the_message_makes_it_anew(home: Path) -> None:
+    done = world.cir("leaderboard", "rebuild", "--home", str(home))
+    assert done.returncode == 0, done.stderr
+    assert "2 rank files wait to be judged; 1 are left out." in done.stdout
+    assert "left out: " in done.stderr
+    store = Store(Settings(home).database_url)
+    assert [one.board for one in store.unfinished()] == ["shapes/val", "shapes/val"]
+    store.close()
+    again = world.cir("leaderboard", "rebuild", "--home", str(home))
+    assert again.returncode == 2
+    assert "holds submissions" in again.stderr
+
+
+def test_a_backup_made_by_the_command_comes_back(home: Path, tmp_path: Path) -> None:
+    world.cir("leaderboard", "rebuild", "--home", str(home))
+    for keep in ("3", "1"):
+        done = world.cir(
+            "leaderboard", "backup", "--to", str(tmp_path / "backups"), "--keep", keep, "--home", str(home)
+        )
+        assert done.returncode == 0, done.stderr
+        assert "2 submissions, 2 events, 2 rank files" in done.stdout
+    made = list((tmp_path / "backups").iterdir())
+    assert len(made) == 1
+    done = world.cir("leaderboard", "import", str(made[0]), "--home", str(tmp_path / "new"))
+    assert done.returncode == 0, done.stderr
+    opened = Server.open(Settings(tmp_path / "new"))
+    assert len(opened.store.unfinished()) == 2
+    opened.close()
