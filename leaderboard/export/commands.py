@@ -11,6 +11,7 @@ import typer
 
 from cir_metrics.errors import CallError, MissingExtraError
 from cir_metrics.terminal import echo
+from leaderboard.store.commands import Home
 
 
 def export_hub(
@@ -41,14 +42,7 @@ def export_hub(
             show_default=False,
         ),
     ] = None,
-    home: Annotated[
-        Path | None,
-        typer.Option(
-            "--home",
-            help="Folder of database and files; default: CIR_LEADERBOARD_HOME, else the user's data folder.",
-            show_default=False,
-        ),
-    ] = None,
+    home: Home = None,
 ) -> None:
     """Write boards in the formats of the Hub's own boards and of Every Eval Ever; nothing is sent.
 
