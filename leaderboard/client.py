@@ -1,9 +1,18 @@
-"""The other side of the API: hand a rank file to a leaderboard and wait for its outcome."""
+"""The other side of the API: read boards, hand a rank file to a leaderboard and wait for its outcome.
+
+client = Client("http://127.0.0.1:7860")
+for row in client.board("shapes/val")["rows"]:
+    print(row["rank"], row["method"]["name"], row["main"])
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -11,10 +20,16 @@ from urllib.parse import quote
 import httpx
 
 from cir_datasets.sources.addresses import address_and_login, check_proxies
+from cir_metrics.atomic import write_whole
 from leaderboard.errors import RemoteError, UploadRefusedError
 
 _TIMEOUT = httpx.Timeout(60.0, connect=10.0)
 _POLL_SECONDS = 0.5
+_API = "/api/v1"
+_BOARD = re.compile(r"[a-z0-9_]+(/[a-z0-9_+]+)?")
+_SUBMISSION = re.compile(r"[0-9A-Za-z_-]{1,64}")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_GZIP = b"\x1f\x8b"
 
 Outcome = dict[str, Any]
 """A submission as the API describes it."""
@@ -27,19 +42,20 @@ class Client:
         url: its address, `http://127.0.0.1:7860`; a user and a password in it (`https://me:secret@host`) are
             sent with each request and shown nowhere.
         token: of that leaderboard's organisers, where it has accounts.
+        option: what gave the address, for messages.
 
     Raises:
         RemoteError: this is not an http address.
     """
 
-    def __init__(self, url: str, token: str = "") -> None:
+    def __init__(self, url: str, token: str = "", option: str = "--to") -> None:
         """Open the connection lazily."""
         found = address_and_login(url)
         if found is None:
             shown = "" if "@" in url else f" {url}"
             raise RemoteError(
-                f"--to{shown}: not an address. Fix: write http:// or https:// and the host, without a query; "
-                "in a password write %2F for /, %23 for # and %3F for ?."
+                f"{option}{shown}: not an address. Fix: write http:// or https:// and the host, without a "
+                "query; in a password write %2F for /, %23 for # and %3F for ?."
             )
         check_proxies()
         self.url, login = found
@@ -62,6 +78,130 @@ class Client:
         if not isinstance(found, int):
             raise RemoteError(self._stranger())
         return found
+
+    def boards(self) -> list[dict[str, Any]]:
+        """All boards, without their rows.
+
+        Raises:
+            RemoteError: the server cannot be reached, or is something else.
+        """
+        found = self._json(self._call("GET", f"{_API}/boards")).get("boards")
+        if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+            raise RemoteError(self._stranger())
+        return found
+
+    def board(self, board: str) -> dict[str, Any]:
+        """A board and its `rows`, best first.
+
+        Args:
+            board: the board's id.
+
+        Raises:
+            UploadRefusedError: there is no such board.
+            RemoteError: the server cannot be reached, or is something else.
+        """
+        found = self._json(self._call("GET", f"{_API}/boards/{quote(board, safe='/')}"))
+        if not isinstance(found.get("rows"), list):
+            raise RemoteError(self._stranger())
+        return found
+
+    def board_csv(self, board: str) -> bytes:
+        """A board's table as CSV; it raises as `board` does."""
+        where = f"{_API}/boards/{quote(board, safe='/')}"
+        return self._call("GET", where, params={"format": "csv"}).content
+
+    def entries(self, board: str, *, after: int = 0, limit: int = 500) -> Iterator[dict[str, Any]]:
+        """A board's entries in the order in which they came onto it, also those that come meanwhile.
+
+        Args:
+            board: the board's id.
+            after: `number` of the last entry that is known already.
+            limit: entries in one request, 1,000 at most.
+
+        Raises:
+            UploadRefusedError: there is no such board.
+            RemoteError: the server cannot be reached, or is something else.
+        """
+        following: int | None = after
+        while following is not None:
+            query = {"board": board, "after": following, "limit": limit}
+            page = self._json(self._call("GET", f"{_API}/entries", params=query))
+            last, following = following, page.get("next")
+            if not isinstance(page.get("entries"), list) or (following is not None and following <= last):
+                raise RemoteError(self._stranger())
+            yield from page["entries"]
+
+    def file(self, submission_id: str) -> bytes:
+        """The rank file of an entry on a board, as it was sent.
+
+        Raises:
+            UploadRefusedError: it stands on no board.
+            RemoteError: the server cannot be reached, or fails.
+        """
+        return self._call("GET", f"{_API}/submissions/{quote(submission_id, safe='')}/file").content
+
+    def pull(self, to: Path, boards: Sequence[str] = (), *, files: bool = False) -> list[Path]:
+        """Write boards into a folder: of each `table.json` and `table.csv`, and its rank files if wanted.
+
+        A rank file is `files/SUBMISSION.json`, or `.json.gz` where it was sent packed.
+
+        Args:
+            to: the folder; made where it is missing.
+            boards: ids; default: all boards that have entries.
+            files: whether to fetch the rank files too; those that are there already are not fetched again.
+
+        Returns:
+            What was written.
+
+        Raises:
+            UploadRefusedError: there is no such board.
+            RemoteError: the server cannot be reached, or sends what a leaderboard of ours does not.
+        """
+        written: list[Path] = []
+        for name in boards or [str(board.get("id")) for board in self.boards() if board.get("entries")]:
+            table = self.board(name)
+            if table.get("id") != name or not _BOARD.fullmatch(name):
+                raise RemoteError(self._stranger())
+            folder = to / name
+            content = json.dumps(table, indent=2, ensure_ascii=False).encode() + b"\n"
+            for path, what in (
+                (folder / "table.json", content),
+                (folder / "table.csv", self.board_csv(name)),
+            ):
+                write_whole(path, what)
+                written.append(path)
+            for row in table["rows"] if files else ():
+                pulled = self._pull_file(folder / "files", row)
+                written += [] if pulled is None else [pulled]
+        return written
+
+    def _pull_file(self, folder: Path, row: dict[str, Any]) -> Path | None:
+        """Fetch the rank file of a row.
+
+        Returns:
+            Its path, or None where it is there already, or was taken off the board meanwhile.
+        """
+        submission, sha256 = str(row.get("submission")), str(row.get("sha256"))
+        # They become names of files here.
+        if not _SUBMISSION.fullmatch(submission) or not _SHA256.fullmatch(sha256):
+            raise RemoteError(self._stranger())
+        plain, packed = (folder / f"{submission}{ending}" for ending in (".json", ".json.gz"))
+        if any(path.is_file() and _sha256(path.read_bytes()) == sha256 for path in (plain, packed)):
+            return None
+        try:
+            content = self.file(submission)
+        except UploadRefusedError as error:
+            if error.status == HTTPStatus.NOT_FOUND:
+                return None
+            raise
+        if _sha256(content) != sha256:
+            raise RemoteError(
+                f"{self.url}: the file of {submission} does not have the hash that its row names. "
+                "Fix: try again later."
+            )
+        path = packed if content.startswith(_GZIP) else plain
+        write_whole(path, content)
+        return path
 
     def submit(self, path: Path, board: str, fields: Mapping[str, str]) -> Outcome:
         """Upload a file; the answer comes when it is durable there.
@@ -147,3 +287,7 @@ class Client:
 
     def _stranger(self) -> str:
         return f"{self.url}: something answers, but no leaderboard of ours. Fix: check the address."
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

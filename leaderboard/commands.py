@@ -19,7 +19,7 @@ from leaderboard.space.commands import space
 from leaderboard.store.commands import Home, backup, export, import_
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from leaderboard.boards import Board
     from leaderboard.client import Client, Outcome
@@ -47,6 +47,7 @@ def leaderboard_commands() -> typer.Typer:
     group.command("change")(change)
     group.command("pause")(pause)
     group.add_typer(token_commands(), name="token")
+    group.command("pull")(pull)
     return group
 
 
@@ -302,22 +303,53 @@ def show(
     _need_server("cir leaderboard show")
     from leaderboard import boards, settings
     from leaderboard.server import Server
-    from leaderboard.views import table_view
+    from leaderboard.views import groups_of
 
     wanted = [boards.board(board_id) for board_id in board_ids or boards.ids()]
     server = Server.open(settings.read(home))
     try:
-        tables = [(board, server.entries(board)) for board in wanted]
+        tables = [(board, server.tables.refresh(board).view, server.entries(board)) for board in wanted]
     finally:
         server.close()
-    shown = [(board, entries) for board, entries in tables if board_ids or entries]
+    shown = [found for found in tables if board_ids or found[2]]
     if as_json:
-        echo(json.dumps([table_view(board, entries) for board, entries in shown], indent=2))
+        echo(json.dumps([view for _, view, _ in shown], indent=2))
         return
     if not shown:
         echo("No board has an entry yet. Put one there: cir leaderboard add run.json", err=True)
         return
-    echo("\n\n".join(board_text(board, entries) for board, entries in shown))
+    echo("\n\n".join(board_text(board, entries, groups_of(view)) for board, view, entries in shown))
+
+
+def pull(
+    url: Annotated[
+        str, typer.Argument(metavar="URL", help="Address of the leaderboard.", show_default=False)
+    ],
+    to: Annotated[
+        Path, typer.Option("--to", help="Folder to write to.", metavar="FOLDER", show_default=False)
+    ],
+    boards: Annotated[
+        list[str] | None, typer.Argument(metavar="[BOARD]...", help="Board ids; default: those with entries.")
+    ] = None,
+    files: Annotated[bool, typer.Option("--files", help="Fetch the entries' rank files too.")] = False,
+) -> None:
+    """Write the boards of a leaderboard into a folder, as JSON and CSV, with --files their rank files too.
+
+    Run it again to bring the folder up to date: rank files that are there are not fetched again.
+
+    \b
+    Example:
+        cir leaderboard pull http://127.0.0.1:7860 shapes/val --to boards
+    """
+    from leaderboard.client import Client
+
+    client = Client(url, option="URL")
+    try:
+        written = client.pull(to, boards or (), files=files)
+    finally:
+        client.close()
+    for path in written:
+        echo(str(path))
 
 
 def submit(
@@ -587,12 +619,13 @@ def _score_lines(outcome: Outcome) -> list[str]:
 _NOT_RANKED = "-: scored on other data, or by another version, than this board has now; not comparable."
 
 
-def board_text(board: Board, entries: Sequence[Entry]) -> str:
+def board_text(board: Board, entries: Sequence[Entry], groups: Mapping[str, int] | None = None) -> str:
     """A board's title and its entries as an aligned table, fractions in per cent.
 
     Args:
         board: says which columns are shown.
         entries: from `standings`, best first.
+        groups: the rank group by submission; shown where more than one has a group.
     """
     from leaderboard.standings import checked_gallery
 
@@ -604,7 +637,11 @@ def board_text(board: Board, entries: Sequence[Entry]) -> str:
         return f"{head}\nNothing stands on this board yet."
     labels = ["#", "Kind", "Method", board.primary_label, *(column.label for column in board.columns)]
     rows = [labels, *(_cells(board, entry) for entry in entries)]
-    lines = aligned(rows, right={*range(len(labels))} - {1, 2}).split("\n")
+    if groups and len(groups) > 1:
+        found = [str(groups.get(entry.submission.id, "-")) for entry in entries]
+        rows = [[row[0], group, *row[1:]] for row, group in zip(rows, ["Group", *found], strict=True)]
+    names = {rows[0].index("Kind"), rows[0].index("Method")}
+    lines = aligned(rows, right={*range(len(rows[0]))} - names).split("\n")
     rule = "-" * max(map(len, lines))
     note = [_NOT_RANKED] if any(entry.rank is None for entry in entries) else []
     return "\n".join([head, lines[0], rule, *lines[1:], *note])

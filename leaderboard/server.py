@@ -17,6 +17,7 @@ from leaderboard.standings import Entry, standings
 from leaderboard.store import Store
 from leaderboard.store.files import FileStore, open_files
 from leaderboard.submission import Submission
+from leaderboard.tables import Tables
 
 _POLL_SECONDS = 0.1
 
@@ -33,6 +34,7 @@ class Server:
         worker: what judges; runs after `worker.start()`.
         key: what signs its receipts.
         quotas: how much may come in.
+        tables: the boards' tables.
     """
 
     settings: Settings
@@ -42,6 +44,7 @@ class Server:
     worker: Worker
     key: SigningKey
     quotas: Quotas
+    tables: Tables
 
     @classmethod
     def open(cls, settings: Settings) -> Server:
@@ -66,11 +69,13 @@ class Server:
         store = Store(settings.database_url, lambda: any(True for _ in files.names()))
         intake = Intake(settings, store, files, data.problem)
         limits = Allowance(settings.a_day, settings.in_all, settings.uploads_an_hour)
-        return cls(settings, store, files, intake, Worker(files, store), key, Quotas(store, limits))
+        quotas = Quotas(store, limits)
+        return cls(settings, store, files, intake, Worker(files, store), key, quotas, Tables(store))
 
     def close(self) -> None:
         """Stop the worker after the submission in hand, and give the database back."""
         self.worker.stop()
+        self.tables.close()
         self.store.close()
 
     def receipt(self, submission: Submission) -> Receipt:

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from leaderboard import data
 from leaderboard.boards import Board
 from leaderboard.standings import Entry, checked_gallery
 from leaderboard.submission import Submission
 
 
-def board_view(board: Board, entries: int) -> dict[str, Any]:
-    """A board without its rows."""
+def board_view(
+    board: Board, entries: int, unavailable: str | None = None, paused: str | None = None
+) -> dict[str, Any]:
+    """A board without its rows.
+
+    Args:
+        board: the board.
+        entries: how many stand on it.
+        unavailable: why submissions to it cannot be judged here, or None where they can.
+        paused: why the organisers take none now, or None where they do.
+    """
     config = board.spec.config
     return {
         "id": board.id,
@@ -26,16 +35,42 @@ def board_view(board: Board, entries: int) -> dict[str, Any]:
         "columns": [column.model_dump() for column in board.columns],
         "description": board.description,
         "protocol": {"queries": config.queries, "gallery": config.gallery, "reference": config.reference},
-        "unavailable": data.problem(board),
+        "unavailable": unavailable,
+        "paused": paused,
         "entries": entries,
     }
 
 
-def table_view(board: Board, entries: list[Entry]) -> dict[str, Any]:
-    """A board with its rows, best first."""
-    view = board_view(board, len(entries))
-    view["protocol"]["gallery_checked"] = checked_gallery(board, entries) is not None
-    return {**view, "rows": [entry.to_dict() for entry in entries]}
+def table_view(
+    board: Board,
+    entries: list[Entry],
+    unavailable: str | None = None,
+    paused: str | None = None,
+    groups: Mapping[str, int] | None = None,
+) -> dict[str, Any]:
+    """A board with its rows, best first.
+
+    Args:
+        board: the board.
+        entries: from `standings`.
+        unavailable: as in `board_view`, and so is `paused`.
+        paused: as in `board_view`.
+        groups: the rank group by submission; None where they are not made yet.
+    """
+    view = board_view(board, len(entries), unavailable, paused)
+    gallery = checked_gallery(board, entries)
+    view["protocol"] |= {"gallery_checked": gallery is not None, "gallery_images": gallery}
+    rows = [entry.to_dict((groups or {}).get(entry.submission.id)) for entry in entries]
+    return {**view, "groups_pending": groups is None, "rows": rows}
+
+
+def groups_of(view: Mapping[str, Any]) -> dict[str, int]:
+    """The rank group by submission of a table's rows; rows without one are left out.
+
+    Args:
+        view: from `table_view`.
+    """
+    return {row["submission"]: row["group"] for row in view["rows"] if row["group"] is not None}
 
 
 def submission_view(submission: Submission) -> dict[str, Any]:

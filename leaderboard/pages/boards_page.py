@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from itertools import groupby
 from typing import Any
 
 import gradio as gr
 
 from cir_metrics.errors import UnknownNameError
-from leaderboard import boards, data
+from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.pages.layout import column_heading, day, heading, html_block, number, page_foot, page_head
 from leaderboard.pages.markup import element, joined, link_out, text
 from leaderboard.pages.outcome import outcome_html
 from leaderboard.server import Server
-from leaderboard.standings import Entry, checked_gallery
-from leaderboard.views import entry_page
+from leaderboard.views import entry_page, groups_of
+
+View = dict[str, Any]
+"""A board's table as the API describes it."""
+Row = dict[str, Any]
+"""One of its rows."""
 
 _DETAILS = (
     ("backbone", "Backbone"),
@@ -52,13 +57,13 @@ def page_html(server: Server, query: Mapping[str, str]) -> str:
             "p", f"There is no board {text(query['board'][:80])}."
         )
         return _picker(None, server) + element("div", missing, "outcome bad", role="alert")
-    entries = server.entries(board)
+    view = server.tables.of(board).view
     marked = query.get("entry", "")
     return (
         _picker(board, server)
-        + _intro(board, entries)
-        + _notice(board, server, marked, entries)
-        + _table(board, entries, marked)
+        + _intro(board, view)
+        + _notice(board, server, marked, view)
+        + _table(board, view, marked)
     )
 
 
@@ -82,54 +87,61 @@ def _chip(board: Board, current: Board | None, count: int) -> str:
     return element("a", text(board.short_title) + number_of, css, href=f".{entry_page(board.id)}", **extra)
 
 
-def _intro(board: Board, entries: list[Entry]) -> str:
+def _intro(board: Board, view: View) -> str:
     config, card = board.spec.config, board.spec.card
     facts = [f"benchmark {board.benchmark}, version {card.version}"]
     if config.queries is not None:
         facts.append(f"{config.queries:,} {'sessions' if board.spec.kind == 'multi_turn' else 'queries'}")
-    gallery = checked_gallery(board, entries)
+    gallery = view["protocol"]["gallery_images"]
     facts.append("gallery not checked" if gallery is None else f"gallery of {gallery:,} images")
     facts.append(f"reference {config.reference}")
     facts.append(f"ranked by {board.primary}")
     facts.append(f"{board.track} track")
     listed = joined(element("li", text(fact)) for fact in facts)
     submit = ""
-    if data.problem(board) is None:
+    if view["unavailable"] is None:
         submit = element("a", "Submit a rank file", "button", href=f"./submit?board={text(board.id)}")
     title = element("div", element("h1", text(board.title)) + submit, "title")
     return title + element("p", text(board.description), "lead") + element("ul", listed, "facts")
 
 
-def _notice(board: Board, server: Server, marked: str, entries: list[Entry]) -> str:
-    problem = data.problem(board)
+def _notice(board: Board, server: Server, marked: str, view: View) -> str:
+    problem = view["paused"] or view["unavailable"]
     notice = ""
     if problem is not None:
         notice = element("p", text(f"This board takes no submissions now: {problem}"), "notice")
-    if marked and all(entry.submission.id != marked for entry in entries):
+    if marked and all(row["submission"] != marked for row in view["rows"]):
         submission = server.store.submission(marked)
         if submission is not None and submission.board == board.id:
             notice += outcome_html(submission, board)
     return notice
 
 
-def _table(board: Board, entries: list[Entry], marked: str) -> str:
-    if not entries:
+def _table(board: Board, view: View, marked: str) -> str:
+    rows = view["rows"]
+    if not rows:
         words = element("p", "Nothing stands on this board yet.")
-        if data.problem(board) is None:
+        if view["unavailable"] is None:
             words += element("p", f"cir submit FILE --to URL --board {text(board.id)}", "command")
         return element("div", words, "empty")
     primary = heading(board.primary_label, board.primary_unit, board.primary_direction)
-    heads = [element("th", "#", "rank", scope="col"), element("th", "Method", "method", scope="col")]
+    grouped = len(groups_of(view)) > 1
+    heads = [element("th", "#", "rank", scope="col")]
+    if grouped:
+        heads.append(element("th", "Group", "group", scope="col"))
+    heads.append(element("th", "Method", "method", scope="col"))
     heads.append(element("th", primary, "num main", scope="col"))
     heads += [element("th", column_heading(column), "num", scope="col") for column in board.columns]
     heads += [element("th", "Received", "when", scope="col"), element("th", "Signature", "sig", scope="col")]
-    shown = _parts_shown(entries)
-    rows = joined(_row(board, entry, marked, shown) for entry in entries)
+    shown = _parts_shown(rows)
+    body = joined(_row(board, row, marked, shown, grouped) for row in rows)
     table = element(
-        "table", element("thead", element("tr", joined(heads))) + element("tbody", rows), "standings"
+        "table", element("thead", element("tr", joined(heads))) + element("tbody", body), "standings"
     )
     note = "Fractions in per cent. Equal values share a rank; inside a tie the earlier entry stands first."
-    if any(entry.rank is None for entry in entries):
+    if grouped:
+        note += " Tests cannot tell the methods of a group from its first."
+    if any(row["rank"] is None for row in rows):
         note += (
             " Entries without a rank were scored on other data, or by another version, than this board has"
             " now; they do not compare with the others."
@@ -137,68 +149,65 @@ def _table(board: Board, entries: list[Entry], marked: str) -> str:
     return element("div", table, "table-scroll", tabindex="0") + element("p", note, "note")
 
 
-def _row(board: Board, entry: Entry, marked: str, shown: set[str]) -> str:
-    cells = [
-        element("td", "–" if entry.rank is None else str(entry.rank), "rank"),
-        element("td", _method(entry), "method"),
-        element("td", number(entry.value, board.primary_unit), "num main"),
+def _row(board: Board, row: Row, marked: str, shown: set[str], grouped: bool) -> str:
+    cells = [element("td", _or_dash(row["rank"]), "rank")]
+    if grouped:
+        cells.append(element("td", _or_dash(row["group"]), "group"))
+    cells += [
+        element("td", _method(row), "method"),
+        element("td", number(row["main"], board.primary_unit), "num main"),
     ]
-    cells += [element("td", number(entry.metrics.get(c.metric), c.unit), "num") for c in board.columns]
-    cells.append(element("td", day(entry.received_at), "when"))
-    cells.append(element("td", element("code", text(_short(entry, shown)), title=entry.signature), "sig"))
-    css = " ".join(
-        name
-        for name, wanted in (
-            ("baseline", entry.submission.baseline),
-            ("marked", entry.submission.id == marked),
-        )
-        if wanted
-    )
-    return element("tr", joined(cells), css, id=f"entry-{entry.submission.id}")
+    cells += [element("td", number(row["metrics"].get(c.metric), c.unit), "num") for c in board.columns]
+    cells.append(element("td", day(datetime.fromisoformat(row["received_at"])), "when"))
+    cells.append(element("td", element("code", text(_short(row, shown)), title=row["signature"]), "sig"))
+    wanted = {"baseline": row["baseline"], "marked": row["submission"] == marked}
+    css = " ".join(name for name, is_so in wanted.items() if is_so)
+    return element("tr", joined(cells), css, id=f"entry-{row['submission']}")
 
 
-def _parts_shown(entries: list[Entry]) -> set[str]:
+def _or_dash(place: int | None) -> str:
+    return "–" if place is None else str(place)
+
+
+def _parts_shown(rows: list[Row]) -> set[str]:
     """Names of the signature's parts that a table shows: data, version, and what differs between entries."""
-    found = [_parts(entry) for entry in entries]
+    found = [_parts(row) for row in rows]
     names = {name for parts in found for name in parts}
     return {name for name in names if len({parts.get(name) for parts in found}) > 1} | {"data", "v"}
 
 
-def _parts(entry: Entry) -> dict[str, str]:
+def _parts(row: Row) -> dict[str, str]:
     """The parts of an entry's signature by name; the first, benchmark and version, has none of its own."""
-    first, *others = entry.signature.split(" | ")
+    first, *others = row["signature"].split(" | ")
     return {"benchmark": first, **{part.partition(":")[0]: part for part in others}}
 
 
-def _short(entry: Entry, shown: set[str]) -> str:
-    return " ".join(part for name, part in _parts(entry).items() if name in shown)
+def _short(row: Row, shown: set[str]) -> str:
+    return " ".join(part for name, part in _parts(row).items() if name in shown)
 
 
-def _method(entry: Entry) -> str:
-    method = entry.method
-    badges = [element("span", "baseline", "badge")] if entry.submission.baseline else []
+def _method(row: Row) -> str:
+    method = row["method"]
+    badges = [element("span", "baseline", "badge")] if row["baseline"] else []
     if method.get("zero_shot") is True:
         badges.append(element("span", "zero-shot", "badge zs"))
     links = [link_out(method.get("paper"), "paper"), link_out(method.get("code"), "code")]
-    name = element("span", text(entry.name), "name", dir="auto")
-    return element("div", name + joined(badges) + joined(links), "who") + _details(entry)
+    name = element("span", text(method.get("name", "unnamed")), "name", dir="auto")
+    return element("div", name + joined(badges) + joined(links), "who") + _details(row)
 
 
-def _details(entry: Entry) -> str:
-    method = entry.method
+def _details(row: Row) -> str:
+    method = row["method"]
     lines = [
         (title, ", ".join(map(str, value)) if isinstance(value, list) else str(value))
         for key, title in _DETAILS
         if (value := method.get(key))
     ]
-    if entry.submission.submitter:
-        lines.append(("Submitted by", entry.submission.submitter))
-    lines.append(("Signature", entry.signature))
+    if row["submitter"]:
+        lines.append(("Submitted by", row["submitter"]))
+    lines.append(("Signature", row["signature"]))
     pairs = joined(element("dt", text(title)) + element("dd", text(value)) for title, value in lines)
-    address = f"./api/submissions/{text(entry.submission.id)}/file"
-    file = (
-        element("a", "Rank file", href=address, download="")
-        + f" · sha256 {text(entry.submission.sha256[:12])}"
-    )
+    address = f"./api/submissions/{text(row['submission'])}/file"
+    file = element("a", "Rank file", href=address, download="") + f" · sha256 {text(row['sha256'][:12])}"
     pairs += element("dt", "File") + element("dd", file)
     return element("details", element("summary", "details") + element("dl", pairs))

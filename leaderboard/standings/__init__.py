@@ -59,15 +59,25 @@ class Entry:
         """When it came, UTC."""
         return self.submission.received_at
 
-    def to_dict(self) -> dict[str, Any]:
-        """The entry as JSON values."""
+    def to_dict(self, group: int | None = None) -> dict[str, Any]:
+        """The entry as JSON values.
+
+        Args:
+            group: its rank group, or None where it has none.
+        """
+        listed = self.submission.last("published", "restored")
         return {
             "rank": self.rank,
+            "group": group,
+            "number": 0 if listed is None else listed.id,
             "submission": self.submission.id,
             "method": self.method,
             "submitter": self.submission.submitter,
             "baseline": self.submission.baseline,
+            "verified": self.submission.verified,
+            "flag": self.submission.flag,
             "received_at": self.received_at.isoformat(),
+            "published_at": None if listed is None else listed.at.isoformat(),
             "sha256": self.submission.sha256,
             "main": self.value,
             "metrics": self.metrics,

@@ -1,4 +1,4 @@
-"""The REST API: upload a rank file, ask what became of it, read the boards.
+"""The REST API: upload a rank file, ask what became of it; `reading` has the boards.
 
 Every error is JSON, `{"error": {"code", "message", "fix"}}`; bad input is 4xx. An upload is answered when it
 is durable (202, or 200 where the same file is there already), with a signed receipt; what became of it is
@@ -30,7 +30,6 @@ from leaderboard.intake import (
     checked_method,
     checked_reason,
     checked_submitter,
-    known_board,
     method_from_form,
     yes_or_no,
 )
@@ -38,7 +37,10 @@ from leaderboard.life import Action, act
 from leaderboard.server import Server
 from leaderboard.store.files import IncomingFile
 from leaderboard.submission import Submission
-from leaderboard.views import board_view, submission_view, table_view
+from leaderboard.views import submission_view
+from leaderboard.web import reading
+from leaderboard.web.reading import VERSION
+from leaderboard.web.schemas import FAILURES, HealthAnswer, SubmissionAnswer, UploadAnswer, upload_request
 from submissions.formats.containers import GZIP
 
 log = logging.getLogger("leaderboard.api")
@@ -76,13 +78,14 @@ def add_routes(app: FastAPI, server: Server) -> None:
     app.add_exception_handler(FileStoreError, _no_files)
     app.add_exception_handler(LostFileError, _no_files)
     app.add_exception_handler(ConflictError, _conflict)
+    app.include_router(reading.router(server))
     app.include_router(_router(server))
 
 
 def _router(server: Server) -> APIRouter:
-    router = APIRouter()
+    router = APIRouter(responses=FAILURES)
 
-    @router.get("/health")
+    @router.get("/health", response_model=HealthAnswer)
     def health() -> dict[str, Any]:
         """Whether the server lives and its store answers."""
         return {
@@ -93,19 +96,12 @@ def _router(server: Server) -> APIRouter:
             "max_upload_bytes": server.settings.max_upload_bytes,
         }
 
-    @router.get("/api/boards")
-    def list_boards() -> dict[str, Any]:
-        """All boards, without their rows."""
-        counts = server.store.count_published()
-        return {"boards": [board_view(board, counts.get(board.id, 0)) for board in boards.boards()]}
-
-    @router.get("/api/boards/{board_id:path}")
-    def one_board(board_id: str) -> dict[str, Any]:
-        """A board and its rows, best first."""
-        board = known_board(board_id)
-        return table_view(board, server.entries(board))
-
-    @router.post(UPLOAD_PATH)
+    @router.post(
+        UPLOAD_PATH,
+        response_model=UploadAnswer,
+        responses={202: {"model": UploadAnswer, "description": "taken in; it waits to be judged"}},
+        openapi_extra=upload_request(),
+    )
     async def upload(request: Request) -> JSONResponse:
         """Take a rank file in: multipart with the field `file`, or the file alone as the request's body."""
         sender = await run_in_threadpool(sender_of, caller_of(request, server), server)
@@ -125,18 +121,24 @@ def _router(server: Server) -> APIRouter:
         }
         return JSONResponse(view, status_code=status, headers=headers)
 
-    @router.get("/api/key")
+    @router.get(
+        f"{VERSION}/key",
+        response_class=Response,
+        responses={200: {"content": {"application/x-pem-file": {"schema": {"type": "string"}}}}},
+    )
+    @router.get("/api/key", include_in_schema=False)
     def key() -> Response:
         """The Ed25519 public key that receipts are checked with, in PEM."""
         return Response(server.key.public_pem, media_type="application/x-pem-file")
 
-    @router.get(UPLOAD_PATH + "/{submission_id}")
+    @router.get(f"{VERSION}/submissions/{{submission_id}}", response_model=SubmissionAnswer)
+    @router.get(UPLOAD_PATH + "/{submission_id}", include_in_schema=False)
     def one_submission(submission_id: str, request: Request) -> dict[str, Any]:
         """What became of a submission."""
         submission = readable(server, caller_of(request, server), submission_id)
         return {**submission_view(submission), "equals": _equals(server, submission)}
 
-    @router.post(UPLOAD_PATH + "/{submission_id}/{action}")
+    @router.post(UPLOAD_PATH + "/{submission_id}/{action}", response_model=SubmissionAnswer)
     def change(submission_id: str, action: Action, request: Request, wanted: ActionBody) -> dict[str, Any]:
         """Publish, correct, withdraw, hide ... a submission."""
         submission, by = changeable(server, caller_of(request, server), submission_id)
@@ -149,7 +151,12 @@ def _router(server: Server) -> APIRouter:
         done = act(server.store, submission, action, by, reason=reason, method=method, submitter=submitter)
         return {**submission_view(done), "equals": _equals(server, done)}
 
-    @router.get(UPLOAD_PATH + "/{submission_id}/file")
+    @router.get(
+        f"{VERSION}/submissions/{{submission_id}}/file",
+        response_class=FileResponse,
+        responses={200: {"content": {kind: {} for kind in ("application/json", "application/gzip")}}},
+    )
+    @router.get(UPLOAD_PATH + "/{submission_id}/file", include_in_schema=False)
     def file(submission_id: str, request: Request) -> FileResponse:
         """The rank file of an entry that stands on an open board, as it was sent."""
         submission = readable(server, caller_of(request, server), submission_id)

@@ -34,6 +34,8 @@ from leaderboard.web.gradio_routes import PagesOnly
 from leaderboard.web.headers import SecurityHeaders
 from leaderboard.web.options import WebOptions
 from leaderboard.web.origins import KnownHosts, ReadableFromAnywhere, SameOrigin
+from leaderboard.web.packing import Packed
+from leaderboard.web.reading import openapi_details
 
 _CACHE_SECONDS = 3600
 """Gradio's copies of uploaded files are removed after so long; ours are in the store."""
@@ -76,6 +78,7 @@ def create_app(
     app = FastAPI(
         title="CIR leaderboard",
         version=package_version(),
+        **openapi_details(),
         docs_url=None,
         redoc_url=None,
         openapi_url="/api/openapi.json",
@@ -107,6 +110,7 @@ def guards(options: WebOptions, max_upload_bytes: int) -> list[Middleware]:
     return [
         Middleware(SecurityHeaders, framed_by=options.framed_by),
         Middleware(Bodies, limits=limits, patience=Patience(options.upload_seconds)),
+        Middleware(Packed),
         Middleware(JsonErrors),
         Middleware(KnownHosts, names=options.hosts),
         Middleware(ReadableFromAnywhere),

@@ -163,6 +163,13 @@ def test_the_script_of_groups_finds_the_same_groups() -> None:
 
 
 @pytest.mark.slow
+def test_the_script_of_the_board_api_prints_its_parts() -> None:
+    output = keeps_its_word("board_api.py", "--entries", "30", "--clients", "3", "--requests", "4")
+    tasks = re.findall(r"^(\w+) +\d+\.\d +\d+\.\d +\d+$", output, re.MULTILINE)
+    assert tasks == ["table", "unchanged", "page", "csv"]
+
+
+@pytest.mark.slow
 def test_the_script_of_bombs_prints_its_table() -> None:
     options = ("--bomb", "lines-broken", "--bomb", "parquet-overlay-of-one", "--way", "validate")
     output = keeps_its_word("bombs.py", *options, "--way", "overlay in .parquet", "--worst", "2")

@@ -1,0 +1,286 @@
+"""The tables of boards, made anew when what they show has changed, and kept in the store with their groups.
+
+A reader never waits for the tests behind rank groups: until these are done the table says so
+(`groups_pending`) and stands without them. The worker calls `refresh` after each change; where no worker
+does, the process that answers the first reader makes the table at once and the groups in the background.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import logging
+import threading
+import time
+import zipfile
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+
+from cir_metrics.signature import package_version
+from cir_metrics.sums import FloatArray
+from leaderboard import data
+from leaderboard.boards import Board
+from leaderboard.standings import Comparability, Entry, standings
+from leaderboard.standings.groups import board_groups
+from leaderboard.store import Store
+from leaderboard.store.database import upsert
+from leaderboard.store.schema import board_states, views
+from leaderboard.views import table_view
+
+log = logging.getLogger("leaderboard.tables")
+
+_VERSION = 1
+"""Goes up whenever a table would be written otherwise from the same entries."""
+_DATA_SECONDS = 30.0
+"""How long what the server has of a board's data is taken to be as it was: looking reads whole files."""
+_LEVEL = 6
+
+
+_STATE_AND_TAG = (
+    sa.select(board_states.c.changed, board_states.c.paused, views.c.changed.label("made_of"), views.c.etag)
+    .select_from(views.outerjoin(board_states, board_states.c.board == sa.bindparam("board")))
+    .where(views.c.name == sa.bindparam("view"))
+)
+"""What every reader asks, in one statement that is compiled once."""
+
+
+@dataclass(frozen=True)
+class KeptTable:
+    """A board's table as the API sends it.
+
+    Args:
+        etag: names its content.
+        packed: the JSON, by gzip.
+        derived: what readers have made of it; goes with it.
+    """
+
+    etag: str
+    packed: bytes
+    derived: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @cached_property
+    def body(self) -> bytes:
+        """The JSON."""
+        return gzip.decompress(self.packed)
+
+    @cached_property
+    def view(self) -> dict[str, Any]:
+        """What the JSON says; not to be changed."""
+        found: dict[str, Any] = json.loads(self.body)
+        return found
+
+    @cached_property
+    def by_number(self) -> list[dict[str, Any]]:
+        """The rows in the order in which they came onto the board."""
+        return sorted(self.view["rows"], key=lambda row: row["number"])
+
+
+@dataclass(frozen=True)
+class _DataHere:
+    """What this server has of a board's data, and when it was looked at."""
+
+    keys: Comparability | None
+    problem: str | None
+    at: float
+    basis: str
+
+
+class Tables:
+    """The tables of all boards.
+
+    Args:
+        store: the submissions, and where tables are kept.
+    """
+
+    def __init__(self, store: Store) -> None:
+        """Nothing is made before it is asked for."""
+        self._store = store
+        self._held: dict[str, KeptTable] = {}
+        self._data: dict[str, _DataHere] = {}
+        self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+        self._lane = ThreadPoolExecutor(max_workers=1, thread_name_prefix="groups")
+        self._queued: set[str] = set()
+
+    def close(self) -> None:
+        """End the work in the background."""
+        self._lane.shutdown(cancel_futures=True)
+
+    def of(self, board: Board) -> KeptTable:
+        """A board's table as it is now, with its groups where they are known."""
+        found = self._kept(board)
+        if found is None:
+            with self._locks[board.id]:
+                # Those who waited find what the first has made.
+                found = self._kept(board)
+                if found is None:
+                    self._data.pop(board.id, None)
+                    found = self._kept(board) or self._made(board)
+        if found.view["groups_pending"] and board.id not in self._queued:
+            self._queued.add(board.id)
+            self._lane.submit(self._refresh_later, board)
+        return found
+
+    def refresh(self, board: Board) -> KeptTable:
+        """Make a board's groups and its table, where they have changed."""
+        self._data.pop(board.id, None)
+        found = self._kept(board)
+        if found is None or found.view["groups_pending"]:
+            self._make_groups(board)
+            with self._locks[board.id]:
+                found = self._made(board)
+        return found
+
+    def problem(self, board: Board) -> str | None:
+        """Why submissions to a board cannot be judged here, as it was found lately; None where they can."""
+        return self._data_of(board).problem
+
+    def _refresh_later(self, board: Board) -> None:
+        try:
+            self.refresh(board)
+        except Exception:
+            # Whatever it is, the table stands without groups, and the next reader has it tried again.
+            log.exception("board %s: its groups could not be made", board.id)
+        finally:
+            self._queued.discard(board.id)
+
+    def _kept(self, board: Board) -> KeptTable | None:
+        """The kept table, or None where there is none that is up to date."""
+        with self._store.database.read() as connection:
+            row = connection.execute(_STATE_AND_TAG, _names(board)).first()
+        if row is None or row.made_of != (row.changed or 0):
+            return None
+        if not row.etag.startswith(self._basis(board, row.paused)):
+            return None
+        held = self._held.get(board.id)
+        if held is None or held.etag != row.etag:
+            whole = self._row(_names(board)["view"], sa.select(views.c.etag, views.c.body))
+            if whole is None or whole.etag != row.etag:
+                return None
+            held = self._held[board.id] = KeptTable(whole.etag, whole.body)
+        return held
+
+    def _made(self, board: Board) -> KeptTable:
+        # Read before the entries: what happens in between makes it out of date, and it is made again.
+        changed, paused = self._state(board)
+        entries = self._entries(board)
+        groups = self._groups(board, changed, entries)
+        view = table_view(board, entries, self.problem(board), paused, groups)
+        body = json.dumps(view, ensure_ascii=False, separators=(",", ":")).encode()
+        etag = f"{self._basis(board, paused)}{hashlib.sha256(body).hexdigest()[:24]}"
+        made = KeptTable(etag, gzip.compress(body, _LEVEL, mtime=0))
+        self._keep(_names(board)["view"], changed, etag, made.packed)
+        self._held[board.id] = made
+        return made
+
+    def _make_groups(self, board: Board) -> None:
+        """Test what is to be tested, and keep the groups with the tests behind them."""
+        changed, _ = self._state(board)
+        entries = self._entries(board)
+        name = f"groups:{board.id}"
+        row = self._row(name, sa.select(views.c.body))
+        known = json.loads(gzip.decompress(row.body))["tests"] if row is not None else {}
+        values = self._values(board, entries)
+        found = board_groups(board, entries, values.get, known=known)
+        tests = found.groups.tests if found.groups else {}
+        body = json.dumps({"group": found.by_submission, "tests": dict(tests)}).encode()
+        self._keep(name, changed, _among(entries), gzip.compress(body, _LEVEL, mtime=0))
+
+    def _groups(self, board: Board, changed: int, entries: Sequence[Entry]) -> dict[str, int] | None:
+        """The groups by submission, or None where they are not made yet."""
+        if not any(_may_have_a_group(entry) for entry in entries):
+            return {}
+        row = self._row(f"groups:{board.id}", sa.select(views.c.etag, views.c.body))
+        if row is None or row.etag != _among(entries):
+            return None
+        found: dict[str, int] = json.loads(gzip.decompress(row.body))["group"]
+        return found
+
+    def _values(self, board: Board, entries: Sequence[Entry]) -> dict[str, Mapping[str, FloatArray]]:
+        """The values a query by submission: of those that have as many queries as most."""
+        found = {}
+        for entry in filter(_may_have_a_group, entries):
+            packed = self._store.kept_values(entry.submission.id)
+            values = None if packed is None else _unpacked(packed, board.primary_terms)
+            if values is None:
+                log.info("board %s: no values a query of %s", board.id, entry.submission.id)
+            else:
+                found[entry.submission.id] = values
+        sizes = Counter(_size(values) for values in found.values())
+        most = max(sizes, key=lambda size: (sizes[size], size), default=0)
+        return {name: values for name, values in found.items() if _size(values) == most}
+
+    def _entries(self, board: Board) -> list[Entry]:
+        return standings(board, self._store.published(board.id), self._data_of(board).keys)
+
+    def _data_of(self, board: Board) -> _DataHere:
+        found = self._data.get(board.id)
+        if found is None or time.monotonic() - found.at > _DATA_SECONDS:
+            keys, problem = data.current_keys(board), data.problem(board)
+            basis = json.dumps([_VERSION, package_version(), board.model_dump(mode="json"), keys, problem])
+            found = _DataHere(keys, problem, time.monotonic(), basis)
+            self._data[board.id] = found
+        return found
+
+    def _basis(self, board: Board, paused: str | None) -> str:
+        """What a table depends on besides the log, as sixteen digits that its tag begins with."""
+        basis = f"{self._data_of(board).basis} {json.dumps(paused)}"
+        return hashlib.sha256(basis.encode()).hexdigest()[:16]
+
+    def _state(self, board: Board) -> tuple[int, str | None]:
+        query = sa.select(board_states.c.changed, board_states.c.paused).where(
+            board_states.c.board == board.id
+        )
+        with self._store.database.read() as connection:
+            row = connection.execute(query).first()
+        return (0, None) if row is None else (row.changed, row.paused)
+
+    def _row(self, name: str, query: sa.Select[Any]) -> Any:
+        with self._store.database.read() as connection:
+            return connection.execute(query.where(views.c.name == name)).first()
+
+    def _keep(self, name: str, changed: int, etag: str, body: bytes) -> None:
+        row = {"changed": changed, "etag": etag, "body": body}
+        with self._store.database.write() as connection:
+            upsert(connection, views, {"name": name, **row}, **row)
+
+
+def _names(board: Board) -> dict[str, str]:
+    return {"board": board.id, "view": f"board:{board.id}"}
+
+
+def _may_have_a_group(entry: Entry) -> bool:
+    return entry.rank is not None and not entry.submission.baseline
+
+
+def _among(entries: Sequence[Entry]) -> str:
+    """Names the scores that groups are made of, and their order."""
+    scored = [
+        (entry, entry.submission.last("scored", "rescored")) for entry in entries if _may_have_a_group(entry)
+    ]
+    among = [[entry.submission.id, entry.value, event and event.sequence] for entry, event in scored]
+    return hashlib.sha256(json.dumps(among).encode()).hexdigest()
+
+
+def _unpacked(packed: bytes, terms: Sequence[str]) -> dict[str, FloatArray] | None:
+    """The values a query of what ranks, or None where they are not what they should be."""
+    try:
+        with np.load(io.BytesIO(packed), allow_pickle=False) as arrays:
+            found = {term: arrays[term] for term in terms}
+    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile):
+        return None
+    sizes = {values.shape for values in found.values()}
+    whole = all(values.dtype == np.float64 and np.isfinite(values).all() for values in found.values())
+    return found if whole and len(sizes) == 1 and len(next(iter(sizes))) == 1 and min(sizes) > (0,) else None
+
+
+def _size(values: Mapping[str, FloatArray]) -> int:
+    return len(next(iter(values.values())))

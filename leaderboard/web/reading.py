@@ -1,0 +1,187 @@
+"""The reading half of the API: boards, their entries, the feed, and the list of all routes.
+
+What is read can be read again for nothing: every answer has an ETag, and a request that names it gets 304.
+The tables come from `leaderboard.tables`, packed already. Paths without `/v1` are those of the first clients.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from bisect import bisect_right
+from collections.abc import Callable, Hashable, Mapping
+from operator import itemgetter
+from typing import Annotated, Any, Literal
+from urllib.parse import urlencode
+
+import orjson
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import HTMLResponse, Response
+
+from leaderboard import boards
+from leaderboard.intake import known_board
+from leaderboard.server import Server
+from leaderboard.tables import KeptTable
+from leaderboard.views import board_view
+from leaderboard.web import formats, routes_page
+from leaderboard.web.feed import atom
+from leaderboard.web.schemas import FAILURES, BoardsAnswer, PageAnswer, TableAnswer
+
+VERSION = "/api/v1"
+
+_JSON = "application/json"
+_CSV = "text/csv; charset=utf-8"
+_PARQUET = "application/vnd.apache.parquet"
+_BINARY = {"schema": {"type": "string", "format": "binary"}}
+_OTHERS = {"text/csv": {"schema": {"type": "string"}}, _PARQUET: _BINARY}
+_UNCHANGED = {"description": "as the ETag in If-None-Match says, nothing has changed"}
+_LEVEL = 6
+_DERIVED = 64
+_PAGE, _LONGEST_PAGE = 100, 1000
+_LARGEST = 2**31 - 1
+
+Format = Annotated[Literal["json", "csv", "parquet"], Query(description="how the table is written")]
+BoardId = Annotated[str, Query(description="the board's id, such as `cirr/val`")]
+
+
+def router(server: Server) -> APIRouter:
+    """The routes that read."""
+    routes = APIRouter(responses={**FAILURES, 304: _UNCHANGED})
+
+    @routes.get(f"{VERSION}/boards", response_model=BoardsAnswer)
+    @routes.get("/api/boards", include_in_schema=False)
+    def list_boards(request: Request) -> Response:
+        """All boards, without their rows."""
+        counts = server.store.count_published()
+        found = [
+            board_view(
+                board, counts.get(board.id, 0), server.tables.problem(board), server.store.paused(board.id)
+            )
+            for board in boards.boards()
+        ]
+        return _answer(request, orjson.dumps({"boards": found}), _JSON)
+
+    @routes.get(
+        f"{VERSION}/boards/{{board_id:path}}",
+        response_model=TableAnswer,
+        responses={200: {"content": _OTHERS}},
+    )
+    @routes.get("/api/boards/{board_id:path}", include_in_schema=False)
+    def one_board(request: Request, board_id: str, format: Format = "json") -> Response:
+        """A board and its rows, best first."""
+        board = known_board(board_id)
+        table = server.tables.of(board)
+        if format == "json":
+            return _packed(request, table.etag, table.packed, _JSON)
+        headers = {"Content-Disposition": f'attachment; filename="{board.id.replace("/", "-")}.{format}"'}
+        if format == "csv":
+            etag, packed = _derived(table, "csv", lambda: formats.as_csv(table.view))
+            return _packed(request, etag, packed, _CSV, headers)
+        return _answer(request, formats.as_parquet(table.view), _PARQUET, headers)
+
+    @routes.get(f"{VERSION}/entries", response_model=PageAnswer)
+    def entries(
+        request: Request,
+        board: BoardId,
+        after: Annotated[int, Query(ge=0, le=_LARGEST, description="`number` of the last entry seen")] = 0,
+        limit: Annotated[int, Query(ge=1, le=_LONGEST_PAGE, description="entries on a page")] = _PAGE,
+    ) -> Response:
+        """A board's entries in the order in which they came onto it, page by page."""
+        found = known_board(board)
+        table = server.tables.of(found)
+        place = bisect_right(table.by_number, after, key=itemgetter("number"))
+        rows = table.by_number[place : place + limit]
+        following = rows[-1]["number"] if place + limit < len(table.by_number) else None
+        headers = {}
+        if following is not None:
+            query = urlencode({"board": found.id, "after": following, "limit": limit})
+            headers["Link"] = f'<{VERSION}/entries?{query}>; rel="next"'
+        page = {"board": found.id, "entries": rows, "next": following}
+        etag, packed = _derived(table, (place, limit), lambda: orjson.dumps(page))
+        return _packed(request, etag, packed, _JSON, headers)
+
+    @routes.get(
+        f"{VERSION}/feed.atom",
+        response_class=Response,
+        responses={200: {"content": {"application/atom+xml": {"schema": {"type": "string"}}}}},
+    )
+    def feed(
+        request: Request, board: Annotated[str | None, Query(description="a board's id; default: all")] = None
+    ) -> Response:
+        """What came onto a board, or onto all, lately: an Atom feed of 50 entries."""
+        chosen = boards.boards() if board is None else (known_board(board),)
+        query = "" if board is None else f"?{urlencode({'board': board})}"
+        body = atom(
+            [(one, server.tables.of(one).by_number) for one in chosen],
+            title=server.settings.name if board is None else f"{chosen[0].title}, {server.settings.name}",
+            name=server.settings.name,
+            address=server.settings.url,
+            own=f"{VERSION}/feed.atom{query}",
+            key=server.key.public_pem,
+        )
+        return _answer(request, body, "application/atom+xml; charset=utf-8")
+
+    @routes.get("/api", include_in_schema=False)
+    def all_routes(request: Request) -> Response:
+        """The routes of the API, for people."""
+        return HTMLResponse(routes_page.page(request.app.openapi()))
+
+    return routes
+
+
+def _derived(table: KeptTable, what: Hashable, make: Callable[[], bytes]) -> tuple[str, bytes]:
+    """Something made of a table, by gzip, with its ETag; made once, as long as not too much is asked for."""
+    found: tuple[str, bytes] | None = table.derived.get(what)
+    if found is None:
+        body = make()
+        found = _etag(body), gzip.compress(body, _LEVEL, mtime=0)
+        if len(table.derived) >= _DERIVED:
+            table.derived.clear()
+        table.derived[what] = found
+    return found
+
+
+def _packed(
+    request: Request, etag: str, packed: bytes, media_type: str, headers: Mapping[str, str] | None = None
+) -> Response:
+    """What is kept by gzip; it is unpacked for the few clients that do not take it so."""
+    all_headers = {**_headers(etag), **(headers or {})}
+    if _has(request, etag):
+        return Response(status_code=304, headers=all_headers)
+    # As Starlette reads it, which packs what is not kept packed.
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        return Response(packed, media_type=media_type, headers={**all_headers, "Content-Encoding": "gzip"})
+    return Response(gzip.decompress(packed), media_type=media_type, headers=all_headers)
+
+
+def _answer(
+    request: Request, body: bytes, media_type: str, headers: Mapping[str, str] | None = None
+) -> Response:
+    etag = _etag(body)
+    all_headers = {**_headers(etag), **(headers or {})}
+    if _has(request, etag):
+        return Response(status_code=304, headers=all_headers)
+    return Response(body, media_type=media_type, headers=all_headers)
+
+
+def _etag(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()[:40]
+
+
+def _headers(etag: str) -> dict[str, str]:
+    # Weak: the same content goes out packed and unpacked.
+    return {"ETag": f'W/"{etag}"', "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
+
+
+def _has(request: Request, etag: str) -> bool:
+    """Whether the client says that it has this content (RFC 9110, 13.1.2)."""
+    named = [tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")]
+    return f'"{etag}"' in named or named == ["*"]
+
+
+def openapi_details() -> dict[str, Any]:
+    """What the OpenAPI document says about the API as a whole."""
+    return {
+        "summary": "Boards of composed image retrieval: read them, and submit rank files.",
+        "description": "Errors are JSON: `error` with `code`, `message` and `fix`. Values are fractions.",
+    }

@@ -1,0 +1,219 @@
+"""What the API answers and takes, as schemas of its OpenAPI document."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from leaderboard.boards import Column
+from leaderboard.receipts import Receipt
+from leaderboard.submission import EventKind, State
+from submissions.rank_file.model import Method
+
+Fraction = Annotated[float, Field(description="a fraction, or a rank where the metric is one")]
+
+
+class _StrictAnswer(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class ErrorAnswer(_StrictAnswer):
+    """What is wrong, and what the client can do."""
+
+    code: Annotated[str, Field(description="a word that programs may rely on")]
+    message: str
+    fix: str
+
+
+class FailureAnswer(_StrictAnswer):
+    """Every answer of 400 and more."""
+
+    error: ErrorAnswer
+
+
+class HealthAnswer(_StrictAnswer):
+    """Whether the server lives and its store answers."""
+
+    status: Literal["ok"]
+    version: str
+    boards: int
+    waiting: Annotated[int, Field(description="submissions that are not judged yet")]
+    max_upload_bytes: int
+
+
+class ProtocolAnswer(_StrictAnswer):
+    """What a board's benchmark asks."""
+
+    queries: int | None
+    gallery: int | None
+    reference: str
+
+
+class CheckedProtocolAnswer(ProtocolAnswer):
+    """What a board's benchmark asks, and what its entries were checked against."""
+
+    gallery_checked: bool
+    gallery_images: Annotated[int | None, Field(description="images that ids were checked against")]
+
+
+class BoardAnswer(_StrictAnswer):
+    """A board without its rows."""
+
+    id: str
+    title: str
+    group: Annotated[str, Field(description="the heading below which it is listed")]
+    benchmark: str
+    benchmark_version: int | str
+    track: str
+    primary: Annotated[str, Field(description="what ranks: a metric or mean(a, b)")]
+    direction: Literal["higher", "lower"]
+    columns: list[Column]
+    description: str
+    protocol: ProtocolAnswer
+    unavailable: Annotated[str | None, Field(description="why submissions cannot be judged here, or null")]
+    paused: Annotated[str | None, Field(description="why the organisers take none now, or null")]
+    entries: int
+
+
+class BoardsAnswer(_StrictAnswer):
+    """All boards."""
+
+    boards: list[BoardAnswer]
+
+
+class RowAnswer(_StrictAnswer):
+    """An entry on a board."""
+
+    rank: Annotated[int | None, Field(description="null where the numbers do not compare with the ranked")]
+    group: Annotated[
+        int | None,
+        Field(
+            description="rank group: tests cannot tell its methods from its leader; null outside the groups"
+        ),
+    ]
+    number: Annotated[int, Field(description="grows with each entry that comes onto a board")]
+    submission: str
+    method: dict[str, Any]
+    submitter: str
+    baseline: bool
+    verified: Annotated[bool, Field(description="the organisers have verified it")]
+    flag: Annotated[str | None, Field(description="what the organisers warn of, or null")]
+    received_at: str
+    published_at: str | None
+    sha256: str
+    main: Fraction
+    metrics: dict[str, Fraction]
+    signature: str
+
+
+class TableAnswer(BoardAnswer):
+    """A board with its rows, best first."""
+
+    protocol: CheckedProtocolAnswer
+    groups_pending: Annotated[bool, Field(description="the tests behind the groups are not done yet")]
+    rows: list[RowAnswer]
+
+
+class PageAnswer(_StrictAnswer):
+    """Some of a board's entries, in the order in which they came onto it."""
+
+    board: str
+    entries: list[RowAnswer]
+    next: Annotated[int | None, Field(description="`after` of the next page, or null where this is the last")]
+
+
+class EventAnswer(_StrictAnswer):
+    """One thing that happened to a submission."""
+
+    kind: EventKind
+    at: str
+
+
+class _SubmissionFields(_StrictAnswer):
+    id: str
+    board: str
+    state: State
+    finished: bool
+    received_at: str
+    sha256: str
+    size: int
+    file_name: str
+    submitter: str
+    baseline: bool
+    method: dict[str, Any] | None
+    findings: list[dict[str, Any]]
+    findings_text: str
+    message: str | None
+    kept_private: Annotated[Any, Field(description="why it did not go onto the board, or null")]
+    same_as: Annotated[str | None, Field(description="an entry of its owner that ranks the same, or null")]
+    verified: bool
+    flag: str | None
+    scores: dict[str, Any] | None
+    events: list[EventAnswer]
+    page: str
+    file: str | None
+
+
+class SubmissionAnswer(_SubmissionFields):
+    """A submission: its state, what validation found, and its scores."""
+
+    equals: Annotated[list[str], Field(description="entries on the board that rank the same")]
+
+
+class QuotaAnswer(_StrictAnswer):
+    """What the sender may still send to the board; null where there is no limit."""
+
+    a_day: int | None
+    in_all: int | None
+    left_today: int | None
+    left: int | None
+    resets_at: str
+
+
+class UploadAnswer(_SubmissionFields):
+    """A submission as its upload is answered."""
+
+    new: Annotated[bool, Field(description="false where the same file was there already")]
+    unchanged: Annotated[str | None, Field(description="how to change what is there already, or null")]
+    receipt: Receipt
+    edit_key: Annotated[
+        str | None, Field(description="of the private link, where the sender has no account; shown once")
+    ]
+    quota: QuotaAnswer
+
+
+FAILURES: dict[int | str, dict[str, Any]] = {
+    "4XX": {"model": FailureAnswer, "description": "the request is wrong"},
+    "5XX": {"model": FailureAnswer, "description": "the server cannot answer now"},
+    422: {"model": FailureAnswer, "description": "a value is out of range"},
+}
+"""Every route may answer so."""
+
+
+def upload_request() -> dict[str, Any]:
+    """The bodies that an upload may have, for the OpenAPI document."""
+    fields: dict[str, Any] = {
+        "board": {"type": "string", "description": "the board's id, where the query does not name it"},
+        "submitter": {"type": "string", "description": "who submits, shown with the entry"},
+        "publish": {"type": "string", "description": "yes or no: whether it goes onto the board when scored"},
+    }
+    for name, schema in Method.model_json_schema()["properties"].items():
+        words = schema.get("description", "a field of the method, where the file leaves it out")
+        fields[name] = {"type": "string", "description": words}
+    form = {
+        "type": "object",
+        "required": ["file"],
+        "properties": {"file": {"type": "string", "format": "binary"}, **fields},
+    }
+    binary = {"schema": {"type": "string", "format": "binary"}}
+    query = [
+        {"name": name, "in": "query", "required": False, "schema": {"type": "string"}, "description": words}
+        for name, words in (
+            ("board", "the board's id"),
+            ("file_name", "the file's name, where the body is the file alone"),
+        )
+    ]
+    content: dict[str, Any] = {"multipart/form-data": {"schema": form}}
+    content |= dict.fromkeys(("application/json", "application/octet-stream", "application/gzip"), binary)
+    return {"parameters": query, "requestBody": {"required": True, "content": content}}

@@ -1,0 +1,178 @@
+"""Tables are made when a board has changed, kept in the store, and stand whatever their values are."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from full_boards import BOARD, METRIC, add_entry, packed, values_of
+
+from leaderboard import boards
+from leaderboard.store import Store
+from leaderboard.store.schema import views
+from leaderboard.tables import Tables
+
+
+@pytest.fixture
+def tables(store: Store) -> Iterator[Tables]:
+    made = Tables(store)
+    yield made
+    made.close()
+
+
+def groups(tables: Tables) -> dict[str, int | None]:
+    rows = tables.refresh(boards.board(BOARD)).view["rows"]
+    return {row["method"]["name"]: row["group"] for row in rows}
+
+
+def rows_of_views(store: Store) -> dict[str, Any]:
+    with store.database.read() as connection:
+        return {row.name: row for row in connection.execute(sa.select(views))}
+
+
+def until_grouped(tables: Tables) -> dict[str, Any]:
+    until = time.monotonic() + 30
+    while time.monotonic() < until:
+        view = tables.of(boards.board(BOARD)).view
+        if not view["groups_pending"]:
+            return view
+        time.sleep(0.05)
+    raise AssertionError("no groups after 30 s")
+
+
+def test_a_table_is_made_once_and_anew_after_each_change(
+    store: Store, tables: Tables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board = boards.board(BOARD)
+    read = []
+    published = Store.published
+    monkeypatch.setattr(Store, "published", lambda self, name: read.append(name) or published(self, name))
+    first = add_entry(store, 1, baseline=True)
+    found = tables.of(board)
+    assert [row["submission"] for row in found.view["rows"]] == [first.id]
+    assert tables.of(board) is found
+    assert Tables(store).of(board).packed == found.packed
+    assert len(read) == 1
+    add_entry(store, 2, baseline=True)
+    again = tables.of(board)
+    assert len(again.view["rows"]) == 2
+    assert again.etag != found.etag
+    store.append(first, [("withdrawn", {})])
+    assert [row["method"]["name"] for row in tables.of(board).view["rows"]] == ["Method 2"]
+    assert len(read) == 3
+
+
+def test_a_change_of_one_board_leaves_the_others(store: Store, tables: Tables) -> None:
+    other = boards.board("cirr/val")
+    before = tables.of(other)
+    add_entry(store, 1)
+    assert tables.of(other) is before
+
+
+def test_pausing_a_board_shows(store: Store, tables: Tables) -> None:
+    board = boards.board(BOARD)
+    assert tables.of(board).view["paused"] is None
+    store.pause(BOARD, "until Monday")
+    assert tables.of(board).view["paused"] == "until Monday"
+    store.pause(BOARD, None)
+    assert tables.of(board).view["paused"] is None
+
+
+def test_many_readers_at_once_make_a_table_once(
+    store: Store, tables: Tables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_entry(store, 1, baseline=True)
+    read = []
+    published = Store.published
+    monkeypatch.setattr(Store, "published", lambda self, name: read.append(name) or published(self, name))
+    start = threading.Barrier(8)
+    found = []
+
+    def reader() -> None:
+        start.wait()
+        found.append(tables.of(boards.board(BOARD)).etag)
+
+    readers = [threading.Thread(target=reader) for _ in range(8)]
+    for each in readers:
+        each.start()
+    for each in readers:
+        each.join()
+    assert len(found) == 8
+    assert len(set(found)) == 1
+    assert read == [BOARD]
+
+
+def test_groups_come_in_the_background_and_stay(store: Store, tables: Tables) -> None:
+    for seed, strength in enumerate((0.9, 0.5, 0.1), start=1):
+        add_entry(store, seed, strength)
+    add_entry(store, 9, 0.7, baseline=True)
+    board = boards.board(BOARD)
+    first = tables.of(board)
+    assert first.view["groups_pending"] is True
+    assert [row["group"] for row in first.view["rows"]] == [None] * 4
+    view = until_grouped(tables)
+    assert {row["method"]["name"]: row["group"] for row in view["rows"]} == {
+        "Method 1": 1,
+        "Method 9": None,
+        "Method 2": 2,
+        "Method 3": 3,
+    }
+    assert Tables(store).of(board).view == view
+
+
+def test_only_new_pairs_are_tested(store: Store, tables: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
+    from cir_metrics.significance import PairedTests
+
+    for seed, strength in enumerate((0.9, 0.5, 0.1), start=1):
+        add_entry(store, seed, strength)
+    groups(tables)
+    tested = []
+    p = PairedTests.p
+    monkeypatch.setattr(PairedTests, "p", lambda self, *pair: tested.append(pair[:2]) or p(self, *pair))
+    add_entry(store, 4, 0.02)
+    other = Tables(store)
+    assert groups(other) == {"Method 1": 1, "Method 2": 2, "Method 3": 3, "Method 4": 4}
+    assert tested == [(2, 3)]
+    kept = json.loads(gzip.decompress(rows_of_views(store)[f"groups:{BOARD}"].body))
+    assert len(kept["tests"]) == 3
+
+
+def test_the_values_of_another_benchmark_do_not_take_the_board_down(store: Store, tables: Tables) -> None:
+    add_entry(store, 1, 0.9)
+    add_entry(store, 2, 0.2)
+    add_entry(store, 3, 0.5, queries=120)
+    assert groups(tables) == {"Method 1": 1, "Method 3": None, "Method 2": 2}
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        b"",
+        b"PK\x03\x04 and then nothing",
+        packed({"recall@1": values_of(0.5, 3)}),
+        packed({METRIC: values_of(0.5, 3).reshape(10, 30)}),
+        packed({METRIC: values_of(0.5, 3) * float("nan")}),
+        packed({METRIC: values_of(0.5, 3).astype("U8")}),
+        packed({METRIC: values_of(0.5, 3)[:0]}),
+        packed({METRIC: values_of(0.5, 4)}),
+    ],
+    ids=["empty", "broken zip", "other metric", "matrix", "nan", "texts", "no query", "another mean"],
+)
+def test_values_that_are_not_an_entrys_own_give_it_no_group(
+    store: Store, tables: Tables, kept: bytes
+) -> None:
+    add_entry(store, 1, 0.9)
+    add_entry(store, 2, 0.2)
+    add_entry(store, 3, 0.5, kept=kept)
+    assert groups(tables) == {"Method 1": 1, "Method 3": None, "Method 2": 2}
+
+
+def test_a_board_without_entries_has_no_groups_to_wait_for(tables: Tables) -> None:
+    view = tables.of(boards.board(BOARD)).view
+    assert (view["rows"], view["groups_pending"]) == ([], False)

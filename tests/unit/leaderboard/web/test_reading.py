@@ -1,0 +1,311 @@
+"""The reading half of the API over a store filled directly: formats, pages, tags, texts of strangers."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import jsonschema
+import pyarrow.parquet as pq
+import pytest
+from fastapi.testclient import TestClient
+from full_boards import BOARD, METRIC, add_entry
+
+from leaderboard import boards
+from leaderboard.commands import board_text
+from leaderboard.pages.boards_page import page_html
+from leaderboard.server import Server
+from leaderboard.settings import Settings
+from leaderboard.store import Store
+from leaderboard.web import app as web_app
+from leaderboard.web.formats import columns
+
+ATOM = "{http://www.w3.org/2005/Atom}"
+TABLE = f"/api/v1/boards/{BOARD}"
+
+NASTY = [
+    "=HYPERLINK(1)",
+    "+1+1",
+    "-1+1",
+    "@SUM(A1)",
+    "\t=1",
+    "\r=1",
+    "  =1",
+    "＝1",
+    "<script>alert(1)</script>\"&'",
+    "]]><x/>",
+    'a,b\nc;"d"',
+    "\x00\x1b[31m\x08 \ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16"),
+]
+"""Texts that intake refuses or lets in; here they come in beside it."""
+
+
+@pytest.fixture
+def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Any, Server]]:
+    """The application without its worker, and what it serves from."""
+    made: list[Server] = []
+    open_ = Server.open
+    monkeypatch.setattr(Server, "open", lambda settings: made.append(open_(settings)) or made[0])
+    app = web_app.create_app(chosen=Settings(tmp_path / "home", url="https://board.example.org"))
+    yield TestClient(app, base_url="http://localhost"), made[0]
+    made[0].tables.close()
+    made[0].store.close()
+
+
+@pytest.fixture
+def client(opened: tuple[Any, Server]) -> Any:
+    return opened[0]
+
+
+@pytest.fixture
+def store(opened: tuple[Any, Server]) -> Store:
+    return opened[1].store
+
+
+def validates(answer: Any, path: str, document: dict[str, Any]) -> None:
+    """The answer has the schema that the document gives it."""
+    route = document["paths"][path]["get" if answer.request.method == "GET" else "post"]
+    responses = route["responses"]
+    status = str(answer.status_code)
+    found = responses.get(status) or responses[f"{status[0]}XX"]
+    schema = found["content"]["application/json"]["schema"]
+    jsonschema.validate(answer.json(), {**schema, "components": document["components"]})
+
+
+def fill(store: Store, number: int = 5) -> None:
+    for seed in range(number):
+        add_entry(
+            store, seed, 0.9 - seed / 10, trained_on=["a", "b"], zero_shot=seed % 2 == 0, submitter="Ada"
+        )
+    add_entry(store, 99, 0.5, baseline=True, skipped_images=3)
+
+
+def test_every_answer_has_the_schema_of_the_document(client: Any, store: Store) -> None:
+    fill(store)
+    document = client.get("/api/openapi.json").json()
+    one = client.get(TABLE).json()["rows"][0]["submission"]
+    for path, route in (
+        ("/health", "/health"),
+        ("/api/v1/boards", "/api/v1/boards"),
+        (TABLE, "/api/v1/boards/{board_id}"),
+        ("/api/v1/boards/nothing", "/api/v1/boards/{board_id}"),
+        (f"{TABLE}?format=xlsx", "/api/v1/boards/{board_id}"),
+        (f"/api/v1/entries?board={BOARD}", "/api/v1/entries"),
+        (f"/api/v1/entries?board={BOARD}&limit=0", "/api/v1/entries"),
+        ("/api/v1/entries", "/api/v1/entries"),
+        (f"/api/v1/submissions/{one}", "/api/v1/submissions/{submission_id}"),
+        ("/api/v1/submissions/nothing", "/api/v1/submissions/{submission_id}"),
+        ("/api/v1/submissions/nothing/file", "/api/v1/submissions/{submission_id}/file"),
+    ):
+        validates(client.get(path), route, document)
+    for answer in (client.post("/api/submissions"), client.post("/api/submissions", files={"x": b"1"})):
+        assert answer.status_code in (400, 422)
+        validates(answer, "/api/submissions", document)
+    body = document["paths"]["/api/submissions"]["post"]["requestBody"]["content"]
+    assert {"multipart/form-data", "application/json"} <= body.keys()
+    assert body["multipart/form-data"]["schema"]["required"] == ["file"]
+
+
+def test_a_schema_says_more_than_object(client: Any, store: Store) -> None:
+    fill(store)
+    document = client.get("/api/openapi.json").json()
+    answer = client.get(TABLE)
+    answer.json()["rows"][0].pop("signature")
+    for change in ({"rank": "first"}, {"surplus": 1}):
+        row = {**answer.json()["rows"][0], **change}
+        schema = {"$ref": "#/components/schemas/RowAnswer", "components": document["components"]}
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(row, schema)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/v1/boards",
+        "/api/boards",
+        TABLE,
+        f"/api/boards/{BOARD}",
+        f"{TABLE}?format=csv",
+        f"{TABLE}?format=parquet",
+        f"/api/v1/entries?board={BOARD}&limit=2",
+        "/api/v1/feed.atom",
+        f"/api/v1/feed.atom?board={BOARD}",
+    ],
+)
+def test_what_has_not_changed_is_not_sent_again(client: Any, opened: tuple[Any, Server], path: str) -> None:
+    _, server = opened
+    fill(server.store)
+    server.tables.refresh(boards.board(BOARD))
+    first = client.get(path)
+    etag = first.headers["etag"]
+    for named in (etag, etag.removeprefix("W/"), f'"other", {etag}', "*"):
+        again = client.get(path, headers={"If-None-Match": named})
+        assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", etag)
+    assert client.get(path, headers={"If-None-Match": '"other"'}).status_code == 200
+    add_entry(server.store, 50, 0.95)
+    server.tables.refresh(boards.board(BOARD))
+    changed = client.get(path, headers={"If-None-Match": etag})
+    assert changed.status_code == 200
+    assert changed.headers["etag"] != etag
+
+
+@pytest.mark.parametrize(
+    ("accepted", "packed"), [("gzip", True), ("br;q=1, gzip;q=0.5", True), ("", False), ("br", False)]
+)
+@pytest.mark.parametrize("what", ["", "?format=csv"])
+def test_gzip_goes_to_those_who_take_it(
+    client: Any, opened: tuple[Any, Server], accepted: str, packed: bool, what: str
+) -> None:
+    _, server = opened
+    fill(server.store)
+    server.tables.refresh(boards.board(BOARD))
+    with client.stream("GET", TABLE + what, headers={"Accept-Encoding": accepted}) as answer:
+        sent = b"".join(answer.iter_raw())
+    assert (answer.headers.get("content-encoding") == "gzip") is packed
+    assert "accept-encoding" in answer.headers["vary"].lower()
+    plain = client.get(TABLE + what, headers={"Accept-Encoding": "identity"}).content
+    assert (gzip.decompress(sent) if packed else sent) == plain
+
+
+def test_parquet_and_errors_are_not_packed(client: Any, store: Store) -> None:
+    fill(store)
+    for path in (f"{TABLE}?format=parquet", "/api/v1/boards/nothing"):
+        assert "content-encoding" not in client.get(path, headers={"Accept-Encoding": "gzip"}).headers
+
+
+def test_pages_of_other_sites_may_read(client: Any) -> None:
+    answer = client.get("/api/v1/boards", headers={"Origin": "https://elsewhere.example"})
+    assert answer.headers["access-control-allow-origin"] == "*"
+    assert "access-control-allow-credentials" not in answer.headers
+    assert "etag" in answer.headers["access-control-expose-headers"].lower()
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 1000])
+def test_pages_cover_every_entry_once_while_others_come(client: Any, store: Store, limit: int) -> None:
+    fill(store, 6)
+    # It waits for its judge while others that came later are published, and comes on the board behind them.
+    late = add_entry(store, 70, 0.3)
+    store.append(late, [("withdrawn", {})])
+    coming = iter(range(200, 204))
+    path: str | None = f"/api/v1/entries?board={BOARD}&limit={limit}"
+    seen: list[str] = []
+    while path:
+        answer = client.get(path)
+        seen += [row["submission"] for row in answer.json()["entries"]]
+        following = answer.json()["next"]
+        link = re.fullmatch(r'<(.+)>; rel="next"', answer.headers.get("link", ""))
+        assert (link is not None) is (following is not None)
+        path = link and link[1]
+        if (seed := next(coming, None)) is not None:
+            add_entry(store, seed, 0.4)
+    rows = client.get(TABLE).json()["rows"]
+    assert len(seen) == len(set(seen))
+    here = [row["submission"] for row in sorted(rows, key=lambda row: row["number"])]
+    assert seen == here[: len(seen)]
+    assert len(seen) >= 7
+    assert late.id not in seen
+
+
+def test_formats_agree(client: Any, opened: tuple[Any, Server]) -> None:
+    _, server = opened
+    fill(server.store)
+    view = server.tables.refresh(boards.board(BOARD)).view
+    assert client.get(TABLE).json() == view
+    table = pq.read_table(io.BytesIO(client.get(f"{TABLE}?format=parquet").content))
+    written = list(csv.DictReader(io.StringIO(client.get(f"{TABLE}?format=csv").text)))
+    assert list(written[0]) == table.column_names == list(columns(list(view["rows"][0]["metrics"])))
+    for row, line, cells in zip(view["rows"], table.to_pylist(), written, strict=True):
+        flat = {**row, **row["metrics"], **row["method"]}
+        for name, value in line.items():
+            expected = flat.get(name)
+            assert value == (", ".join(expected) if isinstance(expected, list) else expected)
+            assert cells[name] == (
+                "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+            )
+    assert {row["group"] for row in view["rows"]} > {None, 1}
+    assert client.get(f"/api/boards/{BOARD}").content == client.get(TABLE).content
+
+
+def test_texts_of_strangers_are_inert(client: Any, opened: tuple[Any, Server]) -> None:
+    _, server = opened
+    for seed, text in enumerate(NASTY):
+        fields = dict.fromkeys(("name", "backbone", "caption_rule", "aggregation", "search", "notes"), text)
+        add_entry(server.store, seed, 0.5, submitter=text, trained_on=[text], paper=text, code=text, **fields)
+    add_entry(server.store, 90, 0.5, submitter="", notes="plain")
+    for cells in csv.reader(io.StringIO(client.get(f"{TABLE}?format=csv").content.decode(), newline="")):
+        assert not any(re.match(r"\s*[=+@＝＋＠－-]", cell) or cell[:1] in ("\t", "\r") for cell in cells)
+    feed = ElementTree.fromstring(client.get("/api/v1/feed.atom").content)
+    titles = [entry.findtext(f"{ATOM}title") for entry in feed.iter(f"{ATOM}entry")]
+    assert len(titles) == len(NASTY) + 1
+    assert any("<script>" in (title or "") for title in titles)
+    assert not list(feed.iter("script"))
+    assert not list(feed.iter("x"))
+    hrefs = [link.get("href", "") for link in feed.iter(f"{ATOM}link")]
+    assert all(href.startswith("https://board.example.org/") for href in hrefs)
+    page = page_html(server, {"board": BOARD})
+    assert "<script" not in page
+    assert "<x/>" not in page
+
+
+def test_the_feed_is_what_atom_asks(client: Any, store: Store) -> None:
+    empty = ElementTree.fromstring(client.get("/api/v1/feed.atom").content)
+    assert empty.findtext(f"{ATOM}updated")
+    fill(store, 60)
+    one = client.get(f"/api/v1/feed.atom?board={BOARD}")
+    assert one.headers["content-type"].startswith("application/atom+xml")
+    feed = ElementTree.fromstring(one.content)
+    entries = list(feed.iter(f"{ATOM}entry"))
+    assert len(entries) == 50
+    assert (entries[0].findtext(f"{ATOM}title") or "").startswith("Method 99 on ")
+    for parent in (feed, *entries):
+        assert all(parent.findtext(f"{ATOM}{name}") for name in ("id", "title", "updated"))
+    assert feed.find(f"{ATOM}author/{ATOM}name") is not None
+    ids = [each.text for each in feed.iter(f"{ATOM}id")]
+    assert len(set(ids)) == 51
+    other = ElementTree.fromstring(client.get("/api/v1/feed.atom?board=cirr/val").content)
+    assert not list(other.iter(f"{ATOM}entry"))
+    assert client.get("/api/v1/feed.atom?board=nothing").status_code == 404
+
+
+def test_the_page_of_routes_lists_them_and_loads_nothing(client: Any) -> None:
+    answer = client.get("/api")
+    assert answer.headers["content-type"].startswith("text/html")
+    document = client.get("/api/openapi.json").json()
+    for path in document["paths"]:
+        assert path in answer.text
+    assert "<script" not in answer.text
+    assert not re.search(r"""(?:src|href|action)="(?!/)|url\(|@import""", answer.text)
+
+
+def test_groups_are_shown_where_there_is_more_than_one_method(
+    client: Any, opened: tuple[Any, Server]
+) -> None:
+    _, server = opened
+    board = boards.board(BOARD)
+    add_entry(server.store, 1, 0.9)
+    add_entry(server.store, 9, 0.5, baseline=True)
+    one = server.tables.refresh(board)
+    assert one.view["rows"][0]["group"] == 1
+    assert ">Group<" not in page_html(server, {"board": BOARD})
+    assert "Group" not in board_text(board, server.entries(board), {one.view["rows"][0]["submission"]: 1})
+    second = add_entry(server.store, 2, 0.1)
+    view = server.tables.refresh(board).view
+    page = page_html(server, {"board": BOARD})
+    assert ">Group<" in page
+    groups = {row["submission"]: row["group"] for row in view["rows"] if row["group"]}
+    assert groups[second.id] == 2
+    lines = board_text(board, server.entries(board), groups).splitlines()
+    assert lines[1].split()[:4] == ["#", "Group", "Kind", "Method"]
+    assert [line.split()[:2] for line in lines[3:6]] == [["1", "1"], ["2", "-"], ["3", "2"]]
+
+
+def test_the_metric_that_ranks_is_a_column(client: Any, store: Store) -> None:
+    fill(store)
+    head = client.get(f"{TABLE}?format=csv").text.splitlines()[0].split(",")
+    assert METRIC in head
