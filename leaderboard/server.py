@@ -69,8 +69,9 @@ class Server:
         store = Store(settings.database_url, lambda: any(True for _ in files.names()))
         intake = Intake(settings, store, files, data.problem)
         limits = Allowance(settings.a_day, settings.in_all, settings.uploads_an_hour)
-        quotas = Quotas(store, limits)
-        return cls(settings, store, files, intake, Worker(files, store), key, quotas, Tables(store))
+        quotas, tables = Quotas(store, limits), Tables(store)
+        worker = Worker(files, store, refresh=tables.refresh)
+        return cls(settings, store, files, intake, worker, key, quotas, tables)
 
     def close(self) -> None:
         """Stop the worker after the submission in hand, and give the database back."""

@@ -12,7 +12,7 @@ import secrets
 import socket
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -65,6 +65,7 @@ class Worker:
         files: the rank files.
         store: where the submissions are.
         limits: what judging one file may take; None takes the usual limits.
+        refresh: called with a board after files for it were judged and nothing waits.
         lease_seconds: after so long without a sign of life another worker is taken to be dead.
     """
 
@@ -74,12 +75,14 @@ class Worker:
         store: Store,
         *,
         limits: Limits | None = None,
+        refresh: Callable[[Board], object] | None = None,
         lease_seconds: float = LEASE_SECONDS,
     ) -> None:
         """Remember the rooms; nothing runs before `start`."""
         self._files = files
         self._store = store
         self._limits = limits or Limits()
+        self._refresh = refresh
         self._lease_seconds = lease_seconds
         name = f"{socket.gethostname()[:32]}:{os.getpid()}:{secrets.token_hex(3)}"
         self._jobs = Jobs(store, name, lease_seconds)
@@ -149,11 +152,17 @@ class Worker:
         self._jobs.give_back()
         for submission_id in self._jobs.take_back(CRASHED):
             log.warning("submission %s: its worker has stopped; it is judged again or ended", submission_id)
+        changed: set[str] = set()
         while not self._stop.is_set() and (job := self._jobs.take()) is not None:
+            changed.add(job.submission.board)
             try:
                 self._judge(job)
             except (PassingError, ChildCrashedError) as error:
                 log.warning("submission %s waits: %s", job.submission.id, error)
+        if self._refresh is not None:
+            for board in boards.boards():
+                if board.id in changed and not self._stop.is_set():
+                    self._refresh(board)
 
     def _judge(self, job: Job) -> None:
         """Judge one job, and record its end; one that cannot be judged now is put off.

@@ -26,6 +26,7 @@ from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.store import Store
 from leaderboard.store.files import FolderFiles
+from leaderboard.store.schema import views
 from leaderboard.submission import Submission
 
 GOOD = submissions.make_rank_file("shapes/val", "random").to_json()
@@ -191,6 +192,20 @@ def test_values_a_query_are_kept_with_the_score(server: Server) -> None:
     done = server.worker.process(received(server))
     kept = np.load(io.BytesIO(server.store.kept_values(done.id) or b""))
     assert math.isclose(kept["recall@10"].mean(), (done.scores or {})["metrics"]["recall@10"])
+
+
+def test_the_table_of_a_board_is_made_without_a_reader(server: Server) -> None:
+    submission = received(server)
+    server.worker.start()
+    kept = sa.select(views.c.changed).where(views.c.name == "board:shapes/val")
+
+    def made_of() -> int | None:
+        with server.store.database.read() as connection:
+            found: int | None = connection.execute(kept).scalar_one_or_none()
+        return found
+
+    until(lambda: made_of() is not None, "the table")
+    assert made_of() == now(server, submission).events[-1].id
 
 
 def test_a_store_that_cannot_be_written_for_a_while_leaves_no_job_behind(
