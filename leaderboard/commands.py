@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from leaderboard.boards import Board
     from leaderboard.client import Client, Outcome
     from leaderboard.life import Action
+    from leaderboard.rescoring import Rescored
     from leaderboard.server import Server
     from leaderboard.standings import Entry
     from leaderboard.submission import Submission
@@ -44,6 +45,7 @@ def leaderboard_commands() -> typer.Typer:
     group.command("import")(import_)
     group.command("backup")(backup)
     group.command("rebuild")(rebuild)
+    group.command("rescore")(rescore)
     group.command("change")(change)
     group.command("pause")(pause)
     group.add_typer(token_commands(), name="token")
@@ -179,6 +181,66 @@ def add(
         raise CirError(
             f"{len(refused)} of {len(files)} files are not on a board: {', '.join(map(str, refused))}"
         )
+
+
+def rescore(
+    board: Annotated[str, typer.Argument(help="Board id.", show_default=False)],
+    switch: Annotated[bool, typer.Option("--switch", help="Let the new results count.")] = False,
+    home: Home = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON with fractions.")] = False,
+) -> None:
+    """Score a board's files again and show old and new side by side; nothing changes without --switch.
+
+    For after an update that changed a metric or a ground truth. Old results stay in each submission's log.
+
+    \b
+    Example:
+        cir leaderboard rescore shapes/val
+    """
+    _need_server("cir leaderboard rescore")
+    from cir_datasets.common.progress import step_progress
+    from leaderboard import boards, rescoring, settings
+    from leaderboard.server import Server
+
+    found = boards.board(board)
+    server = Server.open(settings.read(home))
+    try:
+        results = []
+        with step_progress(f"{found.id}: scoring again", None) as advance:
+            for result in rescoring.rescore(server, found):
+                results.append(result)
+                advance(1)
+        changed = rescoring.switch(server, found, results) if switch else 0
+    finally:
+        server.close()
+    rows = [_rescored(found, result) for result in results]
+    if as_json:
+        echo(json.dumps(rows, indent=2))
+        return
+    if not rows:
+        echo(f"No submission to {found.id} has a score.", err=True)
+        return
+    lines = [["submission", "method", "old", "new", ""]]
+    for row in rows:
+        values = (_shown(row[name], found.primary_unit) for name in ("old", "new"))
+        lines.append([row["submission"], row["method"], *values, row["note"]])
+    echo(aligned(lines, right={2, 3}))
+    differ = sum(result.changed(found) for result in results)
+    words = f"{changed} of {len(rows)} changed." if switch else f"{differ} of {len(rows)} would change."
+    echo(words if switch or not differ else f"{words} Let them count with --switch.", err=True)
+
+
+def _rescored(board: Board, result: Rescored) -> dict[str, Any]:
+    new = result.new(board)
+    codes = {finding["code"] for finding in result.judged.findings if finding["severity"] == "error"}
+    note = "changes" if result.changed(board) else ""
+    return {
+        "submission": result.submission.id,
+        "method": str((result.submission.method or {}).get("name", "")),
+        "old": result.old(board),
+        "new": new,
+        "note": f"refused now: {', '.join(sorted(codes))}" if new is None else note,
+    }
 
 
 def change(

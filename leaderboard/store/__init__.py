@@ -206,6 +206,14 @@ class Store:
         """What stands on a board, first come first."""
         return self._of(submissions.c.board == board, submissions.c.state == "published")
 
+    def in_states(self, board: str, states: Sequence[State]) -> list[Submission]:
+        """A board's submissions in one of these states, first come first."""
+        return self._of(submissions.c.board == board, submissions.c.state.in_(states))
+
+    def reread(self, connection: sa.Connection, submission: Submission) -> Submission:
+        """A submission as it stands now, within a transaction."""
+        return self._read(connection, [submission.id])[0]
+
     def of_owner(self, owner: str) -> list[Submission]:
         """All submissions of an owner, first come first."""
         return self._of(submissions.c.owner == owner)

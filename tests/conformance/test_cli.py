@@ -80,6 +80,7 @@ def test_the_commands_are_the_expected_ones() -> None:
         "leaderboard import",
         "leaderboard backup",
         "leaderboard rebuild",
+        "leaderboard rescore",
         "leaderboard change",
         "leaderboard pause",
         "leaderboard token create",

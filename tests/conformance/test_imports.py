@@ -79,6 +79,7 @@ ORDER = {
         "views": "boards and submissions as JSON",
         "tables": "tables of boards, made when these change, and kept",
         "server": "all of these as one object",
+        "rescoring": "what stands on a board, scored again",
         "callers": "who makes a request, and what they may read and change",
         "export": "standings in the formats of other places",
         "pages": "the pages",
