@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,19 +50,24 @@ def entries(*found: Submission) -> list[Entry]:
     return standings(CIRCO, found)
 
 
+def rows(*found: Submission) -> list[dict[str, Any]]:
+    written: list[dict[str, Any]] = table_view(CIRCO, entries(*found))["rows"]
+    return written
+
+
 def test_a_gallery_that_was_not_checked_is_not_stated() -> None:
     unchecked = entries(submission("a", 1))
     assert checked_gallery(CIRCO, unchecked) is None
     assert "gallery not checked, " in board_text(CIRCO, unchecked)
-    assert "<li>gallery not checked</li>" in _intro(CIRCO, unchecked)
-    assert "123,403 images</li>" not in _intro(CIRCO, unchecked)
+    assert "<li>gallery not checked</li>" in _intro(CIRCO, table_view(CIRCO, unchecked))
+    assert "123,403 images</li>" not in _intro(CIRCO, table_view(CIRCO, unchecked))
     assert table_view(CIRCO, unchecked)["protocol"]["gallery_checked"] is False
 
 
 def test_a_gallery_that_was_checked_is_stated_as_the_signatures_have_it() -> None:
     checked = entries(submission("a", 1, size=3000))
     assert "gallery 3,000, " in board_text(CIRCO, checked)
-    assert "<li>gallery of 3,000 images</li>" in _intro(CIRCO, checked)
+    assert "<li>gallery of 3,000 images</li>" in _intro(CIRCO, table_view(CIRCO, checked))
     assert table_view(CIRCO, checked)["protocol"]["gallery_checked"] is True
 
 
@@ -75,19 +81,19 @@ def test_an_empty_board_states_the_gallery_only_where_its_list_is_at_hand(
 
 
 def test_signatures_show_the_parts_that_differ() -> None:
-    found = entries(submission("a", 1), submission("b", 2, size=3000, metric="1:released_code"))
+    found = rows(submission("a", 1), submission("b", 2, size=3000, metric="1:released_code"))
     shown = _parts_shown(found)
-    assert {entry.name: _short(entry, shown) for entry in found} == {
+    assert {row["method"]["name"]: _short(row, shown) for row in found} == {
         "a": "data:4f1c2ab gallery:unknown metric:1 v:0.1.0",
         "b": "data:4f1c2ab gallery:3000:9be02d1 metric:1:released_code v:0.1.0",
     }
-    alike = entries(submission("a", 1), submission("b", 2))
+    alike = rows(submission("a", 1), submission("b", 2))
     assert _short(alike[0], _parts_shown(alike)) == "data:4f1c2ab v:0.1.0"
 
 
 def test_a_check_that_only_one_skipped_is_shown() -> None:
-    found = entries(submission("a", 1), submission("b", 2, skipped="counts"))
-    assert [_short(entry, _parts_shown(found)) for entry in found] == [
+    found = rows(submission("a", 1), submission("b", 2, skipped="counts"))
+    assert [_short(row, _parts_shown(found)) for row in found] == [
         "data:4f1c2ab v:0.1.0 skipped:counts",
         "data:4f1c2ab v:0.1.0",
     ]
