@@ -13,8 +13,8 @@ from cir_datasets.sources.addresses import address_and_login
 from cir_metrics.errors import CallError
 from submissions.rank_file.texts import name as checked_name
 
-DEFAULT_MAX_UPLOAD_MB = 16
-"""Upper limit of an uploaded file in MB of 2**20 bytes; the largest of these boards needs less than 5."""
+DEFAULT_MAX_UPLOAD_MB = 64
+"""Upper limit of an uploaded file in MB of 2**20 bytes; judging one has limits of its own."""
 
 DEFAULT_UPLOADS_AN_HOUR = 600
 DEFAULT_NAME = "CIR leaderboard"
@@ -84,7 +84,7 @@ def read(home: Path | None = None) -> Settings:
     if not written.isdecimal() or int(written) < 1:
         raise CallError(
             f"CIR_LEADERBOARD_MAX_UPLOAD_MB={written!r}: not a whole number of MB, 1 or more. "
-            f"Fix: leave it unset ({DEFAULT_MAX_UPLOAD_MB} MB) or write, for example, 64."
+            f"Fix: leave it unset ({DEFAULT_MAX_UPLOAD_MB} MB) or write, for example, 128."
         )
     chosen = default_home() if home is None else home.expanduser().absolute()
     key = os.environ.get("CIR_LEADERBOARD_SIGNING_KEY")

@@ -141,12 +141,10 @@ def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp
     assert settings.read().home.name == "leaderboard"
 
 
-def test_the_default_limit_is_what_judging_in_one_process_bears(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_default_limit_is_64_mb(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("CIR_LEADERBOARD_MAX_UPLOAD_MB", raising=False)
-    assert settings.read(tmp_path).max_upload_bytes == 16 * 2**20
-    assert Settings(tmp_path).max_upload_bytes == 16 * 2**20
+    assert settings.read(tmp_path).max_upload_bytes == 64 * 2**20
+    assert Settings(tmp_path).max_upload_bytes == 64 * 2**20
 
 
 @pytest.mark.parametrize("written", ["0", "-1", "many", "1.5", ""])
