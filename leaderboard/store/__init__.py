@@ -18,7 +18,7 @@ from sqlalchemy.exc import IntegrityError
 
 from leaderboard.errors import ConflictError
 from leaderboard.store.database import Database, upsert
-from leaderboard.store.schema import board_states, events, jobs, submissions, values
+from leaderboard.store.schema import board_states, events, jobs, submissions, values, workers
 from leaderboard.submission import WAITING, By, Event, EventKind, State, Submission, state_after
 
 _AGAIN: tuple[State, ...] = ("rejected", "failed", "superseded", "withdrawn")
@@ -268,6 +268,25 @@ class Store:
         query = sa.select(sa.func.count()).where(submissions.c.state.in_(WAITING))
         with self.database.read() as connection:
             return int(connection.execute(query).scalar_one())
+
+    def condition(self) -> dict[str, Any]:
+        """How the queue stands, for a status page.
+
+        Returns:
+            `waiting`, `oldest_waiting` and `last_scored` (moments, or None), and `workers`: of each its
+            version and when it last showed that it lives.
+        """
+        waits = submissions.c.state.in_(WAITING)
+        query = sa.select(
+            sa.func.count().filter(waits),
+            sa.func.min(submissions.c.received_at).filter(waits),
+            sa.func.max(submissions.c.scored_at),
+        )
+        with self.database.read() as connection:
+            waiting, oldest, scored = connection.execute(query).one()
+            alive = connection.execute(sa.select(workers.c.about, workers.c.seen_at).order_by(workers.c.id))
+            found = [{"version": str(row.about.get("version", "")), "seen_at": row.seen_at} for row in alive]
+        return {"waiting": waiting, "oldest_waiting": oldest, "last_scored": scored, "workers": found}
 
     def kept_values(self, submission_id: str) -> bytes | None:
         """The values a query behind a submission's scores, an .npz, or None where none are kept."""

@@ -8,6 +8,7 @@ asked afterwards.
 from __future__ import annotations
 
 import logging
+import shutil
 from collections.abc import Mapping
 from typing import Any
 
@@ -92,8 +93,9 @@ def _router(server: Server) -> APIRouter:
             "status": "ok",
             "version": package_version(),
             "boards": len(boards.ids()),
-            "waiting": len(server.store.unfinished()),
             "max_upload_bytes": server.settings.max_upload_bytes,
+            **server.store.condition(),
+            "free_bytes": shutil.disk_usage(server.settings.home).free,
         }
 
     @router.post(

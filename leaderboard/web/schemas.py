@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -32,14 +33,25 @@ class FailureAnswer(_StrictAnswer):
     error: ErrorAnswer
 
 
+class WorkerAnswer(_StrictAnswer):
+    """A process that judges."""
+
+    version: str
+    seen_at: Annotated[datetime, Field(description="when it last showed that it lives")]
+
+
 class HealthAnswer(_StrictAnswer):
     """Whether the server lives and its store answers."""
 
     status: Literal["ok"]
     version: str
     boards: int
-    waiting: Annotated[int, Field(description="submissions that are not judged yet")]
     max_upload_bytes: int
+    waiting: Annotated[int, Field(description="submissions that are not judged yet")]
+    oldest_waiting: Annotated[datetime | None, Field(description="when the oldest of them came")]
+    last_scored: Annotated[datetime | None, Field(description="when a file was scored last")]
+    workers: Annotated[list[WorkerAnswer], Field(description="those that judge, or did so lately")]
+    free_bytes: Annotated[int, Field(description="free space where the server keeps its state")]
 
 
 class ProtocolAnswer(_StrictAnswer):

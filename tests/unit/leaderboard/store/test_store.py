@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from leaderboard.errors import ConflictError, SubmissionStoreError
+from leaderboard.queue.jobs import Jobs
 from leaderboard.store import Store
 from leaderboard.submission import Submission
 
@@ -246,3 +247,17 @@ def test_values_are_kept_with_the_scores(store: Store) -> None:
     assert found is not None
     store.append(found, [("rescored", {"report": {}})], kept_values=b"second")
     assert store.kept_values(submission.id) == b"second"
+
+
+def test_the_condition_of_the_queue(store: Store) -> None:
+    assert store.condition() == {"waiting": 0, "oldest_waiting": None, "last_scored": None, "workers": []}
+    first = received(store)
+    done = store.append(received(store, sha256="cd" * 32), [("scored", {"report": {}}), ("published", {})])
+    jobs = Jobs(store, "w")
+    jobs.beat({"version": "0.1.0"})
+    found = store.condition()
+    assert (found["waiting"], found["oldest_waiting"]) == (1, first.received_at)
+    assert found["last_scored"] == done.scored_at
+    assert [one["version"] for one in found["workers"]] == ["0.1.0"]
+    jobs.leave()
+    assert store.condition()["workers"] == []
