@@ -47,9 +47,11 @@ class Rescored:
         return None if self.judged.report is None else board.primary_value(self.judged.report["metrics"])
 
     def changed(self, board: Board) -> bool:
-        """Whether a number or its signature is another one."""
+        """Whether a number or its signature is another one, or an earlier version kept no values a query."""
         if self.judged.report is None:
             return False
+        if self.submission.canonical is None:
+            return True
         before = self.submission.scores or {}
         names = [*board.primary_terms, *(column.metric for column in board.columns)]
         return any(_result(before, name) != _result(self.judged.report, name) for name in names)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from leaderboard_world import as_bytes, cir, rank_file
 
 from leaderboard import boards
@@ -71,6 +72,18 @@ def test_new_results_count_after_the_switch_and_the_old_ones_stay(server: Server
     assert done.events[-2].payload["report"]["metrics"]["recall@10"] == 0.999
     assert (done.state, done.events[-1].by) == ("published", "organiser")
     assert now(server, second) == second
+    assert server.store.kept_values(first.id) is not None
+
+
+def test_an_entry_of_an_earlier_version_gets_its_values_a_query(server: Server) -> None:
+    first = entry(server, 1)
+    with server.store.database.write() as connection:
+        connection.execute(sa.text("UPDATE submissions SET canonical = NULL"))
+        connection.execute(sa.text("DELETE FROM result_values"))
+    results = list(rescore(server, BOARD))
+    assert switch(server, BOARD, results) == 1
+    done = now(server, first)
+    assert (done.canonical, done.scores) == (first.canonical, first.scores)
     assert server.store.kept_values(first.id) is not None
 
 
