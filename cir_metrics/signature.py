@@ -45,7 +45,7 @@ class Signature:
         benchmark: benchmark id, `name/config`.
         benchmark_version: the card's version.
         data_hash: sha256 (hex) over the rows.
-        gallery_hash: sha256 (hex) over the sorted image ids, or None where the gallery is not at hand.
+        gallery_hash: sha256 (hex) over the sorted image ids, or None where the gallery is not available.
         gallery_size: number of images, or None likewise.
         reference: whether the protocol keeps the reference image in the ranking.
         metric: printed name, such as `recall@5`.

@@ -12,7 +12,7 @@ from fastapi import Request
 
 from leaderboard.errors import UploadRefusedError
 from leaderboard.identity import ORGANISER, Caller
-from leaderboard.identity.tokens import Tokens, new_edit_key
+from leaderboard.identity.tokens import Tokens, digest, new_edit_key
 from leaderboard.life import may
 from leaderboard.server import Server
 from leaderboard.submission import By, Submission
@@ -27,17 +27,21 @@ _NOT_FOR_ALL = ("private", "hidden", "withdrawn")
 def caller_of(request: Request, server: Server) -> Caller:
     """Who makes a request.
 
+    Args:
+        request: of the API or of a page.
+        server: the leaderboard.
+
     Raises:
-        UploadRefusedError: the token is not known here, or the header is not a bearer token.
+        UploadRefusedError: the token is not known here.
     """
     if server.settings.accounts == "local":
         return ORGANISER
     key = request.headers.get(EDIT_KEY) or request.query_params.get("key", "")
-    written = request.headers.get("authorization")
-    if written is None:
+    kind, _, secret = request.headers.get("authorization", "").partition(" ")
+    if kind.lower() != "bearer":
+        # A login of another kind is for a proxy in front of this server.
         return Caller(edit_key=key)
-    kind, _, secret = written.partition(" ")
-    found = Tokens(server.store).caller(secret.strip()) if kind.lower() == "bearer" else None
+    found = Tokens(server.store).caller(secret.strip())
     if found is None:
         raise UploadRefusedError(
             "bad-token",
@@ -54,21 +58,30 @@ class Sender:
 
     Args:
         owner: whose submission it becomes.
+        address: where the request comes from; it is counted and not kept.
         edit_key: the key of its private link, where the sender has no account; shown once.
     """
 
     owner: str
+    address: str
     edit_key: str = ""
 
+    @property
+    def edit_hash(self) -> str | None:
+        """What is kept of the key."""
+        return digest(self.edit_key) if self.edit_key else None
 
-def sender_of(caller: Caller, server: Server) -> Sender:
+
+def sender_of(request: Request, server: Server) -> Sender:
     """As whom a caller sends a file; somebody without an account gets a private link.
 
     Raises:
-        UploadRefusedError: this server counts by accounts, and the caller has none.
+        UploadRefusedError: the token is not known here, or this server counts by accounts and there is none.
     """
+    caller = caller_of(request, server)
+    address = request.client.host if request.client else ""
     if caller.owner or caller.is_organiser:
-        return Sender(caller.owner)
+        return Sender(caller.owner, address)
     if server.settings.a_day is not None or server.settings.in_all is not None:
         raise UploadRefusedError(
             "needs-token",
@@ -76,7 +89,7 @@ def sender_of(caller: Caller, server: Server) -> Sender:
             fix="ask its organisers for one, and send it as  Authorization: Bearer TOKEN",
             status=401,
         )
-    return Sender(f"link:{token_hex(6)}", new_edit_key())
+    return Sender(f"link:{token_hex(6)}", address, new_edit_key())
 
 
 def as_whom(server: Server, caller: Caller, submission: Submission) -> By | None:
@@ -92,8 +105,7 @@ def readable(server: Server, caller: Caller, submission_id: str) -> Submission:
         UploadRefusedError: there is none of that id, or none for them; which of the two is not said.
     """
     submission = server.store.submission(submission_id)
-    hidden = submission is not None and submission.state in _NOT_FOR_ALL
-    if submission is None or (hidden and as_whom(server, caller, submission) is None):
+    if submission is None or (_is_hidden(submission) and as_whom(server, caller, submission) is None):
         raise UploadRefusedError(
             "unknown-submission",
             f"no submission {submission_id[:40]!r} here, or none that you may read.",
@@ -101,6 +113,13 @@ def readable(server: Server, caller: Caller, submission_id: str) -> Submission:
             status=404,
         )
     return submission
+
+
+def _is_hidden(submission: Submission) -> bool:
+    """Whether nobody but its owner and organisers can read a submission."""
+    if submission.state == "superseded":
+        return submission.last("published") is None
+    return submission.state in _NOT_FOR_ALL
 
 
 def changeable(server: Server, caller: Caller, submission_id: str) -> tuple[Submission, By]:

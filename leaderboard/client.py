@@ -218,9 +218,13 @@ class Client:
         with path.open("rb") as handle:
             files = {"file": (path.name, handle, "application/json")}
             query = {"board": board, "publish": "yes"}
-            return self._json(
+            outcome = self._json(
                 self._call("POST", "/api/submissions", params=query, data=dict(fields), files=files)
             )
+        if outcome.get("edit_key"):
+            # Without an account, this is what the sender is known by from now on.
+            self._http.headers["X-Edit-Key"] = str(outcome["edit_key"])
+        return outcome
 
     def wait(self, submission_id: str, seconds: float, step: Callable[[Outcome], None]) -> Outcome:
         """Ask until the submission is finished.

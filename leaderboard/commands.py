@@ -265,7 +265,7 @@ def change(
     """
     _need_server("cir leaderboard change")
     from leaderboard import settings
-    from leaderboard.intake import checked_reason
+    from leaderboard.intake import checked_line
     from leaderboard.life import RULES, act
     from leaderboard.store import Store
 
@@ -277,7 +277,9 @@ def change(
         submission = store.submission(submission_id)
         if submission is None:
             raise CallError(f"no submission {submission_id!r} in this home. Fix: use the id of its page.")
-        done = act(store, submission, cast("Action", action), "organiser", reason=checked_reason(reason))
+        done = act(
+            store, submission, cast("Action", action), "organiser", reason=checked_line(reason, "reason")
+        )
     finally:
         store.close()
     echo(f"{done.id}: {done.state}")
@@ -297,7 +299,7 @@ def pause(
     """
     _need_server("cir leaderboard pause")
     from leaderboard import boards, settings
-    from leaderboard.intake import checked_reason
+    from leaderboard.intake import checked_line
     from leaderboard.store import Store
 
     found = boards.board(board)
@@ -305,7 +307,7 @@ def pause(
         raise CallError("a pause needs a reason. Fix: add --reason, or --resume to end a pause.")
     store = Store(settings.read(home).database_url)
     try:
-        store.pause(found.id, None if resume else checked_reason(reason))
+        store.pause(found.id, None if resume else checked_line(reason, "reason"))
     finally:
         store.close()
     echo(f"{found.id}: {'takes submissions again' if resume else 'takes no submissions'}")
@@ -523,8 +525,7 @@ def _board_of(file: Path) -> Board:
             raise
         said = error.report.errors[0].message
         raise CallError(
-            f"{file}: its board cannot be told: {said} "
-            f"Fix: choose one with --board: {', '.join(boards.ids())}."
+            f"{file}: its board is not clear: {said} Fix: choose one with --board: {', '.join(boards.ids())}."
         ) from error
     if isinstance(found, submissions.RankBundle):
         raise CallError(
@@ -576,7 +577,7 @@ def _reason(submission: Submission) -> str:
     from leaderboard.views import submission_view
 
     view = submission_view(submission)
-    return str(view["findings_text"] or view["message"] or f"{submission.file_name}: {submission.state}")
+    return str(view["message"] or view["findings_text"] or f"{submission.file_name}: {submission.state}")
 
 
 def _validate_here(file: Path, board_id: str) -> None:
@@ -618,6 +619,12 @@ def _handed_in(
             _keep_receipt(client, given, file, receipt)
         if not outcome.get("new", True):
             echo("This file is on that board already; this is its entry.", err=True)
+        if outcome.get("edit_key"):
+            echo(
+                f"Keep this key; it is shown once, and lets you correct and withdraw {outcome['id']}:\n"
+                f"  X-Edit-Key: {visible(str(outcome['edit_key']))}",
+                err=True,
+            )
 
         def step(found: Outcome) -> None:
             status.update(Text(words.get(found["state"], visible(str(found["state"])))))
@@ -662,6 +669,9 @@ def _show(client: Client, outcome: Outcome, as_json: bool) -> None:
     if not as_json:
         for line in _score_lines(outcome):
             echo(line)
+    if outcome["state"] != "published":
+        raise LeaderboardError(f"{client.url}: submission {outcome['id']}: {outcome['message']}")
+    if not as_json:
         echo(f"Its row: {page}")
 
 

@@ -1,4 +1,4 @@
-"""Whether a board's data is at hand on this server.
+"""Whether a board's data is available on this server.
 
 The server never downloads while somebody waits: its organiser prepares what its boards need.
 """

@@ -16,6 +16,8 @@ from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.errors import UploadRefusedError
 from leaderboard.identity import LOCAL
+from leaderboard.life import act
+from leaderboard.quotas import Quotas
 from leaderboard.settings import Settings
 from leaderboard.store import Store
 from leaderboard.store.files import FileStore, IncomingFile
@@ -26,9 +28,8 @@ from submissions.rank_file.texts import plain_text
 CHUNK = 1 << 20
 """Bytes read at a time."""
 
-_SUBMITTER_LENGTH = 80
+_LENGTHS = {"submitter": 80, "reason": 300}
 _FILE_NAME_LENGTH = 120
-_REASON_LENGTH = 300
 _TEXT_FIELDS = ("name", "paper", "code", "backbone", "caption_rule", "aggregation", "notes")
 _LIST_FIELDS = ("trained_on", "text_fields")
 _TRUE = ("true", "yes", "1", "on")
@@ -47,6 +48,7 @@ class Cover:
         owner: whose it is; empty for the organisers, and on a leaderboard of one person.
         publish: whether it goes onto the board when it is scored; else its owner publishes it afterwards.
         edit_hash: hash of the key of its private link, or None.
+        address: where it comes from, for the limit of uploads an hour.
     """
 
     file_name: str = "upload.json"
@@ -56,6 +58,7 @@ class Cover:
     owner: str = LOCAL
     publish: bool = True
     edit_hash: str | None = None
+    address: str = ""
 
 
 def yes_or_no(written: str, name: str) -> bool | None:
@@ -138,7 +141,8 @@ class Intake:
         settings: how large a file may be.
         store: where submissions are recorded.
         files: where files go.
-        data_problem: says why a board's data is not at hand, or None where it is.
+        data_problem: says why a board's data is not on this server, or None where it is.
+        quotas: how much may come in; None where everybody is the organiser.
     """
 
     def __init__(
@@ -147,18 +151,20 @@ class Intake:
         store: Store,
         files: FileStore,
         data_problem: Callable[[Board], str | None],
+        quotas: Quotas | None = None,
     ) -> None:
         """Remember the rooms that it connects."""
         self._settings = settings
         self._store = store
         self._files = files
         self._data_problem = data_problem
+        self._quotas = quotas
 
     def board(self, board_id: str | None) -> Board:
         """The board asked for, when it takes submissions.
 
         Raises:
-            UploadRefusedError: no board is named, none has that id, or its data is not at hand here.
+            UploadRefusedError: no board is named, none has that id, or its data is not on this server.
         """
         if not board_id:
             raise UploadRefusedError(
@@ -207,19 +213,25 @@ class Intake:
     def accept(self, board: Board, incoming: IncomingFile, cover: Cover) -> tuple[Submission, bool]:
         """Make a complete incoming file a submission; when this returns, file and record are durable.
 
+        A file that its owner has sent before, to have it checked, is published where that is asked now.
+
         Returns:
             The submission, and whether it is new (the same bytes for the same board are one submission).
 
         Raises:
-            UploadRefusedError: the file is empty, or a text beside it is refused.
+            UploadRefusedError: the file is empty, a text beside it is refused, the method's name belongs to
+                another owner, or its sender or their address has sent all that they may.
         """
+        if self._quotas is not None:
+            self._quotas.arrive(cover.address, incoming.size)
+            self._quotas.check(cover.owner, board.id)
         if incoming.size == 0:
             raise UploadRefusedError(
                 "malformed", "the file is empty.", fix="write the rank file again, then send it"
             )
-        submitter = checked_submitter(cover.submitter)
+        submitter = checked_line(cover.submitter, "submitter")
         kept = incoming.keep()
-        return self._store.receive(
+        submission, new = self._store.receive(
             board=board.id,
             sha256=kept.sha256,
             size=kept.size,
@@ -231,6 +243,9 @@ class Intake:
             publish=cover.publish,
             edit_hash=cover.edit_hash,
         )
+        if cover.publish and submission.state == "private":
+            submission = act(self._store, submission, "publish", "owner")
+        return submission, new
 
     def take(self, board_id: str | None, chunks: Iterable[bytes], cover: Cover) -> tuple[Submission, bool]:
         """Take a whole file in, chunk by chunk.
@@ -273,29 +288,19 @@ def _ids() -> str:
     return ", ".join(boards.ids())
 
 
-def checked_reason(text: str) -> str:
-    """An organiser's reason, as one plain line.
+def checked_line(text: str, name: str) -> str:
+    """A reason or a submitter's name, as one plain line.
+
+    Args:
+        text: what was written.
+        name: `reason` or `submitter`.
 
     Raises:
         UploadRefusedError: it is too long, or holds characters that are not shown.
     """
     try:
-        return plain_text(text, _REASON_LENGTH)
+        return plain_text(text, _LENGTHS[name])
     except ValueError as error:
         raise UploadRefusedError(
-            "bad-metadata", f"reason: {error}.", fix="write it as one plain line", status=422
-        ) from error
-
-
-def checked_submitter(text: str) -> str:
-    """Who submits, as one plain line.
-
-    Raises:
-        UploadRefusedError: it is too long, or holds characters that are not shown.
-    """
-    try:
-        return plain_text(text, _SUBMITTER_LENGTH)
-    except ValueError as error:
-        raise UploadRefusedError(
-            "bad-metadata", f"submitter: {error}.", fix="write it as one plain line", status=422
+            "bad-metadata", f"{name}: {error}.", fix="write it as one plain line", status=422
         ) from error

@@ -67,9 +67,9 @@ class Server:
         own = settings.home / "signing_key.pem"
         key = SigningKey.open(settings.signing_key or own, make=settings.signing_key is None)
         store = Store(settings.database_url, lambda: any(True for _ in files.names()))
-        intake = Intake(settings, store, files, data.problem)
-        limits = Allowance(settings.a_day, settings.in_all, settings.uploads_an_hour)
-        quotas, tables = Quotas(store, limits), Tables(store)
+        quotas = Quotas(store, Allowance(settings.a_day, settings.in_all, settings.uploads_an_hour))
+        counted = None if settings.accounts == "local" else quotas
+        intake, tables = Intake(settings, store, files, data.problem, counted), Tables(store)
         worker = Worker(files, store, refresh=tables.refresh)
         return cls(settings, store, files, intake, worker, key, quotas, tables)
 

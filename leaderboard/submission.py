@@ -20,16 +20,7 @@ State = Literal[
 ]
 """What a submission is in."""
 EventKind = Literal[
-    "received",
-    "validated",
-    "rejected",
-    "scored",
-    "failed",
-    "published",
-    "private",
-    "withdrawn",
-    "superseded",
-    "hidden",
+    State,
     "restored",
     "rerun",
     "rescored",
@@ -38,7 +29,7 @@ EventKind = Literal[
     "flagged",
     "erased",
 ]
-"""What can happen to a submission. The first ten are states too; `restored` and `rerun` lead back to one."""
+"""What can happen: a submission comes into a state, or back to one (`restored`, `rerun`), or stays in its."""
 By = Literal["server", "owner", "organiser"]
 """Who made it happen; never who that is by name."""
 

@@ -76,7 +76,6 @@ def groups_of(view: Mapping[str, Any]) -> dict[str, int]:
 def submission_view(submission: Submission) -> dict[str, Any]:
     """A submission: its state, what validation found, and its scores."""
     judged = submission.last("validated", "rejected")
-    failed = submission.last("failed")
     private, same = submission.last("private"), submission.last("superseded")
     return {
         "id": submission.id,
@@ -92,7 +91,7 @@ def submission_view(submission: Submission) -> dict[str, Any]:
         "method": submission.method,
         "findings": submission.findings,
         "findings_text": "" if judged is None else judged.payload.get("text", ""),
-        "message": None if failed is None else failed.payload["message"],
+        "message": why_not_listed(submission),
         "kept_private": None if private is None else private.payload.get("reason"),
         "same_as": None if same is None or not same.payload.get("same_rankings") else same.payload["by"],
         "verified": submission.verified,
@@ -102,6 +101,32 @@ def submission_view(submission: Submission) -> dict[str, Any]:
         "page": entry_page(submission.board, submission.id),
         "file": f"/api/submissions/{submission.id}/file" if submission.state == "published" else None,
     }
+
+
+def why_not_listed(submission: Submission) -> str | None:
+    """A sentence on why a judged submission stands on no board; None where it does, waits or is refused."""
+    last = submission.events[-1].payload if submission.events else {}
+    if submission.state == "failed":
+        return str(last["message"])
+    if submission.state == "private":
+        private = submission.last("private")
+        reason = {} if private is None else private.payload.get("reason") or {}
+        if reason:
+            said = f"{reason['message']} Fix: {reason['fix']}, then publish it."
+            return f"It is scored, but not on the board: {said}"
+        return "It is scored, but not on the board: its owner has not published it."
+    if submission.state == "superseded":
+        superseded = submission.last("superseded")
+        found = {} if superseded is None else superseded.payload
+        if found.get("same_rankings"):
+            return f"Submission {found['by']} has the same rankings; correct that one to change its words."
+        return f"Submission {found.get('by', '')} has taken its place."
+    if submission.state == "withdrawn":
+        return "Its owner has withdrawn it."
+    if submission.state == "hidden":
+        hidden = submission.last("hidden")
+        return f"The organisers have hidden it: {'' if hidden is None else hidden.payload.get('reason', '')}"
+    return None
 
 
 def entry_page(board_id: str, submission_id: str | None = None) -> str:

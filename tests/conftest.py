@@ -6,6 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 from http_hub import Hub
+from hypothesis import settings
+
+# The same examples on every run, and no time limit on one. `--hypothesis-profile random` looks further.
+settings.register_profile("same", deadline=None, derandomize=True)
+settings.register_profile("random", deadline=None)
+settings.load_profile("same")
 
 
 @pytest.fixture

@@ -135,7 +135,9 @@ def _sources(spec: BenchmarkSpec, data_dir: str | Path | None) -> Result:
         return Result("sources", "ok", "embedded: the rows are made by the package itself")
     if data_dir is None and not sources.at_hand(spec) and last_prepared(spec.base) is not None:
         return Result(
-            "sources", "note", "no source file is at hand; what was prepared from them last is checked below"
+            "sources",
+            "note",
+            "no source file is available; what was prepared from them last is checked below",
         )
     files = sources.resolve(spec.base, data_dir)
     states = {
@@ -175,7 +177,9 @@ def _rows(benchmark: Benchmark) -> Result:
             pass
     except RecordError as error:
         return Result("rows", "fault", str(error))
-    where = "every image is in the gallery" if benchmark.gallery is not None else "the gallery is not at hand"
+    where = (
+        "every image is in the gallery" if benchmark.gallery is not None else "the gallery is not available"
+    )
     verdict: Literal["ok", "note"] = "ok" if benchmark.gallery is not None else "note"
     return Result("rows", verdict, f"{len(rows):,} {noun} with ids of their own; {where}")
 
@@ -272,7 +276,7 @@ def _leaks(benchmark: Benchmark, data_dir: str | Path | None) -> Iterator[Result
         yield Result("leak", "ok", f"no image is shared with {', '.join(apart)}", {"apart": apart})
     if missing:
         yield Result(
-            "unchecked", "note", f"leaks from {', '.join(missing)}: not at hand", {"missing": missing}
+            "unchecked", "note", f"leaks from {', '.join(missing)}: not available", {"missing": missing}
         )
 
 

@@ -64,4 +64,4 @@ class BenchmarkBuilder(ABC):
 
     @abstractmethod
     def images(self) -> Iterator[Row] | None:
-        """Rows of the gallery manifest in the publisher's order, or None where its list is not at hand."""
+        """Rows of the gallery manifest in the publisher's order, or None where its list is not available."""

@@ -1,7 +1,7 @@
 """CIRCLED: multi-turn sessions made from FashionIQ, CIRR and CIRCO; the publisher's field names are kept.
 
 The publisher ships no gallery lists: a configuration ranks the gallery of the official split it was made
-from, where that list is at hand.
+from, where that list is available.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Circled(BenchmarkBuilder):
             yield self._row(record.named(f"session_id {record.id('session_id')}"))
 
     def images(self) -> Iterator[Row] | None:
-        """The gallery of the source benchmark, or None where its list is not at hand."""
+        """The gallery of the source benchmark, or None where its list is not available."""
         source = self.gallery_source
         if source is None or not all(name in self.files for name in source.config.gallery_files):
             return None

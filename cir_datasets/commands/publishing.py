@@ -32,13 +32,13 @@ def publish_benchmarks(
     ] = None,
     private: Annotated[bool, typer.Option("--private", help="Make a new repository private.")] = False,
     skip_missing: Annotated[
-        bool, typer.Option("--skip-missing", help="Leave out what is not at hand, and list it.")
+        bool, typer.Option("--skip-missing", help="Leave out what is not available, and list it.")
     ] = False,
     remove_others: Annotated[
         bool,
         typer.Option(
             "--remove-others",
-            help="Remove configurations that are published there and are not named or not at hand now.",
+            help="Remove configurations that are published there and are not named or not available now.",
         ),
     ] = False,
     data_dir: DataDir = None,

@@ -53,5 +53,5 @@ def verify_benchmarks(
     if faults(found):
         raise typer.Exit(1)
     if absent:
-        echo(f"cir: {absent} of {len(wanted)} benchmarks are not at hand, see above.", err=True)
+        echo(f"cir: {absent} of {len(wanted)} benchmarks are not available, see above.", err=True)
         raise typer.Exit(2)

@@ -51,7 +51,7 @@ def fill_cache(
     """Put a benchmark and its gallery into the Hugging Face cache; the folders.
 
     From then on `load_dataset("cirr", "val")` works without importing `cir_datasets`. A gallery whose list
-    is not at hand is left out.
+    is not available is left out.
     """
     spec = registry.spec(benchmark_id)
     prepared = ensure(benchmark_id, data_dir=data_dir, verification_mode=verification_mode)

@@ -40,7 +40,9 @@ class Outcome:
         meta = self.prepared.meta
         noun = "sessions" if self.prepared.spec.kind == "multi_turn" else "queries"
         gallery = (
-            "gallery not at hand" if meta["gallery"] is None else f"{meta['gallery']:,} images in the gallery"
+            "gallery not available"
+            if meta["gallery"] is None
+            else f"{meta['gallery']:,} images in the gallery"
         )
         notes = ["" if meta["pinned"] else "unpinned", "counts not checked" if meta["checks_skipped"] else ""]
         head = ", ".join([f"{meta['rows']:,} {noun}", gallery, *filter(None, notes)])

@@ -27,8 +27,8 @@ class Coverage:
 
     Args:
         located: which were found, and where they were looked for.
-        listed_by: `gallery`, or `rows` where the gallery's list is not at hand and the images that queries or
-            sessions name were looked for instead.
+        listed_by: `gallery`, or `rows` where the gallery's list is not available and the images that queries
+            or sessions name were looked for instead.
         unusable: by image id, why a file that is there is not a picture.
         opened: whether every file was decoded; else only empty files were looked for.
     """
@@ -76,7 +76,7 @@ class Coverage:
         lines = [self.located.summary()]
         if self.listed_by == "rows":
             lines.append(
-                "  The gallery's list is not at hand: these are the images that queries or sessions name."
+                "  The gallery's list is not available: these are the images that queries or sessions name."
             )
         if self.unusable:
             what = "unreadable" if self.opened else "empty"
@@ -159,8 +159,8 @@ def image_paths(
             `CIR_VERIFICATION_MODE`, else `all_checks`.
 
     Returns:
-        Absolute paths by image id, in the manifest's order. Where the gallery's list is not at hand these are
-        the images that queries or sessions name.
+        Absolute paths by image id, in the manifest's order. Where the gallery's list is not available these
+        are the images that queries or sessions name.
 
     Raises:
         MissingImagesError: images are missing; the message counts them and names up to five.

@@ -128,7 +128,7 @@ def hash_images(
 
     Raises:
         MissingImagesError: images are missing; nothing has been read then.
-        SourceError: a folder does not exist, or the list of the gallery is not at hand.
+        SourceError: a folder does not exist, or the list of the gallery is not available.
         HashingError: the journal or the result cannot be written.
 
     Example:

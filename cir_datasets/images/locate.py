@@ -264,7 +264,7 @@ def _other_split(
 
 
 def _first_images(spec: BenchmarkSpec, data_dir: str | Path | None) -> list[tuple[str, str | None]]:
-    """The first images of a gallery, from what is at hand; nothing is downloaded or prepared for a guess."""
+    """The first images of a gallery, from what is available; a guess downloads and prepares nothing."""
     from cir_datasets.builders import builder_class
     from cir_datasets.prepared.folder import last_prepared
 
@@ -287,7 +287,7 @@ def manifest_paths(prepared: Prepared) -> Iterator[tuple[str, str | None]]:
     """Ids of a prepared benchmark's gallery, each with the publisher's relative path or None.
 
     Raises:
-        SourceError: the list of its gallery is not at hand.
+        SourceError: the list of its gallery is not available.
     """
     from cir_datasets.prepared.folder import read_table
     from cir_datasets.prepared.manifest import manifest_file

@@ -150,8 +150,8 @@ def ensure(
 ) -> Prepared:
     """The prepared benchmark, made if its key is not there yet (see `prepare`).
 
-    Where no source file is at hand (it was prepared with a `data_dir`, say, and none is given now), what was
-    prepared last is taken before anything is downloaded.
+    Where no source file is available (it was prepared with a `data_dir`, say, and none is given now), what
+    was prepared last is taken before anything is downloaded.
 
     Raises:
         DamagedError: a prepared file is not as it was written.

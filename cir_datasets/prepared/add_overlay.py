@@ -1,4 +1,4 @@
-"""Registering an overlay: its file is checked, against the rows where they are at hand, and kept as JSON."""
+"""Registering an overlay: its file is checked, against the rows where there are any, and kept as JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def add_overlay(
 ) -> Overlay:
     """Register an overlay: check its file and put it into the folder of overlays, as JSON.
 
-    Where the benchmark's rows are at hand, its query ids are checked against them; else they are when it is
+    Where the benchmark's rows are available, its query ids are checked against them; else they are when it is
     first loaded.
 
     Args:

@@ -1,7 +1,7 @@
 """A prepared folder: where it lies, what it holds, and whether that is what was written.
 
 `cache_home()/prepared/<name>/<config>/<version>/<key>/` holds `rows.parquet`, `images.parquet` and
-`places.parquet` (where the gallery is at hand) and `meta.json`, which holds the sha256 of every file and of
+`places.parquet` (where the gallery is available) and `meta.json`, which holds the sha256 of every file and of
 itself. They are computed anew whenever a benchmark is loaded: a bit that changed on the disk is an error,
 never another score. A folder that is not whole, or of another layout, is left aside and made anew.
 """
@@ -51,7 +51,7 @@ class Prepared:
 
     @property
     def images_file(self) -> Path | None:
-        """Parquet of the gallery manifest, or None where its list was not at hand."""
+        """Parquet of the gallery manifest, or None where its list was not available."""
         return None if self.meta["gallery"] is None else self.folder / "images.parquet"
 
 

@@ -106,7 +106,7 @@ def _file_facts(path: Path) -> dict[str, Any]:
 
 
 def _write_images(builder: BenchmarkBuilder, files: Mapping[str, SourceFile], path: Path) -> list[str] | None:
-    """Write the manifest; the image ids, or None where the gallery's list is not at hand."""
+    """Write the manifest; the image ids, or None where the gallery's list is not available."""
     images = builder.images()
     if images is None:
         return None

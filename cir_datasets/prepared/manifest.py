@@ -32,7 +32,7 @@ def image_manifest(
         known of hashes, sizes and licence; null where the publisher does not say.
 
     Raises:
-        SourceError: the list of the gallery is not at hand.
+        SourceError: the list of the gallery is not available.
 
     Example:
         >>> image_manifest("shapes/val")[0]["relative_path"] is not None
@@ -47,14 +47,14 @@ def manifest_file(prepared: Prepared) -> Path:
     """Parquet of a prepared benchmark's manifest.
 
     Raises:
-        SourceError: the list of its gallery is not at hand; the message says where it would be.
+        SourceError: the list of its gallery is not available; the message says where it would be.
     """
     if prepared.images_file is None:
         spec = prepared.spec
         source = spec if spec.config.gallery_from is None else registry.spec(spec.config.gallery_from)
         publisher = source.card.source
         raise SourceError(
-            f"{spec.id}: the list of its gallery is not at hand "
+            f"{spec.id}: the list of its gallery is not available "
             f"({', '.join(source.config.gallery_files)} of {publisher.repository}).\n"
             f"  Fix: put it below CIR_DATA_HOME/{publisher.folder}, or name the folder that holds it: "
             f"`cir datasets prepare {spec.id} --data-dir FOLDER` (in Python data_dir=).\n"

@@ -189,7 +189,7 @@ def _protocol(configs: Sequence[PublishedConfig]) -> Iterable[str]:
     yield f"Metrics: {', '.join(f'`{metric}`' for metric in metrics)}."
     if len(listed) < len(asked):
         yield (
-            "Where the list of the gallery is not here, its publisher's file was not at hand when this was "
+            "Where the list of the gallery is not here, its publisher's file was not available when this was "
             "written; queries and ground truth are complete."
         )
 

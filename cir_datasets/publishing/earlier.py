@@ -85,8 +85,8 @@ def check_earlier(earlier: Earlier, name: str, configs: Collection[str], *, remo
     if lost and not remove_others:
         raise PublishError(
             f"{earlier.where}: configurations that are published there would be removed, because they are "
-            f"not named now or their data is not at hand: {', '.join(lost)}. Nothing was changed there.\n"
-            f"  Fix: publish all configurations ({name}) with their data at hand, or give these up with "
+            f"not named now or their data is not available: {', '.join(lost)}. Nothing was changed there.\n"
+            f"  Fix: publish all configurations ({name}) with their data available, or give these up with "
             "--remove-others (remove_others=True)."
         )
 

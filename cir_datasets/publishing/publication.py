@@ -24,8 +24,8 @@ class Publication:
         name: the benchmark's name.
         folder: the folder that holds it.
         configs: what was written, galleries included.
-        skipped: ids of benchmarks whose data is not at hand, each with the reason.
-        notes: what a user should know: licence, galleries that are not at hand.
+        skipped: ids of benchmarks whose data is not available, each with the reason.
+        notes: what a user should know: licence, galleries that are not available.
         warnings: what mlcroissant warns of.
         commit_url: address of the commit on the Hub, or None where nothing was pushed.
     """

@@ -49,7 +49,7 @@ def publish(
         data_dir: the publisher's folder or its parent; None looks below `CIR_DATA_HOME`, then downloads.
         verification_mode: `all_checks`, or `no_checks` to skip the counts (the card then says so); None takes
             `CIR_VERIFICATION_MODE`, else `all_checks`.
-        skip_missing: leave out what is not at hand instead of raising; `Publication.skipped` lists it.
+        skip_missing: leave out what is not available instead of raising; `Publication.skipped` lists it.
         push_to: `ORG/NAME`, a dataset repository on the Hub, made where it is not there yet.
         may_copy: the licence's words, where the publisher does not allow every copy and you may push.
         private: whether a repository that is made is private.
@@ -59,7 +59,7 @@ def publish(
     Raises:
         UnknownNameError: there is no such benchmark.
         CallError: the folder holds something else; several benchmarks or a licence stand against the push.
-        SourceError: a benchmark's data is not at hand; the message names it.
+        SourceError: a benchmark's data is not available; the message names it.
         PublishError: mlcroissant refuses the metadata, or the push failed; another benchmark is there, or
             configurations that are there would be removed.
         MissingExtraError: mlcroissant is not installed.
@@ -207,7 +207,7 @@ def _prepare(
     if missing and (not skip_missing or not found):
         first = next(iter(missing.values()))
         raise SourceError(
-            f"the data of {len(missing)} of {sum(map(len, wanted.values()))} benchmarks is not at hand: "
+            f"the data of {len(missing)} of {sum(map(len, wanted.values()))} benchmarks is not available: "
             f"{', '.join(missing)}. Nothing was written.\n"
             f"  Fix: get it, or publish the others with --skip-missing. The first: {first}"
         )
@@ -257,7 +257,7 @@ def _notes(card: Card, prepared: Sequence[Prepared]) -> Iterator[str]:
     lacking = [one.spec.id for one in prepared if one.images_file is None]
     if lacking:
         yield (
-            f"the list of the gallery is not at hand, so that its images are not part of {', '.join(lacking)}"
+            f"the list of the gallery is not available, so its images are not part of {', '.join(lacking)}"
         )
     skipped = [one.spec.id for one in prepared if one.meta["checks_skipped"]]
     if skipped:

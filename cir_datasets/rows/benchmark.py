@@ -27,7 +27,7 @@ class Benchmark:
     Args:
         spec: card and configuration.
         table: the rows, in the publisher's order; of a prepared benchmark read a column at a time.
-        gallery: image ids of the gallery in the manifest's order, or None where the list is not at hand.
+        gallery: image ids of the gallery in the manifest's order, or None where the list is not available.
         data_hash: sha256 (hex) over the rows.
         gallery_hash: sha256 (hex) over the sorted image ids, or None.
         pinned: whether every source file has the sha256 that the card pins.

@@ -111,7 +111,7 @@ def check_counts(
     Args:
         spec: the benchmark.
         tally: the rows that were read.
-        gallery_size: images of the gallery, or None where its list is not at hand.
+        gallery_size: images of the gallery, or None where its list is not available.
         origin: the file that the rows come from.
         gallery_origin: the file that the gallery's list comes from.
 

@@ -88,7 +88,7 @@ def resolve(
 ) -> dict[str, SourceFile]:
     """The publisher's files of a benchmark, by relative name.
 
-    An optional gallery's files are left out where they are not at hand; so are those of the benchmark whose
+    An optional gallery's files are left out where they are not available; so are those of the benchmark whose
     gallery this one ranks (`gallery_from`).
 
     Args:
@@ -262,7 +262,7 @@ def _all_ways(spec: BenchmarkSpec, name: str, error: SourceError) -> str:
     folder, home = spec.card.source.folder, data_home()
     looked = f"{home / folder} has no such file" if home else "not set"
     return (
-        f"{spec.id}: the publisher's file {name} is not at hand.\n"
+        f"{spec.id}: the publisher's file {name} is not available.\n"
         f"  data_dir: not given. CIR_DATA_HOME: {looked}. Download: {error}\n"
         f"  Fix: `cir datasets prepare {spec.id} --data-dir FOLDER` (in Python data_dir=), where FOLDER "
         f"holds {name}; or set CIR_DATA_HOME to the parent of {folder}/; or try again with a network.\n"

@@ -23,7 +23,7 @@ class Statistics:
         id: the benchmark's id, or `total`.
         multi_turn: whether rows are sessions.
         queries: number of queries or sessions.
-        gallery: images in the gallery, by the card where the list is not at hand; None where neither says.
+        gallery: images in the gallery, by the card where the list is not available; None where neither says.
         gallery_listed: whether that was counted from the list.
         subsets: distinct subsets (CIRR's sixes); None where the benchmark has none.
         turns: by number of turns the sessions that have so many; a query has one.

@@ -11,7 +11,7 @@ from cir_datasets.statistics.tagging import class_names
 from cir_metrics.terminal import aligned
 
 CARDS_COUNT = "*"
-"""Marks a gallery's size that was taken from the card, because the list is not at hand."""
+"""Marks a gallery's size that was taken from the card, because the list is not available."""
 
 REPEATED = "^"
 """Marks a benchmark that the total leaves out, because its queries are in another row."""
@@ -81,7 +81,7 @@ def rows_table(rows: Sequence[Statistics]) -> str:
         cells.append(line)
     text = aligned(cells, right=range(1, len(head)))
     if CARDS_COUNT in text:
-        text += f"\n{CARDS_COUNT} the card's count: the list of that gallery is not at hand"
+        text += f"\n{CARDS_COUNT} the card's count: the list of that gallery is not available"
     return text
 
 

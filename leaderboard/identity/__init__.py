@@ -31,5 +31,7 @@ class Caller:
         return self.role == "organiser"
 
 
+NOBODY = Caller()
+"""Somebody without an account and without a key."""
 ORGANISER = Caller(LOCAL, "organiser")
 """Whoever can start commands on the server's machine."""

@@ -12,6 +12,9 @@ import gradio as gr
 from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
 from leaderboard.boards import Board
+from leaderboard.callers import caller_of, readable
+from leaderboard.errors import UploadRefusedError
+from leaderboard.identity import NOBODY, Caller
 from leaderboard.pages.layout import column_heading, day, heading, html_block, number, page_foot, page_head
 from leaderboard.pages.markup import element, joined, link_out, text
 from leaderboard.pages.outcome import outcome_html
@@ -43,13 +46,19 @@ def build(demo: Any, server: Server) -> None:
         page_foot()
 
         def load(request: gr.Request) -> str:
-            return page_html(server, dict(request.query_params))
+            return page_html(server, dict(request.query_params), caller_of(request, server))
 
         demo.load(load, outputs=shown, show_progress="hidden", api_visibility="private")
 
 
-def page_html(server: Server, query: Mapping[str, str]) -> str:
-    """The page's content for an address's query: `board`, and `entry` for the entry to mark."""
+def page_html(server: Server, query: Mapping[str, str], caller: Caller = NOBODY) -> str:
+    """The page's content.
+
+    Args:
+        server: the leaderboard.
+        query: of the address: `board`, and `entry` for the entry to mark.
+        caller: who looks; what is not public is shown to its owner alone.
+    """
     try:
         board = boards.board(query["board"]) if query.get("board") else boards.boards()[0]
     except UnknownNameError:
@@ -62,7 +71,7 @@ def page_html(server: Server, query: Mapping[str, str]) -> str:
     return (
         _picker(board, server)
         + _intro(board, view)
-        + _notice(board, server, marked, view)
+        + _notice(board, server, caller, marked, view)
         + _table(board, view, marked)
     )
 
@@ -105,14 +114,17 @@ def _intro(board: Board, view: View) -> str:
     return title + element("p", text(board.description), "lead") + element("ul", listed, "facts")
 
 
-def _notice(board: Board, server: Server, marked: str, view: View) -> str:
+def _notice(board: Board, server: Server, caller: Caller, marked: str, view: View) -> str:
     problem = view["paused"] or view["unavailable"]
     notice = ""
     if problem is not None:
         notice = element("p", text(f"This board takes no submissions now: {problem}"), "notice")
     if marked and all(row["submission"] != marked for row in view["rows"]):
-        submission = server.store.submission(marked)
-        if submission is not None and submission.board == board.id:
+        try:
+            submission = readable(server, caller, marked)
+        except UploadRefusedError:
+            return notice
+        if submission.board == board.id:
             notice += outcome_html(submission, board)
     return notice
 

@@ -9,7 +9,7 @@ from leaderboard.errors import UploadRefusedError
 from leaderboard.pages.layout import number
 from leaderboard.pages.markup import element, joined, text
 from leaderboard.submission import Submission
-from leaderboard.views import entry_page
+from leaderboard.views import entry_page, why_not_listed
 
 _WAITING = {
     "received": "Received and stored. Checking every ranking…",
@@ -34,11 +34,10 @@ def outcome_html(submission: Submission, board: Board) -> str:
     """A submission's outcome, whatever its state."""
     if submission.state == "rejected":
         return _rejected(submission)
-    if submission.state == "failed":
-        failed = submission.events[-1].payload["message"]
-        return element(
-            "div", element("h3", "Not judged") + element("p", text(failed)), "outcome bad", role="alert"
-        )
+    why = why_not_listed(submission)
+    if why is not None:
+        head = element("h3", "Not judged" if submission.state == "failed" else "Not on the board")
+        return element("div", head + element("p", text(why)), "outcome bad", role="alert")
     if submission.state != "published":
         return progress_html(_WAITING.get(submission.state, submission.state))
     return _published(submission, board)

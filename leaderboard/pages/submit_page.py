@@ -11,8 +11,6 @@ import gradio as gr
 from leaderboard import boards
 from leaderboard.callers import EDIT_KEY, Sender, sender_of
 from leaderboard.errors import UploadRefusedError
-from leaderboard.identity import LOCAL, Caller
-from leaderboard.identity.tokens import digest
 from leaderboard.intake import Cover, chunks_of, method_from_form
 from leaderboard.pages.layout import html_block, page_foot, page_head
 from leaderboard.pages.markup import element, text
@@ -65,8 +63,8 @@ def build(demo: Any, server: Server) -> None:
             asked = request.query_params.get("board", "")
             return asked if asked in boards.ids() else choices[0][1]
 
-        def submit(board_id: str, path: str | None, *fields: str) -> Iterator[str]:
-            yield from steps(server, board_id, path, dict(zip(texts, fields, strict=True)))
+        def submit(request: gr.Request, board_id: str, path: str | None, *fields: str) -> Iterator[str]:
+            yield from steps(server, request, board_id, path, dict(zip(texts, fields, strict=True)))
 
         demo.load(prepare, outputs=board, show_progress="hidden", api_visibility="private")
         send.click(
@@ -130,11 +128,14 @@ def _private_link(submission: Submission, sender: Sender) -> str:
     return element("div", words + element("p", f"{text(submission.id)} · {key}"), "notice", role="status")
 
 
-def steps(server: Server, board_id: str, path: str | None, form: dict[str, str]) -> Iterator[str]:
+def steps(
+    server: Server, request: gr.Request, board_id: str, path: str | None, form: dict[str, str]
+) -> Iterator[str]:
     """What the page shows while a file is received, validated and scored, one HTML text a step.
 
     Args:
         server: the leaderboard.
+        request: who sends it.
         board_id: the board chosen.
         path: the uploaded file, or None where none was chosen.
         form: the form's texts by name.
@@ -147,10 +148,11 @@ def steps(server: Server, board_id: str, path: str | None, form: dict[str, str])
     yield progress_html("Storing the file…")
     try:
         chosen = _ZERO_SHOT.get(form.get("zero_shot", ""), "")
-        sender = Sender(LOCAL) if server.settings.accounts == "local" else sender_of(Caller(), server)
+        sender = sender_of(request, server)
         cover = Cover(
             owner=sender.owner,
-            edit_hash=digest(sender.edit_key) if sender.edit_key else None,
+            edit_hash=sender.edit_hash,
+            address=sender.address,
             file_name=Path(path).name,
             submitter=form.get("submitter", "") or "",
             method=method_from_form(

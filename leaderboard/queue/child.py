@@ -269,8 +269,8 @@ class _Heard:
 
     def _to_end(self) -> bool:
         self._overdue = time.monotonic() > self._deadline
-        told = self._stopped is not None and self._stopped.is_set()
-        return self._overdue or told or len(self._answers) > _LONGEST_ANSWER
+        stopped = self._stopped is not None and self._stopped.is_set()
+        return self._overdue or stopped or len(self._answers) > _LONGEST_ANSWER
 
 
 def _quoted(words: bytes) -> str:

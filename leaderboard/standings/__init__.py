@@ -124,7 +124,7 @@ def _value(board: Board, one: Submission) -> float:
 def checked_gallery(board: Board, entries: Sequence[Entry]) -> int | None:
     """Number of images that a board's ids are checked against, or None where they are not.
 
-    What the ranked entries were scored with says it; on an empty board, the data at hand.
+    What the ranked entries were scored with says it; on an empty board, the data available.
     """
     ranked = [entry for entry in entries if entry.rank is not None]
     if ranked:

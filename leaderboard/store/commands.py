@@ -21,7 +21,7 @@ Home = Annotated[
     ),
 ]
 
-_STAMP = "%Y-%m-%dT%H%M%SZ"
+_STAMP = "%Y-%m-%dT%H%M%S.%fZ"
 
 
 def export(

@@ -21,22 +21,18 @@ from starlette.exceptions import HTTPException
 
 from cir_metrics.signature import package_version
 from leaderboard import boards
-from leaderboard.boards import Board
 from leaderboard.callers import Sender, caller_of, changeable, readable, sender_of
 from leaderboard.errors import ConflictError, FileStoreError, LostFileError, UploadRefusedError
-from leaderboard.identity.tokens import digest
 from leaderboard.intake import (
     CHUNK,
     Cover,
+    checked_line,
     checked_method,
-    checked_reason,
-    checked_submitter,
     method_from_form,
     yes_or_no,
 )
 from leaderboard.life import Action, act
 from leaderboard.server import Server
-from leaderboard.store.files import IncomingFile
 from leaderboard.submission import Submission
 from leaderboard.views import submission_view
 from leaderboard.web import reading
@@ -54,7 +50,9 @@ FIELDS = 20
 
 UPLOAD_PATH = "/api/submissions"
 
-_UNCHANGED = "This file is here already; to change what is said of it, POST to /api/submissions/ID/correct."
+_UNCHANGED = (
+    "This file is on that board already; to change what is said of it, POST to /api/submissions/ID/correct."
+)
 
 
 class ActionBody(BaseModel):
@@ -106,7 +104,7 @@ def _router(server: Server) -> APIRouter:
     )
     async def upload(request: Request) -> JSONResponse:
         """Take a rank file in: multipart with the field `file`, or the file alone as the request's body."""
-        sender = await run_in_threadpool(sender_of, caller_of(request, server), server)
+        sender = await run_in_threadpool(sender_of, request, server)
         if request.headers.get("content-type", "").startswith("multipart/form-data"):
             submission, new = await _from_form(request, server, sender)
         else:
@@ -144,12 +142,11 @@ def _router(server: Server) -> APIRouter:
     def change(submission_id: str, action: Action, request: Request, wanted: ActionBody) -> dict[str, Any]:
         """Publish, correct, withdraw, hide ... a submission."""
         submission, by = changeable(server, caller_of(request, server), submission_id)
-        fields = wanted.model_dump(exclude_none=True)
         method = wanted.method
         if method is not None:
             method = checked_method({**(submission.method or {}), **method})
-        submitter = None if wanted.submitter is None else checked_submitter(wanted.submitter)
-        reason = checked_reason(fields.get("reason", ""))
+        submitter = None if wanted.submitter is None else checked_line(wanted.submitter, "submitter")
+        reason = checked_line(wanted.reason or "", "reason")
         done = act(server.store, submission, action, by, reason=reason, method=method, submitter=submitter)
         return {**submission_view(done), "equals": _equals(server, done)}
 
@@ -204,7 +201,7 @@ async def _from_form(request: Request, server: Server, sender: Sender) -> tuple[
             while chunk := await upload.read(CHUNK):
                 incoming.write(chunk)
             cover = _cover(texts, upload.filename, sender)
-            return await run_in_threadpool(_accept, request, server, board, incoming, cover)
+            return await run_in_threadpool(server.intake.accept, board, incoming, cover)
         finally:
             incoming.discard()
 
@@ -217,7 +214,7 @@ async def _from_body(request: Request, server: Server, sender: Sender) -> tuple[
         async for chunk in request.stream():
             incoming.write(chunk)
         cover = _cover(query, query.get("file_name"), sender)
-        return await run_in_threadpool(_accept, request, server, board, incoming, cover)
+        return await run_in_threadpool(server.intake.accept, board, incoming, cover)
     finally:
         incoming.discard()
 
@@ -232,19 +229,10 @@ def _cover(texts: Mapping[str, str], file_name: str | None, sender: Sender) -> C
         submitter=texts.get("submitter", ""),
         method=method_from_form(texts),
         owner=sender.owner,
-        edit_hash=digest(sender.edit_key) if sender.edit_key else None,
+        edit_hash=sender.edit_hash,
+        address=sender.address,
         publish=bool(yes_or_no(texts.get("publish", ""), "publish")),
     )
-
-
-def _accept(
-    request: Request, server: Server, board: Board, incoming: IncomingFile, cover: Cover
-) -> tuple[Submission, bool]:
-    """Acknowledge a complete upload, within what its sender and its address may send."""
-    if server.settings.accounts != "local":
-        server.quotas.arrive(request.client.host if request.client else "", incoming.size)
-        server.quotas.check(cover.owner, board.id)
-    return server.intake.accept(board, incoming, cover)
 
 
 def _equals(server: Server, submission: Submission) -> list[str]:

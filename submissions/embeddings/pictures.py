@@ -222,7 +222,7 @@ def pictures_of(
         ids: other images of that benchmark than its gallery (references, say); None is the gallery.
 
     Raises:
-        SourceError: the folder does not exist, none was given, or the gallery's list is not at hand.
+        SourceError: the folder does not exist, none was given, or the gallery's list is not available.
 
     Example:
         >>> import cir_datasets
@@ -235,7 +235,7 @@ def pictures_of(
     wanted = benchmark.gallery if ids is None else ids
     if wanted is None:
         raise SourceError(
-            f"{spec.id}: the list of its gallery is not at hand. "
+            f"{spec.id}: the list of its gallery is not available. "
             f"Fix: see `cir datasets show {spec.id}` for where the publisher's list is had."
         )
     if images is None and spec.card.source.publisher == "embedded":
@@ -289,7 +289,7 @@ def _relative_paths(benchmark: Benchmark) -> dict[str, str | None]:
     prepared = last_prepared(benchmark.spec)
     if prepared is None or prepared.images_file is None:
         raise SourceError(
-            f"{benchmark.id}: its pictures are found by the publisher's paths, which are not at hand. "
+            f"{benchmark.id}: its pictures are found by the publisher's paths, which are not available. "
             f"Fix: run `cir datasets prepare {benchmark.id}`."
         )
     return dict(manifest_paths(prepared))

@@ -57,7 +57,7 @@ def parse(document: list[Any], context: ReaderContext) -> UncheckedFile | None:
         What could be read, or None where an item is not the benchmark's query at its place.
 
     Raises:
-        SourceError: the benchmark's own data is not at hand.
+        SourceError: the benchmark's own data is not available.
     """
     from submissions.formats.foreign import asked_benchmark, nameless_method
 

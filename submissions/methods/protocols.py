@@ -18,7 +18,7 @@ class Scorer(Protocol):
     """What a method without weights is."""
 
     needs_pictures: ClassVar[bool]
-    """Whether it looks at pixels, so that it ranks only benchmarks whose pictures are at hand."""
+    """Whether it looks at pixels, so that it ranks only benchmarks whose pictures are available."""
 
     aggregation: ClassVar[Literal["latest", "average"]]
     """How a session's turns become one ranking, unless the caller names another way."""

@@ -62,7 +62,7 @@ class Candidates:
         """Small pictures of all images, RGB, shape (images, height, width, 3).
 
         Raises:
-            MethodError: they are not at hand.
+            MethodError: they are not available.
         """
         spec = self.benchmark.spec
         if spec.card.source.publisher != "embedded":
@@ -90,11 +90,11 @@ def gallery_of(benchmark: Benchmark) -> Candidates:
     """The gallery of a benchmark.
 
     Raises:
-        MethodError: its list is not at hand, so that there is nothing to rank.
+        MethodError: its list is not available, so that there is nothing to rank.
     """
     if benchmark.gallery is None:
         raise MethodError(
-            f"the gallery list of {benchmark.id} is not at hand, so there is nothing to rank. "
+            f"the gallery list of {benchmark.id} is not available, so there is nothing to rank. "
             f"Fix: see `cir datasets show {benchmark.id}` for where the publisher's list is had."
         )
     return Candidates(benchmark, benchmark.gallery)

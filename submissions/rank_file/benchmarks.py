@@ -76,7 +76,7 @@ class Benchmarks:
         """The benchmark with its rows.
 
         Raises:
-            CirError: it is not known, or its data is not at hand.
+            CirError: it is not known, or its data is not available.
         """
         if benchmark_id in self._own:
             return self._own[benchmark_id]
@@ -159,7 +159,7 @@ class Queries:
         removed: by query id the reference of each turn, which the protocol removes; empty where it is kept.
         subsets: by query id the members of the subset, reference left out; empty where there are none.
         references: by query id the reference that a subset holds; empty where there are no subsets.
-        gallery_ids: all image ids, or None where they are not at hand.
+        gallery_ids: all image ids, or None where they are not available.
         depth: lengths of the rankings.
         subset_wanted: whether the board needs rankings of the subsets.
     """

@@ -42,7 +42,7 @@ def normaliser(family: str) -> Callable[[list[Any]], list[Any]]:
 
 
 def well_formed(family: str, image_id: str) -> bool:
-    """Whether an id can be one of the family's at all: what is checked when the gallery is not at hand."""
+    """Whether an id can be one of the family's at all: what is checked when the gallery is not available."""
     return family != "circo" or (len(image_id) == _COCO_DIGITS and image_id.isascii() and image_id.isdigit())
 
 

@@ -181,7 +181,7 @@ class Chance:
 def chance(benchmark: Benchmark) -> Chance | None:
     """The random ranker of a benchmark, or None where the size of its gallery is not known.
 
-    Where the list of the gallery is not at hand, the card's count is taken.
+    Where the list of the gallery is not available, the card's count is taken.
     """
     gallery = benchmark.spec.config.gallery if benchmark.gallery is None else len(benchmark.gallery)
     if gallery is None:

@@ -26,8 +26,8 @@ def rank_by_scores(name: str, ranker: Scorer, gallery: Candidates, how: Aggregat
         k: images a ranking.
 
     Raises:
-        MethodError: the pictures are not at hand, the aggregation needs vectors, or what the method gives is
-            not one finite score a turn and image.
+        MethodError: the pictures are not available, the aggregation needs vectors, or what the method gives
+            is not one finite score a turn and image.
     """
     benchmark = gallery.benchmark
     answers = Answers.of(benchmark)

@@ -88,7 +88,7 @@ def score(
         WithheldError: the benchmark's ground truth is not public; the message names the way out.
         MissingFileError: no file has that name.
         UnknownNameError: `benchmark` is neither a benchmark nor a suite, or one of `metrics` is not a metric.
-        SourceError: the benchmark's own data is not at hand.
+        SourceError: the benchmark's own data is not available.
     """
     further = parse_further(metric_names(metrics))
     benchmarks = Benchmarks(benchmark)

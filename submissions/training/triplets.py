@@ -69,7 +69,7 @@ def load_triplets(
         UnknownNameError: no benchmark or rule has that name.
         CaptionRuleError: a query has several captions and no rule was given.
         CallError: the publisher withholds the ground truth.
-        SourceError: the data or the folder of images is not at hand.
+        SourceError: the data or the folder of images is not available.
     """
     import cir_datasets
     from cir_datasets.export.triplets import triplets

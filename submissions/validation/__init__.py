@@ -52,7 +52,7 @@ def validate(
         CallError: `file` or `benchmark` is of none of these types.
         MissingFileError: no file has that name.
         UnknownNameError: `benchmark` is neither a benchmark nor a suite.
-        SourceError: the benchmark's own data is not at hand.
+        SourceError: the benchmark's own data is not available.
 
     Example:
         >>> report = validate(b'{"format": "cir-rank-file"', name="run.json")
@@ -112,7 +112,7 @@ def _check(unchecked: UncheckedFile, benchmarks: Benchmarks, findings: Findings,
     if benchmark.gallery is None:
         findings.add(
             "gallery-unavailable",
-            f"the gallery list of {benchmark.id} is not at hand; image ids were not checked.",
+            f"the gallery list of {benchmark.id} is not available; image ids were not checked.",
         )
     if not benchmark.pinned:
         findings.add(

@@ -159,7 +159,7 @@ def test_a_push_removes_no_configuration_unless_told_to(hub: Hub, home: Path, tm
     code, out, said = push(hub, tmp_path, "--to", "elsewhere")
     assert (code, out) == (2, "")
     assert f"{hub.url}/datasets/me/made-up: configurations that" in said
-    assert "not at hand: circo_val. Nothing was changed there." in said
+    assert "not available: circo_val. Nothing was changed there." in said
     assert "--remove-others" in said
     assert repository.head == good
     code, _, said = push(hub, tmp_path, "--to", "elsewhere", "--remove-others")

@@ -270,3 +270,49 @@ def test_the_commands_of_organisers(world: ModuleType, tmp_path: Path) -> None:
     assert paused.stdout == "shapes/val: takes no submissions\n"
     refused = world.cir("leaderboard", "add", str(path), "--board", "shapes/val", *home)
     assert "new data" in refused.stderr
+
+
+def test_a_file_that_was_checked_is_published_by_sending_it_again(
+    server: Any, world: ModuleType, tokens: dict[str, str]
+) -> None:
+    ada, content = bearer(tokens, "ada"), world.as_bytes(world.rank_file(31, "Sent twice"))
+    first = send(server, content, ada)
+    assert finished(server, first["id"], ada)["message"].endswith("its owner has not published it.")
+    again = send(server, content, ada, publish="yes")
+    assert (again["id"], again["state"]) == (first["id"], "published")
+
+
+def test_a_login_for_a_proxy_is_not_a_token(server: Any) -> None:
+    answer = server.get("/api/v1/boards", headers={"Authorization": "Basic bWU6c2VjcmV0"})
+    assert answer.status_code == 200
+    answer = server.get("/api/submissions/x", headers={"Authorization": "Basic bWU6c2VjcmV0"})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (404, "unknown-submission")
+
+
+def test_rankings_that_were_never_public_stay_so(
+    server: Any, world: ModuleType, tokens: dict[str, str]
+) -> None:
+    ada, content = bearer(tokens, "ada"), world.as_bytes(world.rank_file(32, "Written twice"))
+    finished(server, send(server, content, ada)["id"], ada)
+    second = finished(server, send(server, content + b"\n", ada)["id"], ada)
+    assert second["state"] == "superseded"
+    assert "has the same rankings" in second["message"]
+    assert server.get(f"/api/submissions/{second['id']}").status_code == 404
+
+
+def test_submit_without_an_account_shows_the_key_and_why_an_entry_is_not_listed(
+    server: Any, world: ModuleType, tokens: dict[str, str], tmp_path: Path
+) -> None:
+    ada, path = bearer(tokens, "ada"), tmp_path / "run.json"
+    taken = send(server, world.as_bytes(world.rank_file(33, "Taken name")), ada, publish="yes")
+    finished(server, taken["id"], ada)
+    path.write_bytes(world.as_bytes(world.rank_file(34, "taken NAME")))
+    done = world.cir("submit", str(path), "--to", server.url)
+    assert done.returncode == 1
+    assert "X-Edit-Key: " in done.stderr
+    assert "belongs to another owner's entry" in done.stderr
+    assert "choose another name for the method, then publish it" in done.stderr
+    path.write_bytes(world.as_bytes(world.rank_file(35, "A free name")))
+    sent = world.cir("submit", str(path), "--to", server.url, CIR_LEADERBOARD_TOKEN=tokens["bob"])
+    assert sent.returncode == 0, sent.stderr
+    assert "X-Edit-Key" not in sent.stderr

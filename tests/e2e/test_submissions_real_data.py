@@ -28,7 +28,7 @@ def benchmark(request: pytest.FixtureRequest, data_home: Path) -> Benchmark:
 
 
 def pool(benchmark: Benchmark) -> list[str]:
-    """The gallery; where it is not at hand (CIRCO) the known ids and made-up ones, as many as it has."""
+    """The gallery; where it is not available (CIRCO) the known ids and made-up ones, as many as it has."""
     if benchmark.gallery is not None:
         return list(benchmark.gallery)
     known = {

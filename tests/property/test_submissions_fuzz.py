@@ -88,7 +88,7 @@ def check(content: bytes, benchmark: Any) -> None:
 def test_any_json_value_is_answered(value: Any, benchmark: Any) -> None:
     content = json.dumps(value).encode()
     if benchmark is None and b"/val" in content:
-        benchmark = CIRR  # a real benchmark's data may not be at hand here
+        benchmark = CIRR  # a real benchmark's data may not be available here
     check(content, benchmark)
 
 

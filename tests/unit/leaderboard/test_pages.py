@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -103,3 +104,27 @@ def test_the_about_page_shows_a_rank_file_of_the_version_that_its_benchmark_has(
     shown = re.search(r'"benchmark": "(.+?)", "benchmark_version": (\d+)', about_text(2**20))
     assert shown is not None
     assert int(shown[2]) == registry.spec(shown[1]).card.version
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload", "words"),
+    [
+        ("private", {}, "its owner has not published it"),
+        (
+            "private",
+            {"reason": {"message": "the name is taken.", "fix": "take another"}},
+            "Fix: take another",
+        ),
+        ("superseded", {"by": "s2", "same_rankings": True}, "Submission s2 has the same rankings"),
+        ("superseded", {"by": "s2"}, "Submission s2 has taken its place"),
+        ("withdrawn", {}, "has withdrawn it"),
+        ("hidden", {"reason": "a doubt"}, "have hidden it: a doubt"),
+    ],
+)
+def test_the_page_says_why_an_entry_is_not_on_the_board(
+    kind: str, payload: dict[str, Any], words: str
+) -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    shown = outcome_html(submission(Event(1, kind, now, payload)), boards.board("shapes/val"))  # type: ignore[arg-type]
+    assert "Not on the board" in shown
+    assert words in shown

@@ -62,7 +62,7 @@ def test_made_up_files_are_changed_and_miscounted(home: Path) -> None:
     assert "is not the file that the card pins" in message(found, "sources")
     assert "3 queries, but the card says 4,181" in message(found, "counts")
     assert kinds(found, "ok") == ["rows", "hashes"]
-    assert message(found, "unchecked") == "leaks from cirr/train: not at hand"
+    assert message(found, "unchecked") == "leaks from cirr/train: not available"
 
 
 def test_a_broken_record_is_a_fault(home: Path) -> None:
@@ -87,7 +87,7 @@ def test_a_damaged_cache_is_a_fault(with_shapes: Path) -> None:
 
 
 def test_what_is_not_at_hand_is_an_error(home: Path) -> None:
-    with pytest.raises(SourceError, match="is not at hand"):
+    with pytest.raises(SourceError, match="is not available"):
         verify("cirr/val")
 
 
@@ -226,4 +226,4 @@ def test_the_command_exits_with_2_where_data_is_missing(with_shapes: Path) -> No
     assert (one.returncode, one.stdout) == (2, "")
     two = cir("shapes/val", "cirr/test1")
     assert two.returncode == 2
-    assert "1 of 2 benchmarks are not at hand" in two.stderr
+    assert "1 of 2 benchmarks are not available" in two.stderr

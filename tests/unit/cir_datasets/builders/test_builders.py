@@ -184,7 +184,7 @@ def test_circo_without_cocos_list_has_no_gallery(tmp_path: Path) -> None:
     benchmark = load("circo/val", tmp_path)
     assert benchmark.gallery is None
     assert benchmark.gallery_hash is None
-    with pytest.raises(cir_datasets.errors.SourceError, match="the list of its gallery is not at hand"):
+    with pytest.raises(cir_datasets.errors.SourceError, match="the list of its gallery is not available"):
         cir_datasets.image_manifest("circo/val", data_dir=tmp_path, verification_mode="no_checks")
 
 

@@ -200,7 +200,7 @@ def test_a_third_of_multiturn_fashioniqs_val_targets_are_targets_in_train() -> N
 def test_what_is_not_here_is_named() -> None:
     if (Path(HOME) / "cirr/captions/cap.rc2.train.json").exists():
         pytest.skip("CIRR's training captions are here")
-    with pytest.raises(SourceError, match=r"cap\.rc2\.train\.json is not at hand"):
+    with pytest.raises(SourceError, match=r"cap\.rc2\.train\.json is not available"):
         cir_datasets.load("cirr/train")
 
 

@@ -190,7 +190,7 @@ def test_one_failure_does_not_stop_the_others(environment: dict[str, str], tmp_p
     made.write_cirr(tmp_path / "home", "val")
     done = cir(environment, "prepare", "cirr", "--no-checks", "--no-hub-cache")
     assert done.stdout.startswith("cirr/val: 3 queries")
-    assert "cirr/train: the publisher's file captions/cap.rc2.train.json is not at hand" in done.stderr
+    assert "cirr/train: the publisher's file captions/cap.rc2.train.json is not available" in done.stderr
     assert "cir: 2 of 3 benchmarks could not be prepared, see above." in done.stderr
     assert done.returncode == 2
 
@@ -200,7 +200,7 @@ def test_one_failure_does_not_stop_the_others(environment: dict[str, str], tmp_p
     [
         (["prepare", "cirr/val"], 1, "but the card says 4,181"),
         (["prepare", "cirr/nothing"], 2, "no benchmark 'cirr/nothing'"),
-        (["prepare", "cirr/test1"], 2, "is not at hand"),
+        (["prepare", "cirr/test1"], 2, "is not available"),
         (["show", "nothing"], 2, "no benchmark 'nothing'"),
     ],
 )

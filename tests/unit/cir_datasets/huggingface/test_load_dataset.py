@@ -140,9 +140,9 @@ def test_the_gallery_is_a_configuration_of_its_own(home: Path) -> None:
 
 def test_a_gallery_that_is_not_at_hand_is_an_error(home: Path) -> None:
     made.write_circo(home, "val", gallery=False)
-    with pytest.raises(SourceError, match="the list of its gallery is not at hand"):
+    with pytest.raises(SourceError, match="the list of its gallery is not available"):
         load_dataset("circo", "val_images", data_dir=str(home))
-    with pytest.raises(SourceError, match="the list of its gallery is not at hand"):
+    with pytest.raises(SourceError, match="the list of its gallery is not available"):
         load_dataset("circo", "val_images", data_dir=str(home), streaming=True)
 
 

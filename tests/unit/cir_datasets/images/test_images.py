@@ -391,7 +391,7 @@ def test_coverage_without_a_gallery_list_looks_for_what_the_rows_name(home: Path
     pictures.write_coco(images, [123456, 234567, 77, 9])
     coverage = cir_datasets.image_coverage("circo/val", images, verification_mode="no_checks")
     assert (coverage.listed_by, coverage.located.total, coverage.complete) == ("rows", 4, True)
-    assert "gallery's list is not at hand" in coverage.text()
+    assert "gallery's list is not available" in coverage.text()
     made.write_circled(home, "cirr_val")
     pictures.write_flat(images, made.circled_ids("cirr_val"))
     sessions = cir_datasets.image_coverage("circled/cirr_val", images, verification_mode="no_checks")

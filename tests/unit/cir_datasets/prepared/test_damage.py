@@ -64,7 +64,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("with_data", [True, False], ids=["data at hand", "data gone"])
+@pytest.mark.parametrize("with_data", [True, False], ids=["data available", "data gone"])
 def test_a_flipped_bit_is_an_error_or_is_made_anew(
     name: str, with_data: bool, folder: Path, tmp_path: Path
 ) -> None:

@@ -300,7 +300,7 @@ def test_what_is_published_is_not_lost_with_data_that_is_no_longer_at_hand(
     publish("cirr", tmp_path / "to", **wanted)
     before = files_of(tmp_path / "to")
     (lacking / "cirr/captions/cap.rc2.train.json").unlink()
-    with pytest.raises(PublishError, match=r"removed.*not at hand: train, train_images\."):
+    with pytest.raises(PublishError, match=r"removed.*not available: train, train_images\."):
         publish("cirr", tmp_path / "to", **wanted)
     assert files_of(tmp_path / "to") == before
     publish("cirr", tmp_path / "to", remove_others=True, **wanted)
@@ -377,7 +377,7 @@ def test_data_that_is_not_at_hand_is_named_or_left_out(home: Path, tmp_path: Pat
     (lacking / "cirr/captions/cap.rc2.train.json").unlink()
     wanted: dict[str, Any] = {"data_dir": lacking, "verification_mode": "no_checks"}
     with pytest.raises(
-        SourceError, match=r"1 of 3 benchmarks is not at hand: cirr/train\..*(?s:.)*--skip-missing"
+        SourceError, match=r"1 of 3 benchmarks is not available: cirr/train\..*(?s:.)*--skip-missing"
     ):
         publish("cirr", tmp_path / "to", **wanted)
     assert not (tmp_path / "to").exists()
@@ -392,7 +392,7 @@ def test_a_gallery_that_is_not_at_hand_is_said(tmp_path: Path) -> None:
     made.write_circo(tmp_path / "home", "val", gallery=False)
     (done,) = publish("circo/val", tmp_path / "to", data_dir=tmp_path / "home", verification_mode="no_checks")
     assert [config.name for config in done.configs] == ["val"]
-    assert any("the list of the gallery is not at hand" in note for note in done.notes)
+    assert any("the list of the gallery is not available" in note for note in done.notes)
     page = (done.folder / "README.md").read_text(encoding="utf-8")
     assert "| `val` | 123,403 (list not here) |" in page
 

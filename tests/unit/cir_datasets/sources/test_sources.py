@@ -348,7 +348,7 @@ def test_a_source_at_hand_comes_before_what_was_prepared_last(
     monkeypatch.setenv("CIR_DATA_HOME", str(tmp_path))
     assert load("cirr/val").rows()[0]["relative_caption"] == "changed"
     (root / "captions_ext/cap.ext.rc2.val.json").unlink()
-    with pytest.raises(SourceError, match="is not at hand"):
+    with pytest.raises(SourceError, match="is not available"):
         load("cirr/val")
 
 

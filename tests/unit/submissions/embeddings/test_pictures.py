@@ -73,7 +73,7 @@ def test_a_folder_that_is_not_there_and_none_at_all(cirr: Benchmark, tmp_path: P
     with pytest.raises(SourceError, match="absent"):
         pictures_of(cirr, images=tmp_path / "absent")
     without = Benchmark.from_rows(spec("cirr/val"), cirr.rows(), None)
-    with pytest.raises(SourceError, match=r"^cirr/val: the list of its gallery is not at hand\. Fix:"):
+    with pytest.raises(SourceError, match=r"^cirr/val: the list of its gallery is not available\. Fix:"):
         pictures_of(without, images=tmp_path)
 
 

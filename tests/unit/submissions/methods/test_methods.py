@@ -134,7 +134,7 @@ def test_sessions_get_one_ranking_a_turn() -> None:
             "random",
             None,
             MethodError,
-            "the gallery list of circo/val is not at hand",
+            "the gallery list of circo/val is not available",
         ),
     ],
 )
