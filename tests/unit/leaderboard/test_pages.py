@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from full_boards import START, a_submission
 
 from cir_datasets import registry
 from leaderboard import boards
@@ -21,21 +21,8 @@ TAGS = re.compile(r"<(script|img|svg|iframe)|javascript:[^&]*['\"]|\son\w+=", re
 
 
 def submission(*events: Event) -> Submission:
-    now = datetime(2026, 1, 1, tzinfo=UTC)
-    return Submission(
-        id="s1",
-        board="shapes/val",
-        sha256="0" * 64,
-        attempt=1,
-        size=1,
-        file_name=EVIL,
-        received_at=now,
-        submitter=EVIL,
-        form={},
-        method={"name": EVIL},
-        baseline=False,
-        events=events or (Event(1, "received", now, {}),),
-    )
+    found = events or (Event(1, "received", START, {}),)
+    return a_submission("s1", file_name=EVIL, submitter=EVIL, method={"name": EVIL}, events=found)
 
 
 @pytest.mark.parametrize(
@@ -85,10 +72,9 @@ def test_findings_show_hostile_values_as_text() -> None:
 
 @pytest.mark.parametrize("kind", ["received", "validated", "rejected", "failed"])
 def test_every_state_has_an_outcome_without_markup_of_the_users(kind: str) -> None:
-    now = datetime(2026, 1, 1, tzinfo=UTC)
     finding = {"code": "malformed", "severity": "error", "message": EVIL, "fix": EVIL}
     payload = {"findings": [finding], "message": "Not judged.", "text": EVIL}
-    shown = outcome_html(submission(Event(1, kind, now, payload)), boards.board("shapes/val"))  # type: ignore[arg-type]
+    shown = outcome_html(submission(Event(1, kind, START, payload)), boards.board("shapes/val"))  # type: ignore[arg-type]
     assert shown.startswith("<div")
     assert not TAGS.search(shown)
 
@@ -124,7 +110,6 @@ def test_the_about_page_shows_a_rank_file_of_the_version_that_its_benchmark_has(
 def test_the_page_says_why_an_entry_is_not_on_the_board(
     kind: str, payload: dict[str, Any], words: str
 ) -> None:
-    now = datetime(2026, 1, 1, tzinfo=UTC)
-    shown = outcome_html(submission(Event(1, kind, now, payload)), boards.board("shapes/val"))  # type: ignore[arg-type]
+    shown = outcome_html(submission(Event(1, kind, START, payload)), boards.board("shapes/val"))  # type: ignore[arg-type]
     assert "Not on the board" in shown
     assert words in shown

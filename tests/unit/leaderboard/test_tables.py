@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from full_boards import START, a_submission
 
 from leaderboard import boards
 from leaderboard.commands import board_text
@@ -15,7 +16,6 @@ from leaderboard.standings import Entry, checked_gallery, standings
 from leaderboard.submission import Event, Submission
 from leaderboard.views import table_view
 
-START = datetime(2026, 1, 1, tzinfo=UTC)
 CIRCO = boards.board("circo/val")
 PARTS = {"data": "4f1c2ab", "gallery": "unknown", "metric": "1", "n": "220", "v": "0.1.0"}
 
@@ -29,21 +29,8 @@ def submission(
     key = text.partition(" | n:")[0]
     signature = {"key": key, "text": text, "gallery_size": size}
     report = {"metrics": {"map@5": minute / 100}, "signatures": {"map@5": signature}}
-    return Submission(
-        id=name,
-        number=minute,
-        board="circo/val",
-        sha256="0" * 64,
-        attempt=1,
-        size=1,
-        file_name="run.json",
-        received_at=at,
-        submitter="",
-        form={},
-        method={"name": name},
-        baseline=baseline,
-        events=(Event(1, "scored", at, {"report": report}), Event(2, "published", at, {})),
-    )
+    events = (Event(1, "scored", at, {"report": report}), Event(2, "published", at, {}))
+    return a_submission(name, board=CIRCO.id, number=minute, at=at, baseline=baseline, events=events)
 
 
 def entries(*found: Submission) -> list[Entry]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import random as python_random
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from full_boards import a_submission
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -21,7 +21,6 @@ from cir_metrics.sums import FloatArray, exact_mean
 from leaderboard import boards
 from leaderboard.standings import Entry
 from leaderboard.standings.groups import BoardGroups, Groups, board_groups, leader_groups
-from leaderboard.submission import Submission
 
 ROOT = Path(__file__).resolve().parents[4]
 CIRR = boards.board("cirr/val")
@@ -275,23 +274,7 @@ def test_bad_input_is_named(call: Any, message: str) -> None:
 
 
 def entry(name: str, value: float, rank: int | None, *, baseline: bool = False) -> Entry:
-    at = datetime(2026, 1, 1, tzinfo=UTC)
-    method = {"name": name}
-    submission = Submission(
-        id=name,
-        board=CIRR.id,
-        sha256="0" * 64,
-        attempt=1,
-        size=1,
-        file_name="run.json",
-        received_at=at,
-        submitter="",
-        form={},
-        method=method,
-        baseline=baseline,
-        events=(),
-    )
-    return Entry(rank, submission, value, {}, "")
+    return Entry(rank, a_submission(name, board=CIRR.id, baseline=baseline), value, {}, "")
 
 
 def shown(entries: list[Entry], values: dict[str, Mapping[str, FloatArray]]) -> dict[str, int]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from full_boards import START, a_submission
 
 import submissions
 from cir_metrics.signature import Signature
@@ -13,29 +14,14 @@ from leaderboard import boards, data
 from leaderboard.standings import standings
 from leaderboard.submission import Event, Submission
 
-START = datetime(2026, 1, 1, tzinfo=UTC)
-
 
 def entry(
     name: str, value: float, minute: int, *, key: str = "same", metric: str = "recall@10"
 ) -> Submission:
     at = START + timedelta(minutes=minute)
     report = {"metrics": {metric: value}, "signatures": {metric: {"key": key, "text": f"{key} | n:1"}}}
-    return Submission(
-        id=name,
-        number=minute,
-        board="shapes/val",
-        sha256="0" * 64,
-        attempt=1,
-        size=1,
-        file_name="run.json",
-        received_at=at,
-        submitter="",
-        form={},
-        method={"name": name},
-        baseline=False,
-        events=(Event(1, "scored", at, {"report": report}), Event(2, "published", at, {})),
-    )
+    events = (Event(1, "scored", at, {"report": report}), Event(2, "published", at, {}))
+    return a_submission(name, number=minute, at=at, events=events)
 
 
 def shown(*submissions: Submission) -> list[tuple[int | None, str]]:
