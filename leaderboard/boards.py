@@ -1,12 +1,19 @@
-"""The boards, declared in `boards/*.yaml`: a benchmark, what ranks, and what is shown beside it."""
+"""The boards, declared in YAML: a benchmark, what ranks, and what is shown beside it.
+
+Those of the package lie in `boards/*.yaml`, those of an organiser in the folder `boards` of the leaderboard's
+home. A file that is added or changed there counts at once, in every process; one that is wrong stops a server
+from starting, and changes nothing in one that runs.
+"""
 
 from __future__ import annotations
 
 import functools
+import logging
 import math
 import re
 from collections.abc import Mapping
 from importlib import resources
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -16,6 +23,9 @@ from cir_datasets.common.yaml import checked, read_yaml
 from cir_datasets.registry.schema import main_metric_terms
 from cir_metrics.errors import UnknownNameError, did_you_mean
 from leaderboard.errors import BoardError
+from leaderboard.settings import default_home
+
+log = logging.getLogger("leaderboard.boards")
 
 _DERIVED = re.compile(r"^(?P<metric>[a-z_]+@\d+)@turn\d+$")
 
@@ -144,15 +154,76 @@ def _is_computed(name: str, known: tuple[str, ...]) -> bool:
     return name in known
 
 
+_Boards = dict[str, Board]
+_Stamp = tuple[tuple[str, int, int], ...]
+"""Name, time and size of each file: what a folder is taken to hold as long as it stays the same."""
+
+_home: Path | None = None
+_read: dict[Path, tuple[_Stamp, _Boards]] = {}
+
+
+def use(home: Path | None) -> None:
+    """Take an organiser's boards from this home from now on, in this process.
+
+    Args:
+        home: the leaderboard's home; None is the one that the environment names.
+
+    Raises:
+        BoardError: a board there is malformed.
+    """
+    global _home
+    _home = home
+    _read.pop(organisers_folder(), None)
+    _all()
+
+
+def organisers_folder() -> Path:
+    """Where an organiser's boards lie."""
+    return (_home or default_home()) / "boards"
+
+
+def _all() -> _Boards:
+    folder = organisers_folder()
+    stamp = _stamp(folder)
+    kept = _read.get(folder)
+    if kept is not None and kept[0] == stamp:
+        return kept[1]
+    found = dict(_packaged())
+    try:
+        for name, _, _ in stamp:
+            _add(found, (folder / name).read_text(encoding="utf-8"), str(folder / name))
+        found = dict(sorted(found.items(), key=lambda item: item[1].order))
+    except (BoardError, OSError, UnicodeDecodeError) as error:
+        words = str(error) if isinstance(error, BoardError) else f"{folder}: a board cannot be read: {error}."
+        if kept is None:
+            raise BoardError(words) from error
+        log.error("%s The boards stay as they were.", words)
+        found = kept[1]
+    _read[folder] = stamp, found
+    return found
+
+
+def _stamp(folder: Path) -> _Stamp:
+    try:
+        files = [(path.name, path.stat()) for path in folder.iterdir() if path.suffix == ".yaml"]
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        raise BoardError(f"{folder}: {error.strerror}. Fix: let this user read the folder.") from error
+    return tuple(sorted((name, found.st_mtime_ns, found.st_size) for name, found in files))
+
+
 @functools.cache
-def _all() -> dict[str, Board]:
-    found: dict[str, Board] = {}
+def _packaged() -> Mapping[str, Board]:
+    found: _Boards = {}
     for entry in (resources.files("leaderboard") / "boards").iterdir():
-        if not entry.name.endswith(".yaml"):
-            continue
-        where = f"boards/{entry.name}"
-        one = parse(read_yaml(entry.read_text(encoding="utf-8"), where, BoardError), where)
-        if one.id in found:
-            raise BoardError(f"{where}: there is another board {one.id!r}. Fix: give it an id of its own.")
-        found[one.id] = one
+        if entry.name.endswith(".yaml"):
+            _add(found, entry.read_text(encoding="utf-8"), f"boards/{entry.name}")
     return dict(sorted(found.items(), key=lambda item: item[1].order))
+
+
+def _add(found: _Boards, text: str, where: str) -> None:
+    one = parse(read_yaml(text, where, BoardError), where)
+    if one.id in found:
+        raise BoardError(f"{where}: there is another board {one.id!r}. Fix: give it an id of its own.")
+    found[one.id] = one

@@ -202,9 +202,9 @@ def rescore(
     from leaderboard import boards, rescoring, settings
     from leaderboard.server import Server
 
-    found = boards.board(board)
     server = Server.open(settings.read(home))
     try:
+        found = boards.board(board)
         results = []
         with step_progress(f"{found.id}: scoring again", None) as advance:
             for result in rescoring.rescore(server, found):
@@ -302,10 +302,12 @@ def pause(
     from leaderboard.intake import checked_line
     from leaderboard.store import Store
 
+    chosen = settings.read(home)
+    boards.use(chosen.home)
     found = boards.board(board)
     if not resume and not reason:
         raise CallError("a pause needs a reason. Fix: add --reason, or --resume to end a pause.")
-    store = Store(settings.read(home).database_url)
+    store = Store(chosen.database_url)
     try:
         store.pause(found.id, None if resume else checked_line(reason, "reason"))
     finally:
@@ -324,11 +326,12 @@ def rebuild(home: Home = None) -> None:
         cir leaderboard rebuild
     """
     _need_server("cir leaderboard rebuild")
-    from leaderboard import settings
+    from leaderboard import boards, settings
     from leaderboard.store import Store
     from leaderboard.store.files import open_files
 
     chosen = settings.read(home)
+    boards.use(chosen.home)
     files = open_files(chosen.files_at or chosen.files, chosen.home)
     store = Store(chosen.database_url)
     try:
@@ -369,9 +372,9 @@ def show(
     from leaderboard.server import Server
     from leaderboard.views import groups_of
 
-    wanted = [boards.board(board_id) for board_id in board_ids or boards.ids()]
     server = Server.open(settings.read(home))
     try:
+        wanted = [boards.board(board_id) for board_id in board_ids or boards.ids()]
         tables = [(board, server.tables.refresh(board).view, server.entries(board)) for board in wanted]
     finally:
         server.close()

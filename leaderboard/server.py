@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from leaderboard import data
+from leaderboard import boards, data
 from leaderboard.boards import Board
 from leaderboard.errors import SubmissionStoreError
 from leaderboard.intake import Intake
@@ -52,6 +52,7 @@ class Server:
 
         Raises:
             SubmissionStoreError: the folder cannot be made or written, or a newer version wrote the store.
+            BoardError: a board in the home is malformed.
             FileStoreError: the place of the rank files cannot be used.
             ServeError: the key that signs receipts cannot be used.
         """
@@ -64,6 +65,7 @@ class Server:
                 f"{settings.home}: cannot be used as the leaderboard's home: {error.strerror}. "
                 "Fix: name a folder that can be written with --home or CIR_LEADERBOARD_HOME."
             ) from error
+        boards.use(settings.home)
         own = settings.home / "signing_key.pem"
         key = SigningKey.open(settings.signing_key or own, make=settings.signing_key is None)
         store = Store(settings.database_url, lambda: any(True for _ in files.names()))

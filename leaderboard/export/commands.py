@@ -65,6 +65,7 @@ def export_hub(
 
     chosen = settings.read(home)
     exporter = Exporter(dataset, chosen.name, chosen.url, revision, framework, _models(model or []))
+    boards.use(chosen.home)
     wanted = list(dict.fromkeys(boards.board(board_id) for board_id in board_ids))
     _check_folder(out)
     server = Server.open(chosen)
