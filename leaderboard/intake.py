@@ -110,7 +110,7 @@ def method_from_form(form: Mapping[str, str]) -> dict[str, Any]:
 
 
 def checked_method(method: Mapping[str, Any]) -> dict[str, Any]:
-    """The method's fields, where each may be shown.
+    """The method's fields as they are kept and shown, where each may be.
 
     Args:
         method: fields by name; the name itself may be missing.
@@ -123,7 +123,7 @@ def checked_method(method: Mapping[str, Any]) -> dict[str, Any]:
     from submissions.rank_file.model import Method
 
     try:
-        Method.model_validate({"name": "unnamed", **method})
+        checked = Method.model_validate({"name": "unnamed", **method})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = str(first["loc"][0])
@@ -131,7 +131,8 @@ def checked_method(method: Mapping[str, Any]) -> dict[str, Any]:
         raise UploadRefusedError(
             "bad-metadata", f"{place}: {reason}.", fix=f"correct the field {place}", status=422
         ) from error
-    return dict(method)
+    # As the model writes them: in NFC, notes on one line.
+    return checked.model_dump(include=set(method))
 
 
 class Intake:

@@ -13,7 +13,7 @@ import pytest
 from cir_metrics.errors import CallError
 from leaderboard import settings
 from leaderboard.errors import UploadRefusedError
-from leaderboard.intake import Cover, Intake, chunks_of
+from leaderboard.intake import Cover, Intake, checked_method, chunks_of
 from leaderboard.settings import Settings
 from leaderboard.store import Store
 from leaderboard.store.files import FolderFiles
@@ -113,6 +113,13 @@ def test_a_sender_that_breaks_off_leaves_nothing_behind(
 def test_file_names_are_one_plain_line(intake: Intake, name: str, kept: str) -> None:
     submission, _ = intake.take("shapes/val", [b"{}"], Cover(name))
     assert submission.file_name == kept
+
+
+def test_fields_beside_the_file_are_kept_as_the_model_writes_them() -> None:
+    kept = checked_method(
+        {"notes": "a\r\nSet-Cookie: b", "backbone": " Zu\u0308rich\u2028", "zero_shot": None}
+    )
+    assert kept == {"notes": "a Set-Cookie: b", "backbone": "Zürich", "zero_shot": None}
 
 
 def test_drafts_of_a_crash_are_swept_after_a_day(chosen: Settings) -> None:
