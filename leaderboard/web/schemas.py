@@ -219,12 +219,20 @@ def upload_request() -> dict[str, Any]:
         "properties": {"file": {"type": "string", "format": "binary"}, **fields},
     }
     binary = {"schema": {"type": "string", "format": "binary"}}
+    beside = {
+        **fields,
+        "board": {"type": "string", "description": "the board's id"},
+        "file_name": {"type": "string", "description": "the file's name, where the body is the file alone"},
+    }
     query = [
-        {"name": name, "in": "query", "required": False, "schema": {"type": "string"}, "description": words}
-        for name, words in (
-            ("board", "the board's id"),
-            ("file_name", "the file's name, where the body is the file alone"),
-        )
+        {
+            "name": name,
+            "in": "query",
+            "required": False,
+            "schema": {"type": "string"},
+            "description": schema["description"],
+        }
+        for name, schema in beside.items()
     ]
     content: dict[str, Any] = {"multipart/form-data": {"schema": form}}
     content |= dict.fromkeys(("application/json", "application/octet-stream", "application/gzip"), binary)
