@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
+_SECONDS = 30_000
+_NAMES = ("chromium", "chromium-browser", "google-chrome")
+_ARGUMENTS = [
+    "--no-sandbox",
+    "--headless",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 _FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 
 
@@ -23,3 +38,30 @@ def world() -> ModuleType:
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Headless Chromium."""
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    found = os.environ.get("CIR_CHROMIUM") or next(filter(None, map(shutil.which, _NAMES)), None)
+    if not found:
+        pytest.skip("no Chromium is found; install Debian's chromium or set CIR_CHROMIUM to one")
+    with api.sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=found, args=_ARGUMENTS)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def page(browser: Any) -> Iterator[Any]:
+    """A page of it, on which nothing may go wrong or speak up."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    opened = context.new_page()
+    opened.set_default_timeout(_SECONDS)
+    opened.problems = []
+    opened.on("dialog", lambda dialog: (opened.problems.append(dialog.message), dialog.dismiss()))
+    opened.on("pageerror", lambda error: opened.problems.append(str(error)))
+    yield opened
+    assert opened.problems == []
+    context.close()

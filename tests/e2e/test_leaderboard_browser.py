@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -14,32 +12,9 @@ import pytest
 
 pytestmark = pytest.mark.browser
 
-SECONDS = 30_000
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-ARGUMENTS = [
-    "--no-sandbox",
-    "--headless",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 HOSTILE = (
     "<script>alert(1)</script><img src=x onerror=alert(2)> ${alert(3)} {{value}} [x](javascript:alert(4))"
 )
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    found = os.environ.get("CIR_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
-    if not found:
-        pytest.skip("no Chromium is found; install Debian's chromium or set CIR_CHROMIUM to one")
-    with api.sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
-        yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")
@@ -49,19 +24,6 @@ def server(world: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Itera
     alone = {"CIR_DATA_HOME": "", "CIR_CACHE_HOME": str(folder / "cache")}
     with world.serving(folder / "home", **alone) as running:
         yield running
-
-
-@pytest.fixture
-def page(browser: Any) -> Iterator[Any]:
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
-    opened = context.new_page()
-    opened.set_default_timeout(SECONDS)
-    opened.problems = []
-    opened.on("dialog", lambda dialog: (opened.problems.append(dialog.message), dialog.dismiss()))
-    opened.on("pageerror", lambda error: opened.problems.append(str(error)))
-    yield opened
-    assert opened.problems == []
-    context.close()
 
 
 def written(path: Path, document: dict[str, Any]) -> Path:
@@ -223,6 +185,6 @@ def test_pages_fit_the_window(browser: Any, server: Any, world: ModuleType, widt
         ("/about", ".about h2"),
     ):
         page.goto(server.url + path)
-        page.wait_for_selector(selector, timeout=SECONDS)
+        page.wait_for_selector(selector)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, path
     context.close()
