@@ -24,19 +24,21 @@ _NOT_FOR_ALL = ("private", "hidden", "withdrawn")
 """States of submissions that nobody but their owner and organisers can read."""
 
 
-def caller_of(request: Request, server: Server) -> Caller:
+def caller_of(request: Request, server: Server, edit_key: str = "") -> Caller:
     """Who makes a request.
 
     Args:
         request: of the API or of a page.
         server: the leaderboard.
+        edit_key: from a private link that is open in a page; programs send the header. Neither stands in a
+            query, which proxies log and browsers hand on.
 
     Raises:
         UploadRefusedError: the token is not known here.
     """
     if server.settings.accounts == "local":
         return ORGANISER
-    key = request.headers.get(EDIT_KEY) or request.query_params.get("key", "")
+    key = edit_key or request.headers.get(EDIT_KEY, "")
     kind, _, secret = request.headers.get("authorization", "").partition(" ")
     if kind.lower() != "bearer":
         # A login of another kind is for a proxy in front of this server.

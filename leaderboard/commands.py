@@ -519,6 +519,7 @@ def _board_of(file: Path) -> Board:
     """The board of the benchmark that a file names."""
     import submissions
     from leaderboard import boards
+    from leaderboard.destination import board_of_benchmark
     from submissions.rank_file.findings import RefusedError
 
     try:
@@ -535,13 +536,7 @@ def _board_of(file: Path) -> Board:
             f"{file}: a bundle for the suite {found.suite!r}; boards rank single benchmarks, and none takes "
             "bundles yet. Fix: submit its runs one by one, each in a rank file of its own."
         )
-    candidates = boards.of_benchmark(found.benchmark)
-    if not candidates:
-        raise CallError(
-            f"{file}: no board ranks {found.benchmark!r}. "
-            f"Fix: choose one with --board: {', '.join(boards.ids())}."
-        )
-    return candidates[0]
+    return board_of_benchmark(found.benchmark)
 
 
 def _added(server: Server, path: Path, board_id: str | None, baseline: bool, *, quiet: bool) -> Outcome:
@@ -612,6 +607,8 @@ def _handed_in(
     from rich.console import Console
     from rich.text import Text
 
+    from leaderboard.views import submission_page
+
     words = {"received": "waiting to be validated", "validated": "valid; being scored", "scored": "scored"}
     with Console(stderr=True).status(
         Text(f"uploading {file.stat().st_size / 1e6:.1f} MB to {visible(client.url)}")
@@ -625,7 +622,9 @@ def _handed_in(
         if outcome.get("edit_key"):
             echo(
                 f"Keep this key; it is shown once, and lets you correct and withdraw {outcome['id']}:\n"
-                f"  X-Edit-Key: {visible(str(outcome['edit_key']))}",
+                f"  X-Edit-Key: {visible(str(outcome['edit_key']))}\n"
+                "The same in a browser, as a private link:\n"
+                f"  {client.url}{visible(submission_page(outcome['id'], str(outcome['edit_key'])))}",
                 err=True,
             )
 

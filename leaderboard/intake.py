@@ -1,7 +1,8 @@
 """The way in: a file and what was written beside it become a submission, acknowledged only when durable.
 
-Nothing is parsed here. What can be refused without reading the file (an unknown board, data that is not at
-hand, too many bytes, none at all) is refused before there is a submission.
+Nothing is parsed here but the beginning of a file that comes without a board. What can be refused without
+reading the file (an unknown board, data that is not on this server, too many bytes, none at all) is refused
+before there is a submission.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
 from leaderboard.boards import Board
+from leaderboard.destination import HEAD_BYTES, board_of_head
 from leaderboard.errors import UploadRefusedError
 from leaderboard.identity import LOCAL
 from leaderboard.life import act
@@ -161,19 +163,17 @@ class Intake:
         self._data_problem = data_problem
         self._quotas = quotas
 
-    def board(self, board_id: str | None) -> Board:
-        """The board asked for, when it takes submissions.
+    def board(self, board_id: str | None, head: bytes = b"") -> Board:
+        """The board asked for, or the one that the file names, when it takes submissions.
+
+        Args:
+            board_id: the board asked for; None or empty goes by the file.
+            head: the file's first bytes, see `destination`.
 
         Raises:
-            UploadRefusedError: no board is named, none has that id, or its data is not on this server.
+            UploadRefusedError: neither names a board of this server, or its data is not on this server.
         """
-        if not board_id:
-            raise UploadRefusedError(
-                "missing-board",
-                "the upload does not say for which board it is.",
-                fix=f"add ?board= with one of {_ids()}",
-            )
-        board = known_board(board_id)
+        board = known_board(board_id) if board_id else board_of_head(head)
         paused = self._store.paused(board.id)
         if paused is not None:
             raise UploadRefusedError(
@@ -249,15 +249,20 @@ class Intake:
         return submission, new
 
     def take(self, board_id: str | None, chunks: Iterable[bytes], cover: Cover) -> tuple[Submission, bool]:
-        """Take a whole file in, chunk by chunk.
+        """Take a whole file in, chunk by chunk; without a board it goes to the one that it names.
 
         Raises:
             UploadRefusedError: see `board`, `check_size` and `accept`.
         """
-        board = self.board(board_id)
+        coming = iter(chunks)
+        head = b""
+        while not board_id and len(head) < HEAD_BYTES and (chunk := next(coming, b"")):
+            head += chunk
+        board = self.board(board_id, head)
         incoming = self.incoming()
         try:
-            for chunk in chunks:
+            incoming.write(head)
+            for chunk in coming:
                 incoming.write(chunk)
             return self.accept(board, incoming, cover)
         finally:

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from leaderboard.boards import Board
+from leaderboard.destination import board_offered
 from leaderboard.standings import Entry, checked_gallery
 from leaderboard.submission import Submission
 
@@ -77,6 +78,7 @@ def submission_view(submission: Submission) -> dict[str, Any]:
     """A submission: its state, what validation found, and its scores."""
     judged = submission.last("validated", "rejected")
     private, same = submission.last("private"), submission.last("superseded")
+    offered = board_offered(submission.findings) if submission.state == "rejected" else None
     return {
         "id": submission.id,
         "board": submission.board,
@@ -92,6 +94,7 @@ def submission_view(submission: Submission) -> dict[str, Any]:
         "findings": submission.findings,
         "findings_text": "" if judged is None else judged.payload.get("text", ""),
         "message": why_not_listed(submission),
+        "board_offered": None if offered is None else offered.id,
         "kept_private": None if private is None else private.payload.get("reason"),
         "same_as": None if same is None or not same.payload.get("same_rankings") else same.payload["by"],
         "verified": submission.verified,
@@ -99,6 +102,7 @@ def submission_view(submission: Submission) -> dict[str, Any]:
         "scores": submission.scores,
         "events": [{"kind": event.kind, "at": event.at.isoformat()} for event in submission.events],
         "page": entry_page(submission.board, submission.id),
+        "outcome_page": submission_page(submission.id),
         "file": f"/api/submissions/{submission.id}/file" if submission.state == "published" else None,
     }
 
@@ -127,6 +131,21 @@ def why_not_listed(submission: Submission) -> str | None:
         hidden = submission.last("hidden")
         return f"The organisers have hidden it: {'' if hidden is None else hidden.payload.get('reason', '')}"
     return None
+
+
+def submission_page(submission_id: str, edit_key: str = "") -> str:
+    """Address of a submission's own page, relative to the server's root.
+
+    Args:
+        submission_id: the submission's id.
+        edit_key: makes it a private link. It stands behind the #, which browsers send to nobody.
+
+    Example:
+        >>> submission_page("289f32ba7118", "edit_abc")
+        '/submission?id=289f32ba7118#edit_abc'
+    """
+    address = f"/submission?{urlencode({'id': submission_id})}"
+    return f"{address}#{edit_key}" if edit_key else address
 
 
 def entry_page(board_id: str, submission_id: str | None = None) -> str:

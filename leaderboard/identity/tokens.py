@@ -19,6 +19,8 @@ from leaderboard.store import Store
 from leaderboard.store.schema import members, tokens
 
 _PREFIX = "cir_"
+EDIT_PREFIX = "edit_"
+"""How keys of private links begin."""
 _NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")
 
 
@@ -50,8 +52,11 @@ def digest(secret: str) -> str:
 
 
 def new_edit_key() -> str:
-    """A key for the private link of a submission without an account: 128 random bits."""
-    return secrets.token_urlsafe(16)
+    """A key for the private link of a submission without an account: 128 random bits.
+
+    By its beginning a log knows it, and leaves it out.
+    """
+    return f"{EDIT_PREFIX}{secrets.token_urlsafe(16)}"
 
 
 def matches(secret: str, kept: str | None) -> bool:

@@ -18,6 +18,12 @@ _MONO = ("ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "DejaVu Sans Mon
 
 Unit = Literal["percent", "rank"]
 
+HIDDEN: Any = "hidden"
+"""Of a component that only carries a value from one step to the next."""
+
+GO_TO = "(address) => { if (address) window.location.assign(address) }"
+"""Opens the address that a step has answered, if it has."""
+
 
 def theme() -> Any:
     """A plain theme that loads no font from anywhere."""

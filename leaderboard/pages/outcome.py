@@ -35,12 +35,16 @@ def outcome_html(submission: Submission, board: Board) -> str:
     if submission.state == "rejected":
         return _rejected(submission)
     why = why_not_listed(submission)
+    if submission.state == "private" and submission.scores is not None:
+        return _scored(submission, board, text(why))
     if why is not None:
         head = element("h3", "Not judged" if submission.state == "failed" else "Not on the board")
         return element("div", head + element("p", text(why)), "outcome bad", role="alert")
     if submission.state != "published":
         return progress_html(_WAITING.get(submission.state, submission.state))
-    return _published(submission, board)
+    way = text(f"See it on the board {board.title}")
+    address = f".{entry_page(board.id, submission.id)}"
+    return _scored(submission, board, element("a", way, "to-board", href=address))
 
 
 def findings_table(findings: list[dict[str, Any]]) -> str:
@@ -87,7 +91,7 @@ def _rejected(submission: Submission) -> str:
     return element("div", head + said + findings_table(findings), "outcome bad", role="alert")
 
 
-def _published(submission: Submission, board: Board) -> str:
+def _scored(submission: Submission, board: Board, where: str) -> str:
     report = submission.scores or {}
     metrics = report["metrics"]
     name = str((submission.method or {}).get("name", "unnamed"))
@@ -98,17 +102,11 @@ def _published(submission: Submission, board: Board) -> str:
     ]
     signature = report["signatures"][board.primary_terms[0]]["text"]
     warnings = findings_table(submission.findings) if submission.findings else ""
-    way = element(
-        "a",
-        text(f"See it on the board {board.title}"),
-        "to-board",
-        href=f".{entry_page(board.id, submission.id)}",
-    )
     body = (
         element("h3", f"Scored: {text(name)}")
         + element("div", joined(figures), "figures")
         + element("p", text(signature), "signature")
-        + element("p", way)
+        + element("p", where)
         + warnings
     )
     return element("div", body, "outcome good", role="status")

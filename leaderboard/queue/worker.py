@@ -25,6 +25,7 @@ from cir_metrics.errors import UnknownNameError
 from cir_metrics.signature import package_version
 from leaderboard import boards, data
 from leaderboard.boards import Board
+from leaderboard.destination import with_offer
 from leaderboard.errors import (
     ChildCrashedError,
     ConflictError,
@@ -226,6 +227,9 @@ class Worker:
         """The events that a judged file's submission ends with."""
         findings = {"findings": judged.findings, "text": judged.text}
         if judged.outcome == "rejected":
+            offered = with_offer(submission.file_name, judged.findings)
+            if offered is not None:
+                findings = {"findings": offered[0], "text": offered[1]}
             return [("rejected", findings)]
         # A crash between the events of an earlier version of the server may have left the first.
         seen = submission.last("validated") is not None

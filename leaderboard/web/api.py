@@ -22,6 +22,7 @@ from starlette.exceptions import HTTPException
 from cir_metrics.signature import package_version
 from leaderboard import boards
 from leaderboard.callers import Sender, caller_of, changeable, readable, sender_of
+from leaderboard.destination import HEAD_BYTES
 from leaderboard.errors import ConflictError, FileStoreError, LostFileError, UploadRefusedError
 from leaderboard.intake import (
     CHUNK,
@@ -34,7 +35,7 @@ from leaderboard.intake import (
 from leaderboard.life import Action, act
 from leaderboard.server import Server
 from leaderboard.submission import Submission
-from leaderboard.views import submission_view
+from leaderboard.views import submission_page, submission_view
 from leaderboard.web import reading
 from leaderboard.web.reading import VERSION
 from leaderboard.web.schemas import FAILURES, HealthAnswer, SubmissionAnswer, UploadAnswer, upload_request
@@ -116,7 +117,8 @@ def _router(server: Server) -> APIRouter:
             "new": new,
             "unchanged": None if new else _UNCHANGED,
             "receipt": server.receipt(submission).model_dump(),
-            "edit_key": sender.edit_key if new else None,
+            "edit_key": (sender.edit_key or None) if new else None,
+            "edit_link": _edit_link(server, submission, sender.edit_key) if new else None,
             "quota": (await run_in_threadpool(server.quotas.of, sender.owner, submission.board)).to_dict(),
         }
         return JSONResponse(view, status_code=status, headers=headers)
@@ -193,11 +195,12 @@ async def _from_form(request: Request, server: Server, sender: Sender) -> tuple[
                 fix="put the rank file into the field `file`",
                 status=422,
             )
-        board = await run_in_threadpool(
-            server.intake.board, request.query_params.get("board") or texts.get("board")
-        )
+        head = await upload.read(CHUNK)
+        asked = request.query_params.get("board") or texts.get("board")
+        board = await run_in_threadpool(server.intake.board, asked, head)
         incoming = server.intake.incoming()
         try:
+            incoming.write(head)
             while chunk := await upload.read(CHUNK):
                 incoming.write(chunk)
             cover = _cover(texts, upload.filename, sender)
@@ -207,11 +210,17 @@ async def _from_form(request: Request, server: Server, sender: Sender) -> tuple[
 
 
 async def _from_body(request: Request, server: Server, sender: Sender) -> tuple[Submission, bool]:
-    query = request.query_params
-    board = await run_in_threadpool(server.intake.board, query.get("board"))
+    query, stream, head = request.query_params, request.stream(), bytearray()
+    if not query.get("board"):
+        async for chunk in stream:
+            head += chunk
+            if len(head) >= HEAD_BYTES:
+                break
+    board = await run_in_threadpool(server.intake.board, query.get("board"), bytes(head))
     incoming = server.intake.incoming()
     try:
-        async for chunk in request.stream():
+        incoming.write(bytes(head))
+        async for chunk in stream:
             incoming.write(chunk)
         cover = _cover(query, query.get("file_name"), sender)
         return await run_in_threadpool(server.intake.accept, board, incoming, cover)
@@ -233,6 +242,11 @@ def _cover(texts: Mapping[str, str], file_name: str | None, sender: Sender) -> C
         address=sender.address,
         publish=bool(yes_or_no(texts.get("publish", ""), "publish")),
     )
+
+
+def _edit_link(server: Server, submission: Submission, edit_key: str) -> str | None:
+    """The private link of a submission without an account: an address, where the server knows its own."""
+    return f"{server.settings.url}{submission_page(submission.id, edit_key)}" if edit_key else None
 
 
 def _equals(server: Server, submission: Submission) -> list[str]:

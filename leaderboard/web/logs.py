@@ -30,7 +30,7 @@ _OFTEN = 20
 """Times that a message is written in a minute, whatever its parts."""
 
 _MINUTE = 60.0
-_TOKENS = re.compile(r"\bhf_[A-Za-z0-9]{8,}|(?<=[Bb]earer )[\w.~+/=-]{8,}")
+_TOKENS = re.compile(r"\bhf_[A-Za-z0-9]{8,}|\b(?:cir|edit)_[\w-]{20,}|(?<=[Bb]earer )[\w.~+/=-]{8,}")
 
 
 def configure(folder: Path | None = None, name: str = "web.log") -> None:

@@ -157,13 +157,17 @@ class _SubmissionFields(_StrictAnswer):
     findings: list[dict[str, Any]]
     findings_text: str
     message: str | None
+    board_offered: Annotated[
+        str | None, Field(description="the board that the file names, where it was sent to another, or null")
+    ]
     kept_private: Annotated[Any, Field(description="why it did not go onto the board, or null")]
     same_as: Annotated[str | None, Field(description="an entry of its owner that ranks the same, or null")]
     verified: bool
     flag: str | None
     scores: dict[str, Any] | None
     events: list[EventAnswer]
-    page: str
+    page: Annotated[str, Field(description="its board's page, where it is marked")]
+    outcome_page: Annotated[str, Field(description="its own page, whatever became of it")]
     file: str | None
 
 
@@ -192,6 +196,9 @@ class UploadAnswer(_SubmissionFields):
     edit_key: Annotated[
         str | None, Field(description="of the private link, where the sender has no account; shown once")
     ]
+    edit_link: Annotated[
+        str | None, Field(description="the private link: its own page with that key; shown once")
+    ]
     quota: QuotaAnswer
 
 
@@ -206,7 +213,10 @@ FAILURES: dict[int | str, dict[str, Any]] = {
 def upload_request() -> dict[str, Any]:
     """The bodies that an upload may have, for the OpenAPI document."""
     fields: dict[str, Any] = {
-        "board": {"type": "string", "description": "the board's id, where the query does not name it"},
+        "board": {
+            "type": "string",
+            "description": "the board's id, where the query does not name it; default: as the file names",
+        },
         "submitter": {"type": "string", "description": "who submits, shown with the entry"},
         "publish": {"type": "string", "description": "yes or no: whether it goes onto the board when scored"},
     }
@@ -221,7 +231,10 @@ def upload_request() -> dict[str, Any]:
     binary = {"schema": {"type": "string", "format": "binary"}}
     beside = {
         **fields,
-        "board": {"type": "string", "description": "the board's id"},
+        "board": {
+            "type": "string",
+            "description": "the board's id; default: the board of the benchmark that the file's head names",
+        },
         "file_name": {"type": "string", "description": "the file's name, where the body is the file alone"},
     }
     query = [

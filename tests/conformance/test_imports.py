@@ -66,6 +66,7 @@ ORDER = {
         "errors": "what goes wrong, in words",
         "settings": "what a server is given from outside",
         "boards": "which boards there are, and what they show",
+        "destination": "which board a file is for, from its own words",
         "submission": "a submission and its events",
         "store": "submissions, their log and the uploaded files, kept",
         "identity": "owners, tokens, private links",

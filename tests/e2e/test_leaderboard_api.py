@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import re
@@ -236,43 +237,47 @@ def test_a_page_comes_from_this_server_alone(server: Any) -> None:
         assert "connect-src 'self'" in answer.headers["content-security-policy"]
 
 
-def through_the_page(server: Any, field: int, path: str) -> str:
-    """What the submit page's handler answers where a client names `path` as the file in one of its fields."""
-    found = re.search(r"window\.gradio_config = (\{.*?\});</script>", server.get("/submit").text, re.DOTALL)
+def through_the_page(server: Any, page: str, field: int, path: str) -> str:
+    """What a page's handler answers where a client names `path` as the file in one of its fields."""
+    found = re.search(r"window\.gradio_config = (\{.*?\});</script>", server.get(page).text, re.DOTALL)
     assert found is not None
     handlers = json.loads(found[1])["dependencies"]
-    handler = next(handler for handler in handlers if len(handler["inputs"]) > 1)
-    number = handler["id"]
-    data: list[Any] = ["shapes/val", None, "", "", "not said", *[""] * (len(handler["inputs"]) - 5)]
+    handler = next(handler for handler in handlers if len(handler["inputs"]) > field)
+    data: list[Any] = [""] * len(handler["inputs"])
     data[field] = {"path": path, "meta": {"_type": "gradio.FileData"}}
-    session = hashlib.sha256(f"{field}{path}".encode()).hexdigest()[:12]
-    body = {"data": data, "fn_index": number, "session_hash": session}
+    session = hashlib.sha256(f"{page}{field}{path}".encode()).hexdigest()[:12]
+    body = {"data": data, "fn_index": handler["id"], "session_hash": session}
     httpx.post(f"{server.url}/gradio_api/queue/join", json=body, timeout=30).raise_for_status()
     return str(server.get("/gradio_api/queue/data", params={"session_hash": session}).text)
 
 
+FIELDS = [("/submit", 0), ("/submit", 1), ("/submission", 0), ("/submission", 1), ("/submission", 6)]
+
+
 def test_the_page_takes_an_uploaded_file(server: Any) -> None:
-    files = {"files": ("own.json", b'{"own": 1}')}
+    files = {"files": ("own.json", b'{"benchmark": "shapes/val"}')}
     path = httpx.post(f"{server.url}/gradio_api/upload", files=files, timeout=30).json()[0]
-    assert "wrong-format" in through_the_page(server, 1, path)
+    taken = re.search(r"/submission\?id=(\w+)", through_the_page(server, "/submit", 1, path))
+    assert taken is not None
+    assert "wrong-format" in server.finished(taken[1])["findings_text"]
 
 
-@pytest.mark.parametrize("field", [1, 2, 7, 11])
-def test_the_page_takes_no_file_of_this_machine(server: Any, tmp_path: Path, field: int) -> None:
+@pytest.mark.parametrize(("page", "field"), FIELDS)
+def test_the_page_takes_no_file_of_this_machine(server: Any, tmp_path: Path, page: str, field: int) -> None:
     secret = tmp_path / f"secret{field}.json"
-    secret.write_text('{"secret": "of the server"}')
-    answer = through_the_page(server, field, str(secret))
+    secret.write_text('{"benchmark": "shapes/val", "secret": "of the server"}')
+    answer = through_the_page(server, page, field, str(secret))
     assert '"success":false' in answer
-    assert "wrong-format" not in answer
+    assert "/submission?id=" not in answer
     assert "of the server" not in answer
     digest = hashlib.sha256(secret.read_bytes()).hexdigest()
     assert list(Path(server.home).rglob(f"{digest}*")) == []
 
 
-@pytest.mark.parametrize("field", [1, 2, 7, 11])
-def test_the_server_fetches_no_address(server: Any, field: int) -> None:
+@pytest.mark.parametrize(("page", "field"), FIELDS)
+def test_the_server_fetches_no_address(server: Any, page: str, field: int) -> None:
     with HttpServer(lambda _: as_json({})) as bait:
-        answer = through_the_page(server, field, f"{bait.url}/run.json")
+        answer = through_the_page(server, page, field, f"{bait.url}/run.json")
     assert '"success":false' in answer
     assert bait.requests == []
 
@@ -289,3 +294,31 @@ def test_gradio_serves_no_file_of_this_machine(server: Any, tmp_path: Path) -> N
         answer = server.get(f"/gradio_api/file={path}")
         assert answer.status_code in (403, 404), path
         assert "of the server" not in answer.text
+
+
+def test_a_file_without_a_board_goes_to_the_one_that_it_names(server: Any, world: ModuleType) -> None:
+    content = gzip.compress(world.as_bytes(world.rank_file(40, "To its own board")))
+    sent = server.upload(content, board=None)
+    assert sent.json()["receipt"]["board"] == "shapes/val"
+    assert server.finished(sent.json()["id"])["state"] == "published"
+    url = f"{server.url}/api/submissions"
+    alone = httpx.post(url, content=content, timeout=30)
+    assert (alone.status_code, alone.json()["id"]) == (200, sent.json()["id"])
+    for body in (b"", b'{"0": [1, 2]}', bytes(2**19)):
+        refused = httpx.post(url, content=body, timeout=30)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (400, "missing-board")
+        assert "shapes/val, " in refused.json()["error"]["fix"]
+    elsewhere = httpx.post(url, content=b'{"benchmark": "cirr/test1"}', timeout=30)
+    assert (elsewhere.status_code, elsewhere.json()["error"]["code"]) == (404, "unknown-board")
+
+
+def test_a_file_on_a_wrong_board_is_offered_the_right_one(
+    server: Any, world: ModuleType, good: dict[str, Any]
+) -> None:
+    done = server.submitted(world.as_bytes(good), board="shapes/multiturn_val")
+    assert (done["state"], done["board_offered"]) == ("rejected", "shapes/val")
+    (finding,) = done["findings"]
+    assert finding["code"] == "wrong-benchmark"
+    assert finding["fix"].startswith("send it to the board shapes/val")
+    assert "Fix: send it to the board shapes/val" in done["findings_text"]
+    assert server.submitted(world.as_bytes(world.broken(good)))["board_offered"] is None

@@ -31,18 +31,28 @@ def written(path: Path, document: dict[str, Any]) -> Path:
     return path
 
 
-def send(page: Any, server: Any, file: Path, board: str = "shapes/val") -> None:
+def send(page: Any, server: Any, file: Path, board: str = "") -> None:
     page.goto(f"{server.url}/submit?board={board}")
     page.wait_for_selector("#send")
+    page.wait_for_load_state("networkidle")
     page.set_input_files("#field-file input[type=file]", str(file))
     page.wait_for_selector(f"#field-file :text('{file.stem}')")
+    page.click("#send")
 
 
-def test_a_rank_file_is_uploaded_and_its_row_is_on_the_board(
+def test_a_rank_file_is_checked_then_published_with_the_words_of_the_form(
     page: Any, server: Any, world: ModuleType, tmp_path: Path
 ) -> None:
-    file = written(tmp_path / "run.json", world.rank_file(1, "From the browser", hits=0.5))
-    send(page, server, file)
+    document = world.rank_file(1, "From the browser", hits=0.5, backbone="ViT-B/16", zero_shot=True)
+    send(page, server, written(tmp_path / "run.json", document))
+    page.wait_for_selector(".outcome.good")
+    assert "From the browser" in page.inner_text(".outcome.good h3")
+    assert "shapes/val#2 | data:" in page.inner_text(".outcome.good .signature")
+    assert "not on the board" in page.inner_text(".outcome.good")
+    assert "From the browser" not in [row["method"]["name"] for row in server.rows()]
+    assert page.get_by_label("Method name").input_value() == "From the browser"
+    assert page.get_by_label("Backbone").input_value() == "ViT-B/16"
+    assert page.get_by_label("Zero-shot").input_value() == "yes"
     page.get_by_label("Backbone").fill("ViT-B/32")
     page.get_by_label("Submitted by").fill("A team")
     page.click("#more button")
@@ -50,10 +60,7 @@ def test_a_rank_file_is_uploaded_and_its_row_is_on_the_board(
     page.get_by_label("Text fields").fill("relative_caption, captions")
     page.get_by_label("Aggregation").fill("latest")
     page.get_by_label("Trained on").fill("made-up triplets")
-    page.click("#send")
-    page.wait_for_selector(".outcome.good")
-    assert "From the browser" in page.inner_text(".outcome.good h3")
-    assert "shapes/val#2 | data:" in page.inner_text(".outcome.good .signature")
+    page.click("#act-publish")
     page.click(".to-board")
     row = page.wait_for_selector("tr.marked")
     (entry,) = [row for row in server.rows() if row["method"]["name"] == "From the browser"]
@@ -77,7 +84,6 @@ def test_a_broken_file_shows_its_findings_and_leaves_no_row(
     document = world.broken(world.rank_file(2, "Broken"))
     query = next(iter(document["rankings"]))
     send(page, server, written(tmp_path / "broken.json", document))
-    page.click("#send")
     page.wait_for_selector(".outcome.bad h3:text('Refused')")
     table = page.inner_text(".findings")
     assert "duplicate-image" in table
@@ -86,9 +92,86 @@ def test_a_broken_file_shows_its_findings_and_leaves_no_row(
     assert "is ranked 1st and 2nd" in table
     assert "cir validate broken.json" in table
     assert server.rows() == before
+    page.reload()
+    page.wait_for_selector(".outcome.bad h3:text('Refused')")
+    assert not page.is_visible("#desk")
     page.goto(f"{server.url}/?board=shapes/val")
     page.wait_for_selector(".standings, .empty")
     assert "Broken" not in page.inner_text("#board")
+
+
+def test_a_file_on_a_wrong_board_is_sent_to_the_right_one_by_a_click(
+    page: Any, server: Any, world: ModuleType, tmp_path: Path
+) -> None:
+    file = written(tmp_path / "run.json", world.rank_file(11, "On the wrong board"))
+    send(page, server, file, board="shapes/multiturn_val")
+    page.wait_for_selector(".outcome.bad h3:text('Refused')")
+    assert "send it to the board shapes/val" in page.inner_text(".findings")
+    page.click("#move:text('Shapes, single-turn')")
+    page.wait_for_selector(".outcome.good")
+    assert "On the wrong board" in page.inner_text(".outcome.good h3")
+
+
+def test_a_file_that_names_no_board_is_asked_for_one(page: Any, server: Any, tmp_path: Path) -> None:
+    send(page, server, written(tmp_path / "run.json", {"0": [1, 2]}))
+    page.wait_for_selector(".outcome.bad")
+    shown = page.inner_text(".findings")
+    assert "missing-board" in shown
+    assert "shapes/val" in shown
+
+
+def test_a_private_link_opens_the_desk_and_goes_to_nobody_else(
+    browser: Any, world: ModuleType, tmp_path: Path
+) -> None:
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    page = context.new_page()
+    page.set_default_timeout(30_000)
+    asked: list[str] = []
+
+    def note(request: Any) -> None:
+        # What goes over the wire: the address without what stands behind the #, and the headers.
+        asked.append(request.url.partition("#")[0] + json.dumps(request.all_headers()))
+
+    with world.serving(tmp_path / "home", CIR_LEADERBOARD_ACCOUNTS="tokens") as server:
+        file = written(tmp_path / "run.json", world.rank_file(12, "By private link"))
+        send(page, server, file)
+        page.wait_for_selector(".notice:has-text('bookmark it')")
+        page.wait_for_selector("#act-publish")
+        link = page.url
+        key = link.partition("#")[2]
+        assert key.startswith("edit_")
+        page.on("requestfinished", note)
+        page.goto("about:blank")
+        page.goto(link)
+        page.wait_for_selector("#act-publish")
+        page.get_by_label("Method name").fill("Renamed")
+        page.get_by_label("Paper").fill("javascript:alert(1)")
+        page.click("#act-publish")
+        page.wait_for_selector("#said .outcome.bad:has-text('https')")
+        assert page.get_by_label("Method name").input_value() == "Renamed"
+        page.get_by_label("Paper").fill("https://example.org/paper")
+        page.click("#act-publish")
+        page.wait_for_selector("#said :text('Published.')")
+        page.click(".facts a")
+        page.wait_for_selector(".standings .name:text('Renamed')")
+        stranger = link.partition("#")[0]
+        page.goto(stranger)
+        page.wait_for_selector(".outcome.good")
+        assert not page.is_visible("#desk")
+        page.goto("about:blank")
+        page.goto(link)
+        page.click("#act-withdraw")
+        page.wait_for_selector(".outcome.bad:has-text('withdrawn')")
+        assert server.rows() == []
+        page.goto(stranger)
+        page.wait_for_selector(".outcome.bad:has-text('none that you may read')")
+        assert any("/queue/join" in request for request in asked)
+        assert [request for request in asked if key in request] == []
+        written_down = server.log.read_text() + "".join(
+            path.read_bytes().decode("latin-1") for path in server.home.rglob("*") if path.is_file()
+        )
+        assert key not in written_down
+    context.close()
 
 
 def test_without_a_file_the_page_says_so(page: Any, server: Any) -> None:
@@ -123,7 +206,6 @@ def test_hostile_ids_and_file_names_in_findings_are_text(
     document = world.rank_file(4, "<script>alert(6)</script>")
     document["rankings"][HOSTILE] = next(iter(document["rankings"].values()))
     send(page, server, written(tmp_path / "a<img src=x onerror=alert(7)>.json", document))
-    page.click("#send")
     page.wait_for_selector(".outcome.bad h3:text('Refused')")
     table = page.inner_text(".findings")
     assert "unknown-query" in table
@@ -157,7 +239,6 @@ def test_a_board_without_data_refuses_on_the_page(
     page: Any, server: Any, world: ModuleType, tmp_path: Path
 ) -> None:
     send(page, server, written(tmp_path / "run.json", world.rank_file(6)), board="cirr/val")
-    page.click("#send")
     page.wait_for_selector(".outcome.bad")
     assert "board-unavailable" in page.inner_text(".findings")
     assert "cir datasets prepare cirr/val" in page.inner_text(".findings")

@@ -1,0 +1,154 @@
+"""The board that a file is for, from the file's own words.
+
+On its way in only the beginning of a file is looked at: a submission has a board from its first event on, and
+its receipt names that board; reading a whole file is the work of the judge, which has limits. Every writer of
+ours puts the header first. A file whose beginning names no benchmark is not taken in without a board, and its
+sender is told the boards; nothing is acknowledged that is not recorded.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+import zlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from leaderboard import boards
+from leaderboard.boards import Board
+from leaderboard.errors import UploadRefusedError
+from submissions.formats.containers import GZIP
+from submissions.rank_file.model import BUNDLE
+
+HEAD_BYTES = 64 * 1024
+"""Bytes of a file's beginning that are looked at, packed and unpacked."""
+
+_BLANKS = re.compile(r"[ \t\r\n]*")
+_SHOWN = 80
+
+
+def board_of_head(head: bytes) -> Board:
+    """The board that the beginning of a file names.
+
+    Args:
+        head: the file's first bytes; more than `HEAD_BYTES` are not looked at.
+
+    Raises:
+        UploadRefusedError: it names no benchmark (`missing-board`), or one that no board ranks.
+
+    Example:
+        >>> board_of_head(b'{"format": "cir-rank-file", "benchmark": "shapes/val", "rankings": {').id
+        'shapes/val'
+    """
+    words = _header(_unpacked(head[:HEAD_BYTES]))
+    if words.get("format") == BUNDLE:
+        raise UploadRefusedError(
+            "unknown-board",
+            f"it is a bundle for the suite {_shown(words.get('suite'))}; boards rank single benchmarks.",
+            fix="submit its runs one by one, each in a rank file of its own",
+            status=422,
+        )
+    benchmark = words.get("benchmark")
+    if not isinstance(benchmark, str):
+        raise UploadRefusedError(
+            "missing-board",
+            f"the file's first {HEAD_BYTES // 1024} KB name no benchmark, so that its board is not clear.",
+            fix=f"choose the board (in the API: add ?board=), one of {', '.join(boards.ids())}",
+        )
+    return board_of_benchmark(benchmark)
+
+
+def board_of_benchmark(benchmark: str) -> Board:
+    """The board that ranks a benchmark; the first in the list, where several do.
+
+    Raises:
+        UploadRefusedError: none does.
+    """
+    found = boards.of_benchmark(benchmark)
+    if not found:
+        raise UploadRefusedError(
+            "unknown-board",
+            f"no board here ranks {_shown(benchmark)}.",
+            fix=f"choose the board (in the API: add ?board=), one of {', '.join(boards.ids())}",
+            status=404,
+        )
+    return found[0]
+
+
+def board_offered(findings: Iterable[Mapping[str, Any]]) -> Board | None:
+    """The board that a refused file belongs to, where it was sent to a wrong one and names another.
+
+    Args:
+        findings: of its validation, as JSON values.
+    """
+    for finding in findings:
+        if finding["code"] != "wrong-benchmark":
+            continue
+        for example in finding.get("examples") or ():
+            ranking = boards.of_benchmark(str(example.get("value")))
+            if ranking:
+                return ranking[0]
+    return None
+
+
+def with_offer(
+    file_name: str, findings: Iterable[Mapping[str, Any]]
+) -> tuple[list[dict[str, Any]], str] | None:
+    """The findings of a file that was sent to a wrong board, which name the right one; else None.
+
+    Args:
+        file_name: the sender's name for the file.
+        findings: of its validation, as JSON values.
+
+    Returns:
+        The findings as JSON values, and as a terminal shows them.
+    """
+    from submissions.rank_file.findings import Finding, ValidationReport
+
+    listed = [dict(finding) for finding in findings]
+    board = board_offered(listed)
+    if board is None:
+        return None
+    for finding in listed:
+        if finding["code"] == "wrong-benchmark":
+            finding["fix"] = f"send it to the board {board.id} (in the API: ?board={board.id}, or no board)"
+    report = ValidationReport(file_name, None, tuple(Finding(**finding) for finding in listed), None)
+    return listed, report.text()
+
+
+def _unpacked(head: bytes) -> bytes:
+    if not head.startswith(GZIP):
+        return head
+    try:
+        return zlib.decompressobj(wbits=31).decompress(head, HEAD_BYTES)
+    except zlib.error:
+        return b""
+
+
+def _header(head: bytes) -> dict[str, Any]:
+    """The keys with which an object begins, up to the first value that is not complete."""
+    text = head.removeprefix(codecs.BOM_UTF8).decode("utf-8", "ignore")
+    read = json.JSONDecoder().raw_decode
+    found: dict[str, Any] = {}
+    place, expected = 0, "{"
+    try:
+        while "benchmark" not in found and text[place := _after_blanks(text, place)] == expected:
+            key, place = read(text, _after_blanks(text, place + 1))
+            place = _after_blanks(text, place)
+            if not isinstance(key, str) or text[place] != ":":
+                break
+            found[key], place = read(text, _after_blanks(text, place + 1))
+            expected = ","
+    except (ValueError, IndexError, RecursionError):
+        pass  # Here the beginning ends, or what is not JSON begins.
+    return found
+
+
+def _after_blanks(text: str, place: int) -> int:
+    found = _BLANKS.match(text, place)
+    return place if found is None else found.end()
+
+
+def _shown(value: object) -> str:
+    return repr(str(value)[:_SHOWN])

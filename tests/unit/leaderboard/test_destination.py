@@ -1,0 +1,65 @@
+"""The board that a file names in its first bytes."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+
+from leaderboard.destination import HEAD_BYTES, board_of_head
+from leaderboard.errors import UploadRefusedError
+
+HEADER = {"format": "cir-rank-file", "format_version": 1, "benchmark": "shapes/val"}
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        json.dumps(HEADER).encode(),
+        json.dumps(HEADER, indent=4).encode("utf-8-sig"),
+        json.dumps({"method": {"name": 'a [ " { b'}, **HEADER}).encode(),
+        json.dumps({**HEADER, "rankings": {"q": ["a"] * 10**6}}).encode()[:HEAD_BYTES],
+        gzip.compress(json.dumps({**HEADER, "rankings": {"q": ["a"] * 10**6}}).encode())[:500],
+        b'{"format": "cir-rank-file-lines", "benchmark": "shapes/val"}\n{"query_id": "1", "images": []}',
+    ],
+)
+def test_a_header_names_the_board(head: bytes) -> None:
+    assert board_of_head(head).id == "shapes/val"
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"",
+        b"{",
+        b"[" * HEAD_BYTES,
+        b'{"a":' * 10_000,
+        b'{"version": "rc2", "metric": "recall", "1": ["a"]}',
+        b'{"rankings": {"benchmark": "shapes/val"}',
+        b'{"benchmark": ["shapes/val"]}',
+        b'{"n": ' + b"9" * 50_000 + b', "benchmark": "shapes/val"}',
+        json.dumps({"notes": "x" * HEAD_BYTES, **HEADER}).encode(),
+        gzip.compress(b" " * 10**8 + json.dumps(HEADER).encode()),
+        b"\x1f\x8b\x08 damaged",
+        b"PAR1" + bytes(100),
+        b"1 Q0 a 1 0.5 run",
+    ],
+)
+def test_what_names_no_benchmark_is_told_the_boards(head: bytes) -> None:
+    with pytest.raises(UploadRefusedError) as caught:
+        board_of_head(head)
+    assert caught.value.code == "missing-board"
+    assert "shapes/val, " in caught.value.fix
+
+
+def test_a_benchmark_without_a_board_is_told_the_boards() -> None:
+    with pytest.raises(UploadRefusedError, match=r"no board here ranks 'cirr/test1'") as caught:
+        board_of_head(b'{"benchmark": "cirr/test1"}')
+    assert (caught.value.code, caught.value.status) == ("unknown-board", 404)
+    assert "shapes/val, " in caught.value.fix
+
+
+def test_a_bundle_belongs_to_no_board() -> None:
+    with pytest.raises(UploadRefusedError, match="bundle for the suite 'fashioniq'"):
+        board_of_head(b'{"format": "cir-rank-bundle", "suite": "fashioniq", "runs": []}')
