@@ -68,11 +68,21 @@ class Board(BaseModel):
     primary_direction: Literal["higher", "lower"] = "higher"
     columns: Annotated[tuple[Column, ...], Field(min_length=1)]
     description: str
+    max_mb: Annotated[int, Field(ge=1)] | None = None
+    """MB of 2**20 bytes that a rank file may have; a board may take less than its server, never more."""
 
     @property
     def spec(self) -> registry.BenchmarkSpec:
         """The benchmark's card and configuration."""
         return registry.spec(self.benchmark)
+
+    def max_upload_bytes(self, of_server: int) -> int:
+        """Bytes that a rank file for this board may have.
+
+        Args:
+            of_server: that it may have on any board.
+        """
+        return of_server if self.max_mb is None else min(of_server, self.max_mb * 2**20)
 
     @property
     def primary_terms(self) -> tuple[str, ...]:

@@ -192,24 +192,21 @@ class Intake:
             )
         return board
 
-    def incoming(self) -> IncomingFile:
-        """A file on its way in, which refuses more bytes than the limit."""
-        return self._files.incoming(self.check_size)
+    def incoming(self, board: Board) -> IncomingFile:
+        """A file on its way to a board; writing more bytes to it than the board takes is refused."""
+        limit = board.max_upload_bytes(self._settings.max_upload_bytes)
+        whose = f"the board {board.id}" if limit < self._settings.max_upload_bytes else "this server"
 
-    def check_size(self, size: int) -> None:
-        """Refuse a file of that many bytes when they are too many.
+        def check_size(size: int) -> None:
+            if size > limit:
+                raise UploadRefusedError(
+                    "too-large",
+                    f"the upload has more than {limit:,} bytes, the limit of {whose}.",
+                    fix="write compact JSON (no indentation) and no more images a query than the board uses",
+                    status=413,
+                )
 
-        Raises:
-            UploadRefusedError: `too-large`.
-        """
-        limit = self._settings.max_upload_bytes
-        if size > limit:
-            raise UploadRefusedError(
-                "too-large",
-                f"the upload has more than {limit:,} bytes, the limit of this server.",
-                fix="write compact JSON (no indentation) and no more images a query than the board uses",
-                status=413,
-            )
+        return self._files.incoming(check_size)
 
     def accept(self, board: Board, incoming: IncomingFile, cover: Cover) -> tuple[Submission, bool]:
         """Make a complete incoming file a submission; when this returns, file and record are durable.
@@ -252,14 +249,14 @@ class Intake:
         """Take a whole file in, chunk by chunk; without a board it goes to the one that it names.
 
         Raises:
-            UploadRefusedError: see `board`, `check_size` and `accept`.
+            UploadRefusedError: see `board`, `incoming` and `accept`.
         """
         coming = iter(chunks)
         head = b""
         while not board_id and len(head) < HEAD_BYTES and (chunk := next(coming, b"")):
             head += chunk
         board = self.board(board_id, head)
-        incoming = self.incoming()
+        incoming = self.incoming(board)
         try:
             incoming.write(head)
             for chunk in coming:

@@ -71,7 +71,8 @@ class Server:
         store = Store(settings.database_url, lambda: any(True for _ in files.names()))
         quotas = Quotas(store, Allowance(settings.a_day, settings.in_all, settings.uploads_an_hour))
         counted = None if settings.accounts == "local" else quotas
-        intake, tables = Intake(settings, store, files, data.problem, counted), Tables(store)
+        intake = Intake(settings, store, files, data.problem, counted)
+        tables = Tables(store, settings.max_upload_bytes)
         worker = Worker(files, store, refresh=tables.refresh)
         return cls(settings, store, files, intake, worker, key, quotas, tables)
 

@@ -29,6 +29,7 @@ from cir_metrics.signature import package_version
 from cir_metrics.sums import FloatArray
 from leaderboard import data
 from leaderboard.boards import Board
+from leaderboard.settings import DEFAULT_MAX_UPLOAD_MB
 from leaderboard.standings import Comparability, Entry, standings
 from leaderboard.standings.groups import board_groups
 from leaderboard.store import Store
@@ -99,11 +100,13 @@ class Tables:
 
     Args:
         store: the submissions, and where tables are kept.
+        max_upload_bytes: that the server takes of a file; a board may take less.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, max_upload_bytes: int = DEFAULT_MAX_UPLOAD_MB * 2**20) -> None:
         """Nothing is made before it is asked for."""
         self._store = store
+        self._max_upload_bytes = max_upload_bytes
         self._held: dict[str, KeptTable] = {}
         self._data: dict[str, _DataHere] = {}
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
@@ -173,7 +176,7 @@ class Tables:
         changed, paused = self._state(board)
         entries = self._entries(board)
         groups = self._groups(board, changed, entries)
-        view = table_view(board, entries, self.problem(board), paused, groups)
+        view = table_view(board, entries, self._max_upload_bytes, self.problem(board), paused, groups)
         body = json.dumps(view, ensure_ascii=False, separators=(",", ":")).encode()
         etag = f"{self._basis(board, paused)}{hashlib.sha256(body).hexdigest()[:24]}"
         made = KeptTable(etag, gzip.compress(body, _LEVEL, mtime=0))
@@ -225,7 +228,9 @@ class Tables:
         found = self._data.get(board.id)
         if found is None or time.monotonic() - found.at > _DATA_SECONDS:
             keys, problem = data.current_keys(board), data.problem(board)
-            basis = json.dumps([_VERSION, package_version(), board.model_dump(mode="json"), keys, problem])
+            limit = self._max_upload_bytes
+            fixed = [_VERSION, package_version(), board.model_dump(mode="json"), limit]
+            basis = json.dumps([*fixed, keys, problem])
             found = _DataHere(keys, problem, time.monotonic(), basis)
             self._data[board.id] = found
         return found

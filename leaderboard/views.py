@@ -13,13 +13,18 @@ from leaderboard.submission import Submission
 
 
 def board_view(
-    board: Board, entries: int, unavailable: str | None = None, paused: str | None = None
+    board: Board,
+    entries: int,
+    max_upload_bytes: int,
+    unavailable: str | None = None,
+    paused: str | None = None,
 ) -> dict[str, Any]:
     """A board without its rows.
 
     Args:
         board: the board.
         entries: how many stand on it.
+        max_upload_bytes: that the server takes of a file; the board may take less.
         unavailable: why submissions to it cannot be judged here, or None where they can.
         paused: why the organisers take none now, or None where they do.
     """
@@ -36,6 +41,7 @@ def board_view(
         "columns": [column.model_dump() for column in board.columns],
         "description": board.description,
         "protocol": {"queries": config.queries, "gallery": config.gallery, "reference": config.reference},
+        "max_upload_bytes": board.max_upload_bytes(max_upload_bytes),
         "unavailable": unavailable,
         "paused": paused,
         "entries": entries,
@@ -45,6 +51,7 @@ def board_view(
 def table_view(
     board: Board,
     entries: list[Entry],
+    max_upload_bytes: int,
     unavailable: str | None = None,
     paused: str | None = None,
     groups: Mapping[str, int] | None = None,
@@ -54,11 +61,12 @@ def table_view(
     Args:
         board: the board.
         entries: from `standings`.
+        max_upload_bytes: as in `board_view`.
         unavailable: as in `board_view`, and so is `paused`.
         paused: as in `board_view`.
         groups: the rank group by submission; None where they are not made yet.
     """
-    view = board_view(board, len(entries), unavailable, paused)
+    view = board_view(board, len(entries), max_upload_bytes, unavailable, paused)
     gallery = checked_gallery(board, entries)
     view["protocol"] |= {"gallery_checked": gallery is not None, "gallery_images": gallery}
     rows = [entry.to_dict((groups or {}).get(entry.submission.id)) for entry in entries]

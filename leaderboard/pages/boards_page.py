@@ -106,6 +106,7 @@ def _intro(board: Board, view: View) -> str:
     facts.append(f"reference {config.reference}")
     facts.append(f"ranked by {board.primary}")
     facts.append(f"{board.track} track")
+    facts.append(f"files up to {view['max_upload_bytes'] / 2**20:.0f} MB")
     listed = joined(element("li", text(fact)) for fact in facts)
     submit = ""
     if view["unavailable"] is None:

@@ -198,7 +198,7 @@ async def _from_form(request: Request, server: Server, sender: Sender) -> tuple[
         head = await upload.read(CHUNK)
         asked = request.query_params.get("board") or texts.get("board")
         board = await run_in_threadpool(server.intake.board, asked, head)
-        incoming = server.intake.incoming()
+        incoming = server.intake.incoming(board)
         try:
             incoming.write(head)
             while chunk := await upload.read(CHUNK):
@@ -217,7 +217,7 @@ async def _from_body(request: Request, server: Server, sender: Sender) -> tuple[
             if len(head) >= HEAD_BYTES:
                 break
     board = await run_in_threadpool(server.intake.board, query.get("board"), bytes(head))
-    incoming = server.intake.incoming()
+    incoming = server.intake.incoming(board)
     try:
         incoming.write(bytes(head))
         async for chunk in stream:

@@ -55,7 +55,11 @@ def router(server: Server) -> APIRouter:
         counts = server.store.count_published()
         found = [
             board_view(
-                board, counts.get(board.id, 0), server.tables.problem(board), server.store.paused(board.id)
+                board,
+                counts.get(board.id, 0),
+                server.settings.max_upload_bytes,
+                server.tables.problem(board),
+                server.store.paused(board.id),
             )
             for board in boards.boards()
         ]

@@ -83,6 +83,7 @@ class BoardAnswer(_StrictAnswer):
     columns: list[Column]
     description: str
     protocol: ProtocolAnswer
+    max_upload_bytes: Annotated[int, Field(description="that a rank file for this board may have")]
     unavailable: Annotated[str | None, Field(description="why submissions cannot be judged here, or null")]
     paused: Annotated[str | None, Field(description="why the organisers take none now, or null")]
     entries: int

@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from cir_metrics.errors import CallError
-from leaderboard import settings
+from leaderboard import boards, settings
 from leaderboard.errors import UploadRefusedError
 from leaderboard.intake import Cover, Intake, checked_method, chunks_of
+from leaderboard.pages.boards_page import page_html
+from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.store import Store
 from leaderboard.store.files import FolderFiles
@@ -64,6 +66,38 @@ def test_the_limit_is_exact(intake: Intake, chosen: Settings, store: Store) -> N
     assert refused.value.status == 413
     assert len(leftovers(chosen)) == 1
     assert len(store.unfinished()) == 1
+
+
+def test_a_board_takes_less_than_its_server(tmp_path: Path) -> None:
+    """One number in the refusal, in the API and on the page, counted while the file comes in."""
+    boards_of_home = tmp_path / "boards"
+    boards_of_home.mkdir()
+    written = (Path(boards.__file__).parent / "boards" / "shapes_val.yaml").read_text()
+    small = f"{written.replace('id: shapes/val', 'id: shapes/small')}\nmax_mb: 1\n"
+    (boards_of_home / "small.yaml").write_text(small)
+    server = Server.open(Settings(tmp_path))
+    read = 0
+
+    def endless() -> Iterator[bytes]:
+        nonlocal read
+        while True:
+            read += 2**18
+            yield bytes(2**18)
+
+    try:
+        with pytest.raises(UploadRefusedError) as refused:
+            server.intake.take("shapes/small", endless(), Cover())
+        assert refused.value.message == (
+            "the upload has more than 1,048,576 bytes, the limit of the board shapes/small."
+        )
+        assert read == 2**20 + 2**18
+        board, others = boards.board("shapes/small"), boards.board("shapes/val")
+        assert server.tables.of(board).view["max_upload_bytes"] == 2**20
+        assert server.tables.of(others).view["max_upload_bytes"] == server.settings.max_upload_bytes
+        assert "<li>files up to 1 MB</li>" in page_html(server, {"board": "shapes/small"})
+    finally:
+        server.close()
+        boards.use(None)
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def entries(*found: Submission) -> list[Entry]:
 
 
 def rows(*found: Submission) -> list[dict[str, Any]]:
-    written: list[dict[str, Any]] = table_view(CIRCO, entries(*found))["rows"]
+    written: list[dict[str, Any]] = table_view(CIRCO, entries(*found), 2**20)["rows"]
     return written
 
 
@@ -46,16 +46,16 @@ def test_a_gallery_that_was_not_checked_is_not_stated() -> None:
     unchecked = entries(submission("a", 1))
     assert checked_gallery(CIRCO, unchecked) is None
     assert "gallery not checked, " in board_text(CIRCO, unchecked)
-    assert "<li>gallery not checked</li>" in _intro(CIRCO, table_view(CIRCO, unchecked))
-    assert "123,403 images</li>" not in _intro(CIRCO, table_view(CIRCO, unchecked))
-    assert table_view(CIRCO, unchecked)["protocol"]["gallery_checked"] is False
+    assert "<li>gallery not checked</li>" in _intro(CIRCO, table_view(CIRCO, unchecked, 2**20))
+    assert "123,403 images</li>" not in _intro(CIRCO, table_view(CIRCO, unchecked, 2**20))
+    assert table_view(CIRCO, unchecked, 2**20)["protocol"]["gallery_checked"] is False
 
 
 def test_a_gallery_that_was_checked_is_stated_as_the_signatures_have_it() -> None:
     checked = entries(submission("a", 1, size=3000))
     assert "gallery 3,000, " in board_text(CIRCO, checked)
-    assert "<li>gallery of 3,000 images</li>" in _intro(CIRCO, table_view(CIRCO, checked))
-    assert table_view(CIRCO, checked)["protocol"]["gallery_checked"] is True
+    assert "<li>gallery of 3,000 images</li>" in _intro(CIRCO, table_view(CIRCO, checked, 2**20))
+    assert table_view(CIRCO, checked, 2**20)["protocol"]["gallery_checked"] is True
 
 
 def test_an_empty_board_states_the_gallery_only_where_its_list_is_at_hand(
