@@ -20,6 +20,7 @@ from starlette.types import Scope
 
 from cir_metrics.errors import without_passwords
 from cir_metrics.terminal import visible
+from leaderboard.errors import is_passing
 
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _FILE_BYTES = 10 * 2**20
@@ -52,10 +53,19 @@ def configure(folder: Path | None = None, name: str = "web.log") -> None:
 
 
 class PlainLines(logging.Formatter):
-    """Writes a message on one line, with what a terminal would obey written out, and without secrets."""
+    """Writes a message on one line, with what a terminal would obey written out, and without secrets.
+
+    A traceback follows where the code is to be looked at, not where the machine is in trouble.
+    """
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: D102
         return super().formatMessage(record).replace("\r", "\\r").replace("\n", "\\n")
+
+    def formatException(self, ei: Any) -> str:  # noqa: D102
+        if not is_passing(ei[1]):
+            return super().formatException(ei)
+        # A full disk or a locked database is met by many, again and again: where in the code says nothing.
+        return f"{type(ei[1]).__name__}: {str(ei[1]).partition(chr(10))[0]}"
 
     def format(self, record: logging.LogRecord) -> str:  # noqa: D102
         return _TOKENS.sub("...", without_passwords(visible(super().format(record))))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 import sqlite3
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -116,6 +117,17 @@ def test_a_log_line_cannot_be_forged_and_holds_no_secret() -> None:
     )
     assert "secret" not in shown
     assert "abcdefgh" not in shown
+
+
+def test_trouble_of_the_machine_is_logged_without_a_traceback() -> None:
+    for error, traced in ((OSError(errno.ENOSPC, "No space left on device"), False), (KeyError("a"), True)):
+        try:
+            raise error
+        except (OSError, KeyError):
+            record = logging.LogRecord("x", logging.ERROR, "", 1, "it failed", (), sys.exc_info())
+        line = PlainLines("%(message)s").format(record)
+        assert line.startswith("it failed\n")
+        assert (type(error).__name__ in line, "Traceback" in line) == (True, traced)
 
 
 def test_a_message_is_written_twenty_times_a_minute_and_counted() -> None:

@@ -1,0 +1,176 @@
+"""A full disk, a store that cannot be written, two servers on one store: refused in JSON, nothing lost.
+
+The disk is a real one: a file system in memory, which root may mount. Elsewhere these tests skip.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import httpx
+import pytest
+
+DISK_MIB = 24
+MARGINS_KIB = (0, 4, 16, 64, 200, 400, 1000)
+"""Room that is left on the disk."""
+NO_DATA = {"CIR_DATA_HOME": ""}
+
+
+def mount(*arguments: str) -> None:
+    done = subprocess.run(["mount", *arguments], capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"nothing can be mounted here: {done.stderr.strip()}")
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A small file system of one's own."""
+    if os.geteuid():
+        pytest.skip("root alone may mount a file system")
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount("-t", "tmpfs", "-o", f"size={DISK_MIB}m", "tmpfs", str(folder))
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def filled(disk: Path, left: int) -> Path:
+    """A file that takes all room but so many bytes."""
+    ballast = disk / "ballast"
+    ballast.unlink(missing_ok=True)
+    free = os.statvfs(disk)
+    with ballast.open("wb") as handle:
+        os.posix_fallocate(handle.fileno(), 0, max(1, free.f_bavail * free.f_bsize - left))
+    return ballast
+
+
+def refused(answer: httpx.Response) -> tuple[int, str]:
+    """Status and code of a refusal, which is JSON and says nothing of the server's disk."""
+    error = answer.json()["error"]
+    assert set(error) == {"code", "message", "fix"}
+    assert "/" not in error["message"]
+    return answer.status_code, error["code"]
+
+
+@pytest.mark.slow
+def test_a_full_disk_refuses_and_loses_nothing(world: ModuleType, disk: Path) -> None:
+    with world.serving(disk / "home", **NO_DATA) as running:
+        acknowledged = [running.submitted(world.as_bytes(world.rank_file(1, "Before")))["id"]]
+        said: Counter[Any] = Counter()
+        for seed, margin in enumerate(MARGINS_KIB * 3, start=10):
+            filled(disk, margin * 1024)
+            answer = running.upload(world.as_bytes(world.rank_file(seed, f"Number {seed}")))
+            if answer.status_code == 202:
+                acknowledged.append(answer.json()["id"])
+                said[202] += 1
+            else:
+                said[refused(answer)] += 1
+            for path in ("/health", "/api/boards/shapes/val", "/"):
+                assert running.get(path).status_code in (200, 503, 507), path
+        print(f"{dict(said)}; {len(acknowledged)} acknowledged")
+        assert set(said) <= {202, (507, "files-unavailable"), (507, "no-space"), (503, "unavailable")}
+        assert sum(count for found, count in said.items() if found != 202) >= len(MARGINS_KIB)
+        filled(disk, 0)
+        time.sleep(3)
+        (disk / "ballast").unlink()
+        ended = [running.finished(one, 180)["state"] for one in acknowledged]
+        assert set(ended) == {"published"}
+        assert running.submitted(world.as_bytes(world.rank_file(2, "After")))["state"] == "published"
+        assert len(running.rows()) == len(acknowledged) + 1
+        assert list((disk / "home/files/incoming").iterdir()) == []
+        assert running.stop() == 0
+        assert "Traceback" not in running.log.read_text()
+
+
+@pytest.mark.slow
+def test_a_disk_that_is_full_at_a_kill_loses_nothing(world: ModuleType, disk: Path) -> None:
+    with world.serving(disk / "home", **NO_DATA) as running:
+        acknowledged = [
+            running.upload(world.as_bytes(world.rank_file(seed, f"Number {seed}"))).json()["id"]
+            for seed in range(4)
+        ]
+        filled(disk, 0)
+        time.sleep(1)
+        running.process.kill()
+        running.process.wait()
+    (disk / "ballast").unlink()
+    with world.serving(disk / "home", **NO_DATA) as running:
+        assert {running.finished(one, 120)["state"] for one in acknowledged} == {"published"}
+        assert len(running.rows()) == 4
+
+
+@contextlib.contextmanager
+def read_only(folder: Path) -> Iterator[None]:
+    """The folder cannot be written, not even by root."""
+    mount("--bind", str(folder), str(folder))
+    try:
+        mount("-o", "remount,ro,bind", str(folder))
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+@pytest.mark.slow
+def test_a_store_that_becomes_read_only_refuses_and_recovers(world: ModuleType, disk: Path) -> None:
+    home = disk / "home"
+    with world.serving(home, **NO_DATA) as running:
+        rows = [running.submitted(world.as_bytes(world.rank_file(1, "Before")))["id"]]
+        with read_only(home):
+            for seed in (2, 3):
+                answer = running.upload(world.as_bytes(world.rank_file(seed, "Meanwhile")))
+                assert refused(answer) in {(503, "files-unavailable"), (503, "unavailable")}
+            assert len(running.get("/api/boards/shapes/val").json()["rows"]) == 1
+            changed = httpx.post(f"{running.url}/api/submissions/{rows[0]}/unpublish", json={}, timeout=60)
+            assert changed.status_code in (200, 503)
+            if changed.status_code == 200:
+                httpx.post(f"{running.url}/api/submissions/{rows[0]}/publish", json={}, timeout=60)
+        assert running.submitted(world.as_bytes(world.rank_file(2, "After")))["state"] == "published"
+        assert [row["method"]["name"] for row in running.rows()].count("Meanwhile") == 0
+        assert len(running.rows()) == 2
+
+
+@pytest.mark.slow
+def test_a_read_only_store_is_said_at_the_start(world: ModuleType, disk: Path) -> None:
+    home = disk / "home"
+    with world.serving(home, **NO_DATA) as running:
+        running.submitted(world.as_bytes(world.rank_file(1, "Before")))
+        assert running.stop() == 0
+    with read_only(home):
+        done = world.cir("leaderboard", "serve", "--port", "0", "--home", str(home))
+    assert done.returncode == 2
+    assert str(home) in done.stderr
+    assert "Fix:" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_two_servers_on_one_store_share_the_work(world: ModuleType, tmp_path: Path) -> None:
+    """Both take files at once, the same ones too; one is killed; the other ends everything, once."""
+    contents = [world.as_bytes(world.rank_file(seed, f"Number {seed}")) for seed in range(16)]
+    with (
+        world.serving(tmp_path / "home", **NO_DATA) as one,
+        world.serving(tmp_path / "home", **NO_DATA) as other,
+    ):
+        with ThreadPoolExecutor(4) as pool:
+            sent = [pool.submit(server.upload, content) for content in contents for server in (one, other)]
+            answers = [each.result() for each in sent]
+        assert {answer.status_code for answer in answers} == {200, 202}
+        assert [answer.status_code for answer in answers].count(202) == len(contents)
+        one.process.kill()
+        one.process.wait()
+        ids = {answer.json()["id"] for answer in answers}
+        assert len(ids) == len(contents)
+        ended = [other.finished(each, 180) for each in ids]
+        assert {each["state"] for each in ended} == {"published"}
+        kinds = [[event["kind"] for event in each["events"]] for each in ended]
+        assert all(each.count("scored") == each.count("published") == 1 for each in kinds)
+        assert len(other.rows()) == len(contents)
