@@ -47,9 +47,11 @@ def filled(disk: Path, left: int) -> Path:
     """A file that takes all room but so many bytes."""
     ballast = disk / "ballast"
     ballast.unlink(missing_ok=True)
-    free = os.statvfs(disk)
-    with ballast.open("wb") as handle:
-        os.posix_fallocate(handle.fileno(), 0, max(1, free.f_bavail * free.f_bsize - left))
+    with ballast.open("wb", buffering=0) as handle:
+        with contextlib.suppress(OSError):
+            while handle.write(b"x" * 4096):
+                pass
+        handle.truncate(max(0, handle.tell() - left))
     return ballast
 
 

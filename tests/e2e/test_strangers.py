@@ -1,0 +1,185 @@
+"""What strangers may not reach: the submissions of others by any route or page, files of this machine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import httpx
+import pytest
+
+from leaderboard.callers import EDIT_KEY
+from leaderboard.identity.tokens import Tokens
+from leaderboard.settings import Settings
+from leaderboard.store import Store
+
+NAME, SUBMITTER, NOTES = "Nobody's business", "Quiet Ada", "not for others"
+FILE_NAME = "quiet.json"
+
+
+@pytest.fixture(scope="module")
+def tokens(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    home = tmp_path_factory.mktemp("strangers") / "home"
+    home.mkdir()
+    store = Store(Settings(home).database_url)
+    made = {name: Tokens(store).create(name) for name in ("ada", "bob")}
+    made["org"] = Tokens(store).create("org", "organiser")
+    store.close()
+    return home, made
+
+
+@pytest.fixture(scope="module")
+def server(world: ModuleType, tokens: tuple[Path, dict[str, str]]) -> Iterator[Any]:
+    home, _ = tokens
+    folder = {"GRADIO_TEMP_DIR": str(home.parent / "gradio"), "CIR_DATA_HOME": ""}
+    with world.serving(home, CIR_LEADERBOARD_ACCOUNTS="tokens", **folder) as running:
+        yield running
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+@pytest.fixture(scope="module", params=["private", "withdrawn", "hidden"])
+def hidden(request: pytest.FixtureRequest, server: Any, world: ModuleType, tokens: Any) -> dict[str, Any]:
+    """A submission of Ada's that nobody else may see."""
+    ada = bearer(tokens[1]["ada"])
+    seed = ["private", "withdrawn", "hidden"].index(request.param)
+    document = world.rank_file(seed, NAME, notes=NOTES)
+    query = {"board": world.BOARD, "submitter": SUBMITTER, "file_name": FILE_NAME}
+    address = f"{server.url}/api/submissions"
+    sent = httpx.post(address, params=query, content=world.as_bytes(document), headers=ada, timeout=60)
+    while not (found := server.get(f"/api/submissions/{sent.json()['id']}", headers=ada).json())["finished"]:
+        time.sleep(0.1)
+    ways = {"private": "correct", "withdrawn": "withdraw", "hidden": "hide"}
+    organiser = bearer(tokens[1]["org"])
+    reason = {"reason": NOTES} if request.param == "hidden" else {}
+    way = f"{address}/{found['id']}/{ways[request.param]}"
+    found = httpx.post(way, json=reason, headers=organiser, timeout=60).json()
+    assert found["state"] == request.param
+    return dict(found)
+
+
+def said_in(content: bytes, hidden: dict[str, Any]) -> list[str]:
+    """What of a submission stands in an answer; its id only where the request did not name it."""
+    words = (NAME, SUBMITTER, NOTES, FILE_NAME, hidden["sha256"])
+    return [word for word in words if word.encode() in content or json.dumps(word).encode() in content]
+
+
+def test_no_route_tells_of_what_is_not_public(server: Any, hidden: dict[str, Any], tokens: Any) -> None:
+    """Every route of the OpenAPI document, and its first form without /v1, with every action."""
+    document = server.get("/api/openapi.json").json()
+    reads, writes = 0, 0
+    strangers: tuple[dict[str, str], ...] = ({}, bearer(tokens[1]["bob"]), {EDIT_KEY: "x" * 40})
+    for path, operations in document["paths"].items():
+        filled = path.replace("{submission_id}", hidden["id"]).replace("{board_id}", "shapes/val")
+        about_it = "{submission_id}" in path
+        actions = next(
+            (
+                one["schema"]["enum"]
+                for one in operations.get("post", {}).get("parameters", [])
+                if one["name"] == "action"
+            ),
+            [""],
+        )
+        for action in actions:
+            where = filled.replace("{action}", action)
+            for address in {where, where.replace("/api/v1/", "/api/")}:
+                for headers in strangers:
+                    if "get" in operations:
+                        answer = server.get(address, headers=headers, params={"board": "shapes/val"})
+                        reads += 1
+                    else:
+                        answer = httpx.post(server.url + address, json={}, headers=headers, timeout=60)
+                        writes += 1
+                    assert said_in(answer.content, hidden) == [], address
+                    if about_it:
+                        assert answer.status_code == 404, (address, answer.text)
+                    else:
+                        assert hidden["id"].encode() not in answer.content
+    print(f"{hidden['state']}: {reads} reads, {writes} writes")
+    assert reads > 30
+    assert writes > 30
+    for form in ("csv", "parquet"):
+        table = server.get(f"/api/v1/boards/shapes/val?format={form}").content
+        assert said_in(table, hidden) == []
+
+
+@pytest.mark.browser
+def test_no_page_tells_of_what_is_not_public(server: Any, hidden: dict[str, Any], page: Any) -> None:
+    for path in ("/", "/submit", "/about", f"/?board=shapes/val&entry={hidden['id']}"):
+        page.goto(server.url + path)
+        page.wait_for_load_state("networkidle")
+        assert said_in(page.content().encode(), hidden) == [], path
+
+
+def test_the_page_reads_no_file_of_this_machine(server: Any, world: ModuleType, tmp_path: Path) -> None:
+    """Neither by its path, nor by a link that lies among the uploads, nor from an address."""
+    submit = server.get("/submit").text
+    found = re.search(r"window\.gradio_config = (\{.*?\});</script>", submit, flags=re.DOTALL)
+    assert found is not None
+    config = json.loads(found[1])
+    secret = tmp_path / "secret.json"
+    secret.write_bytes(world.as_bytes(world.rank_file(40, "Read from the disk")))
+    sent = httpx.post(f"{server.url}/gradio_api/upload", files={"files": ("a.json", b"{}")}, timeout=60)
+    uploaded = Path(sent.json()[0])
+    link = uploaded.with_name("link.json")
+    link.symlink_to(secret)
+    paths = [
+        str(secret),
+        f"{uploaded.parent}/../../../{secret}",
+        f"file://{secret}",
+        "/etc/passwd",
+        str(link),
+    ]
+    paths += [f"{server.url}/gradio_api/file={secret}", str(server.home / "leaderboard.sqlite")]
+    kinds = {part["id"]: part["type"] for part in config["components"]}
+    inputs = [one for one in config["dependencies"] if "file" in {kinds[each] for each in one["inputs"]}]
+    assert inputs
+    for number, path in enumerate(paths):
+        for one in inputs:
+            session = f"s{number}x{one['id']}"
+            file = {"path": path, "meta": {"_type": "gradio.FileData"}}
+            data = ["shapes/val" if kinds[each] == "dropdown" else "" for each in one["inputs"]]
+            data = [
+                file if kinds[each] == "file" else old for each, old in zip(one["inputs"], data, strict=True)
+            ]
+            body = {"data": data, "fn_index": one["id"], "session_hash": session}
+            joined = httpx.post(f"{server.url}/gradio_api/queue/join", json=body, timeout=60)
+            assert joined.status_code < 500
+            if joined.status_code == 200:
+                with httpx.stream(
+                    "GET", f"{server.url}/gradio_api/queue/data?session_hash={session}", timeout=60
+                ) as stream:
+                    answered = "".join(
+                        line for line in stream.iter_lines() if "process_completed" in line or "close" in line
+                    )
+                assert '"success":false' in answered.replace(" ", ""), (path, answered[:500])
+                assert "Read from the disk" not in answered
+                assert "root:" not in answered
+    store = Store(Settings(server.home).database_url)
+    assert store.of_file(hashlib.sha256(secret.read_bytes()).hexdigest()) == []
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "name", ["../../../up.json", "..%2f..%2fup.json", "/tmp/up.json", "a\\..\\..\\up.json", "."]
+)
+def test_a_file_lands_below_the_home_whatever_its_name(server: Any, world: ModuleType, name: str) -> None:
+    around = server.home.parent.parent
+    content = world.as_bytes(world.rank_file(50, "Up"))[:-9]
+    before = {path for path in around.rglob("*") if not path.is_relative_to(server.home)}
+    for path, field in (("/api/submissions?board=shapes/val", "file"), ("/gradio_api/upload", "files")):
+        answer = httpx.post(server.url + path, files={field: (name, content)}, timeout=60)
+        assert answer.status_code < 500
+    after = {path for path in around.rglob("*") if not path.is_relative_to(server.home)}
+    made = [path for path in after - before if not path.is_relative_to(server.home.parent / "gradio")]
+    assert made == []
+    assert not Path("/tmp/up.json").exists()
+    assert not [path for path in server.home.rglob("*") if path.name == "up.json"]
