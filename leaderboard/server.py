@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from dataclasses import dataclass
+from typing import Any
 
+from cir_metrics.signature import package_version
 from leaderboard import boards, data
 from leaderboard.boards import Board
 from leaderboard.errors import SubmissionStoreError
@@ -93,6 +96,17 @@ class Server:
             status_url=f"{self.settings.url}/api/submissions/{submission.id}",
             server=self.settings.name,
         )
+
+    def health(self) -> dict[str, Any]:
+        """How the server is: its version, what waits and since when, who judges, how much space is free."""
+        return {
+            "status": "ok",
+            "version": package_version(),
+            "boards": len(boards.ids()),
+            "max_upload_bytes": self.settings.max_upload_bytes,
+            **self.store.condition(),
+            "free_bytes": shutil.disk_usage(self.settings.home).free,
+        }
 
     def entries(self, board: Board) -> list[Entry]:
         """A board's table."""

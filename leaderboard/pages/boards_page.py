@@ -38,6 +38,9 @@ _DETAILS = (
 )
 
 
+_GROUPS = "Group: methods that paired tests cannot tell from the first of their group."
+
+
 def build(demo: Any, server: Server) -> None:
     """Fill the first page of the pages' Blocks."""
     with demo:
@@ -141,19 +144,20 @@ def _table(board: Board, view: View, marked: str) -> str:
     grouped = len(groups_of(view)) > 1
     heads = [element("th", "#", "rank", scope="col")]
     if grouped:
-        heads.append(element("th", "Group", "group", scope="col"))
+        heads.append(element("th", "Group", "group", scope="col", title=_GROUPS))
     heads.append(element("th", "Method", "method", scope="col"))
     heads.append(element("th", primary, "num main", scope="col"))
     heads += [element("th", column_heading(column), "num", scope="col") for column in board.columns]
     heads += [element("th", "Received", "when", scope="col"), element("th", "Signature", "sig", scope="col")]
     shown = _parts_shown(rows)
-    body = joined(_row(board, row, marked, shown, grouped) for row in rows)
+    leaders = {row["group"]: row["submission"] for row in reversed(rows) if row["group"]}
+    body = joined(_row(board, row, marked, shown, leaders if grouped else None) for row in rows)
     table = element(
         "table", element("thead", element("tr", joined(heads))) + element("tbody", body), "standings"
     )
     note = "Fractions in per cent. Equal values share a rank; inside a tie the earlier entry stands first."
     if grouped:
-        note += " Tests cannot tell the methods of a group from its first."
+        note += f" {_GROUPS}"
     if any(row["rank"] is None for row in rows):
         note += (
             " Entries without a rank were scored on other data, or by another version, than this board has"
@@ -162,10 +166,12 @@ def _table(board: Board, view: View, marked: str) -> str:
     return element("div", table, "table-scroll", tabindex="0") + element("p", note, "note")
 
 
-def _row(board: Board, row: Row, marked: str, shown: set[str], grouped: bool) -> str:
+def _row(board: Board, row: Row, marked: str, shown: set[str], leaders: Mapping[int, str] | None) -> str:
     cells = [element("td", _or_dash(row["rank"]), "rank")]
-    if grouped:
-        cells.append(element("td", _or_dash(row["group"]), "group"))
+    leads = False
+    if leaders is not None:
+        cells.append(element("td", element("span", _or_dash(row["group"])), "group"))
+        leads = leaders.get(row["group"]) == row["submission"]
     cells += [
         element("td", _method(row), "method"),
         element("td", number(row["main"], board.primary_unit), "num main"),
@@ -173,7 +179,7 @@ def _row(board: Board, row: Row, marked: str, shown: set[str], grouped: bool) ->
     cells += [element("td", number(row["metrics"].get(c.metric), c.unit), "num") for c in board.columns]
     cells.append(element("td", day(datetime.fromisoformat(row["received_at"])), "when"))
     cells.append(element("td", element("code", text(_short(row, shown)), title=row["signature"]), "sig"))
-    wanted = {"baseline": row["baseline"], "marked": row["submission"] == marked}
+    wanted = {"baseline": row["baseline"], "marked": row["submission"] == marked, "leads": leads}
     css = " ".join(name for name, is_so in wanted.items() if is_so)
     return element("tr", joined(cells), css, id=f"entry-{row['submission']}")
 

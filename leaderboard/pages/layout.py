@@ -69,7 +69,8 @@ def page_head(current: str) -> None:
 def page_foot() -> None:
     """One quiet line at the end of a page."""
     api = element("a", "API", href="./api/boards")
-    html_block(element("footer", f"cir-benchmarks {text(package_version())} · {api}", "cir-foot"))
+    status = element("a", "Status", href="./status")
+    html_block(element("footer", f"cir-benchmarks {text(package_version())} · {api} · {status}", "cir-foot"))
 
 
 def html_block(value: str, **options: Any) -> Any:

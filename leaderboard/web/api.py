@@ -8,7 +8,6 @@ asked afterwards.
 from __future__ import annotations
 
 import logging
-import shutil
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,8 +18,6 @@ from pydantic import BaseModel, ConfigDict
 from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 
-from cir_metrics.signature import package_version
-from leaderboard import boards
 from leaderboard.callers import Sender, caller_of, changeable, readable, sender_of
 from leaderboard.destination import HEAD_BYTES
 from leaderboard.errors import ConflictError, FileStoreError, LostFileError, UploadRefusedError
@@ -88,14 +85,7 @@ def _router(server: Server) -> APIRouter:
     @router.get("/health", response_model=HealthAnswer)
     def health() -> dict[str, Any]:
         """Whether the server lives and its store answers."""
-        return {
-            "status": "ok",
-            "version": package_version(),
-            "boards": len(boards.ids()),
-            "max_upload_bytes": server.settings.max_upload_bytes,
-            **server.store.condition(),
-            "free_bytes": shutil.disk_usage(server.settings.home).free,
-        }
+        return server.health()
 
     @router.post(
         UPLOAD_PATH,

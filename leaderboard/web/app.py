@@ -22,7 +22,7 @@ from starlette.routing import Mount
 from cir_metrics.signature import package_version
 from leaderboard import settings
 from leaderboard.errors import ServeError
-from leaderboard.pages import about_page, boards_page, layout, submission_page, submit_page
+from leaderboard.pages import about_page, boards_page, layout, status_page, submission_page, submit_page
 from leaderboard.queue.processes import WorkerProcesses
 from leaderboard.server import Server
 from leaderboard.settings import Settings
@@ -159,6 +159,7 @@ def pages(server: Server) -> Any:
     submit_page.build(demo, server)
     submission_page.build(demo, server)
     about_page.build(demo, server)
+    status_page.build(demo, server)
     demo.queue(max_size=_WAITING)
     shut_out_strangers(demo)
     return demo

@@ -43,7 +43,8 @@ def send(page: Any, server: Any, file: Path, board: str = "") -> None:
 def test_a_rank_file_is_checked_then_published_with_the_words_of_the_form(
     page: Any, server: Any, world: ModuleType, tmp_path: Path
 ) -> None:
-    document = world.rank_file(1, "From the browser", hits=0.5, backbone="ViT-B/16", zero_shot=True)
+    own = {"backbone": "ViT-B/16", "zero_shot": True, "caption_rule": "the first alone"}
+    document = world.rank_file(1, "From the browser", hits=0.5, **own)
     send(page, server, written(tmp_path / "run.json", document))
     page.wait_for_selector(".outcome.good")
     assert "From the browser" in page.inner_text(".outcome.good h3")
@@ -56,6 +57,8 @@ def test_a_rank_file_is_checked_then_published_with_the_words_of_the_form(
     page.get_by_label("Backbone").fill("ViT-B/32")
     page.get_by_label("Submitted by").fill("A team")
     page.click("#more button")
+    # The part that unfolds is drawn only now; a field that shows the file's word takes another.
+    page.wait_for_function("document.querySelector('#more textarea, #more input').value == 'the first alone'")
     page.get_by_label("Caption rule").fill("joined by a blank")
     page.get_by_label("Text fields").fill("relative_caption, captions")
     page.get_by_label("Aggregation").fill("latest")
@@ -133,7 +136,7 @@ def test_a_private_link_opens_the_desk_and_goes_to_nobody_else(
         asked.append(request.url.partition("#")[0] + json.dumps(request.all_headers()))
 
     with world.serving(tmp_path / "home", CIR_LEADERBOARD_ACCOUNTS="tokens") as server:
-        file = written(tmp_path / "run.json", world.rank_file(12, "By private link"))
+        file = written(tmp_path / "run.json", world.rank_file(12, "By private link", notes="folded away"))
         send(page, server, file)
         page.wait_for_selector(".notice:has-text('bookmark it')")
         page.wait_for_selector("#act-publish")
@@ -152,6 +155,7 @@ def test_a_private_link_opens_the_desk_and_goes_to_nobody_else(
         page.get_by_label("Paper").fill("https://example.org/paper")
         page.click("#act-publish")
         page.wait_for_selector("#said :text('Published.')")
+        assert server.rows()[0]["method"]["notes"] == "folded away"
         page.click(".facts a")
         page.wait_for_selector(".standings .name:text('Renamed')")
         stranger = link.partition("#")[0]
@@ -244,10 +248,49 @@ def test_a_board_without_data_refuses_on_the_page(
     assert "cir datasets prepare cirr/val" in page.inner_text(".findings")
 
 
+def test_rank_groups_have_a_column_that_says_what_they_are(page: Any, server: Any, world: ModuleType) -> None:
+    for seed, hits in ((51, 0.95), (52, 0.94), (53, 0.05)):
+        server.submitted(world.as_bytes(world.rank_file(seed, f"In a group {seed}", hits=hits)))
+    groups = [row["group"] for row in server.rows()]
+    assert len(set(groups) - {None}) > 1
+    page.goto(f"{server.url}/?board=shapes/val")
+    page.wait_for_selector(".standings th.group")
+    assert page.inner_text("th.group") == "Group"
+    shown = page.eval_on_selector_all("td.group", "cells => cells.map(cell => cell.innerText)")
+    assert shown == ["–" if group is None else str(group) for group in groups]
+    leaders = page.eval_on_selector_all("tr.leads td.group", "cells => cells.map(cell => cell.innerText)")
+    assert leaders == [str(group) for group in sorted(set(groups) - {None})]
+    color = "cell => getComputedStyle(cell).borderTopColor"
+    led = page.eval_on_selector("tr.leads td.group span", color)
+    assert led != page.eval_on_selector("tr:not(.leads) td.group span", color)
+    assert "Group: methods that paired tests cannot tell" in page.inner_text("#board .note")
+
+
+def test_the_status_page_says_what_health_says(page: Any, server: Any) -> None:
+    page.goto(server.url)
+    page.click(".cir-foot a:text('Status')")
+    page.wait_for_selector(".status")
+    assert page.url.endswith("/status")
+    health = server.get("/health").json()
+    shown = page.inner_text(".status")
+    assert "All is well" in shown
+    assert f"version {health['workers'][0]['version']}, last sign of life" in shown
+    assert f"{health['max_upload_bytes'] // 2**20} MB" in shown
+    assert "Submissions that wait\n0" in shown
+    page.click(".status a:text('as JSON')")
+    assert page.url.endswith("/health")
+
+
 def test_pages_load_nothing_from_elsewhere(page: Any, server: Any) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    for path, selector in (("/", ".picker"), ("/submit", "#send"), ("/about", ".about h2")):
+    for path, selector in (
+        ("/", ".picker"),
+        ("/submit", "#send"),
+        ("/submission", ".outcome"),
+        ("/status", ".status"),
+        ("/about", ".about h2"),
+    ):
         page.goto(server.url + path)
         page.wait_for_selector(selector)
         page.wait_for_load_state("networkidle")
@@ -257,12 +300,14 @@ def test_pages_load_nothing_from_elsewhere(page: Any, server: Any) -> None:
 
 @pytest.mark.parametrize("width", [390, 1280])
 def test_pages_fit_the_window(browser: Any, server: Any, world: ModuleType, width: int) -> None:
-    server.submitted(world.as_bytes(world.rank_file(7, "A rather long name of a method " * 2)))
+    done = server.submitted(world.as_bytes(world.rank_file(7, "A rather long name of a method " * 2)))
     context = browser.new_context(viewport={"width": width, "height": 800})
     page = context.new_page()
     for path, selector in (
         ("/?board=shapes/val", ".standings"),
         ("/submit", "#send"),
+        (done["outcome_page"], "#act-withdraw"),
+        ("/status", ".status"),
         ("/about", ".about h2"),
     ):
         page.goto(server.url + path)

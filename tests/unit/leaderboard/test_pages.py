@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from leaderboard.errors import UploadRefusedError
 from leaderboard.pages.about_page import about_text
 from leaderboard.pages.markup import element, link_out, text
 from leaderboard.pages.outcome import findings_table, outcome_html, refusal_html
+from leaderboard.pages.status_page import status_html
 from leaderboard.submission import Event, Submission
 
 EVIL = "\"'><script>alert(1)</script><a href=javascript:alert(2)>x</a>"
@@ -113,3 +115,28 @@ def test_the_page_says_why_an_entry_is_not_on_the_board(
     shown = outcome_html(submission(Event(1, kind, START, payload)), boards.board("shapes/val"))  # type: ignore[arg-type]
     assert "Not on the board" in shown
     assert words in shown
+
+
+def test_the_status_page_warns_where_nobody_judges_and_where_the_disk_is_full() -> None:
+    now = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    worker = {"version": EVIL, "seen_at": now - timedelta(seconds=3)}
+    health: dict[str, Any] = {
+        "version": "1.0",
+        "boards": 11,
+        "max_upload_bytes": 2**26,
+        "waiting": 3,
+        "oldest_waiting": now - timedelta(minutes=5),
+        "last_scored": None,
+        "workers": [worker],
+        "free_bytes": 2**40,
+    }
+    well = status_html(health, now)
+    assert "All is well" in well
+    assert "3, the oldest for 5 minutes" in well
+    assert "last sign of life 3 seconds ago" in well
+    assert not TAGS.search(well)
+    worker["seen_at"] = now - timedelta(minutes=2)
+    ill = status_html({**health, "free_bytes": 2**20}, now)
+    assert "All is well" not in ill
+    assert "No worker shows itself" in ill
+    assert "nearly full" in ill
