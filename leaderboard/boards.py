@@ -12,13 +12,16 @@ import logging
 import math
 import re
 from collections.abc import Mapping
+from datetime import UTC, date, datetime, time
 from importlib import resources
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from cir_datasets import registry
+from cir_datasets.common.paths import cache_home, challenge_home
 from cir_datasets.common.yaml import checked, read_yaml
 from cir_datasets.registry.schema import main_metric_terms
 from cir_metrics.errors import UnknownNameError, did_you_mean
@@ -45,6 +48,58 @@ class Column(BaseModel):
     """`percent` for fractions, multiplied by 100 in tables only; `rank` for mean and median ranks."""
 
 
+def _moment(written: Any) -> Any:
+    """A day is its first moment; a time without a zone is UTC."""
+    if isinstance(written, str):
+        written = datetime.fromisoformat(written)
+    if isinstance(written, date) and not isinstance(written, datetime):
+        written = datetime.combine(written, time())
+    if isinstance(written, datetime):
+        return written.replace(tzinfo=UTC) if written.tzinfo is None else written.astimezone(UTC)
+    return written
+
+
+Moment = Annotated[datetime, BeforeValidator(_moment)]
+Limit = Annotated[int, Field(strict=True, ge=1)] | None
+
+
+class Phase(BaseModel):
+    """A time in which a board takes submissions."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Annotated[str, Field(min_length=1, max_length=40)]
+    opens: Moment
+    """The first moment, UTC."""
+    closes: Moment
+    """The first moment after it, UTC."""
+    a_day: Limit = None
+    """Scored submissions of an owner a UTC day; None leaves it to the server's own limit, as in `in_all`."""
+    in_all: Limit = None
+    """Scored submissions of an owner in the phase."""
+    results: Literal["shown", "at_end"] = "shown"
+    """Whether results are shown as they come, or when the phase has closed."""
+
+    @model_validator(mode="after")
+    def _lasts(self) -> Phase:
+        if self.closes <= self.opens:
+            raise ValueError(f"the phase {self.name!r} closes before it opens")
+        return self
+
+
+_REMOTE = re.compile(r"(s3://[a-z0-9][a-z0-9.-]+|hf://datasets/[\w.-]+/[\w.-]+)(/[\w.+=-]+)+", re.ASCII)
+
+
+def _address(written: str) -> str:
+    """Where a ground truth may lie: it is read over and over, and never copied."""
+    if not (_REMOTE.fullmatch(written) or (written.startswith("/") and ":" not in written)):
+        raise ValueError(
+            "a ground truth lies at an absolute path, s3://BUCKET/KEY or hf://datasets/OWNER/NAME/FILE; "
+            "keys and tokens belong into the environment"
+        )
+    return written
+
+
 class Board(BaseModel):
     """A board: one benchmark, one metric that ranks, the columns beside it."""
 
@@ -59,8 +114,13 @@ class Board(BaseModel):
     order: int
     """Its place in the list of boards."""
     benchmark: str
-    track: Literal["open"]
-    """`open`: the ground truth is public, and anyone can compute the scores again."""
+    track: Literal["open", "sealed"]
+    """`open`: the ground truth is public, and anyone can compute the scores again. `sealed`: it lies in a
+    private place, which only the process that judges a file reads."""
+    ground_truth: Annotated[str, AfterValidator(_address)] | None = None
+    """Where the ground truth of a sealed board lies."""
+    phases: tuple[Phase, ...] = ()
+    """When the board takes submissions, in order; always, where there are none."""
     primary: str
     """What ranks: a metric's name or `mean(a, b)`."""
     primary_label: str
@@ -70,6 +130,41 @@ class Board(BaseModel):
     description: str
     max_mb: Annotated[int, Field(ge=1)] | None = None
     """MB of 2**20 bytes that a rank file may have; a board may take less than its server, never more."""
+
+    @model_validator(mode="after")
+    def _track_and_phases_fit(self) -> Board:
+        if (self.track == "sealed") != (self.ground_truth is not None):
+            raise ValueError("a sealed board, and no other, says where its `ground_truth` lies")
+        for earlier, later in pairwise(self.phases):
+            if later.opens < earlier.closes:
+                raise ValueError(f"the phase {later.name!r} opens before {earlier.name!r} has closed")
+        if len({phase.name for phase in self.phases}) < len(self.phases):
+            raise ValueError("two phases have one name")
+        return self
+
+    @property
+    def sealed(self) -> bool:
+        """Whether its ground truth is private: only rounded aggregates of it are given out."""
+        return self.track == "sealed"
+
+    def phase(self, now: datetime) -> Phase | None:
+        """The phase that is open at a moment, or None."""
+        return next((phase for phase in self.phases if phase.opens <= now < phase.closes), None)
+
+    def closed(self, now: datetime) -> str | None:
+        """Why the board takes no submissions at a moment, and when it does; None where it takes them."""
+        if not self.phases or self.phase(now) is not None:
+            return None
+        following = next((phase for phase in self.phases if phase.opens > now), None)
+        if following is None:
+            last = self.phases[-1]
+            return f"its last phase, {last.name}, closed on {_day(last.closes)}."
+        return f"its next phase, {following.name}, opens on {_day(following.opens)}."
+
+    def shown_from(self, received_at: datetime) -> datetime | None:
+        """When the result of a submission of a moment is shown; None where it is at once."""
+        phase = self.phase(received_at)
+        return None if phase is None or phase.results == "shown" else phase.closes
 
     @property
     def spec(self) -> registry.BenchmarkSpec:
@@ -98,7 +193,22 @@ class Board(BaseModel):
         missing = [term for term in self.primary_terms if term not in metrics]
         if missing:
             raise BoardError(f"board {self.id!r}: the scores hold no {missing[0]!r}, which ranks this board.")
-        return math.fsum(metrics[term] for term in self.primary_terms) / len(self.primary_terms)
+        value = math.fsum(metrics[term] for term in self.primary_terms) / len(self.primary_terms)
+        return coarse(value, self.primary_unit) if self.sealed else value
+
+
+def _day(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d at %H:%M} UTC"
+
+
+def coarse(value: float, unit: Literal["percent", "rank"] = "percent") -> float:
+    """A value of a sealed board: two decimals in per cent, or of a rank.
+
+    Example:
+        >>> coarse(0.123456), coarse(17.24681, "rank")
+        (0.1235, 17.25)
+    """
+    return round(value, 4 if unit == "percent" else 2)
 
 
 def ids() -> tuple[str, ...]:
@@ -148,6 +258,11 @@ def parse(data: Any, where: str) -> Board:
         known = found.spec.metrics
     except UnknownNameError as error:
         raise BoardError(f"{where}: {error}") from error
+    if found.sealed and found.spec.config.ground_truth == "public":
+        raise BoardError(
+            f"{where}: the ground truth of {found.benchmark} is public, so that no board of it is sealed. "
+            "Fix: write track: open, or make a challenge with  cir challenge new"
+        )
     for name in (*found.primary_terms, *(column.metric for column in found.columns)):
         if not _is_computed(name, known):
             raise BoardError(
@@ -201,7 +316,7 @@ def _all() -> _Boards:
     found = dict(_packaged())
     try:
         for name, _, _ in stamp:
-            _add(found, (folder / name).read_text(encoding="utf-8"), str(folder / name))
+            check_place(_add(found, (folder / name).read_text(encoding="utf-8"), str(folder / name)))
         found = dict(sorted(found.items(), key=lambda item: item[1].order))
     except (BoardError, OSError, UnicodeDecodeError) as error:
         words = str(error) if isinstance(error, BoardError) else f"{folder}: a board cannot be read: {error}."
@@ -232,8 +347,26 @@ def _packaged() -> Mapping[str, Board]:
     return dict(sorted(found.items(), key=lambda item: item[1].order))
 
 
-def _add(found: _Boards, text: str, where: str) -> None:
+def _add(found: _Boards, text: str, where: str) -> Board:
     one = parse(read_yaml(text, where, BoardError), where)
     if one.id in found:
         raise BoardError(f"{where}: there is another board {one.id!r}. Fix: give it an id of its own.")
     found[one.id] = one
+    return one
+
+
+def check_place(board: Board) -> None:
+    """Refuse a ground truth that lies where the server keeps what it shows or copies.
+
+    Raises:
+        BoardError: it lies below the home, the challenges or the cache.
+    """
+    address = board.ground_truth or ""
+    if not address.startswith("/"):
+        return
+    for folder in (organisers_folder().parent, challenge_home(), cache_home()):
+        if Path(address).resolve().is_relative_to(folder.resolve()):
+            raise BoardError(
+                f"board {board.id!r}: its ground truth lies below {folder}, which is kept, copied or handed "
+                "out. Fix: move it to a folder of its own."
+            )

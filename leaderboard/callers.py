@@ -11,7 +11,7 @@ from secrets import token_hex
 from fastapi import Request
 
 from leaderboard.errors import UploadRefusedError
-from leaderboard.identity import ORGANISER, Caller
+from leaderboard.identity import LINK, ORGANISER, Caller
 from leaderboard.identity.tokens import Tokens, digest, new_edit_key
 from leaderboard.life import may
 from leaderboard.server import Server
@@ -91,7 +91,7 @@ def sender_of(request: Request, server: Server) -> Sender:
             fix="ask its organisers for one, and send it as  Authorization: Bearer TOKEN",
             status=401,
         )
-    return Sender(f"link:{token_hex(6)}", address, new_edit_key())
+    return Sender(f"{LINK}{token_hex(6)}", address, new_edit_key())
 
 
 def as_whom(server: Server, caller: Caller, submission: Submission) -> By | None:

@@ -444,11 +444,15 @@ def submit(
     Example:
         cir submit run.json --to http://127.0.0.1:7860 --receipt receipt.json
     """
+    from cir_datasets.registry.challenges import is_challenge
     from leaderboard.client import Client
+    from leaderboard.destination import board_of_benchmark
 
     if not file.is_file():
         raise CallError(f"{file}: no such file. Fix: name the rank file to submit.")
-    board_id = board or _board_of(file).id
+    benchmark = _benchmark_of(file) if board is None else ""
+    # The board of a challenge has its benchmark's id, and lies with its organisers.
+    board_id = board or (benchmark if is_challenge(benchmark) else board_of_benchmark(benchmark).id)
     client = Client(to, os.environ.get("CIR_LEADERBOARD_TOKEN", ""))
     try:
         limit = client.max_upload_bytes()
@@ -517,9 +521,15 @@ def _need_server(command: str) -> None:
 
 def _board_of(file: Path) -> Board:
     """The board of the benchmark that a file names."""
+    from leaderboard.destination import board_of_benchmark
+
+    return board_of_benchmark(_benchmark_of(file))
+
+
+def _benchmark_of(file: Path) -> str:
+    """The benchmark that a file names."""
     import submissions
     from leaderboard import boards
-    from leaderboard.destination import board_of_benchmark
     from submissions.rank_file.findings import RefusedError
 
     try:
@@ -536,7 +546,7 @@ def _board_of(file: Path) -> Board:
             f"{file}: a bundle for the suite {found.suite!r}; boards rank single benchmarks, and none takes "
             "bundles yet. Fix: submit its runs one by one, each in a rank file of its own."
         )
-    return board_of_benchmark(found.benchmark)
+    return found.benchmark
 
 
 def _added(server: Server, path: Path, board_id: str | None, baseline: bool, *, quiet: bool) -> Outcome:
@@ -582,17 +592,21 @@ def _validate_here(file: Path, board_id: str) -> None:
     """Refuse a broken file before it travels, where this machine knows the board and has its data."""
     import submissions
     from cir_datasets.errors import SourceError
+    from cir_datasets.registry.challenges import is_challenge
     from leaderboard import boards, data
     from submissions.rank_file.findings import RefusedError
 
-    if board_id not in boards.ids():
-        return
-    board = boards.board(board_id)
-    if data.problem(board) is not None:
-        echo(f"{board.benchmark} is not on this machine: the server alone validates.", err=True)
+    benchmark = board_id
+    if board_id in boards.ids():
+        board = boards.board(board_id)
+        benchmark = board.benchmark
+        if data.problem(board) is not None:
+            echo(f"{benchmark} is not on this machine: the server alone validates.", err=True)
+            return
+    elif not is_challenge(board_id):
         return
     try:
-        report = submissions.validate(file, board.benchmark, part=False)
+        report = submissions.validate(file, benchmark, part=False)
     except SourceError as error:
         echo(f"Not validated here, only on the server: {error}", err=True)
         return
@@ -668,9 +682,11 @@ def _show(client: Client, outcome: Outcome, as_json: bool) -> None:
         raise LeaderboardError(
             f"{outcome['file_name']} is refused by {client.url}; nothing stands on the board."
         )
-    if not as_json:
+    if not as_json and outcome["scores"] is not None:
         for line in _score_lines(outcome):
             echo(line)
+    elif not as_json:
+        echo(str(outcome["message"]))
     if outcome["state"] != "published":
         raise LeaderboardError(f"{client.url}: submission {outcome['id']}: {outcome['message']}")
     if not as_json:

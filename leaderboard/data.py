@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cir_datasets import sources
-from cir_datasets.common.paths import data_home
 from cir_datasets.sources.kept import kept_copy
 from leaderboard.boards import Board
 
@@ -23,7 +22,7 @@ def problem(board: Board) -> str | None:
         A sentence that names the missing file and what the server's organiser does about it.
     """
     card, config = board.spec.card, board.spec.config
-    if config.ground_truth == "withheld":
+    if config.ground_truth == "withheld" and not board.sealed:
         return f"the ground truth of {board.benchmark} stays with its publisher."
     if card.source.publisher == "embedded":
         return None
@@ -47,13 +46,14 @@ def current_keys(board: Board) -> tuple[str, ...] | None:
     """The comparability keys that a submission to a board would get now, from what was prepared last.
 
     Returns:
-        A key for each term of what ranks; None where nothing was prepared here with all checks.
+        A key for each term of what ranks; None where nothing was prepared here with all checks, and of a
+        sealed board, whose keys depend on its ground truth.
     """
     from cir_datasets.prepared.folder import last_prepared
     from cir_metrics.signature import Signature
 
     last = last_prepared(board.spec)
-    if last is None or last.meta["checks_skipped"]:
+    if board.sealed or last is None or last.meta["checks_skipped"]:
         return None
     return tuple(
         Signature.of(
@@ -80,7 +80,7 @@ def _was_prepared(board: Board) -> bool:
 
 
 def _at_hand(card: Card, name: str) -> bool:
-    home = data_home()
-    if home is not None and (home / card.source.folder / name).is_file():
+    folder = sources.publishers_folder(card)
+    if folder is not None and (folder / name).is_file():
         return True
     return kept_copy(card.name, card.source, name, sources.pins(card.name).get(name)) is not None

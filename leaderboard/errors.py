@@ -49,6 +49,10 @@ class PassingError(LeaderboardError):
     """The machine is in trouble that may pass (no space, no memory, no descriptors): to be tried again."""
 
 
+class GroundTruthError(PassingError):
+    """The ground truth of a sealed board cannot be read, or is not one: its organiser sees to it."""
+
+
 class ChildCrashedError(LeaderboardError):
     """The process that judged a file ended without an answer, and no limit had ended it."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -171,7 +172,8 @@ class Intake:
             head: the file's first bytes, see `destination`.
 
         Raises:
-            UploadRefusedError: neither names a board of this server, or its data is not on this server.
+            UploadRefusedError: neither names a board of this server, it is paused or no phase of it is open,
+                or its data is not on this server.
         """
         board = known_board(board_id) if board_id else board_of_head(head)
         paused = self._store.paused(board.id)
@@ -180,6 +182,14 @@ class Intake:
                 "board-paused",
                 f"the board {board.id} takes no submissions now: {paused}",
                 fix="send it later; what stands on the board stays there",
+                status=409,
+            )
+        closed = board.closed(datetime.now(UTC))
+        if closed is not None:
+            raise UploadRefusedError(
+                "phase-closed",
+                f"the board {board.id} takes no submissions now: {closed}",
+                fix="send it in an open phase; the board's page lists them",
                 status=409,
             )
         problem = self._data_problem(board)

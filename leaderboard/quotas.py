@@ -1,5 +1,6 @@
 """How much may come in: scored submissions of an owner a day and in all, uploads an hour from an address.
 
+A board's open phase has limits of its own, which go before the server's and count what came in the phase.
 A quota counts only what was scored; what is refused or fails costs nothing. The limit by address counts every
 upload, so that a stream of broken files ends. Both are counted in the database and survive restarts. Days are
 UTC days.
@@ -16,7 +17,11 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from cir_metrics.errors import UnknownNameError
+from leaderboard import boards
+from leaderboard.boards import Phase
 from leaderboard.errors import UploadRefusedError
+from leaderboard.identity import LINK
 from leaderboard.store import Store
 from leaderboard.store.database import upsert
 from leaderboard.store.schema import about, arrivals, submissions
@@ -87,10 +92,15 @@ class Quotas:
 
     def of(self, owner: str, board: str, limits: Allowance | None = None) -> Quota:
         """What is left of an owner's quota on a board; what waits to be judged counts until it is judged."""
-        asked = limits or self._limits
         now = datetime.now(UTC)
+        phase = _phase_of(board, now)
+        asked = limits or self._limits
+        if limits is None and phase is not None:
+            asked = Allowance(phase.a_day or asked.a_day, phase.in_all or asked.in_all)
         midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-        mine = (submissions.c.owner == owner, submissions.c.board == board, ~submissions.c.baseline)
+        mine = [submissions.c.owner == owner, submissions.c.board == board, ~submissions.c.baseline]
+        if phase is not None:
+            mine.append(submissions.c.received_at >= phase.opens)
         waits = submissions.c.state.in_(WAITING)
         count = sa.select(sa.func.count()).where(*mine)
         with self._database.read() as connection:
@@ -110,9 +120,17 @@ class Quotas:
         """The quota, where something is left of it.
 
         Raises:
-            UploadRefusedError: `quota`.
+            UploadRefusedError: `quota`, or `needs-token` where there is a quota and no account.
         """
         found = self.of(owner, board, limits)
+        if owner.startswith(LINK) and (found.a_day, found.in_all) != (None, None):
+            # Each private link is an owner of its own, whose limits nobody would ever reach.
+            raise UploadRefusedError(
+                "needs-token",
+                f"the board {board} takes files from those who have a token.",
+                fix="ask its organisers for one, and send it as  Authorization: Bearer TOKEN",
+                status=401,
+            )
         if found.left == 0:
             raise UploadRefusedError(
                 "quota",
@@ -161,6 +179,13 @@ class Quotas:
                 fix=f"go on after {now + timedelta(hours=1):%Y-%m-%d %H}:00 UTC",
                 status=429,
             )
+
+
+def _phase_of(board: str, now: datetime) -> Phase | None:
+    try:
+        return boards.board(board).phase(now)
+    except UnknownNameError:
+        return None
 
 
 def _key(connection: sa.Connection) -> bytes:

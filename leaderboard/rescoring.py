@@ -82,6 +82,7 @@ def rescore(server: Server, board: Board, limits: Limits | None = None) -> Itera
                 form=submission.form,
                 limits=limits or Limits(),
                 values_to=Path(folder) / "values.npz",
+                ground_truth=board.ground_truth,
             )
             kept = None if judged.values is None else judged.values.read_bytes()
         yield Rescored(submission, judged, kept)

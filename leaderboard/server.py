@@ -16,7 +16,7 @@ from leaderboard.queue.worker import Worker
 from leaderboard.quotas import Allowance, Quotas
 from leaderboard.receipts import Receipt, SigningKey
 from leaderboard.settings import Settings
-from leaderboard.standings import Entry, standings
+from leaderboard.standings import Entry, shown, standings
 from leaderboard.store import Store
 from leaderboard.store.files import FileStore, open_files
 from leaderboard.submission import Submission
@@ -110,7 +110,7 @@ class Server:
 
     def entries(self, board: Board) -> list[Entry]:
         """A board's table."""
-        return standings(board, self.store.published(board.id), data.current_keys(board))
+        return standings(board, shown(board, self.store.published(board.id)), data.current_keys(board))
 
     def supersede_baselines(self, baseline: Submission) -> list[Submission]:
         """Take earlier baselines of the same method off the board: a newer file stands in their place.

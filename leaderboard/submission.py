@@ -156,6 +156,12 @@ class Submission:
         return None if scored is None else dict(scored.payload["report"])
 
     @property
+    def near_copies(self) -> list[dict[str, Any]]:
+        """Earlier files of its owner that give nearly the same answers, on a sealed board; for organisers."""
+        scored = self.last("scored")
+        return [] if scored is None else list(scored.payload.get("near_copies", []))
+
+    @property
     def verified(self) -> bool:
         """Whether the organisers have verified it."""
         said = self.last("verified")

@@ -19,6 +19,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
@@ -30,7 +31,7 @@ from cir_metrics.sums import FloatArray
 from leaderboard import data
 from leaderboard.boards import Board
 from leaderboard.settings import DEFAULT_MAX_UPLOAD_MB
-from leaderboard.standings import Comparability, Entry, standings
+from leaderboard.standings import Comparability, Entry, shown, standings
 from leaderboard.standings.groups import board_groups
 from leaderboard.store import Store
 from leaderboard.store.database import upsert
@@ -39,7 +40,7 @@ from leaderboard.views import table_view
 
 log = logging.getLogger("leaderboard.tables")
 
-_VERSION = 1
+_VERSION = 2
 """Goes up whenever a table would be written otherwise from the same entries."""
 _DATA_SECONDS = 30.0
 """How long what the server has of a board's data is taken to be as it was: looking reads whole files."""
@@ -137,7 +138,8 @@ class Tables:
         self._data.pop(board.id, None)
         found = self._kept(board)
         if found is None or found.view["groups_pending"]:
-            self._make_groups(board)
+            if not board.sealed:
+                self._make_groups(board)
             with self._locks[board.id]:
                 found = self._made(board)
         return found
@@ -198,8 +200,8 @@ class Tables:
         self._keep(name, changed, _among(entries), gzip.compress(body, _LEVEL, mtime=0))
 
     def _groups(self, board: Board, changed: int, entries: Sequence[Entry]) -> dict[str, int] | None:
-        """The groups by submission, or None where they are not made yet."""
-        if not any(_may_have_a_group(entry) for entry in entries):
+        """The groups by submission, or None where they are not made yet; a sealed board has none."""
+        if board.sealed or not any(_may_have_a_group(entry) for entry in entries):
             return {}
         row = self._row(f"groups:{board.id}", sa.select(views.c.etag, views.c.body))
         if row is None or row.etag != _among(entries):
@@ -222,7 +224,7 @@ class Tables:
         return {name: values for name, values in found.items() if _size(values) == most}
 
     def _entries(self, board: Board) -> list[Entry]:
-        return standings(board, self._store.published(board.id), self._data_of(board).keys)
+        return standings(board, shown(board, self._store.published(board.id)), self._data_of(board).keys)
 
     def _data_of(self, board: Board) -> _DataHere:
         found = self._data.get(board.id)
@@ -237,7 +239,9 @@ class Tables:
 
     def _basis(self, board: Board, paused: str | None) -> str:
         """What a table depends on besides the log, as sixteen digits that its tag begins with."""
-        basis = f"{self._data_of(board).basis} {json.dumps(paused)}"
+        now = datetime.now(UTC)
+        passed = [now >= moment for phase in board.phases for moment in (phase.opens, phase.closes)]
+        basis = f"{self._data_of(board).basis} {json.dumps([paused, passed])}"
         return hashlib.sha256(basis.encode()).hexdigest()[:16]
 
     def _state(self, board: Board) -> tuple[int, str | None]:

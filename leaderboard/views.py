@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
+from cir_metrics.errors import UnknownNameError
+from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.destination import board_offered
 from leaderboard.standings import Entry, checked_gallery
@@ -42,6 +45,8 @@ def board_view(
         "description": board.description,
         "protocol": {"queries": config.queries, "gallery": config.gallery, "reference": config.reference},
         "max_upload_bytes": board.max_upload_bytes(max_upload_bytes),
+        "phases": [phase.model_dump(mode="json") for phase in board.phases],
+        "closed": board.closed(datetime.now(UTC)),
         "unavailable": unavailable,
         "paused": paused,
         "entries": entries,
@@ -82,9 +87,17 @@ def groups_of(view: Mapping[str, Any]) -> dict[str, int]:
     return {row["submission"]: row["group"] for row in view["rows"] if row["group"] is not None}
 
 
-def submission_view(submission: Submission) -> dict[str, Any]:
-    """A submission: its state, what validation found, and its scores."""
+def submission_view(submission: Submission, *, organiser: bool = False) -> dict[str, Any]:
+    """A submission: its state, what validation found, and its scores.
+
+    Args:
+        submission: from the store.
+        organiser: whether organisers read it, who see what is not for others: near copies, the file of an
+            entry on a sealed board, and results before their phase has closed.
+    """
     judged = submission.last("validated", "rejected")
+    sealed, hidden_until = _is_sealed(submission), results_from(submission)
+    public = submission.state == "published"
     private, same = submission.last("private"), submission.last("superseded")
     offered = board_offered(submission.findings) if submission.state == "rejected" else None
     return {
@@ -107,17 +120,41 @@ def submission_view(submission: Submission) -> dict[str, Any]:
         "same_as": None if same is None or not same.payload.get("same_rankings") else same.payload["by"],
         "verified": submission.verified,
         "flag": submission.flag,
-        "scores": submission.scores,
+        "scores": submission.scores if organiser or hidden_until is None else None,
+        "scores_from": None if hidden_until is None else hidden_until.isoformat(),
+        "near_copies": submission.near_copies if organiser else None,
         "events": [{"kind": event.kind, "at": event.at.isoformat()} for event in submission.events],
         "page": entry_page(submission.board, submission.id),
         "outcome_page": submission_page(submission.id),
-        "file": f"/api/submissions/{submission.id}/file" if submission.state == "published" else None,
+        "file": f"/api/submissions/{submission.id}/file" if public and (organiser or not sealed) else None,
     }
+
+
+def _board_of(submission: Submission) -> Board | None:
+    try:
+        return boards.board(submission.board)
+    except UnknownNameError:  # the board was removed
+        return None
+
+
+def _is_sealed(submission: Submission) -> bool:
+    board = _board_of(submission)
+    return board is not None and board.sealed
+
+
+def results_from(submission: Submission) -> datetime | None:
+    """When a submission's result is shown, while it is not yet; None where it is shown now."""
+    board = _board_of(submission)
+    moment = None if board is None else board.shown_from(submission.received_at)
+    return moment if moment is not None and moment > datetime.now(UTC) else None
 
 
 def why_not_listed(submission: Submission) -> str | None:
     """A sentence on why a judged submission stands on no board; None where it does, waits or is refused."""
     last = submission.events[-1].payload if submission.events else {}
+    until = results_from(submission)
+    if until is not None and submission.state == "published":
+        return f"It is scored; results are shown when its phase has closed, on {until:%Y-%m-%d at %H:%M} UTC."
     if submission.state == "failed":
         return str(last["message"])
     if submission.state == "private":

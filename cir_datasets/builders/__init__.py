@@ -10,12 +10,16 @@ if TYPE_CHECKING:
 
 
 def builder_class(name: str) -> type[BenchmarkBuilder]:
-    """The builder of a registered benchmark, found by its name.
+    """The builder of a registered benchmark, found by its name; challenges have one for all.
 
     Example:
         >>> builder_class("cirr").__name__
         'Cirr'
     """
+    from cir_datasets import registry
+
+    if registry.card(name).source.publisher == "challenge":
+        name = "challenge"
     module = importlib.import_module(f"{__name__}.{name}")
     found: type[BenchmarkBuilder] = getattr(module, name.title().replace("_", ""))
     return found

@@ -24,6 +24,16 @@ def data_home() -> Path | None:
     return Path(configured).expanduser().absolute() if configured else None
 
 
+def challenge_home() -> Path:
+    """Folder of the challenges that are known here: `CIR_CHALLENGES`, else one in the user's data folder."""
+    configured = os.environ.get("CIR_CHALLENGES")
+    return (
+        Path(configured).expanduser().absolute()
+        if configured
+        else Path(platformdirs.user_data_dir("cir-benchmarks")) / "challenges"
+    )
+
+
 def overlay_home() -> Path:
     """Folder of registered overlays: `CIR_OVERLAYS`, else `overlays` in the cache."""
     configured = os.environ.get("CIR_OVERLAYS")

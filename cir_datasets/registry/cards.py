@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from cir_datasets.common.yaml import read_model
 from cir_datasets.errors import CardError
+from cir_datasets.registry.challenges import challenge_card, challenge_names
 from cir_metrics.errors import UnknownNameError, did_you_mean
 
 if TYPE_CHECKING:
@@ -89,18 +90,23 @@ def names() -> tuple[str, ...]:
     )
 
 
-@functools.cache
 def card(name: str) -> Card:
-    """The card of a benchmark.
+    """The card of a benchmark, or of a challenge that is known here.
 
     Raises:
         UnknownNameError: no benchmark has that name.
         CardError: the card is malformed.
     """
+    found = _own_card(name) if name in names() else challenge_card(name)
+    if found is None:
+        raise UnknownNameError(no_benchmark(name, (*names(), *challenge_names())))
+    return found
+
+
+@functools.cache
+def _own_card(name: str) -> Card:
     from cir_datasets.registry.schema import Card
 
-    if name not in names():
-        raise UnknownNameError(no_benchmark(name, names()))
     text = (resources.files("cir_datasets") / "cards" / f"{name}.yaml").read_text(encoding="utf-8")
     found = read_model(Card, text, f"cards/{name}.yaml", CardError)
     if found.name != name:

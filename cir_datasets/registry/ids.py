@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cir_datasets.registry.cards import BenchmarkSpec, benchmark_ids, card, names, no_benchmark
+from cir_datasets.registry.challenges import CONFIG, challenge_card, challenge_names
 from cir_datasets.registry.suites import suite_ids
 from cir_metrics.errors import UnknownNameError
 
@@ -18,12 +19,16 @@ def base_spec(base_id: str) -> BenchmarkSpec:
         'val'
     """
     name, _, config_name = base_id.partition("/")
-    if name in names() and not config_name:
-        choices = ", ".join(f"{name}/{config}" for config in card(name).configs)
+    found = card(name) if name in names() else challenge_card(name)
+    if found is None:
+        challenges = (f"{challenge}/{CONFIG}" for challenge in challenge_names())
+        raise UnknownNameError(unknown_benchmark(base_id, (*benchmark_ids(), *challenges)))
+    if not config_name:
+        choices = ", ".join(f"{name}/{config}" for config in found.configs)
         raise UnknownNameError(f"{name!r} names several benchmarks. Fix: choose one of {choices}.")
-    if name not in names() or config_name not in card(name).configs:
+    if config_name not in found.configs:
         raise UnknownNameError(unknown_benchmark(base_id, benchmark_ids()))
-    return BenchmarkSpec(card(name), config_name)
+    return BenchmarkSpec(found, config_name)
 
 
 def unknown_benchmark(wanted: str, known: tuple[str, ...]) -> str:

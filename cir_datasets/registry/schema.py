@@ -88,8 +88,9 @@ class Source(StrictModel):
     files with size and sha256, null where unknown.
     """
 
-    publisher: Literal["github", "hub", "embedded", "unpublished"]
-    """`unpublished`: the publisher has not released the files yet; users bring their own folder."""
+    publisher: Literal["github", "hub", "embedded", "unpublished", "challenge"]
+    """`unpublished`: the publisher has not released the files yet; users bring their own folder. `challenge`:
+    the files lie beside the card, which an organiser has made."""
     repository: str
     folder: str
     revision: Annotated[str, AfterValidator(_commit)] | None
@@ -238,7 +239,7 @@ class Card(StrictModel):
     """+1 whenever the rows of an unchanged source can change; part of the key of what is prepared."""
     kind: Literal["single_turn", "multi_turn", "mixed"]
     """`mixed` where some configurations hold queries and some sessions (shapes)."""
-    status: Literal["published", "embedded", "pending_publication"]
+    status: Literal["published", "embedded", "pending_publication", "challenge"]
     summary: str
     paper: Paper
     license: Licence

@@ -19,9 +19,10 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from cir_datasets.common.paths import data_home
+from cir_datasets.common.paths import challenge_home, data_home
 from cir_datasets.common.yaml import read_model
 from cir_datasets.errors import CardError, IntegrityError, SourceError, UnpinnedDataWarning
+from cir_datasets.registry.challenges import PINS_FILE
 from cir_datasets.sources.kept import Pin, kept_copy, place, revision_of
 
 if TYPE_CHECKING:
@@ -59,7 +60,6 @@ class SourceFile:
         return self.pin is not None and self.pin.sha256 == self.sha256
 
 
-@functools.cache
 def pins(name: str) -> Mapping[str, Pin | None]:
     """The files of a benchmark's publisher with size and sha256; None where they are not known yet.
 
@@ -67,7 +67,19 @@ def pins(name: str) -> Mapping[str, Pin | None]:
         CardError: the list is malformed.
     """
     from cir_datasets import registry
-    from cir_datasets.registry.schema import SourceFiles
+
+    if registry.card(name).source.publisher == "challenge":
+        path = challenge_home() / name / PINS_FILE
+        try:
+            return _pins(path.read_text(encoding="utf-8"), str(path))
+        except OSError as error:
+            raise CardError(f"{path}: {error.strerror}. Fix: get the challenge's folder again.") from error
+    return _own_pins(name)
+
+
+@functools.cache
+def _own_pins(name: str) -> Mapping[str, Pin | None]:
+    from cir_datasets import registry
 
     listed = registry.card(name).source.files
     if listed is None:
@@ -79,6 +91,12 @@ def pins(name: str) -> Mapping[str, Pin | None]:
         raise CardError(
             f"{where}: cannot be read: {error.strerror}. Fix: write it, or correct source.files of the card."
         ) from error
+    return _pins(text, where)
+
+
+def _pins(text: str, where: str) -> Mapping[str, Pin | None]:
+    from cir_datasets.registry.schema import SourceFiles
+
     files = read_model(SourceFiles, text, where, CardError).root  # JSON is YAML, too
     return {path: None if pin is None else Pin(pin.sha256, pin.bytes) for path, pin in files.items()}
 
@@ -124,12 +142,12 @@ def resolve(
 
 def at_hand(spec: BenchmarkSpec) -> bool:
     """Whether any file of a benchmark's rows is below `CIR_DATA_HOME` or was downloaded before."""
-    card, home = spec.card, data_home()
+    card = spec.card
+    folder = publishers_folder(card)
     if card.source.publisher == "embedded":
         return True
     return any(
-        (home is not None and _is_file(home / card.source.folder / name))
-        or _is_file(place(card.name, card.source, name))
+        (folder is not None and _is_file(folder / name)) or _is_file(place(card.name, card.source, name))
         for name in spec.config.files
     )
 
@@ -159,12 +177,19 @@ def local_files(spec: BenchmarkSpec) -> dict[str, Path] | None:
     return found
 
 
+def publishers_folder(card: Card) -> Path | None:
+    """The publisher's folder below `CIR_DATA_HOME`, or a challenge's own; None where neither is known."""
+    if card.source.publisher == "challenge":
+        return challenge_home() / card.name
+    home = data_home()
+    return None if home is None else home / card.source.folder
+
+
 def _here(card: Card, name: str) -> Path | None:
     """Where a file lies below `CIR_DATA_HOME`, else among the downloads."""
-    home = data_home()
-    path = None if home is None else home / card.source.folder / name
-    if path is not None and _is_file(path):
-        return path
+    folder = publishers_folder(card)
+    if folder is not None and _is_file(folder / name):
+        return folder / name
     return kept_copy(card.name, card.source, name, pins(card.name).get(name))
 
 
@@ -237,8 +262,8 @@ def _local(card: Card, name: str, root: Path | None) -> SourceFile | None:
     """The file in `root`, else (without a root) in the publisher's folder below `CIR_DATA_HOME`."""
     if root is not None:
         return _read(card, name, root / name, "data_dir") if _is_file(root / name) else None
-    home = data_home()
-    path = None if home is None else home / card.source.folder / name
+    folder = publishers_folder(card)
+    path = None if folder is None else folder / name
     return _read(card, name, path, "CIR_DATA_HOME") if path is not None and _is_file(path) else None
 
 
@@ -246,6 +271,11 @@ def _downloaded(spec: BenchmarkSpec, name: str, *, refresh: bool) -> SourceFile:
     card = spec.card
     if card.source.publisher == "unpublished":
         raise SourceError(_pending(spec, name))
+    if card.source.publisher == "challenge":
+        raise SourceError(
+            f"{spec.id}: {challenge_home() / card.name / name} does not exist. "
+            "Fix: get the challenge's folder again, and run  cir challenge join FOLDER"
+        )
     from cir_datasets.sources.download import fetch
 
     pin = pins(card.name).get(name)

@@ -10,6 +10,9 @@ Role = Literal["anonymous", "user", "organiser"]
 LOCAL = ""
 """The owner of what organisers put up, and of everything on a leaderboard of one person."""
 
+LINK = "link:"
+"""What the owners of submissions without an account begin with: each has a private link of its own."""
+
 
 @dataclass(frozen=True)
 class Caller:

@@ -11,7 +11,7 @@ import gradio as gr
 
 from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
-from leaderboard.boards import Board
+from leaderboard.boards import Board, Phase
 from leaderboard.callers import caller_of, readable
 from leaderboard.errors import UploadRefusedError
 from leaderboard.identity import NOBODY, Caller
@@ -110,6 +110,7 @@ def _intro(board: Board, view: View) -> str:
     facts.append(f"ranked by {board.primary}")
     facts.append(f"{board.track} track")
     facts.append(f"files up to {view['max_upload_bytes'] / 2**20:.0f} MB")
+    facts += [_phase(phase) for phase in board.phases]
     listed = joined(element("li", text(fact)) for fact in facts)
     submit = ""
     if view["unavailable"] is None:
@@ -118,8 +119,21 @@ def _intro(board: Board, view: View) -> str:
     return title + element("p", text(board.description), "lead") + element("ul", listed, "facts")
 
 
+def _phase(phase: Phase) -> str:
+    """A phase in words."""
+    limits = [
+        f"{limit:,} {words}"
+        for limit, words in ((phase.a_day, "a day"), (phase.in_all, "in all"))
+        if limit is not None
+    ]
+    results = "; results at its end" if phase.results == "at_end" else ""
+    quota = f"; {', '.join(limits)}" if limits else ""
+    times = f"{phase.opens:%Y-%m-%d %H:%M} to {phase.closes:%Y-%m-%d %H:%M} UTC"
+    return f"phase {phase.name}: {times}{quota}{results}"
+
+
 def _notice(board: Board, server: Server, caller: Caller, marked: str, view: View) -> str:
-    problem = view["paused"] or view["unavailable"]
+    problem = view["paused"] or view["closed"] or view["unavailable"]
     notice = ""
     if problem is not None:
         notice = element("p", text(f"This board takes no submissions now: {problem}"), "notice")
@@ -173,7 +187,7 @@ def _row(board: Board, row: Row, marked: str, shown: set[str], leaders: Mapping[
         cells.append(element("td", element("span", _or_dash(row["group"])), "group"))
         leads = leaders.get(row["group"]) == row["submission"]
     cells += [
-        element("td", _method(row), "method"),
+        element("td", _method(row, sealed=board.sealed), "method"),
         element("td", number(row["main"], board.primary_unit), "num main"),
     ]
     cells += [element("td", number(row["metrics"].get(c.metric), c.unit), "num") for c in board.columns]
@@ -205,17 +219,17 @@ def _short(row: Row, shown: set[str]) -> str:
     return " ".join(part for name, part in _parts(row).items() if name in shown)
 
 
-def _method(row: Row) -> str:
+def _method(row: Row, *, sealed: bool) -> str:
     method = row["method"]
     badges = [element("span", "baseline", "badge")] if row["baseline"] else []
     if method.get("zero_shot") is True:
         badges.append(element("span", "zero-shot", "badge zs"))
     links = [link_out(method.get("paper"), "paper"), link_out(method.get("code"), "code")]
     name = element("span", text(method.get("name", "unnamed")), "name", dir="auto")
-    return element("div", name + joined(badges) + joined(links), "who") + _details(row)
+    return element("div", name + joined(badges) + joined(links), "who") + _details(row, sealed=sealed)
 
 
-def _details(row: Row) -> str:
+def _details(row: Row, *, sealed: bool) -> str:
     method = row["method"]
     lines = [
         (title, ", ".join(map(str, value)) if isinstance(value, list) else str(value))
@@ -227,6 +241,7 @@ def _details(row: Row) -> str:
     lines.append(("Signature", row["signature"]))
     pairs = joined(element("dt", text(title)) + element("dd", text(value)) for title, value in lines)
     address = f"./api/submissions/{text(row['submission'])}/file"
-    file = element("a", "Rank file", href=address, download="") + f" · sha256 {text(row['sha256'][:12])}"
+    link = "" if sealed else element("a", "Rank file", href=address, download="") + " · "
+    file = f"{link}sha256 {text(row['sha256'][:12])}"
     pairs += element("dt", "File") + element("dd", file)
     return element("details", element("summary", "details") + element("dl", pairs))

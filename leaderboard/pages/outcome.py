@@ -9,7 +9,7 @@ from leaderboard.errors import UploadRefusedError
 from leaderboard.pages.layout import number
 from leaderboard.pages.markup import element, joined, text
 from leaderboard.submission import Submission
-from leaderboard.views import entry_page, why_not_listed
+from leaderboard.views import entry_page, results_from, why_not_listed
 
 _WAITING = {
     "received": "Received and stored. Checking every ranking…",
@@ -35,7 +35,8 @@ def outcome_html(submission: Submission, board: Board) -> str:
     if submission.state == "rejected":
         return _rejected(submission)
     why = why_not_listed(submission)
-    if submission.state == "private" and submission.scores is not None:
+    shown = submission.scores is not None and results_from(submission) is None
+    if submission.state == "private" and shown:
         return _scored(submission, board, text(why))
     if why is not None:
         head = element("h3", "Not judged" if submission.state == "failed" else "Not on the board")

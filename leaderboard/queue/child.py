@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from cir_metrics.errors import CallError, CirError
+from cir_metrics.errors import CirError
 from cir_metrics.terminal import visible
 from leaderboard.errors import ChildCrashedError, PassingError, is_passing
 
@@ -44,6 +44,8 @@ _SPARE_BYTES = 64 * _MI
 _LARGEST_FILE = 64 * _MI
 """Bytes of a file that the process writes; the values of ZeroSight's queries are 4 MiB."""
 _MOST_FILES = 128
+FINGERPRINTS = "rankings"
+"""What a sealed board keeps of each query instead of its scores: a hash of the answer."""
 _BEGUN = {"begun": True}
 _LONGEST_ANSWER = 8 * _MI
 _LONGEST_LOG = 16 * 1024
@@ -52,9 +54,22 @@ _LOOK_SECONDS = 0.2
 """How often a waiting parent looks whether it is to stop."""
 
 _ENVIRONMENT = frozenset(
-    ("HF_HOME", "HOME", "LANG", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "TMPDIR", "TZ", "XDG_CACHE_HOME")
+    (
+        "XDG_CACHE_HOME",
+        "XDG_DATA_HOME",
+        "HF_HOME",
+        "HOME",
+        "LANG",
+        "LD_LIBRARY_PATH",
+        "PATH",
+        "PYTHONPATH",
+        "TMPDIR",
+        "TZ",
+    )
 )
 """What is passed on beside `CIR_...`: where things lie. Passwords and tokens are kept from hostile files."""
+_TRUTH_PREFIX = "CIR_LEADERBOARD_TRUTH_"
+"""`CIR_LEADERBOARD_TRUTH_HF_TOKEN` is `HF_TOKEN` where a sealed board's ground truth is read, only there."""
 _PLAIN = {
     # Threads and pools claim addresses by the gigabyte, as many as the machine has processors.
     "ARROW_DEFAULT_MEMORY_POOL": "system",
@@ -129,32 +144,34 @@ def judge(
         form: the method's fields as they were sent beside the file.
         limits: what this may take; a file that needs more is rejected with the finding `too-costly`.
         values_to: where the values a query are kept (see `judging.write_values`), or None.
-        ground_truth: address of a ground truth that the benchmark does not hold; not read yet.
+        ground_truth: address of a sealed board's ground truth, which the process alone reads. Its answer is
+            rounded then, nothing that it writes on stderr is kept, and the values kept are no scores but
+            fingerprints of the answers.
         stopped: ends the process when it is set.
 
     Raises:
         ChildCrashedError: the process began with the file, and ended without an answer.
         PassingError: there is no process, no memory, no space or no benchmark at the moment, or `stopped` is
             set; the file is to be judged again.
-        CallError: a ground truth is given.
     """
-    if ground_truth is not None:
-        raise CallError("a ground truth of its own is not read yet. Fix: judge a benchmark that holds one.")
     request = {
         "file": str(file),
         "benchmark": benchmark,
         "file_name": file_name,
         "form": dict(form),
         "values_to": None if values_to is None else str(values_to),
+        "ground_truth": ground_truth,
+        "keys": sorted(_truth_keys()),
     }
     kills = _oom_kills()
-    ended = _run(json.dumps(request).encode(), limits, stopped)
+    sealed = ground_truth is not None
+    ended = _run(json.dumps(request).encode(), limits, stopped, _environment(sealed=sealed))
     if "passing" in ended.answer:
         raise PassingError(f"{file_name}: {ended.answer['passing']}")
     if "outcome" in ended.answer and ended.limit is None:
         return _judged(ended.answer, values_to)
     words = f"judging {file_name} on {benchmark}: the process {ended.words}"
-    if ended.log:
+    if ended.log and not sealed:
         log.warning("%s; its last words:\n%s", words, ended.log)
     if stopped is not None and stopped.is_set():
         raise PassingError(f"{words}, because the worker stops.")
@@ -186,7 +203,9 @@ class _Ended:
         return f"ended with exit code {self.code}"
 
 
-def _run(request: bytes, limits: Limits, stopped: threading.Event | None) -> _Ended:
+def _run(
+    request: bytes, limits: Limits, stopped: threading.Event | None, environment: dict[str, str]
+) -> _Ended:
     """Start the process, and hear it to its end.
 
     Raises:
@@ -197,7 +216,7 @@ def _run(request: bytes, limits: Limits, stopped: threading.Event | None) -> _En
     pipe = subprocess.PIPE
     try:
         process = subprocess.Popen(
-            command, stdin=pipe, stdout=pipe, stderr=pipe, env=_environment(), start_new_session=True
+            command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment, start_new_session=True
         )
     except OSError as error:
         if not is_passing(error):
@@ -308,13 +327,19 @@ def _too_costly(limit: Limited, limits: Limits, benchmark: str, file_name: str) 
     return Judged("rejected", [finding.to_dict() for finding in report.findings], report.text())
 
 
-def _environment() -> dict[str, str]:
+def _environment(*, sealed: bool) -> dict[str, str]:
     passed = {
         name: value
         for name, value in os.environ.items()
         if name in _ENVIRONMENT or (name.startswith("CIR_") and not name.startswith("CIR_LEADERBOARD_"))
     }
-    return {**passed, **_PLAIN}
+    return {**passed, **(_truth_keys() if sealed else {}), **_PLAIN}
+
+
+def _truth_keys() -> dict[str, str]:
+    """What opens the ground truths of sealed boards, by the names that libraries know."""
+    own = {name: value for name, value in os.environ.items() if name.startswith(_TRUTH_PREFIX)}
+    return {name.removeprefix(_TRUTH_PREFIX): value for name, value in own.items()}
 
 
 def _oom_kills() -> int:
@@ -347,10 +372,14 @@ def main() -> None:
         import cir_datasets
 
         benchmark = cir_datasets.load(request["benchmark"])
+        address = request["ground_truth"]
+        whole = None if address is None else _with_ground_truth(benchmark, address)
+        for name in request["keys"]:
+            os.environ.pop(name, None)
         used = math.ceil(time.process_time())
         resource.setrlimit(resource.RLIMIT_CPU, (used + cpu, resource.getrlimit(resource.RLIMIT_CPU)[1]))
         say(**_BEGUN)
-        say(**_answer(request, benchmark))
+        say(**_answer(request, benchmark, whole))
     except MemoryError:
         resource.setrlimit(resource.RLIMIT_AS, (memory + _SPARE_BYTES, memory + _SPARE_BYTES))
         say(limit="memory")
@@ -381,8 +410,22 @@ def _confine(parent: int, memory: int, cpu: int) -> None:
         resource.setrlimit(kind, limit)
 
 
-def _answer(request: dict[str, Any], benchmark: Benchmark) -> dict[str, Any]:
-    from leaderboard.queue.judging import Rejected, judge_file, score_file, write_values
+def _with_ground_truth(benchmark: Benchmark, address: str) -> Benchmark:
+    from leaderboard.queue.ground_truth import laid_over, read
+
+    return laid_over(benchmark, read(address))
+
+
+def _answer(request: dict[str, Any], benchmark: Benchmark, sealed: Benchmark | None) -> dict[str, Any]:
+    """What became of the file.
+
+    Args:
+        request: from the parent.
+        benchmark: what the file is checked against; of a sealed board it holds no ground truth, so that no
+            finding can depend on that.
+        sealed: the same with the ground truth of a sealed board, for its score alone.
+    """
+    from leaderboard.queue.judging import Rejected, judge_file, score_file, write_arrays, write_values
     from submissions.rank_file.canonical import canonical_hash
 
     path = Path(request["file"])
@@ -393,14 +436,24 @@ def _answer(request: dict[str, Any], benchmark: Benchmark) -> dict[str, Any]:
     judged = judge_file(path, benchmark, file_name=request["file_name"], form=request["form"])
     if isinstance(judged, Rejected):
         return {"outcome": "rejected", **judged.payload}
-    report = score_file(judged, benchmark)
-    if request["values_to"] is not None:
-        write_values(report, Path(request["values_to"]))
+    report = score_file(judged, benchmark if sealed is None else sealed)
+    said, kept = report.to_dict(), request["values_to"]
+    if sealed is not None:
+        import numpy as np
+
+        from leaderboard.queue.ground_truth import aggregates, fingerprints
+
+        said = aggregates(said, sealed)
+        if kept is not None:
+            prints = fingerprints(judged.rank_file, benchmark.query_ids)
+            write_arrays({FINGERPRINTS: np.asarray(prints, dtype=np.int64)}, Path(kept))
+    elif kept is not None:
+        write_values(report, Path(kept))
     return {
         "outcome": "scored",
         **judged.payload,
         "method": judged.method,
-        "report": report.to_dict(),
+        "report": said,
         "canonical": canonical_hash(judged.rank_file),
     }
 

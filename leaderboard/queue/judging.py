@@ -83,12 +83,22 @@ def write_values(report: ScoreReport, path: Path) -> None:
     """
     import numpy as np
 
+    values = {} if report.evidence is None else report.evidence.values
+    write_arrays({name: np.asarray(each, dtype=np.float64) for name, each in values.items()}, path)
+
+
+def write_arrays(arrays: Mapping[str, Any], path: Path) -> None:
+    """Write arrays as an `.npz` without pickles, which appears whole or not at all.
+
+    Raises:
+        OSError: the system refuses to write there.
+    """
+    import numpy as np
+
     from cir_metrics.atomic import write_whole
 
-    values = {} if report.evidence is None else report.evidence.values
-    arrays: dict[str, Any] = {name: np.asarray(each, dtype=np.float64) for name, each in values.items()}
     packed = io.BytesIO()
-    np.savez(packed, **arrays)
+    np.savez(packed, **dict(arrays))
     write_whole(path, packed.getvalue(), durable=True)
 
 

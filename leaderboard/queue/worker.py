@@ -37,6 +37,7 @@ from leaderboard.errors import (
 from leaderboard.life import refuse_taken_name
 from leaderboard.queue.child import Judged, Limits, judge
 from leaderboard.queue.jobs import LEASE_SECONDS, Job, Jobs
+from leaderboard.queue.near_copies import NearCopy, near_copies
 from leaderboard.store import Happened, Store
 from leaderboard.store.files import FileStore
 from leaderboard.submission import Submission
@@ -213,6 +214,7 @@ class Worker:
                     form=submission.form,
                     limits=self._limits,
                     values_to=Path(folder) / "values.npz",
+                    ground_truth=board.ground_truth,
                     stopped=self._stop,
                 )
             except (DatasetError, PassingError) as error:
@@ -221,10 +223,11 @@ class Worker:
                 raise PassingError(f"submission {submission.id} on {board.id}: {error}") from error
             kept = None if judged.values is None else judged.values.read_bytes()
         columns = {"method": judged.method, "canonical": judged.canonical} if judged.method else {}
-        return self._ends(submission, judged), columns, kept
+        copies = near_copies(self._store, submission, kept) if board.sealed and kept else []
+        return self._ends(submission, judged, copies), columns, kept
 
-    def _ends(self, submission: Submission, judged: Judged) -> list[Happened]:
-        """The events that a judged file's submission ends with."""
+    def _ends(self, submission: Submission, judged: Judged, copies: list[NearCopy]) -> list[Happened]:
+        """The events that a judged file's submission ends with; only organisers see the near copies."""
         findings = {"findings": judged.findings, "text": judged.text}
         if judged.outcome == "rejected":
             offered = with_offer(submission.file_name, judged.findings)
@@ -234,7 +237,7 @@ class Worker:
         # A crash between the events of an earlier version of the server may have left the first.
         seen = submission.last("validated") is not None
         happened: list[Happened] = [] if seen else [("validated", findings)]
-        happened.append(("scored", {"report": judged.report}))
+        happened.append(("scored", {"report": judged.report, **({"near_copies": copies} if copies else {})}))
         same = self._store.same_rankings(submission, str(judged.canonical))
         if same is not None:
             return [*happened, ("superseded", {"by": same.id, "same_rankings": True})]

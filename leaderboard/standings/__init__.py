@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from leaderboard import data
@@ -108,6 +108,13 @@ def standings(
         tied = bool(entries) and entries[-1].value == _value(board, one)
         entries.append(_entry(board, one, entries[-1].rank if tied else position))
     return [*entries, *(_entry(board, one, None) for one in others)]
+
+
+def shown(board: Board, published: Sequence[Submission]) -> list[Submission]:
+    """Those of what stands on a board whose results are shown now: some phases show theirs at the end."""
+    now = datetime.now(UTC)
+    moments = [(one, board.shown_from(one.received_at)) for one in published]
+    return [one for one, moment in moments if moment is None or moment <= now]
 
 
 def _entry(board: Board, one: Submission, rank: int | None) -> Entry:

@@ -218,6 +218,10 @@ class Store:
         """All submissions of an owner, first come first."""
         return self._of(submissions.c.owner == owner)
 
+    def of_board(self, board: str) -> list[Submission]:
+        """All submissions to a board, first come first."""
+        return self._of(submissions.c.board == board)
+
     def of_file(self, sha256: str) -> list[Submission]:
         """All submissions of a file, first come first."""
         return self._of(submissions.c.sha256 == sha256)

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict
 from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 
-from leaderboard.callers import Sender, caller_of, changeable, readable, sender_of
+from leaderboard.callers import Sender, as_whom, caller_of, changeable, readable, sender_of
 from leaderboard.destination import HEAD_BYTES
 from leaderboard.errors import ConflictError, FileStoreError, LostFileError, UploadRefusedError
 from leaderboard.intake import (
@@ -26,6 +26,7 @@ from leaderboard.intake import (
     Cover,
     checked_line,
     checked_method,
+    known_board,
     method_from_form,
     yes_or_no,
 )
@@ -127,8 +128,10 @@ def _router(server: Server) -> APIRouter:
     @router.get(UPLOAD_PATH + "/{submission_id}", include_in_schema=False)
     def one_submission(submission_id: str, request: Request) -> dict[str, Any]:
         """What became of a submission."""
-        submission = readable(server, caller_of(request, server), submission_id)
-        return {**submission_view(submission), "equals": _equals(server, submission)}
+        caller = caller_of(request, server)
+        submission = readable(server, caller, submission_id)
+        organiser = caller.is_organiser
+        return {**submission_view(submission, organiser=organiser), "equals": _equals(server, submission)}
 
     @router.post(UPLOAD_PATH + "/{submission_id}/{action}", response_model=SubmissionAnswer)
     def change(submission_id: str, action: Action, request: Request, wanted: ActionBody) -> dict[str, Any]:
@@ -140,7 +143,8 @@ def _router(server: Server) -> APIRouter:
         submitter = None if wanted.submitter is None else checked_line(wanted.submitter, "submitter")
         reason = checked_line(wanted.reason or "", "reason")
         done = act(server.store, submission, action, by, reason=reason, method=method, submitter=submitter)
-        return {**submission_view(done), "equals": _equals(server, done)}
+        view = submission_view(done, organiser=by == "organiser")
+        return {**view, "equals": _equals(server, done)}
 
     @router.get(
         f"{VERSION}/submissions/{{submission_id}}/file",
@@ -149,8 +153,17 @@ def _router(server: Server) -> APIRouter:
     )
     @router.get(UPLOAD_PATH + "/{submission_id}/file", include_in_schema=False)
     def file(submission_id: str, request: Request) -> FileResponse:
-        """The rank file of an entry that stands on an open board, as it was sent."""
-        submission = readable(server, caller_of(request, server), submission_id)
+        """The rank file of an entry, as it was sent; on a sealed board for its owner and organisers."""
+        caller = caller_of(request, server)
+        submission = readable(server, caller, submission_id)
+        board = known_board(submission.board)
+        if board.sealed and as_whom(server, caller, submission) is None:
+            raise UploadRefusedError(
+                "sealed",
+                f"the board {board.id} is sealed, and its rank files are not given out.",
+                fix="ask whoever sent it",
+                status=403,
+            )
         if submission.state not in ("published", "private"):
             raise UploadRefusedError(
                 "not-published",

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from leaderboard.boards import Column
+from leaderboard.boards import Column, Phase
 from leaderboard.receipts import Receipt
 from leaderboard.submission import EventKind, State
 from submissions.rank_file.model import Method
@@ -84,6 +84,10 @@ class BoardAnswer(_StrictAnswer):
     description: str
     protocol: ProtocolAnswer
     max_upload_bytes: Annotated[int, Field(description="that a rank file for this board may have")]
+    phases: Annotated[
+        list[Phase], Field(description="when it takes submissions; always where there are none")
+    ]
+    closed: Annotated[str | None, Field(description="why no phase is open now, or null")]
     unavailable: Annotated[str | None, Field(description="why submissions cannot be judged here, or null")]
     paused: Annotated[str | None, Field(description="why the organisers take none now, or null")]
     entries: int
@@ -166,6 +170,13 @@ class _SubmissionFields(_StrictAnswer):
     verified: bool
     flag: str | None
     scores: dict[str, Any] | None
+    scores_from: Annotated[
+        str | None, Field(description="when results are shown, while they are not, or null")
+    ]
+    near_copies: Annotated[
+        list[dict[str, Any]] | None,
+        Field(description="earlier files of its owner with nearly the same answers; null for others"),
+    ]
     events: list[EventAnswer]
     page: Annotated[str, Field(description="its board's page, where it is marked")]
     outcome_page: Annotated[str, Field(description="its own page, whatever became of it")]

@@ -86,6 +86,7 @@ ORDER = {
         "pages": "the pages",
         "web": "the HTTP side: API and pages in one application, its limits, a port",
         "client": "the other side of the API",
+        "challenge": "sealed challenges, made and checked",
         "space": "the leaderboard as a Space of the Hub",
         "commands": "`cir leaderboard`, `cir submit` and `cir receipt`",
         "cli": "`cir`",

@@ -231,10 +231,16 @@ def test_a_child_dies_with_its_parent(pipe: Path) -> None:
 
 def test_a_child_imports_nothing_heavy(run: Path) -> None:
     request = {"file": str(run), "benchmark": BENCHMARK, "file_name": "run", "form": {}, "values_to": None}
+    request |= {"ground_truth": None, "keys": []}
     command = [sys.executable, "-X", "importtime", "-m", "leaderboard.queue.child", str(os.getpid())]
     command += [str(USUAL.memory_bytes), "60"]
     done = subprocess.run(
-        command, input=json.dumps(request), env=_environment(), capture_output=True, text=True, check=True
+        command,
+        input=json.dumps(request),
+        env=_environment(sealed=False),
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert '"outcome": "scored"' in done.stdout
     imported = {line.rsplit("|", 1)[-1].strip() for line in done.stderr.splitlines()}

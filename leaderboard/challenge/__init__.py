@@ -1,0 +1,1 @@
+"""Sealed challenges: made from a benchmark or rows of one's own, checked, and looked after."""

@@ -1,0 +1,74 @@
+"""Whether a challenge keeps its secret: its truth fits, is private, and lies in no place of the server."""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import cir_datasets
+from cir_datasets.common.paths import challenge_home
+from cir_datasets.errors import DatasetError
+from cir_datasets.prepared.folder import home_of
+from cir_metrics.errors import CirError
+from leaderboard.boards import Board, organisers_folder
+from leaderboard.challenge.making import PUBLIC_FIELDS, QUERIES_FILE
+from leaderboard.queue.ground_truth import laid_over, read
+
+_CHUNK = 2**22
+_PRIVATE = stat.S_IRWXG | stat.S_IRWXO
+
+
+def faults(board: Board) -> Iterator[str]:
+    """What is wrong with a sealed board's secret, a sentence each; nothing where all is well.
+
+    Args:
+        board: a sealed board.
+    """
+    address = board.ground_truth or ""
+    try:
+        content = read(address)
+        benchmark = cir_datasets.load(board.benchmark)
+        laid_over(benchmark, content)
+    except CirError as error:
+        yield f"{board.id}: {error}{_detail(board, address) if isinstance(error, DatasetError) else ''}"
+        return
+    if address.startswith("/"):
+        for path in (Path(address), Path(address).parent):
+            if path.stat().st_mode & _PRIVATE:
+                yield f"{path}: others may read it. Fix: chmod {'600' if path.is_file() else '700'} {path}"
+    # Each line is unlike anything that a participant sends: with the salt it is looked for byte by byte.
+    lines = [line for line in content.splitlines() if line]
+    secrets = [json.loads(lines[0])["salt"].encode(), *lines[1:]]
+    for folder in (
+        organisers_folder().parent,
+        challenge_home() / benchmark.spec.card.name,
+        home_of(benchmark.spec),
+    ):
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and _holds(path, secrets):
+                yield f"{path}: holds lines of the ground truth. Fix: make the challenge anew without them."
+    public = challenge_home() / benchmark.spec.card.name / QUERIES_FILE
+    if public.is_file():
+        rows = json.loads(public.read_bytes())
+        told = sorted({name for row in rows for name in row} - {*PUBLIC_FIELDS})
+        if told:
+            yield f"{public}: holds the fields {', '.join(told)}. Fix: make the challenge anew."
+
+
+def _detail(board: Board, address: str) -> str:
+    return f" (board {board.id}, ground truth {address})"
+
+
+def _holds(path: Path, secrets: list[bytes]) -> bool:
+    """Whether a file holds one of the secrets, be it across the borders of what is read at once."""
+    longest = max(map(len, secrets))
+    kept = b""
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            window = kept + chunk
+            if any(secret in window for secret in secrets):
+                return True
+            kept = window[-longest:]
+    return False

@@ -1,0 +1,258 @@
+"""`cir challenge`: make a sealed challenge, check that it keeps its secret, join one, see near copies."""
+
+from __future__ import annotations
+
+import shlex
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cir_metrics.errors import CallError, CirError, MissingExtraError
+from cir_metrics.terminal import aligned, echo
+from leaderboard.store.commands import Home
+
+if TYPE_CHECKING:
+    from leaderboard.boards import Board, Phase
+
+
+def challenge_commands() -> typer.Typer:
+    """The group `cir challenge`."""
+    group = typer.Typer(no_args_is_help=True, help="Sealed challenges: the ground truth stays with you.")
+    group.command("new")(new)
+    group.command("check")(check)
+    group.command("join")(join)
+    group.command("copies")(copies)
+    return group
+
+
+def new(
+    name: Annotated[str, typer.Argument(help="Its name: small letters, digits and _.", show_default=False)],
+    source: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            help="What it is made of: a benchmark or overlay whose truth is here, or JSON lines of your own.",
+            show_default=False,
+        ),
+    ],
+    ground_truth: Annotated[
+        str,
+        typer.Option(
+            "--ground-truth",
+            help="Where the ground truth goes: a file outside the home, s3://BUCKET/KEY, "
+            "hf://datasets/OWNER/NAME/FILE.",
+            show_default=False,
+        ),
+    ],
+    gallery: Annotated[
+        Path | None,
+        typer.Option(help="The gallery of your own rows: an image id a line.", show_default=False),
+    ] = None,
+    title: Annotated[str, typer.Option(help="How pages call it; default: its name.")] = "",
+    main: Annotated[
+        str | None, typer.Option(help="The metric that ranks, such as recall@10.", show_default=False)
+    ] = None,
+    keep_reference: Annotated[
+        bool,
+        typer.Option("--keep-reference", help="Of your own rows: reference images stay in the rankings."),
+    ] = False,
+    phase: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="When it takes submissions, NAME=OPENS/CLOSES in UTC days or moments; again for more. "
+            "Default: 90 days from today.",
+            show_default=False,
+        ),
+    ] = None,
+    a_day: Annotated[int, typer.Option(help="Scored submissions of an owner a day.", min=1)] = 5,
+    in_all: Annotated[int, typer.Option(help="Scored submissions of an owner in a phase.", min=1)] = 100,
+    at_end: Annotated[
+        bool, typer.Option("--at-end", help="Show results only when their phase has closed.")
+    ] = False,
+    home: Home = None,
+) -> None:
+    """Make a sealed challenge: a folder to hand out, a ground truth that stays with you, and a board.
+
+    \b
+    Example:
+        cir challenge new autumn --from shapes/val --ground-truth $HOME/secret/autumn.jsonl
+    """
+    _need_server()
+    from cir_datasets.registry.challenges import is_name
+    from leaderboard import boards, settings
+    from leaderboard.challenge.making import Rules, default_phase, make
+    from leaderboard.challenge.material import from_benchmark, from_files
+
+    boards.use(settings.read(home).home)
+    if not is_name(name):
+        raise CallError(f"{name!r} is not a name. Fix: write small letters, digits and _, a letter first.")
+    lines = Path(source)
+    if lines.is_file():
+        if gallery is None:
+            raise CallError(f"{lines}: its gallery is missing. Fix: add --gallery FILE, an image id a line.")
+        reference = "kept" if keep_reference else "removed"
+        material = from_files(lines, gallery, main, reference)
+    else:
+        material = from_benchmark(source, main)
+        echo(f"The ground truth of {source} is known to whoever has that benchmark.", err=True)
+    limits = {"a_day": a_day, "in_all": in_all, "results": "at_end" if at_end else "shown"}
+    phases = [_phase(written) for written in phase or ()] or [default_phase()]
+    rules = Rules(
+        name,
+        title or name,
+        ground_truth if "://" in ground_truth else str(Path(ground_truth).expanduser().absolute()),
+        tuple(one.model_copy(update=limits) for one in phases),
+    )
+    made = make(material, rules)
+    echo(f"board         {rules.id}: {made.board}")
+    echo(f"ground truth  {rules.ground_truth} ({made.queries:,} queries): keep it to yourself")
+    echo(f"to hand out   {made.public}")
+    echo("Next:")
+    place = "" if home is None else f" --home {shlex.quote(str(home))}"
+    echo(f"  cir challenge check {name}{place}")
+    echo(f"  cir leaderboard token create NAME{place}")
+    echo(f"  cir leaderboard serve{place}")
+    echo("Whoever takes part gets the folder to hand out, and runs:")
+    echo(f"  cir challenge join {name}")
+    echo(f"  cir submit {made.sample.name} --to URL --board {rules.id}")
+
+
+def check(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Challenges; default: all.")
+    ] = None,
+    home: Home = None,
+) -> None:
+    """Check that the ground truth fits, is private, and lies neither in the home nor in what is handed out.
+
+    \b
+    Example:
+        cir challenge check autumn
+    """
+    _need_server()
+    from leaderboard.challenge.checking import faults
+
+    found = 0
+    for board in _sealed(names, home):
+        said = list(faults(board))
+        for fault in said:
+            echo(fault, err=True)
+        found += len(said)
+        if not said:
+            echo(f"{board.id}: its ground truth fits, is private, and lies in no place of the server")
+    if found:
+        raise CirError(f"{found} faults.")
+
+
+def join(
+    folder: Annotated[
+        Path, typer.Argument(help="The folder that the organisers hand out.", show_default=False)
+    ],
+) -> None:
+    """Make a challenge known here: its benchmark can then be ranked, validated and submitted to.
+
+    \b
+    Example:
+        cir challenge join autumn
+    """
+    import shutil
+
+    import cir_datasets
+    from cir_datasets.common.paths import challenge_home
+    from cir_datasets.common.staging import staging_folder
+    from cir_datasets.errors import DatasetError
+    from cir_datasets.registry.challenges import CARD_FILE, CONFIG, PINS_FILE, read_card
+
+    given = folder.expanduser().absolute()
+    card = read_card(given / CARD_FILE)
+    config = card.configs[CONFIG]
+    target = challenge_home() / card.name
+    if card.name in cir_datasets.names():
+        raise CallError(
+            f"{card.name!r} is the name of a benchmark. Fix: ask the organisers for another name."
+        )
+    if target.exists() and not (target.resolve() == given.resolve()):
+        raise CallError(f"{target}: is there already. Fix: remove it first, if it is an older one.")
+    if not target.exists():
+        names = [CARD_FILE, PINS_FILE, *config.files, *config.gallery_files]
+        fix = "set CIR_CHALLENGES to a folder of yours."
+        with staging_folder(target.parent, ".joining-", error=DatasetError, fix=fix) as made:
+            for name in names:
+                if Path(name).name != name or not (given / name).is_file():
+                    raise CallError(f"{given / name}: is not a file. Fix: get the folder again.")
+                shutil.copyfile(given / name, made / name)
+            made.rename(target)
+    cir_datasets.prepare(f"{card.name}/{CONFIG}")
+    echo(f"{card.name}/{CONFIG}: {config.queries:,} queries, {config.gallery:,} images")
+
+
+def copies(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Challenges; default: all.")
+    ] = None,
+    home: Home = None,
+) -> None:
+    """List files that differ from an earlier one of their owner in fewer than 2 % of the answers.
+
+    \b
+    Example:
+        cir challenge copies autumn
+    """
+    _need_server()
+    from leaderboard import settings
+    from leaderboard.store import Store
+
+    wanted = _sealed(names, home)
+    store = Store(settings.read(home).database_url)
+    try:
+        rows = [
+            [one.board, one.owner or "-", one.id, copy["submission"], f"{copy['differ']} of {copy['of']}"]
+            for board in wanted
+            for one in store.of_board(board.id)
+            for copy in one.near_copies
+        ]
+    finally:
+        store.close()
+    if rows:
+        echo(aligned([["board", "owner", "submission", "near copy of", "answers differ"], *rows]))
+    else:
+        echo("No near copies.", err=True)
+
+
+def _sealed(names: list[str] | None, home: Path | None) -> list[Board]:
+    from cir_datasets.registry.challenges import CONFIG
+    from leaderboard import boards, settings
+
+    boards.use(settings.read(home).home)
+    if not names:
+        return [board for board in boards.boards() if board.sealed]
+    found = [boards.board(name if "/" in name else f"{name}/{CONFIG}") for name in names]
+    for board in found:
+        if not board.sealed:
+            raise CallError(f"{board.id}: its ground truth is public. Fix: name a sealed board.")
+    return found
+
+
+def _phase(written: str) -> Phase:
+    from pydantic import ValidationError
+
+    from leaderboard.boards import Phase
+
+    name, _, times = written.partition("=")
+    opens, _, closes = times.partition("/")
+    try:
+        return Phase.model_validate({"name": name, "opens": opens, "closes": closes})
+    except ValidationError as error:
+        raise CallError(
+            f"--phase {written!r}: {error.errors()[0]['msg']}. "
+            "Fix: write NAME=OPENS/CLOSES, as in test=2026-12-01/2027-02-01."
+        ) from error
+
+
+def _need_server() -> None:
+    if find_spec("sqlalchemy") is None:
+        raise MissingExtraError(
+            'cir challenge needs the server. Fix: pip install "cir-benchmarks[leaderboard]"'
+        )

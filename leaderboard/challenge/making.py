@@ -1,0 +1,358 @@
+"""A challenge is made: its public part, its ground truth and its board, each in a place of its own.
+
+The public part is a folder that the organiser hands out; it becomes the benchmark `NAME/test` wherever it
+is known (`cir_datasets.registry.challenges`). Rows lose their truth and everything that may hint at it:
+fields of the source's own are left out, subsets, rows and gallery are sorted by id.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import shutil
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+import cir_datasets
+from cir_datasets.common.paths import challenge_home
+from cir_datasets.errors import RecordError
+from cir_datasets.registry.challenges import CARD_FILE, CONFIG, PINS_FILE
+from cir_metrics.atomic import write_whole
+from cir_metrics.errors import CallError
+from leaderboard.boards import Phase, check_place, organisers_folder, parse
+from leaderboard.challenge.material import Material
+from leaderboard.errors import BoardError, FileStoreError
+from leaderboard.queue.ground_truth import LEAST_QUERIES, as_bytes
+
+if TYPE_CHECKING:
+    from cir_datasets.rows.records import Row
+
+QUERIES_FILE, GALLERY_FILE, SAMPLE_FILE = "queries.json", "images.json", "sample.json"
+PUBLIC_FIELDS = (
+    "query_id",
+    "reference_image_id",
+    "captions",
+    "relative_caption",
+    "subset_image_ids",
+    "session_id",
+    "turns",
+)
+"""What the public part holds of a query or session."""
+_DEFAULT_DAYS = 90
+_LABELS = {
+    "recall": "R",
+    "recall_subset": "Rs",
+    "map": "mAP",
+    "pnr_map": "PNR-mAP",
+    "hits_auc": "Hits AUC",
+    "final_recall": "Final R",
+}
+"""Columns of the board; other metrics are scored and not shown."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a challenge is called and when it takes submissions.
+
+    Args:
+        name: its name; the benchmark and the board are `NAME/test`.
+        title: how pages call it.
+        ground_truth: where the ground truth goes: an absolute path, `s3://...` or `hf://datasets/...`.
+        phases: when it takes submissions.
+    """
+
+    name: str
+    title: str
+    ground_truth: str
+    phases: tuple[Phase, ...] = field(default_factory=tuple)
+
+    @property
+    def id(self) -> str:
+        """The id of benchmark and board."""
+        return f"{self.name}/{CONFIG}"
+
+
+@dataclass(frozen=True)
+class Made:
+    """Where the parts of a new challenge lie."""
+
+    public: Path
+    board: Path
+    sample: Path
+    queries: int
+
+
+def default_phase() -> Phase:
+    """A phase that opens today and lasts a quarter of a year."""
+    today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    return Phase(name="test", opens=today, closes=today + timedelta(days=_DEFAULT_DAYS))
+
+
+def make(material: Material, rules: Rules) -> Made:
+    """Make a challenge; nothing is left behind where a step fails.
+
+    Raises:
+        CallError: a challenge, a board or a ground truth of that name is there already.
+        RecordError: a row breaks a rule of benchmarks.
+        BoardError: the board would not be one.
+        FileStoreError: a place cannot be written.
+    """
+    public = challenge_home() / rules.name
+    board_file = organisers_folder() / f"{rules.name}.yaml"
+    for place in (public, board_file):
+        if place.exists():
+            raise CallError(f"{place}: is there already. Fix: choose another name, or remove it first.")
+    if rules.name in cir_datasets.names():
+        raise CallError(f"{rules.name!r} is the name of a benchmark. Fix: choose another name.")
+    _check_rows(material, rules)
+    board = _board(material, rules)
+    content = as_bytes(rules.id, material.rows)
+    done: list[Path] = []
+    try:
+        done.append(public)
+        _write_public(material, rules, public)
+        # A board is checked against its benchmark, which must be there by then.
+        check_place(parse(board, str(board_file)))
+        sample = _write_sample(rules, public)
+        write_ground_truth(rules.ground_truth, content)
+        done.append(board_file)
+        board_file.parent.mkdir(parents=True, exist_ok=True)
+        text = yaml.safe_dump(board, sort_keys=False, allow_unicode=True, width=100)
+        write_whole(board_file, text.encode(), durable=True)
+    except BaseException:
+        for place in done:
+            shutil.rmtree(place) if place.is_dir() else place.unlink(missing_ok=True)
+        raise
+    return Made(public, board_file, sample, len(material.rows))
+
+
+def write_ground_truth(address: str, content: bytes) -> None:
+    """Write a ground truth where there is none: a local one for its owner's eyes only.
+
+    Raises:
+        CallError: there is one already.
+        FileStoreError: the place cannot be written.
+    """
+    try:
+        if address.startswith("/"):
+            path = Path(address)
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            return
+        import fsspec
+
+        system, path_there = fsspec.core.url_to_fs(address)
+        if system.exists(path_there):
+            raise FileExistsError(address)
+        system.pipe_file(path_there, content)
+    except FileExistsError as error:
+        raise CallError(f"{address}: is there already. Fix: name another place.") from error
+    except (OSError, RuntimeError, ValueError, ImportError) as error:
+        raise FileStoreError(
+            f"{address}: the ground truth cannot be written there ({type(error).__name__}). "
+            "Fix: check the place, the keys in the environment, and what they may do."
+        ) from None
+
+
+def _check_rows(material: Material, rules: Rules) -> None:
+    from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.registry.schema import Card
+    from cir_datasets.rows.checks import checked_images, checked_rows
+    from cir_datasets.rows.records import image_row
+
+    if len(material.rows) < LEAST_QUERIES:
+        raise CallError(
+            f"{len(material.rows)} queries are too few: each number of a sealed board is of {LEAST_QUERIES} "
+            "at least. Fix: seal more queries."
+        )
+    card = _card(material, rules)
+    card["configs"][CONFIG]["ground_truth"] = "public"
+    spec = BenchmarkSpec(Card.model_validate(card), CONFIG)
+    images = [image_row(image, relative_path=path) for image, path in material.images]
+    gallery = [image["image_id"] for image in checked_images(images, "the gallery")]
+    for row in checked_rows(spec, material.rows, gallery, lambda number: f"record {number}"):
+        truth = row.get("positive_image_ids", row.get("ground_truth_ids"))
+        name = row[material.id_field]
+        told = next((image for image in truth or () if image in name), None)
+        if told is not None:
+            raise RecordError(
+                f"{material.id_field} {name!r} holds the id of its own positive {told!r}, and would tell it. "
+                "Fix: give the queries other ids."
+            )
+
+
+def _board(material: Material, rules: Rules) -> dict[str, Any]:
+    def column(metric: str) -> dict[str, str] | None:
+        name, _, cutoff = metric.partition("@")
+        return {"metric": metric, "label": f"{_LABELS[name]}@{cutoff}"} if name in _LABELS else None
+
+    main = column(material.main)
+    if main is None:
+        raise BoardError(
+            f"{material.main!r} cannot rank a challenge. Fix: name one of "
+            f"{', '.join(metric for metric in material.metrics if column(metric))} with --main."
+        )
+    columns = [found for metric in material.metrics if metric != material.main and (found := column(metric))]
+    phases = [
+        {
+            name: value.isoformat() if isinstance(value, datetime) else value
+            for name, value in phase.model_dump().items()
+            if value is not None
+        }
+        for phase in rules.phases
+    ]
+    return {
+        "id": rules.id,
+        "title": rules.title,
+        "short_title": rules.title[:30],
+        "group": "Challenges",
+        "order": 5,
+        "benchmark": rules.id,
+        "track": "sealed",
+        "ground_truth": rules.ground_truth,
+        "primary": material.main,
+        "primary_label": main["label"],
+        "columns": columns or [main],
+        "phases": phases,
+        "description": "A challenge whose ground truth stays with its organisers. Numbers have two decimals.",
+    }
+
+
+def _card(material: Material, rules: Rules) -> dict[str, Any]:
+    first = str(material.rows[0][material.id_field])
+    shown = [image for image, _ in material.images[:3]]
+    config: dict[str, Any] = {
+        "split": "test",
+        "queries": len(material.rows),
+        "gallery": len(material.images),
+        "reference": material.reference,
+        "ground_truth": "withheld",
+        "files": [QUERIES_FILE],
+        "gallery_files": [GALLERY_FILE],
+    }
+    if material.subset is not None:
+        config["subset"] = material.subset
+    card: dict[str, Any] = {
+        "name": rules.name,
+        "title": rules.title,
+        "version": 1,
+        "kind": "multi_turn" if material.multi_turn else "single_turn",
+        "status": "challenge",
+        "summary": "A challenge whose ground truth stays with its organisers.",
+        "paper": {
+            "title": rules.title,
+            "authors": "the organisers",
+            "venue": "challenge",
+            "year": datetime.now(UTC).year,
+            "url": "",
+        },
+        "license": {
+            "annotations": "as the organisers say",
+            "images": "as the organisers say",
+            "copies_allowed": False,
+        },
+        "source": {
+            "publisher": "challenge",
+            "repository": rules.name,
+            "folder": rules.name,
+            "revision": None,
+            "instructions": "Get the folder from the organisers, then run  cir challenge join FOLDER",
+        },
+        "configs": {CONFIG: config},
+        "metrics": list(material.metrics),
+        "main_metric": material.main,
+        "images": material.images_words,
+        "ids": f"An id of a query looks like `{first}`, that of an image like `{shown[0]}`.",
+        "examples": {CONFIG: {"query": first, "images": shown}},
+    }
+    if material.image_folder is not None:
+        card["image_folder"] = material.image_folder
+    if material.image_paths is not None:
+        card["image_paths"] = list(material.image_paths)
+    return card
+
+
+def _write_public(material: Material, rules: Rules, public: Path) -> None:
+    from cir_datasets.common.staging import staging_folder
+    from cir_datasets.errors import DatasetError
+
+    with staging_folder(
+        public.parent, ".making-", error=DatasetError, fix="set CIR_CHALLENGES to a folder of yours."
+    ) as made:
+        rows = sorted(map(public_row, material.rows), key=lambda row: str(row[material.id_field]))
+        images = [
+            {"image_id": image} | ({} if path is None else {"relative_path": path})
+            for image, path in sorted(material.images)
+        ]
+        contents = {
+            QUERIES_FILE: json.dumps(rows, ensure_ascii=False, indent=1).encode(),
+            GALLERY_FILE: json.dumps(images, ensure_ascii=False).encode(),
+        }
+        pins = {
+            name: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+            for name, content in contents.items()
+        }
+        contents[PINS_FILE] = json.dumps(pins, indent=1).encode()
+        card = yaml.safe_dump(_card(material, rules), sort_keys=False, allow_unicode=True, width=100)
+        contents[CARD_FILE] = card.encode()
+        for name, content in contents.items():
+            (made / name).write_bytes(content)
+        made.rename(public)
+
+
+def public_row(row: Row) -> dict[str, Any]:
+    """What the public part holds of a query or session."""
+    found = {name: row[name] for name in PUBLIC_FIELDS if name in row}
+    if "subset_image_ids" in found:
+        # In the source's order the target may have a place of its own.
+        found["subset_image_ids"] = sorted(found["subset_image_ids"])
+    if "turns" in found:
+        names = ("turn", "reference_image_id", "relative_caption")
+        found["turns"] = [{name: turn[name] for name in names} for turn in found["turns"]]
+    return found
+
+
+def _write_sample(rules: Rules, public: Path) -> Path:
+    """Write a valid rank file in random order, which shows participants the form."""
+    from submissions.rank_file.benchmarks import board_depth
+    from submissions.rank_file.model import Method, RankFile
+
+    benchmark = cir_datasets.load(rules.id)
+    depth, gallery = board_depth(benchmark).required, list(benchmark.gallery or ())
+    draw = random.Random(0)
+
+    def ranking(without: str | None) -> list[str]:
+        drawn = draw.sample(gallery, min(len(gallery), depth + 1))
+        return [image for image in drawn if image != without][:depth]
+
+    rows = benchmark.rows()
+    removed = benchmark.excludes_reference
+    subsets = None
+    if benchmark.multi_turn:
+        rankings: dict[str, list[Any]] = {
+            row["session_id"]: [
+                ranking(turn["reference_image_id"] if removed else None) for turn in row["turns"]
+            ]
+            for row in rows
+        }
+    else:
+        rankings = {row["query_id"]: ranking(row["reference_image_id"] if removed else None) for row in rows}
+        if benchmark.spec.config.subset is not None:
+            subsets = {
+                row["query_id"]: [i for i in row["subset_image_ids"] if i != row["reference_image_id"]]
+                for row in rows
+            }
+    method = Method(name="Sample in random order")
+    path = public / SAMPLE_FILE
+    path.write_bytes(RankFile(rules.id, benchmark.version, method, rankings, subsets).to_json())
+    return path

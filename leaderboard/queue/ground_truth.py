@@ -1,0 +1,193 @@
+"""The ground truth of sealed boards: read by the process that judges a file, and kept in its memory alone.
+
+It is a file of JSON lines: a head with a random salt, then a line a query, or session. What goes wrong with
+it is said without a word of what it holds, because words end in logs. The hash of the whole file, salt
+included, stands in signatures: it changes with the truth, and nobody can try guesses against it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from leaderboard.boards import coarse
+from leaderboard.errors import GroundTruthError
+
+if TYPE_CHECKING:
+    from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.rows.benchmark import Benchmark
+    from cir_datasets.rows.records import Row
+    from submissions.rank_file.model import RankFile
+
+FORMAT, FORMAT_VERSION = "cir-ground-truth", 1
+LEAST_QUERIES = 30
+"""Numbers of fewer queries or sessions say too much of each of them, and are not given out."""
+_MAX_BYTES = 2**26
+_SALT_DIGITS = 32
+_FINGERPRINT = 7
+"""Bytes: they fit into a signed integer."""
+_RANKS = ("mean_rank", "median_rank", "censored")
+_FIX = "Fix: `cir challenge check` says what is wrong with it."
+
+
+def as_bytes(benchmark_id: str, rows: Iterable[Row]) -> bytes:
+    """The file of a ground truth.
+
+    Args:
+        benchmark_id: what it answers.
+        rows: queries or sessions with their truth.
+    """
+    head = {"format": FORMAT, "format_version": FORMAT_VERSION, "benchmark": benchmark_id}
+    lines = [{**head, "salt": secrets.token_hex(32)}, *map(_truth, rows)]
+    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode()
+
+
+def _truth(row: Row) -> dict[str, Any]:
+    if "session_id" in row:
+        return {"id": row["session_id"], "positives": row["ground_truth_ids"]}
+    return {
+        "id": row["query_id"],
+        "target": row["target_image_id"],
+        "positives": row["positive_image_ids"],
+        "negatives": row["negative_image_ids"],
+    }
+
+
+def read(address: str) -> bytes:
+    """The bytes of a ground truth; nothing is written anywhere.
+
+    Args:
+        address: an absolute path, or what fsspec reads: `s3://...`, `hf://...`.
+
+    Raises:
+        GroundTruthError: it cannot be read now, or is too large.
+    """
+    try:
+        if address.startswith("/"):
+            with Path(address).open("rb") as file:
+                content = file.read(_MAX_BYTES + 1)
+        else:
+            import fsspec
+
+            with fsspec.open(address, "rb", **_plain(address)) as file:
+                content = file.read(_MAX_BYTES + 1)
+    except (OSError, RuntimeError, ValueError, ImportError) as error:
+        # Not `from error`: the libraries' words hold addresses and names of keys.
+        raise GroundTruthError(
+            f"the ground truth cannot be read ({type(error).__name__}). "
+            "Fix: check where its board says that it lies, and who may read it."
+        ) from None
+    if len(content) > _MAX_BYTES:
+        raise GroundTruthError(f"the ground truth has more than {_MAX_BYTES:,} bytes. {_FIX}")
+    return content
+
+
+def _plain(address: str) -> dict[str, Any]:
+    """What keeps a file system from remembering anything beyond this reading."""
+    without = {"use_listings_cache": False, "skip_instance_cache": True}
+    return {**without, "default_fill_cache": False} if address.startswith("s3://") else without
+
+
+def laid_over(benchmark: Benchmark, content: bytes) -> Benchmark:
+    """A benchmark whose publisher withholds its ground truth, with that ground truth.
+
+    Args:
+        benchmark: what is public.
+        content: from `read`.
+
+    Raises:
+        GroundTruthError: the file is malformed, or does not fit the benchmark.
+    """
+    import pyarrow as pa
+
+    from cir_datasets.errors import RecordError
+    from cir_datasets.prepared import row_schema
+    from cir_datasets.rows.checks import checked_rows
+
+    truth = _parsed(benchmark, content)
+    spec = _with_public_truth(benchmark.spec)
+    rows = [_filled(row, truth) for row in benchmark.rows()]
+    try:
+        checked = list(checked_rows(spec, rows, benchmark.gallery, lambda number: str(number)))
+        table = pa.Table.from_pylist(checked, schema=row_schema(benchmark.spec))
+    except (RecordError, pa.ArrowException, TypeError):
+        raise GroundTruthError(f"the ground truth does not fit the benchmark. {_FIX}") from None
+    return replace(benchmark, spec=spec, table=table, data_hash=hashlib.sha256(content).hexdigest())
+
+
+def _parsed(benchmark: Benchmark, content: bytes) -> dict[str, dict[str, Any]]:
+    try:
+        head, *lines = [json.loads(line) for line in content.decode().splitlines()]
+        found = {str(line["id"]): dict(line) for line in lines}
+        named = head["format"], head["format_version"], head["benchmark"]
+        salted = len(head["salt"]) >= _SALT_DIGITS
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise GroundTruthError(f"the file of the ground truth is malformed. {_FIX}") from None
+    if named != (FORMAT, FORMAT_VERSION, benchmark.id) or not salted:
+        raise GroundTruthError(f"the ground truth is not one of {benchmark.id}, or has no salt. {_FIX}")
+    if len(found) != len(lines) or found.keys() != set(benchmark.query_ids):
+        raise GroundTruthError(f"the ground truth does not answer each query of {benchmark.id} once. {_FIX}")
+    if len(found) < LEAST_QUERIES:
+        raise GroundTruthError(f"{benchmark.id} has fewer than {LEAST_QUERIES} queries. {_FIX}")
+    return found
+
+
+def _with_public_truth(spec: BenchmarkSpec) -> BenchmarkSpec:
+    config = spec.base.config.model_copy(update={"ground_truth": "public"})
+    card = spec.card.model_copy(update={"configs": {**spec.card.configs, spec.config_name: config}})
+    return replace(spec, card=card)
+
+
+def _filled(row: Row, truth: Mapping[str, dict[str, Any]]) -> Row:
+    if "session_id" in row:
+        return {**row, "ground_truth_ids": truth[row["session_id"]].get("positives")}
+    found = truth[row["query_id"]]
+    return {
+        **row,
+        "target_image_id": found.get("target"),
+        "positive_image_ids": found.get("positives"),
+        "negative_image_ids": found.get("negatives", []),
+    }
+
+
+def aggregates(report: Mapping[str, Any], benchmark: Benchmark) -> dict[str, Any]:
+    """A score report as it leaves the process: rounded, and without what few queries make up.
+
+    Args:
+        report: as JSON values.
+        benchmark: with its ground truth.
+    """
+    lengths = benchmark.column("num_turns") if benchmark.multi_turn else []
+
+    def counted(name: str) -> bool:
+        turn = name.partition("@turn")[2]
+        return not turn or sum(length >= int(turn) for length in lengths) >= LEAST_QUERIES
+
+    metrics = {
+        name: coarse(value, "rank" if name in _RANKS else "percent")
+        for name, value in report["metrics"].items()
+        if counted(name)
+    }
+    main = report["main"]
+    signatures = {name: report["signatures"][name] for name in metrics}
+    rounded = None if main is None else coarse(main, "rank" if report["main_metric"] in _RANKS else "percent")
+    return {**report, "main": rounded, "metrics": metrics, "extra": {}, "signatures": signatures}
+
+
+def fingerprints(rank_file: RankFile, query_ids: Iterable[str]) -> list[int]:
+    """Of each query a hash of its answer, to see how many answers two files share; the truth is not in it.
+
+    Args:
+        rank_file: what was validated.
+        query_ids: in the benchmark's order.
+    """
+    subsets = rank_file.subset_rankings or {}
+    answers = (json.dumps([rank_file.rankings[query], subsets.get(query)]) for query in query_ids)
+    return [
+        int.from_bytes(hashlib.blake2b(each.encode(), digest_size=_FINGERPRINT).digest()) for each in answers
+    ]
