@@ -362,12 +362,26 @@ def _count(number: int | None) -> str:
     return "?" if number is None else f"{number:,}"
 
 
+def rank_files() -> str:
+    """`docs/rank_files.md` with its table of words written anew between the markers."""
+    from submissions.rank_file.words import FIELDS, words_of
+
+    lines = ["| field | word | meaning |", "|---|---|---|"]
+    lines += [
+        f"| `{field}` | `{word}` | {_cell(meaning)} |"
+        for field in FIELDS
+        for word, meaning in words_of(field).items()
+    ]
+    return _filled(DOCS / "rank_files.md", {"words": "\n".join(lines)})
+
+
 PAGES = {
     "docs/cli.md": command_line,
     "docs/benchmarks.md": benchmark_table,
     "docs/findings.md": finding_table,
     "docs/shapes_encoder.md": shapes_encoder,
     "docs/python_api.md": api_page,
+    "docs/rank_files.md": rank_files,
     "README.md": readme,
 }
 

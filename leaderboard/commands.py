@@ -707,6 +707,7 @@ def _score_lines(outcome: Outcome) -> list[str]:
 
 
 _NOT_RANKED = "-: scored on other data, or by another version, than this board has now; not comparable."
+_ORACLE = "oracle: knows what no user's query holds; it has no rank."
 
 
 def board_text(board: Board, entries: Sequence[Entry], groups: Mapping[str, int] | None = None) -> str:
@@ -733,13 +734,14 @@ def board_text(board: Board, entries: Sequence[Entry], groups: Mapping[str, int]
     names = {rows[0].index("Kind"), rows[0].index("Method")}
     lines = aligned(rows, right={*range(len(rows[0]))} - names).split("\n")
     rule = "-" * max(map(len, lines))
-    note = [_NOT_RANKED] if any(entry.rank is None for entry in entries) else []
+    note = [_NOT_RANKED] if any(entry.rank is None and not entry.oracle for entry in entries) else []
+    note += [_ORACLE] if any(entry.oracle for entry in entries) else []
     return "\n".join([head, lines[0], rule, *lines[1:], *note])
 
 
 def _cells(board: Board, entry: Entry) -> list[str]:
     # In a column of its own, before the name: no name can imitate it.
-    kind = "baseline" if entry.submission.baseline else ""
+    kind = "oracle" if entry.oracle else "baseline" if entry.submission.baseline else ""
     values = [_shown(entry.value, board.primary_unit)]
     values += [_shown(entry.metrics.get(column.metric), column.unit) for column in board.columns]
     return ["-" if entry.rank is None else str(entry.rank), kind, entry.name, *values]

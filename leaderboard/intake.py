@@ -33,7 +33,7 @@ CHUNK = 1 << 20
 
 _LENGTHS = {"submitter": 80, "reason": 300}
 _FILE_NAME_LENGTH = 120
-_TEXT_FIELDS = ("name", "paper", "code", "backbone", "caption_rule", "aggregation", "notes")
+_TEXT_FIELDS = ("name", "paper", "code", "oracle", "backbone", "caption_rule", "aggregation", "notes")
 _LIST_FIELDS = ("trained_on", "text_fields")
 _TRUE = ("true", "yes", "1", "on")
 _FALSE = ("false", "no", "0", "off")

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from leaderboard import boards
 from leaderboard.errors import UploadRefusedError
 from leaderboard.identity import Caller
 from leaderboard.identity.tokens import matches
 from leaderboard.store import Happened, Store
 from leaderboard.submission import By, EventKind, State, Submission
+from submissions.rank_file.contradictions import CODE, contradictions
 
 Action = Literal[
     "publish", "unpublish", "correct", "withdraw", "hide", "restore", "verify", "flag", "rerun", "erase"
@@ -92,7 +94,7 @@ def act(
 
     Raises:
         UploadRefusedError: the caller may not do that, the state forbids it, a reason is missing, or the
-            method's name belongs to another owner.
+            method's name belongs to another owner or its words contradict each other.
         ConflictError: something else happened to it meanwhile.
     """
     rule = RULES[action]
@@ -115,6 +117,7 @@ def act(
     shown = method if method is not None else submission.method
     if action == "publish" or (action == "correct" and submission.state == "published"):
         refuse_taken_name(store, submission, shown)
+        refuse_contradiction(submission, shown)
     columns: dict[str, Any] = {}
     payload: dict[str, Any] = {"reason": reason} if reason else {}
     if action == "restore":
@@ -151,6 +154,19 @@ def refuse_taken_name(store: Store, submission: Submission, method: Mapping[str,
             fix="choose another name for the method",
             status=409,
         )
+
+
+def refuse_contradiction(submission: Submission, method: Mapping[str, Any] | None) -> None:
+    """Refuse words that contradict each other, such as zero-shot and trained on the benchmark's own data.
+
+    Raises:
+        UploadRefusedError: `contradiction`.
+    """
+    if submission.board not in boards.ids():
+        return  # a board that was removed shows nobody's words
+    spec = boards.board(submission.board).spec
+    for finding in contradictions(method or {}, spec, submission.file_name):
+        raise UploadRefusedError(CODE, finding["message"], fix=finding["fix"], status=409)
 
 
 def _before(submission: Submission) -> State:

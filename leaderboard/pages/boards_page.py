@@ -27,6 +27,7 @@ Row = dict[str, Any]
 """One of its rows."""
 
 _DETAILS = (
+    ("oracle", "Oracle"),
     ("backbone", "Backbone"),
     ("trained_on", "Trained on"),
     ("caption_rule", "Caption rule"),
@@ -172,7 +173,9 @@ def _table(board: Board, view: View, marked: str) -> str:
     note = "Fractions in per cent. Equal values share a rank; inside a tie the earlier entry stands first."
     if grouped:
         note += f" {_GROUPS}"
-    if any(row["rank"] is None for row in rows):
+    if any(row["is_oracle"] for row in rows):
+        note += " Oracles know what no user's query holds, and have no rank."
+    if any(row["rank"] is None and not row["is_oracle"] for row in rows):
         note += (
             " Entries without a rank were scored on other data, or by another version, than this board has"
             " now; they do not compare with the others."
@@ -222,6 +225,10 @@ def _short(row: Row, shown: set[str]) -> str:
 def _method(row: Row, *, sealed: bool) -> str:
     method = row["method"]
     badges = [element("span", "baseline", "badge")] if row["baseline"] else []
+    if row["is_oracle"]:
+        badges.append(
+            element("span", "oracle", "badge", title="knows what no user's query holds; has no rank")
+        )
     if method.get("zero_shot") is True:
         badges.append(element("span", "zero-shot", "badge zs"))
     links = [link_out(method.get("paper"), "paper"), link_out(method.get("code"), "code")]

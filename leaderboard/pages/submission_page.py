@@ -30,6 +30,8 @@ from leaderboard.pages.outcome import outcome_html, refusal_html
 from leaderboard.server import Server
 from leaderboard.submission import By, Submission
 from leaderboard.views import entry_page, submission_page
+from submissions.rank_file.words import OTHER
+from submissions.rank_file.words import words_of as listed_words
 
 _LOOK_SECONDS = 1.0
 _AT_ONCE = 16
@@ -150,20 +152,26 @@ def _fields() -> dict[str, Any]:
     def line(label: str, hint: str = "", longest: int = 300) -> Any:
         return gr.Textbox(label=label, placeholder=hint, max_length=longest, min_width=220)
 
+    def listed(field: str, label: str) -> Any:
+        choices = [("not said", ""), *((word, word) for word in listed_words(field) if word != OTHER)]
+        return gr.Dropdown(
+            choices, label=label, info="choose, or write your own", allow_custom_value=True, min_width=220
+        )
+
     fields: dict[str, Any] = {}
     with gr.Row():
         fields["name"] = line("Method name", longest=80)
         fields["submitter"] = line("Submitted by", "optional, shown", 80)
-        fields["backbone"] = line("Backbone", "ViT-B/32")
+        fields["backbone"] = listed("backbone", "Backbone")
     with gr.Row():
         fields["paper"] = line("Paper", "https://")
         fields["code"] = line("Code", "https://")
         fields["zero_shot"] = gr.Dropdown(list(_ZERO_SHOT), label="Zero-shot", min_width=220)
     with gr.Accordion("More about the method", open=False, elem_id="more"):
         with gr.Row():
-            fields["caption_rule"] = line(
-                "Caption rule", 'several captions become one text: joined by " and "'
-            )
+            fields["oracle"] = listed("oracle", "Oracle: what it knows that no user's query holds")
+            fields["caption_rule"] = listed("caption_rule", "Caption rule: several captions become one text")
+        with gr.Row():
             fields["text_fields"] = line("Text fields", "columns that are read: relative_caption", 2000)
         with gr.Row():
             fields["aggregation"] = line("Aggregation", "a session's turns become one ranking: latest")
@@ -185,6 +193,7 @@ def words_of(submission: Submission) -> dict[str, str]:
 
 _FORM = (
     "name",
+    "oracle",
     "backbone",
     "paper",
     "code",

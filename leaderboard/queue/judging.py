@@ -59,9 +59,25 @@ def judge_file(
     rank_file = report.rank_file
     if not report.ok or not isinstance(rank_file, RankFile):
         return Rejected(payload)
-    method = _method(rank_file, form)
-    named = replace(rank_file, method=Method(**method))
+    named = replace(rank_file, method=Method(**_method(rank_file, form)))
+    method = named.method.to_dict()
+    if method != rank_file.method.to_dict():
+        report = _with_words_checked(report, method, benchmark)
+        payload = {"findings": [finding.to_dict() for finding in report.findings], "text": report.text()}
     return Validated(payload, replace(report, rank_file=named), named, method)
+
+
+def _with_words_checked(
+    report: ValidationReport, method: Mapping[str, Any], benchmark: Benchmark
+) -> ValidationReport:
+    """The report with the contradictions of the method that the form has completed."""
+    from submissions.rank_file.contradictions import CODE, check_words
+    from submissions.rank_file.findings import Findings
+
+    found = Findings(report.file, benchmark.id)
+    check_words(method, benchmark.spec, found)
+    others = (finding for finding in report.findings if finding.code != CODE)
+    return replace(report, findings=(*others, *found.listed()))
 
 
 def score_file(judged: Validated, benchmark: Benchmark) -> ScoreReport:

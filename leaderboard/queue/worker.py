@@ -34,7 +34,7 @@ from leaderboard.errors import (
     UploadRefusedError,
     is_passing,
 )
-from leaderboard.life import refuse_taken_name
+from leaderboard.life import refuse_contradiction, refuse_taken_name
 from leaderboard.queue.child import Judged, Limits, judge
 from leaderboard.queue.jobs import LEASE_SECONDS, Job, Jobs
 from leaderboard.queue.near_copies import NearCopy, near_copies
@@ -245,6 +245,7 @@ class Worker:
             return [*happened, ("private", {})]
         try:
             refuse_taken_name(self._store, submission, judged.method)
+            refuse_contradiction(submission, judged.method)
         except UploadRefusedError as error:
             return [*happened, ("private", {"reason": error.to_dict()})]
         return [*happened, ("published", {})]

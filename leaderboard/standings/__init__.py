@@ -3,7 +3,8 @@
 Equal values share a rank, the next rank counts everyone above it (1, 1, 3), and inside a tie the earlier
 submission stands first. Only numbers whose signatures agree are ranked against each other: those that this
 server would give now, from the data that it has; where it has none, those of the latest entry. The others are
-listed below, without a rank, until they are scored again.
+listed below, without a rank, until they are scored again. So are oracles: they know what no user's query
+holds, say how far a method could come, and never have a rank.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 from leaderboard import data
 from leaderboard.boards import Board
 from leaderboard.submission import Submission
+from submissions.rank_file.words import is_oracle
 
 Comparability = tuple[str, ...]
 """The signatures' keys of what ranks, a key a term."""
@@ -29,7 +31,7 @@ class Entry:
     """One line of a board's table.
 
     Args:
-        rank: 1, 2, ..., or None where the numbers do not compare with the ranked ones.
+        rank: 1, 2, ..., or None for an oracle, and where the numbers do not compare with the ranked ones.
         submission: what was sent.
         value: what ranks, a fraction.
         metrics: all metrics by name, fractions.
@@ -55,6 +57,11 @@ class Entry:
         return str(self.method.get("name", "unnamed"))
 
     @property
+    def oracle(self) -> bool:
+        """Whether it says that it knows what no user's query holds."""
+        return is_oracle(self.method)
+
+    @property
     def received_at(self) -> datetime:
         """When it came, UTC."""
         return self.submission.received_at
@@ -74,6 +81,7 @@ class Entry:
             "method": self.method,
             "submitter": self.submission.submitter,
             "baseline": self.submission.baseline,
+            "is_oracle": self.oracle,
             "verified": self.submission.verified,
             "flag": self.submission.flag,
             "received_at": self.received_at.isoformat(),
@@ -88,7 +96,7 @@ class Entry:
 def standings(
     board: Board, published: Sequence[Submission], current: Comparability | None = None
 ) -> list[Entry]:
-    """The entries of a board, best first, those that do not compare last.
+    """The entries of a board, best first, then its oracles, best first; those that do not compare last.
 
     Args:
         board: says what ranks, and which values are better.
@@ -99,10 +107,12 @@ def standings(
     ordered = sorted(published, key=lambda one: one.number)
     keys = [_comparability(board, one) for one in ordered]
     wanted = current if current in keys else keys[-1] if keys else None
-    ranked = [one for one, key in zip(ordered, keys, strict=True) if key == wanted]
+    compared = [one for one, key in zip(ordered, keys, strict=True) if key == wanted]
     others = [one for one, key in zip(ordered, keys, strict=True) if key != wanted]
     sign = -1.0 if board.primary_direction == "higher" else 1.0
-    ranked.sort(key=lambda one: sign * _value(board, one))
+    compared.sort(key=lambda one: sign * _value(board, one))
+    ranked = [one for one in compared if not is_oracle(one.method or {})]
+    others = [*(one for one in compared if is_oracle(one.method or {})), *others]
     entries: list[Entry] = []
     for position, one in enumerate(ranked, start=1):
         tied = bool(entries) and entries[-1].value == _value(board, one)
@@ -133,9 +143,9 @@ def checked_gallery(board: Board, entries: Sequence[Entry]) -> int | None:
 
     What the ranked entries were scored with says it; on an empty board, the data available.
     """
-    ranked = [entry for entry in entries if entry.rank is not None]
-    if ranked:
-        return ranked[0].gallery
+    compared = [entry for entry in entries if entry.rank is not None] or list(entries)
+    if compared:
+        return compared[0].gallery
     return board.spec.config.gallery if data.has_gallery(board) else None
 
 

@@ -18,6 +18,7 @@ _FIRST = {
     "rank": "integer",
     "group": "integer",
     "baseline": "boolean",
+    "is_oracle": "boolean",
     "verified": "boolean",
     "main": "number",
 }
@@ -41,7 +42,7 @@ def columns(metrics: Sequence[str]) -> dict[str, str]:
 
     Example:
         >>> list(columns(["recall@10"]))[:6]
-        ['rank', 'group', 'name', 'baseline', 'verified', 'main']
+        ['rank', 'group', 'name', 'baseline', 'is_oracle', 'verified']
     """
     method = dict(_method_columns())
     name = method.pop("name")

@@ -11,6 +11,7 @@ from leaderboard.boards import Column, Phase
 from leaderboard.receipts import Receipt
 from leaderboard.submission import EventKind, State
 from submissions.rank_file.model import Method
+from submissions.rank_file.words import FIELDS as WORD_FIELDS
 
 Fraction = Annotated[float, Field(description="a fraction, or a rank where the metric is one")]
 
@@ -102,7 +103,10 @@ class BoardsAnswer(_StrictAnswer):
 class RowAnswer(_StrictAnswer):
     """An entry on a board."""
 
-    rank: Annotated[int | None, Field(description="null where the numbers do not compare with the ranked")]
+    rank: Annotated[
+        int | None,
+        Field(description="null for an oracle, and where the numbers do not compare with the ranked"),
+    ]
     group: Annotated[
         int | None,
         Field(
@@ -114,6 +118,7 @@ class RowAnswer(_StrictAnswer):
     method: dict[str, Any]
     submitter: str
     baseline: bool
+    is_oracle: Annotated[bool, Field(description="it knows what no user's query holds, and has no rank")]
     verified: Annotated[bool, Field(description="the organisers have verified it")]
     flag: Annotated[str | None, Field(description="what the organisers warn of, or null")]
     received_at: str
@@ -234,7 +239,8 @@ def upload_request() -> dict[str, Any]:
     }
     for name, schema in Method.model_json_schema()["properties"].items():
         words = schema.get("description", "a field of the method, where the file leaves it out")
-        fields[name] = {"type": "string", "description": words}
+        listed = {"anyOf": schema["anyOf"]} if name in WORD_FIELDS else {"type": "string"}
+        fields[name] = {**listed, "description": words}
     form = {
         "type": "object",
         "required": ["file"],

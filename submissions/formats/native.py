@@ -10,6 +10,7 @@ from cir_metrics.errors import UnknownNameError, did_you_mean
 from submissions.formats.unchecked import Answers, ReaderContext, UncheckedFile, read_rankings
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, json_type, shown
 from submissions.rank_file.model import BUNDLE, FORMAT_VERSION, NATIVE, RANK_FILE
+from submissions.rank_file.words import FIELDS, is_kept_as_other, words_of
 
 if TYPE_CHECKING:
     from cir_datasets.registry.cards import BenchmarkSpec
@@ -151,7 +152,22 @@ def read_method(raw: Any, present: bool, findings: Findings) -> Method | None:
             place = ".".join(str(step) for step in ("method", *entry["loc"]))
             findings.add("bad-metadata", f"{place}: {_reason(entry)}.", cause=f"method.{entry['loc'][0]}")
         return None
+    for field in FIELDS:
+        if is_kept_as_other(raw.get(field), getattr(method, field)):
+            _note_free_text(field, raw[field], findings)
     return None if unknown else method
+
+
+def _note_free_text(field: str, text: str, findings: Findings) -> None:
+    listed = list(words_of(field))
+    findings.add(
+        "unlisted-word",
+        f"method.{field} is {shown(text)}, which its list does not have; it is kept as other."
+        + did_you_mean(text, listed),
+        cause=field,
+        value=text,
+        fix=f'write one of {", ".join(listed[:-1])}, or "other: ..."',
+    )
 
 
 _NO_FIELD = "method.{}: there is no such field."

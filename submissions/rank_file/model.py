@@ -28,7 +28,7 @@ from pydantic import (
 
 from cir_metrics.atomic import write_whole
 from submissions.errors import SubmissionError
-from submissions.rank_file import texts
+from submissions.rank_file import texts, words
 
 RANK_FILE = "cir-rank-file"
 """What a native rank file says under "format"."""
@@ -95,6 +95,26 @@ Link = Annotated[
     AfterValidator(lambda text: texts.link(text, _TEXT)),
     BeforeValidator(_or_empty),
 ]
+
+
+@dataclass(frozen=True)
+class _Listed:
+    """What a field that chooses from a list of words does with a text, and how its JSON schema says it."""
+
+    field: str
+
+    def __call__(self, text: str) -> str:
+        longest = words.LONGEST if text.casefold().startswith(words.OTHER) else _TEXT
+        return words.word(self.field, texts.plain_text(text, longest))
+
+    def __get_pydantic_json_schema__(self, _core: Any, _handler: Any) -> dict[str, Any]:
+        return words.schema_of(self.field)
+
+
+_ORACLE, _CAPTION_RULE, _BACKBONE = map(_Listed, words.FIELDS)
+Oracle = Annotated[StrictStr, AfterValidator(_ORACLE), BeforeValidator(_or_empty), _ORACLE]
+CaptionRule = Annotated[StrictStr, AfterValidator(_CAPTION_RULE), BeforeValidator(_or_empty), _CAPTION_RULE]
+Backbone = Annotated[StrictStr, AfterValidator(_BACKBONE), BeforeValidator(_or_empty), _BACKBONE]
 FieldName = Annotated[StrictStr, AfterValidator(_field_name)]
 
 
@@ -114,12 +134,14 @@ class Method(BaseModel):
     """1 to 80 characters."""
     paper: Link = ""
     code: Link = ""
-    backbone: Text = ""
-    """Encoder and weights, as exactly as can be said."""
+    backbone: Backbone = ""
+    """Encoder, a word of `words.yaml`, with the weights behind it as exactly as can be said."""
     zero_shot: StrictBool | None = None
     """Whether nothing was trained on the benchmark's own data; null where unknown."""
     trained_on: Annotated[list[Word], Field(max_length=20), BeforeValidator(_or_none_listed)] = []
-    caption_rule: Text = ""
+    oracle: Oracle = ""
+    """What it knows that a user's query does not hold; an oracle has no rank on any board."""
+    caption_rule: CaptionRule = ""
     """How several captions become one text: part of the method, since it moves scores."""
     text_fields: Annotated[list[FieldName], Field(max_length=20), BeforeValidator(_or_none_listed)] = []
     """Columns whose text the method reads."""

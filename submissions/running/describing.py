@@ -10,6 +10,7 @@ from submissions.rank_file.model import Method
 
 if TYPE_CHECKING:
     from submissions.encoders.protocol import Identity
+    from submissions.language.protocol import LanguageIdentity
     from submissions.methods.composing import Composer, Context
     from submissions.methods.turns import Turn
     from submissions.running.aggregation import Aggregation
@@ -57,6 +58,8 @@ def describe(
         change["trained_on"] = list(dict.fromkeys([*described.trained_on, _SHAPES_DATA]))
         if context.benchmark.spec.card.name == "shapes":
             change["zero_shot"] = False
+    if context.language is not None and _asks_scene_graphs(context.language.identity):
+        change["oracle"] = "scene_graphs"
     language = "" if context.language is None else f"Language: {context.language.identity.text()}."
     change["notes"] = " ".join(
         part for part in (described.notes, language, _skipped(context.gallery.missing)) if part
@@ -76,6 +79,11 @@ def encoder_label(identity: Identity) -> str:
     from submissions.encoders.protocol import is_shapes_encoder
 
     return "shapes encoder" if is_shapes_encoder(identity) else PurePath(identity.model).name
+
+
+def _asks_scene_graphs(identity: LanguageIdentity) -> bool:
+    """Whether the oracle of shapes sees or writes."""
+    return identity.backend == "oracle" or "words by oracle " in f"{identity.settings} "
 
 
 def _labelled(name: str, label: str) -> str:

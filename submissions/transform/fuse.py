@@ -17,6 +17,7 @@ from submissions.formats.budget import MAX_BYTES
 from submissions.rank_file.benchmarks import MAX_DEPTH, Benchmarks, board_depth
 from submissions.rank_file.findings import RefusedError, shown
 from submissions.rank_file.model import Method, RankBundle, RankFile, turn_key
+from submissions.rank_file.words import LONGEST, is_oracle, of_several
 from submissions.validation import validate_with
 
 if TYPE_CHECKING:
@@ -231,10 +232,11 @@ def _method(methods: Sequence[Method], k: int, name: str | None) -> Method:
     fields = {
         "name": name or (full if len(full) <= _NAME else f"RRF of {len(names)} methods"),
         "paper": _PAPER,
-        "backbone": _joined(method.backbone for method in methods),
+        "backbone": _one_word(method.backbone for method in methods),
         "zero_shot": False if False in zero_shot else None if None in zero_shot else True,
         "trained_on": _union(method.trained_on for method in methods),
-        "caption_rule": _joined(method.caption_rule for method in methods),
+        "oracle": _one_word(method.oracle for method in methods if is_oracle(method.to_dict())),
+        "caption_rule": _one_word(method.caption_rule for method in methods),
         "text_fields": _union(method.text_fields for method in methods)[:_LISTED],
         "aggregation": _joined(method.aggregation for method in methods),
         "notes": f"Reciprocal rank fusion, k = {k}, of: {'; '.join(names)}"[:_NOTES],
@@ -250,6 +252,12 @@ def _joined(texts: Iterable[str]) -> str:
     """What the methods say, each once; nothing where that would be too long for the field."""
     joined = " + ".join(dict.fromkeys(text for text in texts if text))
     return joined if len(joined) <= _WORD else ""
+
+
+def _one_word(said: Iterable[str]) -> str:
+    """What the methods say in a field that is a list of words; nothing where that would be too long."""
+    text = of_several(list(said))
+    return text if len(text) <= LONGEST else ""
 
 
 def _union(lists: Iterable[Sequence[str]]) -> list[str]:

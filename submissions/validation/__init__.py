@@ -15,6 +15,7 @@ from submissions.formats.reader import Parsed, parse_file
 from submissions.formats.unchecked import UncheckedFile
 from submissions.rank_file.benchmarks import Benchmarks
 from submissions.rank_file.columns import Columns
+from submissions.rank_file.contradictions import check_words
 from submissions.rank_file.findings import MAX_FINDINGS, Findings, RefusedError, ValidationReport
 from submissions.rank_file.model import CIRR_SERVER
 
@@ -108,6 +109,8 @@ def _check(unchecked: UncheckedFile, benchmarks: Benchmarks, findings: Findings,
     from submissions.rank_file.benchmarks import queries
     from submissions.validation.rules import check_content
 
+    if unchecked.method is not None:
+        check_words(unchecked.method.to_dict(), unchecked.spec, findings)
     benchmark = benchmarks.load(unchecked.spec.id)
     if benchmark.gallery is None:
         findings.add(

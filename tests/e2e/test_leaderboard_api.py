@@ -50,7 +50,7 @@ def test_a_rank_file_travels_to_the_board(server: Any, world: ModuleType, good: 
     assert done["state"] == "published"
     assert [event["kind"] for event in done["events"]] == ["received", "validated", "scored", "published"]
     assert done["sha256"] == hashlib.sha256(content).hexdigest()
-    assert done["method"] == {"name": "First method", "backbone": "ViT-B/32", "zero_shot": True}
+    assert done["method"] == {"name": "First method", "backbone": "CLIP ViT-B/32", "zero_shot": True}
     here = submissions.score(content, "shapes/val")
     assert done["scores"]["metrics"] == here.metrics
     assert done["scores"]["main"] == here.main

@@ -52,17 +52,20 @@ def test_a_rank_file_is_checked_then_published_with_the_words_of_the_form(
     assert "not on the board" in page.inner_text(".outcome.good")
     assert "From the browser" not in [row["method"]["name"] for row in server.rows()]
     assert page.get_by_label("Method name").input_value() == "From the browser"
-    assert page.get_by_label("Backbone").input_value() == "ViT-B/16"
+    assert page.get_by_label("Backbone").input_value() == "CLIP ViT-B/16"
     assert page.get_by_label("Zero-shot").input_value() == "yes"
     page.get_by_label("Backbone").fill("ViT-B/32")
     page.get_by_label("Submitted by").fill("A team")
     page.click("#more button")
     # The part that unfolds is drawn only now; a field that shows the file's word takes another.
-    page.wait_for_function("document.querySelector('#more textarea, #more input').value == 'the first alone'")
-    page.get_by_label("Caption rule").fill("joined by a blank")
+    page.wait_for_function(
+        "[...document.querySelectorAll('#more input')].some(one => one.value == 'other: the first alone')"
+    )
     page.get_by_label("Text fields").fill("relative_caption, captions")
     page.get_by_label("Aggregation").fill("latest")
     page.get_by_label("Trained on").fill("made-up triplets")
+    page.get_by_label("Caption rule").fill("joined by a blank")
+    page.get_by_label("Caption rule").press("Enter")
     page.click("#act-publish")
     page.click(".to-board")
     row = page.wait_for_selector("tr.marked")
@@ -73,9 +76,9 @@ def test_a_rank_file_is_checked_then_published_with_the_words_of_the_form(
     assert entry["received_at"][:10] in shown
     page.click("tr.marked summary")
     details = page.inner_text("tr.marked dl")
-    assert "ViT-B/32" in details
+    assert "CLIP ViT-B/32" in details
     assert "A team" in details
-    for words in ("joined by a blank", "relative_caption, captions", "latest", "made-up triplets"):
+    for words in ("space", "relative_caption, captions", "latest", "made-up triplets"):
         assert words in details
     assert entry["signature"] in details
 

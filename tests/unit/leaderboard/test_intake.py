@@ -151,9 +151,9 @@ def test_file_names_are_one_plain_line(intake: Intake, name: str, kept: str) -> 
 
 def test_fields_beside_the_file_are_kept_as_the_model_writes_them() -> None:
     kept = checked_method(
-        {"notes": "a\r\nSet-Cookie: b", "backbone": " Zu\u0308rich\u2028", "zero_shot": None}
+        {"notes": "a\r\nSet-Cookie: b", "aggregation": " Zu\u0308rich\u2028", "zero_shot": None}
     )
-    assert kept == {"notes": "a Set-Cookie: b", "backbone": "Zürich", "zero_shot": None}
+    assert kept == {"notes": "a Set-Cookie: b", "aggregation": "Zürich", "zero_shot": None}
 
 
 def test_drafts_of_a_crash_are_swept_after_a_day(chosen: Settings) -> None:

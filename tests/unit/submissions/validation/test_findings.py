@@ -207,6 +207,11 @@ def trec(rank: Callable[[int], int]) -> bytes:
     return "\n".join(lines).encode()
 
 
+def method(**fields: Any) -> bytes:
+    """The valid file with fields of the method."""
+    return json.dumps({**GOOD, "method": {**GOOD["method"], **fields}}).encode()
+
+
 DRESS = worlds.fashioniq("dress")
 ITEMS = [
     {
@@ -223,6 +228,9 @@ CASES += [
     ("deep-ranking", "a thousand", many(1000), LARGE),
     ("rank-score-disagree", "the worst first", trec(lambda place: 100 - place), CIRR),
     ("item-mismatch", "two items in the other order", json.dumps(ITEMS[1::-1] + ITEMS[2:]).encode(), DRESS),
+    ("unlisted-word", "a free text", method(backbone="my tower"), CIRR),
+    ("contradiction", "zero-shot", method(zero_shot=True, trained_on=["CIRR"]), CIRR),
+    ("contradiction", "an oracle", method(text_fields=["target_caption"]), CIRR),
     ("gallery-unavailable", "no list", json.dumps(worlds.circled_document(CIRCLED)).encode(), NO_GALLERY),
 ]
 

@@ -1,0 +1,88 @@
+"""What contradicts itself comes onto no board until its words are corrected, and oracles have no rank."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import submissions
+from leaderboard import boards
+from leaderboard.commands import board_text
+from leaderboard.errors import UploadRefusedError
+from leaderboard.intake import Cover, checked_method
+from leaderboard.life import act
+from leaderboard.pages.boards_page import page_html
+from leaderboard.server import Server
+from leaderboard.settings import Settings
+from leaderboard.submission import Submission
+from leaderboard.web import formats
+
+BOARD = boards.board("shapes/val")
+MADE = json.loads(submissions.make_rank_file("shapes/val", "image_text_sum_pixels").to_json())
+DISHONEST = {"name": "Ours", "zero_shot": True, "trained_on": ["Shapes/train"]}
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    opened = Server.open(Settings(tmp_path / "home"))
+    yield opened
+    opened.close()
+
+
+def judged(server: Server, method: dict[str, Any], form: dict[str, Any] | None = None) -> Submission:
+    content = json.dumps({**MADE, "method": method}).encode()
+    taken, _ = server.intake.take(BOARD.id, [content], Cover(method=form or {}, owner=method["name"]))
+    return server.worker.process(taken)
+
+
+def test_a_contradiction_is_scored_and_kept_private_until_its_words_are_corrected(server: Server) -> None:
+    kept = judged(server, DISHONEST)
+    assert (kept.state, kept.scores is not None) == ("private", True)
+    assert [finding["code"] for finding in kept.findings] == ["contradiction"]
+    with pytest.raises(UploadRefusedError) as refused:
+        act(server.store, kept, "publish", "owner")
+    assert (refused.value.code, refused.value.status) == ("contradiction", 409)
+    assert "without another file" in refused.value.fix
+    corrected = act(server.store, kept, "correct", "owner", method={**DISHONEST, "zero_shot": False})
+    published = act(server.store, corrected, "publish", "owner")
+    assert (published.state, published.sha256) == ("published", kept.sha256)
+    with pytest.raises(UploadRefusedError, match="contradiction"):
+        act(server.store, published, "correct", "owner", method=DISHONEST)
+
+
+def test_what_the_form_says_can_contradict_the_file_too(server: Server) -> None:
+    kept = judged(server, {"name": "Ours", "zero_shot": True}, {"trained_on": ["shapes"]})
+    assert (kept.state, [finding["code"] for finding in kept.findings]) == ("private", ["contradiction"])
+
+
+def test_a_form_holds_words_as_a_file_does() -> None:
+    said = checked_method({"backbone": "vit-b/32", "oracle": "mine"})
+    assert said == {"backbone": "CLIP ViT-B/32", "oracle": "other: mine"}
+
+
+def test_an_oracle_is_shown_marked_and_has_no_rank_anywhere(server: Server) -> None:
+    oracle = judged(server, {"name": "Upper bound", "oracle": "target captions"})
+    plain = judged(server, {"name": "Plain"})
+    assert (oracle.state, plain.state) == ("published", "published")
+    view = server.tables.of(BOARD).view
+    assert [(row["rank"], row["is_oracle"], row["method"]["name"]) for row in view["rows"]] == [
+        (1, False, "Plain"),
+        (None, True, "Upper bound"),
+    ]
+    entries = server.entries(BOARD)
+    server.tables.refresh(BOARD)
+    grouped = server.tables.of(BOARD).view["rows"]
+    assert [(row["submission"], row["group"]) for row in grouped] == [(plain.id, 1), (oracle.id, None)]
+    assert "-  oracle  Upper bound" in board_text(BOARD, entries)
+    page = page_html(server, {"board": BOARD.id})
+    assert 'title="knows what no user&#x27;s query holds; has no rank">oracle</span>' in page
+    assert "scored on other data" not in page
+    (first, second) = pq.read_table(io.BytesIO(formats.as_parquet(view))).to_pylist()
+    assert (first["rank"], first["is_oracle"], first["oracle"]) == (1, False, None)
+    assert (second["rank"], second["is_oracle"], second["oracle"]) == (None, True, "target_captions")
