@@ -5,6 +5,7 @@ The pages load nothing from elsewhere (fonts, scripts, analytics): a leaderboard
 
 from __future__ import annotations
 
+import asyncio
 import os
 import warnings
 from collections.abc import AsyncIterator
@@ -35,11 +36,10 @@ from leaderboard.web.headers import SecurityHeaders
 from leaderboard.web.options import WebOptions
 from leaderboard.web.origins import KnownHosts, ReadableFromAnywhere, SameOrigin
 from leaderboard.web.packing import Packed
+from leaderboard.web.page_uploads import RoomForUploads, UploadFolder
 from leaderboard.web.reading import openapi_details
 
-_CACHE_SECONDS = 3600
-"""Gradio's copies of uploaded files are removed after so long; ours are in the store."""
-
+_SWEEP_SECONDS = 600
 _WAITING = 64
 """Clicks on a page that wait for their turn; Gradio keeps what each sent."""
 
@@ -62,16 +62,28 @@ def create_app(
     Raises:
         SubmissionStoreError: the home cannot be used.
     """
+    options = options or WebOptions()
     # Gradio asks for this whenever it is about to report; nothing is reported from here.
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     server = Server.open(chosen or settings.read(home))
+    folder = server.settings.home / "page_uploads"
+    # Read when the pages are made.
+    os.environ["GRADIO_TEMP_DIR"] = str(folder)
+    uploads = UploadFolder(folder, options.page_uploads_bytes)
+
+    async def sweeping() -> None:
+        while True:
+            await asyncio.sleep(_SWEEP_SECONDS)
+            await run_in_threadpool(uploads.sweep)
 
     processes = WorkerProcesses(server.settings.home, workers)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         processes.start()
+        sweeper = asyncio.create_task(sweeping())
         yield
+        sweeper.cancel()
         await run_in_threadpool(processes.stop)
         server.close()
 
@@ -83,7 +95,7 @@ def create_app(
         redoc_url=None,
         openapi_url="/api/openapi.json",
         lifespan=lifespan,
-        middleware=guards(options or WebOptions(), server.settings.max_upload_bytes),
+        middleware=guards(options, server.settings.max_upload_bytes),
     )
     api.add_routes(app, server)
 
@@ -91,7 +103,7 @@ def create_app(
     def icon() -> Response:
         return Response(layout.icon(), media_type="image/svg+xml")
 
-    mount_pages(app, server)
+    mount_pages(app, server, uploads)
     return app
 
 
@@ -118,7 +130,7 @@ def guards(options: WebOptions, max_upload_bytes: int) -> list[Middleware]:
     ]
 
 
-def mount_pages(app: FastAPI, server: Server) -> None:
+def mount_pages(app: FastAPI, server: Server, uploads: UploadFolder) -> None:
     """Put the pages onto the application, with those routes of Gradio that they need."""
     demo = pages(server)
     with warnings.catch_warnings():
@@ -144,7 +156,9 @@ def mount_pages(app: FastAPI, server: Server) -> None:
             f"Gradio {gr.__version__} does not mount its pages as expected: all its routes would be open. "
             "Fix: install the version of Gradio in constraints.txt."
         )
-    mount.app = PagesOnly(mount.app, [f"/{page[0]}" for page in demo.pages])
+    largest = server.settings.max_upload_bytes + api.FORM_OVERHEAD
+    guarded = RoomForUploads(mount.app, uploads, largest)
+    mount.app = PagesOnly(guarded, [f"/{page[0]}" for page in demo.pages])
 
 
 def pages(server: Server) -> Any:
@@ -152,7 +166,6 @@ def pages(server: Server) -> Any:
     demo = gr.Blocks(
         title="CIR leaderboard",
         analytics_enabled=False,
-        delete_cache=(_CACHE_SECONDS, _CACHE_SECONDS),
         fill_width=True,
     )
     boards_page.build(demo, server)

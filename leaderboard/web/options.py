@@ -14,6 +14,7 @@ from leaderboard.web.origins import host_name
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _UPLOAD_SECONDS = 600
 _CONNECTIONS = 1000
+_PAGE_UPLOADS_MB = 1024
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class WebOptions:
         upload_seconds: in which the body of any request must be complete.
         connections: at once.
         logs: folder of log files that rotate; None logs to standard error.
+        page_uploads_bytes: that files uploaded through the pages and not checked yet may have together.
     """
 
     hosts: frozenset[str] = frozenset(_LOOPBACK)
@@ -33,6 +35,7 @@ class WebOptions:
     upload_seconds: int = _UPLOAD_SECONDS
     connections: int = _CONNECTIONS
     logs: Path | None = None
+    page_uploads_bytes: int = _PAGE_UPLOADS_MB * 2**20
 
 
 def read(hosts: Iterable[str] = ()) -> WebOptions:
@@ -64,6 +67,7 @@ def read(hosts: Iterable[str] = ()) -> WebOptions:
         upload_seconds=_number("CIR_LEADERBOARD_UPLOAD_SECONDS", _UPLOAD_SECONDS),
         connections=_number("CIR_LEADERBOARD_CONNECTIONS", _CONNECTIONS),
         logs=Path(logs).expanduser().absolute() if logs else None,
+        page_uploads_bytes=_number("CIR_LEADERBOARD_PAGE_UPLOADS_MB", _PAGE_UPLOADS_MB) * 2**20,
     )
 
 

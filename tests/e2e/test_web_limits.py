@@ -28,14 +28,9 @@ EVIL = "https://evil.example"
 @pytest.fixture(scope="module")
 def server(world: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     folder = tmp_path_factory.mktemp("web")
-    alone = {
-        "CIR_DATA_HOME": "",
-        "CIR_CACHE_HOME": str(folder / "cache"),
-        "GRADIO_TEMP_DIR": str(folder / "gradio"),
-    }
+    alone = {"CIR_DATA_HOME": "", "CIR_CACHE_HOME": str(folder / "cache")}
     limits = {"CIR_LEADERBOARD_MAX_UPLOAD_MB": "1", "CIR_LEADERBOARD_UPLOAD_SECONDS": "2"}
     with world.serving(folder / "home", **alone, **limits) as running:
-        running.gradio = folder / "gradio"
         yield running
         assert "Traceback" not in running.log.read_text()
 
@@ -187,7 +182,7 @@ def test_an_aborted_upload_leaves_a_line_and_no_file(server: Any) -> None:
     assert f"POST /gradio_api/upload: {line}" in log
     assert f"POST /api/submissions: {line}" in log
     assert "s3cret" not in log
-    assert [path for path in server.gradio.rglob("tmp*") if path.is_file()] == []
+    assert [path for path in (server.home / "page_uploads").rglob("tmp*") if path.is_file()] == []
     assert list((server.home / "files" / "incoming").glob("*")) == []
 
 
@@ -511,3 +506,26 @@ def answers(server: Any) -> bool:
         return bool(server.get("/health").status_code == 200)
     except httpx.HTTPError:
         return False
+
+
+def test_uploads_through_the_page_cannot_fill_the_disk(world: ModuleType, tmp_path: Path) -> None:
+    mebibyte = {"CIR_LEADERBOARD_MAX_UPLOAD_MB": "1", "CIR_LEADERBOARD_PAGE_UPLOADS_MB": "1"}
+    with world.serving(tmp_path / "home", **mebibyte) as running:
+        url = f"{running.url}/gradio_api/upload"
+
+        def sent(name: str, content: Any) -> httpx.Response:
+            return httpx.post(url, files={"files": (name, content)}, timeout=30)
+
+        first = sent("first.json", b"1" * 700_000)
+        assert first.status_code == 200
+        refused = sent("second.json", b"2" * 700_000)
+        assert (refused.status_code, error_of(refused)["code"]) == (507, "uploads-full")
+        # Without a length, an upload may become as large as the route takes.
+        unsaid = httpx.post(url, content=form(iter([FILE_PART])), headers=FORM, timeout=30)
+        assert (unsaid.status_code, error_of(unsaid)["code"]) == (507, "uploads-full")
+        assert sent("third.json", b"3" * 200_000).status_code == 200
+        folder = running.home / "page_uploads"
+        assert Path(first.json()[0]).is_relative_to(folder)
+        assert sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) == 900_000
+        # The API has a way of its own into the store.
+        assert running.upload(world.as_bytes(world.rank_file(1))).status_code == 202
