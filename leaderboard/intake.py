@@ -202,21 +202,26 @@ class Intake:
             )
         return board
 
-    def incoming(self, board: Board) -> IncomingFile:
-        """A file on its way to a board; writing more bytes to it than the board takes is refused."""
-        limit = board.max_upload_bytes(self._settings.max_upload_bytes)
-        whose = f"the board {board.id}" if limit < self._settings.max_upload_bytes else "this server"
+    def incoming(self, board: Board | None = None) -> IncomingFile:
+        """A file on its way in; writing more bytes to it than its board, or any board, takes is refused."""
+        return self._files.incoming(lambda size: self.check_size(size, board))
 
-        def check_size(size: int) -> None:
-            if size > limit:
-                raise UploadRefusedError(
-                    "too-large",
-                    f"the upload has more than {limit:,} bytes, the limit of {whose}.",
-                    fix="write compact JSON (no indentation) and no more images a query than the board uses",
-                    status=413,
-                )
+    def check_size(self, size: int, board: Board | None = None) -> None:
+        """Refuse a file of that many bytes where they are too many for its board, or for any.
 
-        return self._files.incoming(check_size)
+        Raises:
+            UploadRefusedError: `too-large`.
+        """
+        of_server = self._settings.max_upload_bytes
+        limit = of_server if board is None else board.max_upload_bytes(of_server)
+        if size > limit:
+            whose = "this server" if board is None or limit == of_server else f"the board {board.id}"
+            raise UploadRefusedError(
+                "too-large",
+                f"the upload has more than {limit:,} bytes, the limit of {whose}.",
+                fix="write compact JSON (no indentation) and no more images a query than the board uses",
+                status=413,
+            )
 
     def accept(self, board: Board, incoming: IncomingFile, cover: Cover) -> tuple[Submission, bool]:
         """Make a complete incoming file a submission; when this returns, file and record are durable.

@@ -15,14 +15,12 @@ from fastapi import APIRouter, FastAPI, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import FileResponse, JSONResponse, Response
 from pydantic import BaseModel, ConfigDict
-from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 
 from leaderboard.callers import Sender, as_whom, caller_of, changeable, readable, sender_of
 from leaderboard.destination import HEAD_BYTES
 from leaderboard.errors import ConflictError, FileStoreError, LostFileError, UploadRefusedError
 from leaderboard.intake import (
-    CHUNK,
     Cover,
     checked_line,
     checked_method,
@@ -35,6 +33,7 @@ from leaderboard.server import Server
 from leaderboard.submission import Submission
 from leaderboard.views import submission_page, submission_view
 from leaderboard.web import reading
+from leaderboard.web.forms import SCOPE_KEY, FormWatch
 from leaderboard.web.reading import VERSION
 from leaderboard.web.schemas import FAILURES, HealthAnswer, SubmissionAnswer, UploadAnswer, upload_request
 from submissions.formats.containers import GZIP
@@ -97,10 +96,11 @@ def _router(server: Server) -> APIRouter:
     async def upload(request: Request) -> JSONResponse:
         """Take a rank file in: multipart with the field `file`, or the file alone as the request's body."""
         sender = await run_in_threadpool(sender_of, request, server)
-        if request.headers.get("content-type", "").startswith("multipart/form-data"):
-            submission, new = await _from_form(request, server, sender)
-        else:
+        form = request.scope.get(SCOPE_KEY)
+        if form is None:
             submission, new = await _from_body(request, server, sender)
+        else:
+            submission, new = await _from_form(request, form, server, sender)
         status = 202 if new else 200
         headers = {"Location": f"{UPLOAD_PATH}/{submission.id}"}
         view = {
@@ -187,29 +187,34 @@ def _router(server: Server) -> APIRouter:
     return router
 
 
-async def _from_form(request: Request, server: Server, sender: Sender) -> tuple[Submission, bool]:
-    async with request.form(max_files=1, max_fields=FIELDS) as form:
-        texts = {**request.query_params, **_texts(form)}
-        upload = form.get("file")
-        if not isinstance(upload, UploadFile):
+async def _from_form(
+    request: Request, form: FormWatch, server: Server, sender: Sender
+) -> tuple[Submission, bool]:
+    incoming, head = server.intake.incoming(), bytearray()
+
+    def take(piece: bytes) -> None:
+        head.extend(piece[: HEAD_BYTES - len(head)])
+        incoming.write(piece)
+
+    form.hand_file_to(take)
+    try:
+        async for _ in request.stream():
+            pass
+        if form.file_name is None:
             raise UploadRefusedError(
                 "missing-file",
                 "the form holds no file.",
                 fix="put the rank file into the field `file`",
                 status=422,
             )
-        head = await upload.read(CHUNK)
+        texts = {**request.query_params, **form.texts}
         asked = request.query_params.get("board") or texts.get("board")
-        board = await run_in_threadpool(server.intake.board, asked, head)
-        incoming = server.intake.incoming(board)
-        try:
-            incoming.write(head)
-            while chunk := await upload.read(CHUNK):
-                incoming.write(chunk)
-            cover = _cover(texts, upload.filename, sender)
-            return await run_in_threadpool(server.intake.accept, board, incoming, cover)
-        finally:
-            incoming.discard()
+        board = await run_in_threadpool(server.intake.board, asked, bytes(head))
+        server.intake.check_size(incoming.size, board)
+        cover = _cover(texts, form.file_name, sender)
+        return await run_in_threadpool(server.intake.accept, board, incoming, cover)
+    finally:
+        incoming.discard()
 
 
 async def _from_body(request: Request, server: Server, sender: Sender) -> tuple[Submission, bool]:
@@ -229,10 +234,6 @@ async def _from_body(request: Request, server: Server, sender: Sender) -> tuple[
         return await run_in_threadpool(server.intake.accept, board, incoming, cover)
     finally:
         incoming.discard()
-
-
-def _texts(form: FormData) -> dict[str, str]:
-    return {key: value for key, value in form.multi_items() if isinstance(value, str)}
 
 
 def _cover(texts: Mapping[str, str], file_name: str | None, sender: Sender) -> Cover:

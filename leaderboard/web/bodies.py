@@ -21,7 +21,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from leaderboard.web.answers import error_answer
-from leaderboard.web.forms import FormLimits, FormRefusedError, FormWatch
+from leaderboard.web.forms import SCOPE_KEY, FormLimits, FormRefusedError, FormWatch
 from leaderboard.web.logs import place
 
 log = logging.getLogger("leaderboard.web")
@@ -141,7 +141,7 @@ class _Body:
         content_type = self._headers.get("content-type", "")
         if not self._complete and content_type.lower().startswith("multipart/form-data"):
             try:
-                self._watch = FormWatch(content_type, self._limit.form)
+                self._watch = self._scope[SCOPE_KEY] = FormWatch(content_type, self._limit.form)
             except FormRefusedError as error:
                 self._bad_form(error)
 
