@@ -58,8 +58,8 @@ def filled(home: Path, entries: int) -> None:
 
 
 @contextlib.contextmanager
-def server(home: Path) -> Iterator[tuple[str, int]]:
-    """A served leaderboard: its address, and the id of its process."""
+def server(home: Path, more: Mapping[str, str] | None = None) -> Iterator[tuple[str, int]]:
+    """A served leaderboard, perhaps with more variables: its address, and the id of its process."""
     log = home.parent / "server.log"
     command = [
         sys.executable,
@@ -73,7 +73,8 @@ def server(home: Path) -> Iterator[tuple[str, int]]:
         str(home),
     ]
     with log.open("w") as handle:
-        process = subprocess.Popen(command, cwd=ROOT, env=environment(home.parent), stderr=handle)
+        env = {**environment(home.parent), **(more or {})}
+        process = subprocess.Popen(command, cwd=ROOT, env=env, stderr=handle)
     try:
         while not (found := re.search(r"Leaderboard on http://(\S+)", log.read_text(encoding="utf-8"))):
             if process.poll() is not None:

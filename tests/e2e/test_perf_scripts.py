@@ -170,6 +170,21 @@ def test_the_script_of_the_board_api_prints_its_parts() -> None:
 
 
 @pytest.mark.slow
+def test_the_script_of_intake_prints_its_parts() -> None:
+    output = keeps_its_word("intake.py", "--clients", "3", "--uploads", "2", "--queries", "60")
+    tasks = re.findall(r"^(\w+) +\d+\.\d +\d+\.\d +\d+$", output, re.MULTILINE)
+    assert tasks == ["alone", "form", "body"]
+    assert "14 submissions: {'published': 14}" in output
+
+
+@pytest.mark.slow
+def test_the_script_of_files_beside_bombs_prints_its_parts() -> None:
+    output = keeps_its_word("beside_bombs.py", "--bomb", "gzip-lines", "--files", "2")
+    tasks = re.findall(r"^(\w+) +\d+\.\d+ +\d+\.\d+$", output, re.MULTILINE)
+    assert tasks == ["alone", "beside"]
+
+
+@pytest.mark.slow
 def test_the_script_of_bombs_prints_its_table() -> None:
     options = ("--bomb", "lines-broken", "--bomb", "parquet-overlay-of-one", "--way", "validate")
     output = keeps_its_word("bombs.py", *options, "--way", "overlay in .parquet", "--worst", "2")
