@@ -1,4 +1,4 @@
-"""Who makes a request: the holder of a token, of a private link's key, or anybody.
+"""Who makes a request: the holder of a token, of a private link's key, who has signed in, or anybody.
 
 On a leaderboard of one person (`local`) whoever reaches it is that person; it listens on this machine only.
 """
@@ -12,6 +12,7 @@ from fastapi import Request
 
 from leaderboard.errors import UploadRefusedError
 from leaderboard.identity import LINK, ORGANISER, Caller
+from leaderboard.identity.signed_in import caller_signed_in, session_of
 from leaderboard.identity.tokens import Tokens, digest, new_edit_key
 from leaderboard.life import may
 from leaderboard.server import Server
@@ -42,7 +43,9 @@ def caller_of(request: Request, server: Server, edit_key: str = "") -> Caller:
     kind, _, secret = request.headers.get("authorization", "").partition(" ")
     if kind.lower() != "bearer":
         # A login of another kind is for a proxy in front of this server.
-        return Caller(edit_key=key)
+        signed_in = server.settings.accounts == "oauth"
+        session = session_of(request) if signed_in else {}
+        return replace(caller_signed_in(session), edit_key=key)
     found = Tokens(server.store).caller(secret.strip())
     if found is None:
         raise UploadRefusedError(
@@ -84,6 +87,13 @@ def sender_of(request: Request, server: Server) -> Sender:
     address = request.client.host if request.client else ""
     if caller.owner or caller.is_organiser:
         return Sender(caller.owner, address)
+    if server.settings.accounts == "oauth":
+        raise UploadRefusedError(
+            "needs-account",
+            "this server takes files from those who have signed in.",
+            fix="sign in with Hugging Face on the page Submit; a program sends  Authorization: Bearer TOKEN",
+            status=401,
+        )
     if server.settings.a_day is not None or server.settings.in_all is not None:
         raise UploadRefusedError(
             "needs-token",
@@ -97,7 +107,7 @@ def sender_of(request: Request, server: Server) -> Sender:
 def as_whom(server: Server, caller: Caller, submission: Submission) -> By | None:
     """As whom a caller may change a submission, or None where they may not."""
     teams = Tokens(server.store).teams_of(caller.owner) if caller.owner else ()
-    return may(caller, submission, teams)
+    return may(caller, submission, (*teams, *caller.teams))
 
 
 def readable(server: Server, caller: Caller, submission_id: str) -> Submission:

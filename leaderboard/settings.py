@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast, get_args
 
 import platformdirs
 
@@ -16,9 +16,12 @@ from submissions.rank_file.texts import name as checked_name
 DEFAULT_MAX_UPLOAD_MB = 64
 """Upper limit of an uploaded file in MB of 2**20 bytes; judging one has limits of its own."""
 
+Accounts = Literal["local", "tokens", "oauth"]
 DEFAULT_UPLOADS_AN_HOUR = 600
 DEFAULT_NAME = "CIR leaderboard"
 _NAME_LENGTH = 80
+_NEEDED = ("SPACE_ID", "OAUTH_CLIENT_ID", "OAUTH_CLIENT_SECRET", "OAUTH_SCOPES", "OPENID_PROVIDER_URL")
+"""What Hugging Face sets in a Space whose README says `hf_oauth: true`."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,8 @@ class Settings:
             request, whose sender could write any.
         files_at: where rank files are stored, see `open_files`; empty is `files` below the home.
         database: SQLAlchemy's URL of the database; empty is SQLite below the home.
-        accounts: `local`, where everybody who reaches the server is the one person who runs it, or `tokens`.
+        accounts: `local`, where everybody who reaches the server is the one person who runs it; `tokens`; or
+            `oauth`, in a Space, where people sign in with Hugging Face and programs send tokens.
         a_day: scored submissions that an owner may have on a board in a UTC day; None for any number.
         in_all: the same for all time.
         uploads_an_hour: uploads from one address, where there are accounts.
@@ -46,7 +50,7 @@ class Settings:
     url: str = ""
     files_at: str = ""
     database: str = ""
-    accounts: Literal["local", "tokens"] = "local"
+    accounts: Accounts = "local"
     a_day: int | None = None
     in_all: int | None = None
     uploads_an_hour: int = DEFAULT_UPLOADS_AN_HOUR
@@ -103,13 +107,32 @@ def read(home: Path | None = None) -> Settings:
     )
 
 
-def _accounts(written: str) -> Literal["local", "tokens"]:
-    if written not in ("local", "tokens"):
+def check_place() -> None:
+    """Refuse to sign anybody in outside a Space.
+
+    Raises:
+        CallError: this process does not run in a Space, or the Space does not ask for logins.
+    """
+    missing = [name for name in _NEEDED if not os.environ.get(name)]
+    if os.environ.get("SYSTEM") != "spaces":
+        missing.insert(0, "SYSTEM=spaces")
+    if missing:
+        raise CallError(
+            "CIR_LEADERBOARD_ACCOUNTS=oauth signs people in with Hugging Face, inside a Space only; "
+            f"{', '.join(missing)} is not set. Fix: in a Space, write  hf_oauth: true  into its README.md; "
+            "elsewhere use CIR_LEADERBOARD_ACCOUNTS=tokens."
+        )
+
+
+def _accounts(written: str) -> Accounts:
+    if written not in get_args(Accounts):
         raise CallError(
             f"CIR_LEADERBOARD_ACCOUNTS={written[:40]!r}: not a kind of accounts. "
-            "Fix: write tokens, or local for a leaderboard of your own on this machine."
+            "Fix: write tokens, oauth in a Space, or local for a leaderboard of your own on this machine."
         )
-    return "tokens" if written == "tokens" else "local"
+    if written == "oauth":
+        check_place()
+    return cast(Accounts, written)
 
 
 def _count(variable: str) -> int | None:

@@ -22,11 +22,13 @@ class Caller:
         owner: whose submissions they may change, `token:ada` or `hf:ada`; empty without an account.
         role: `organiser` may hide, verify, flag, rerun, restore, pause and erase.
         edit_key: the key of a private link that came with the request, or empty.
+        teams: owners for whom they may act as well, as their login says.
     """
 
     owner: str = ""
     role: Role = "anonymous"
     edit_key: str = ""
+    teams: tuple[str, ...] = ()
 
     @property
     def is_organiser(self) -> bool:

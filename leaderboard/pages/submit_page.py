@@ -10,9 +10,10 @@ import gradio as gr
 from leaderboard import boards
 from leaderboard.callers import sender_of
 from leaderboard.errors import FileStoreError, UploadRefusedError
+from leaderboard.identity.signed_in import name_signed_in, session_of
 from leaderboard.intake import Cover, checked_method, chunks_of
 from leaderboard.pages.layout import GO_TO, HIDDEN, html_block, page_foot, page_head
-from leaderboard.pages.markup import element
+from leaderboard.pages.markup import element, text
 from leaderboard.pages.outcome import progress_html, refusal_html
 from leaderboard.server import Server
 from leaderboard.views import submission_page
@@ -29,6 +30,7 @@ def build(demo: Any, server: Server) -> None:
     with demo.route("Submit", "/submit"):
         page_head("Submit")
         html_block(_INTRO)
+        who = html_block("", elem_id="who")
         choices = [(_AS_NAMED, ""), *((f"{board.title} ({board.id})", board.id) for board in boards.boards())]
         file = gr.File(label="Rank file", type="filepath", elem_id="field-file", height=180)
         board = gr.Dropdown(choices, value="", label="Board", elem_id="field-board")
@@ -44,6 +46,8 @@ def build(demo: Any, server: Server) -> None:
         def check(request: gr.Request, board_id: str, path: str | None) -> tuple[str, str]:
             return checked(server, request, board_id, path)
 
+        if server.settings.accounts == "oauth":
+            demo.load(who_html, outputs=who, show_progress="hidden", api_visibility="private")
         demo.load(prepare, outputs=board, show_progress="hidden", api_visibility="private")
         sent = send.click(
             check,
@@ -62,6 +66,16 @@ _INTRO = element("div", element("h1", "Submit a rank file"), "title") + element(
     "which nobody else sees. Then you complete what is said of the method, and publish it or do not.",
     "lead",
 )
+
+
+def who_html(request: gr.Request) -> str:
+    """As whom the browser has signed in, or the way to sign in. A new tab, since a Space's page is framed."""
+    name = name_signed_in(session_of(request))
+    if not name:
+        words, address = "Sign in with Hugging Face", "./login/huggingface?_target_url=/submit"
+        return element("p", element("a", words, "button", href=address, target="_blank", rel="noopener"))
+    out = element("a", "sign out", href="./logout?_target_url=/submit")
+    return element("p", f"Signed in as {text(name)} · {out}")
 
 
 def checked(server: Server, request: gr.Request, board_id: str, path: str | None) -> tuple[str, str]:

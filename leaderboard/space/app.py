@@ -5,7 +5,8 @@ import sys
 
 if __name__ == "__main__":
     # Whoever reaches a Space is not the one person who runs it.
-    os.environ.setdefault("CIR_LEADERBOARD_ACCOUNTS", "tokens")
+    accounts = "oauth" if os.environ.get("OAUTH_CLIENT_ID") else "tokens"
+    os.environ.setdefault("CIR_LEADERBOARD_ACCOUNTS", accounts)
     port = os.environ.get("GRADIO_SERVER_PORT", "7860")
     command = ["-m", "leaderboard.cli", "leaderboard", "serve", "--host", "0.0.0.0", "--port", port]
     os.execv(sys.executable, [sys.executable, *command])

@@ -26,7 +26,7 @@ from leaderboard.errors import ServeError
 from leaderboard.pages import about_page, boards_page, layout, status_page, submission_page, submit_page
 from leaderboard.queue.processes import WorkerProcesses
 from leaderboard.server import Server
-from leaderboard.settings import Settings
+from leaderboard.settings import Settings, check_place
 from leaderboard.web import api, gradio_routes
 from leaderboard.web.bodies import Bodies, BodyLimit, Patience
 from leaderboard.web.failures import JsonErrors
@@ -98,6 +98,8 @@ def create_app(
         middleware=guards(options, server.settings.max_upload_bytes),
     )
     api.add_routes(app, server)
+    if server.settings.accounts == "oauth":
+        add_login(app)
 
     @app.get("/favicon.ico", include_in_schema=False)
     def icon() -> Response:
@@ -128,6 +130,22 @@ def guards(options: WebOptions, max_upload_bytes: int) -> list[Middleware]:
         Middleware(ReadableFromAnywhere),
         Middleware(SameOrigin),
     ]
+
+
+def add_login(app: FastAPI) -> None:
+    """Add Gradio's routes of signing in with Hugging Face, and the session, to API and pages alike.
+
+    Raises:
+        CallError: this is not a Space.
+        ServeError: a library that Gradio needs for it is missing.
+    """
+    from gradio.oauth import attach_oauth
+
+    check_place()
+    try:
+        attach_oauth(app)
+    except ImportError as error:
+        raise ServeError(f"{error} Fix: pip install 'cir-benchmarks[leaderboard]'.") from error
 
 
 def mount_pages(app: FastAPI, server: Server, uploads: UploadFolder) -> None:

@@ -1,0 +1,131 @@
+"""People sign in with a stand-in for Hugging Face that speaks its protocol; what they send is theirs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+import httpx
+import pytest
+from openid_server import Provider, providing, space_of
+from says import says
+
+pytest.importorskip("authlib", reason="authlib is not installed: pip install 'cir-benchmarks[leaderboard]'")
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[Provider]:
+    with providing() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def server(world: ModuleType, provider: Provider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with world.serving(tmp_path_factory.mktemp("space") / "home", **space_of(provider)) as running:
+        yield running
+
+
+def signed_in(server: Any, provider: Provider, user: str) -> dict[str, str]:
+    """The header of a browser that has gone to the provider and back, as `user`."""
+    provider.user = user
+    cookie, address = "", f"{server.url}/login/huggingface"
+    for _ in range(4):
+        here = address.startswith(server.url)
+        # The cookie is for https; a browser would keep it on this machine, httpx does not.
+        answer = httpx.get(address, headers={"Cookie": cookie} if here else {})
+        if here and "set-cookie" in answer.headers:
+            assert {"httponly", "secure"} <= {
+                part.strip() for part in answer.headers["set-cookie"].split(";")
+            }
+            cookie = answer.headers["set-cookie"].partition(";")[0]
+        if "location" not in answer.headers:
+            break
+        address = urljoin(address, answer.headers["location"])
+        if urlsplit(address).path == "/":
+            break
+    assert answer.status_code in (302, 307), answer.text
+    return {"Cookie": cookie}
+
+
+def sent(server: Any, world: ModuleType, seed: int, headers: dict[str, str]) -> httpx.Response:
+    content = world.as_bytes(world.rank_file(seed, f"Method {seed}"))
+    query = {"board": world.BOARD}
+    return httpx.post(
+        f"{server.url}/api/submissions", params=query, content=content, headers=headers, timeout=60
+    )
+
+
+def test_what_somebody_sends_is_theirs_and_their_organisations(
+    server: Any, provider: Provider, world: ModuleType
+) -> None:
+    ada, bob = signed_in(server, provider, "ada"), signed_in(server, provider, "bob")
+    taken = sent(server, world, 1, ada)
+    assert taken.status_code == 202, taken.text
+    assert taken.json()["edit_key"] is None
+    path = f"/api/submissions/{taken.json()['id']}"
+    assert server.get(path, headers=ada).status_code == 200
+    while not server.get(path, headers=ada).json()["finished"]:
+        pass
+    assert server.get(path, headers=ada).json()["state"] == "private"
+    for headers in ({}, bob, {"Cookie": ada["Cookie"][:-3] + "AAA"}):
+        assert server.get(path, headers=headers).status_code == 404
+        refused = httpx.post(f"{server.url}{path}/publish", headers=headers, json={}, timeout=30)
+        assert refused.status_code == 404
+    published = httpx.post(f"{server.url}{path}/publish", headers=ada, json={}, timeout=30)
+    assert published.json()["state"] == "published"
+    elsewhere = {**ada, "Origin": "https://evil.example"}
+    crossed = httpx.post(f"{server.url}{path}/withdraw", headers=elsewhere, json={}, timeout=30)
+    assert crossed.json()["error"]["code"] == "cross-origin"
+
+
+def test_nobody_sends_without_signing_in_and_a_login_ends(
+    server: Any, provider: Provider, world: ModuleType
+) -> None:
+    refused = sent(server, world, 2, {})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (401, "needs-account")
+    provider.lifetime = -1
+    late = signed_in(server, provider, "bob")
+    provider.lifetime = 3600
+    assert sent(server, world, 2, late).status_code == 401
+
+
+def test_the_same_in_a_browser(
+    page: Any, browser: Any, server: Any, provider: Provider, world: ModuleType, tmp_path: Path
+) -> None:
+    provider.user = "ada"
+    # Chromium keeps a cookie that is for https where the address is of this machine.
+    page.goto(f"{server.url}/login/huggingface?_target_url=/submit")
+    page.wait_for_selector("#who :text('Signed in as ada')")
+    file = tmp_path / "mine.json"
+    file.write_text(json.dumps(world.rank_file(3, "From a browser")))
+    page.wait_for_load_state("networkidle")
+    page.set_input_files("#field-file input[type=file]", str(file))
+    page.wait_for_selector("#field-file :text('mine')")
+    page.click("#send")
+    page.wait_for_selector(".outcome.good")
+    address = page.url
+    assert "From a browser" in page.inner_text("#outcome")
+    assert page.is_visible("#act-publish")
+    other = browser.new_context().new_page()
+    other.goto(address)
+    other.wait_for_selector(".outcome.bad")
+    assert "From a browser" not in other.inner_text("body")
+    provider.user = "bob"
+    other.goto(f"{server.url}/login/huggingface?_target_url=/submit")
+    other.wait_for_selector("#who :text('Signed in as bob')")
+    other.goto(address)
+    other.wait_for_selector(".outcome.bad")
+    assert "From a browser" not in other.inner_text("body")
+    other.context.close()
+
+
+def test_outside_a_space_such_a_server_does_not_start(world: ModuleType, provider: Provider) -> None:
+    whole = space_of(provider)
+    for missing in ("SYSTEM", "SPACE_ID", "OAUTH_CLIENT_SECRET"):
+        done = world.cir("leaderboard", "serve", "--port", "0", **{**whole, missing: ""})
+        assert done.returncode == 2
+        says(done.stderr, "CIR_LEADERBOARD_ACCOUNTS=oauth", missing, "Fix: in a Space, write  hf_oauth: true")
