@@ -145,7 +145,9 @@ def _is_sealed(submission: Submission) -> bool:
 def results_from(submission: Submission) -> datetime | None:
     """When a submission's result is shown, while it is not yet; None where it is shown now."""
     board = _board_of(submission)
-    moment = None if board is None else board.shown_from(submission.received_at)
+    if board is None or submission.baseline:
+        return None
+    moment = board.shown_from(submission.received_at)
     return moment if moment is not None and moment > datetime.now(UTC) else None
 
 

@@ -59,25 +59,28 @@ def challenge_card(name: str) -> Card | None:
     if not is_name(name):  # before it becomes part of a path: names come from uploaded files, too
         return None
     path = challenge_home() / name / CARD_FILE
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return read_card(path, found.st_mtime_ns, found.st_size)
+    return read_card(path) if path.is_file() else None
 
 
-@functools.lru_cache(maxsize=64)
-def read_card(path: Path, changed_at: int = 0, size: int = 0) -> Card:
+def read_card(path: Path) -> Card:
     """The card of a challenge's folder.
 
     Args:
         path: the card.
-        changed_at: when the file was changed; with `size` it says whether it is read again.
-        size: bytes of the file.
 
     Raises:
         CardError: it is malformed, is not a challenge's, or has another name than its folder.
     """
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise CardError(f"{path}: {error.strerror}. Fix: name the folder of a challenge.") from error
+    return _read(path, found.st_mtime_ns, found.st_size)
+
+
+@functools.lru_cache(maxsize=64)
+def _read(path: Path, changed_at: int, size: int) -> Card:
+    """The card, read again when the file's time or size has changed."""
     from cir_datasets.registry.schema import Card
 
     try:

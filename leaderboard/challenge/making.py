@@ -23,6 +23,7 @@ import cir_datasets
 from cir_datasets.common.paths import challenge_home
 from cir_datasets.errors import RecordError
 from cir_datasets.registry.challenges import CARD_FILE, CONFIG, PINS_FILE
+from cir_datasets.registry.schema import main_metric_terms
 from cir_metrics.atomic import write_whole
 from cir_metrics.errors import CallError
 from leaderboard.boards import Phase, check_place, organisers_folder, parse
@@ -110,8 +111,8 @@ def make(material: Material, rules: Rules) -> Made:
             raise CallError(f"{place}: is there already. Fix: choose another name, or remove it first.")
     if rules.name in cir_datasets.names():
         raise CallError(f"{rules.name!r} is the name of a benchmark. Fix: choose another name.")
-    _check_rows(material, rules)
     board = _board(material, rules)
+    _check_rows(material, rules)
     content = as_bytes(rules.id, material.rows)
     done: list[Path] = []
     try:
@@ -196,8 +197,9 @@ def _board(material: Material, rules: Rules) -> dict[str, Any]:
         name, _, cutoff = metric.partition("@")
         return {"metric": metric, "label": f"{_LABELS[name]}@{cutoff}"} if name in _LABELS else None
 
-    main = column(material.main)
-    if main is None:
+    terms = main_metric_terms(material.main)
+    main = column(terms[0])
+    if main is None or any(term not in material.metrics for term in terms):
         raise BoardError(
             f"{material.main!r} cannot rank a challenge. Fix: name one of "
             f"{', '.join(metric for metric in material.metrics if column(metric))} with --main."
@@ -221,7 +223,7 @@ def _board(material: Material, rules: Rules) -> dict[str, Any]:
         "track": "sealed",
         "ground_truth": rules.ground_truth,
         "primary": material.main,
-        "primary_label": main["label"],
+        "primary_label": main["label"] if len(terms) == 1 else "Mean",
         "columns": columns or [main],
         "phases": phases,
         "description": "A challenge whose ground truth stays with its organisers. Numbers have two decimals.",

@@ -162,6 +162,8 @@ def aggregates(report: Mapping[str, Any], benchmark: Benchmark) -> dict[str, Any
         report: as JSON values.
         benchmark: with its ground truth.
     """
+    from submissions.scoring.score_report import main_value
+
     lengths = benchmark.column("num_turns") if benchmark.multi_turn else []
 
     def counted(name: str) -> bool:
@@ -173,9 +175,10 @@ def aggregates(report: Mapping[str, Any], benchmark: Benchmark) -> dict[str, Any
         for name, value in report["metrics"].items()
         if counted(name)
     }
-    main = report["main"]
-    signatures = {name: report["signatures"][name] for name in metrics}
+    # Of the rounded numbers: a mean of finer ones would say more than they do.
+    main = main_value(report["main_metric"], metrics)
     rounded = None if main is None else coarse(main, "rank" if report["main_metric"] in _RANKS else "percent")
+    signatures = {name: report["signatures"][name] for name in metrics}
     return {**report, "main": rounded, "metrics": metrics, "extra": {}, "signatures": signatures}
 
 

@@ -123,7 +123,7 @@ def standings(
 def shown(board: Board, published: Sequence[Submission]) -> list[Submission]:
     """Those of what stands on a board whose results are shown now: some phases show theirs at the end."""
     now = datetime.now(UTC)
-    moments = [(one, board.shown_from(one.received_at)) for one in published]
+    moments = [(one, None if one.baseline else board.shown_from(one.received_at)) for one in published]
     return [one for one, moment in moments if moment is None or moment <= now]
 
 

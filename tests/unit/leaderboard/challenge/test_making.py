@@ -32,6 +32,7 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[world.Pl
     found.use(monkeypatch)
     boards.use(found.home)
     yield found
+    monkeypatch.undo()
     boards.use(None)
 
 
@@ -176,6 +177,13 @@ def test_sessions_are_sealed_likewise(places: world.Places, tmp_path: Path) -> N
     assert boards.board(world.ID).primary == "hits_auc@10"
     assert submissions.validate(made.sample).ok
     assert list(faults(boards.board(world.ID))) == []
+
+
+def test_a_mean_of_metrics_ranks_too(places: world.Places, material: Material) -> None:
+    make(replace(material, main="mean(recall@1, recall@5)"), rules(places))
+    board = boards.board(world.ID)
+    assert (board.primary_terms, board.primary_label) == (("recall@1", "recall@5"), "Mean")
+    assert board.primary_value({"recall@1": 0.3, "recall@5": 0.41111}) == 0.3556
 
 
 def test_a_benchmark_without_its_truth_cannot_be_sealed(made: Made) -> None:

@@ -15,6 +15,7 @@ import pytest
 from http_hub import TOKEN, Hub
 from s3_server import BUCKET, KEY, S3, SECRET
 
+import leaderboard
 from leaderboard import boards
 from leaderboard.challenge.making import Rules, default_phase, make
 from leaderboard.challenge.material import Material, from_files
@@ -33,6 +34,7 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[world.Pl
     found.use(monkeypatch)
     boards.use(found.home)
     yield found
+    monkeypatch.undo()
     boards.use(None)
 
 
@@ -216,3 +218,13 @@ def test_near_copies_of_one_owner_are_noted_for_organisers(tmp_path: Path, place
         said = json.dumps(submission_view(near, organiser=organiser))
         assert (first.id in said) == organiser
     store.close()
+
+
+def test_nothing_but_the_judging_process_and_the_organisers_commands_can_read_a_truth() -> None:
+    package = Path(leaderboard.__file__).parent
+    readers = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if "queue.ground_truth import" in path.read_text(encoding="utf-8")
+    }
+    assert readers == {"queue/child.py", "challenge/making.py", "challenge/checking.py"}

@@ -1,0 +1,331 @@
+"""Nothing of a sealed board's truth comes out: every route, page, log, stored file and export is searched.
+
+The truth of the challenge is searched for by its salt and its lines, which look like nothing that a
+participant sends. A second run with another truth shows that no answer depends on it, the numbers apart.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import re
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import challenge_world
+import httpx
+import numpy as np
+import pytest
+from challenge_world import ID, NAME, Places
+
+from leaderboard import boards
+from leaderboard.identity import NOBODY, ORGANISER
+from leaderboard.identity.tokens import Tokens
+from leaderboard.pages.boards_page import page_html
+from leaderboard.pages.outcome import outcome_html
+from leaderboard.queue.child import FINGERPRINTS
+from leaderboard.server import Server
+from leaderboard.settings import Settings
+from leaderboard.store import Store
+
+PAGES = (
+    "/",
+    f"/?board={ID}",
+    "/submit",
+    "/submission",
+    "/about",
+    "/api",
+    "/api/openapi.json",
+    "/config",
+    "/info",
+)
+SECRET_KEY = "made-up-key-of-the-truth"
+
+pytestmark = pytest.mark.slow
+
+
+@dataclass
+class Ran:
+    """What a run of the challenge left: every answer by caller and address, and where its files lie."""
+
+    places: Places
+    folder: Path
+    truth: bytes
+    answers: dict[tuple[str, str], tuple[int, bytes]]
+    ids: dict[str, str]
+
+    @property
+    def markers(self) -> list[bytes]:
+        head, *lines = self.truth.splitlines()
+        return [json.loads(head)["salt"].encode(), *lines, SECRET_KEY.encode()]
+
+
+def ran(world: ModuleType, folder: Path, truth: int) -> Ran:
+    """Host the challenge, send files as two users, read everything as everybody, export everything."""
+    folder.mkdir()
+    places = challenge_world.places(folder)
+    temporary = folder / "tmp"
+    temporary.mkdir()
+    environment = {
+        **places.environment,
+        "TMPDIR": str(temporary),
+        "CIR_LEADERBOARD_ACCOUNTS": "tokens",
+        "CIR_LEADERBOARD_LOGS": str(folder / "logs"),
+        "CIR_LEADERBOARD_TRUTH_AWS_SECRET_ACCESS_KEY": SECRET_KEY,
+    }
+    queries, gallery = challenge_world.write_rows(folder, seed=truth)
+    command = ["challenge", "new", NAME, "--from", str(queries), "--gallery", str(gallery)]
+    done = world.cir(*command, "--ground-truth", str(places.ground_truth), **environment)
+    assert done.returncode == 0, done.stderr
+    # What the truth was made of is the organiser's own, and not kept on the server.
+    queries.unlink()
+    content = places.ground_truth.read_bytes()
+    store = Store(Settings(places.home).database_url)
+    tokens = {
+        name: Tokens(store).create(name, role)
+        for name, role in (("ada", "user"), ("bob", "user"), ("org", "organiser"))
+    }
+    store.close()
+    headers = {name: {"Authorization": f"Bearer {token}"} for name, token in tokens.items()} | {"nobody": {}}
+    with world.serving(places.home, **environment) as server:
+
+        def sent(document: dict[str, Any], owner: str, publish: str) -> str:
+            answer = httpx.post(
+                f"{server.url}/api/submissions",
+                params={"board": ID, "publish": publish},
+                content=json.dumps(document).encode(),
+                headers=headers[owner],
+                timeout=60,
+            )
+            assert answer.status_code == 202, answer.text
+            return str(answer.json()["id"])
+
+        def ended(submission: str, owner: str) -> None:
+            while not server.get(f"/api/submissions/{submission}", headers=headers[owner]).json()["finished"]:
+                pass
+
+        best = challenge_world.rank_file(hits=20, name="Published")
+        broken = challenge_world.rank_file(2)
+        next(iter(broken["rankings"].values()))[0] = "no-such-picture"
+        ids = {
+            "published": sent(best, "ada", "yes"),
+            "private": sent(challenge_world.rank_file(1, name="Private"), "bob", "no"),
+            "rejected": sent(broken, "ada", "yes"),
+        }
+        for name, owner in (("published", "ada"), ("private", "bob"), ("rejected", "ada")):
+            ended(ids[name], owner)
+        # A truth that is not one while a file is judged: the log speaks of it.
+        places.ground_truth.write_bytes(content[:-20])
+        ids["waiting"] = sent(challenge_world.rank_file(3, name="Waiting"), "bob", "yes")
+        until_logged(folder)
+        answers = {
+            (who, path): (answer.status_code, answer.content)
+            for path in addresses(server, ids)
+            for who in headers
+            if (answer := server.get(path, headers=headers[who])) is not None
+        }
+        for who in headers:
+            for action in ("verify", "flag", "nonsense"):
+                answer = httpx.post(
+                    f"{server.url}/api/submissions/{ids['published']}/{action}",
+                    json={"reason": "x", "extra": 1},
+                    headers=headers[who],
+                    timeout=60,
+                )
+                answers[who, action] = answer.status_code, answer.content
+        places.ground_truth.write_bytes(content)
+        done = world.cir("leaderboard", "pull", server.url, ID, "--to", str(folder / "pulled"), **environment)
+        assert done.returncode == 0, done.stderr
+    for command in (
+        ["export", str(folder / "exported")],
+        ["backup", "--to", str(folder / "backups")],
+        [
+            "export-hub",
+            ID,
+            "--dataset",
+            "me/autumn",
+            "--out",
+            str(folder / "hub"),
+            "--model",
+            "Published=me/m",
+        ],
+        ["show", ID, "--json"],
+    ):
+        done = world.cir("leaderboard", *command, **environment)
+        assert done.returncode == 0, done.stderr
+        (folder / f"{command[0]}.said").write_text(done.stdout + done.stderr, encoding="utf-8")
+    return Ran(places, folder, content, answers, ids)
+
+
+def until_logged(folder: Path) -> None:
+    """Wait until a worker has met the truth that is not one."""
+    while not any(b"ground truth" in path.read_bytes() for path in folder.glob("**/*.log*")):
+        pass
+
+
+def addresses(server: Any, ids: dict[str, str]) -> list[str]:
+    """Every address of the API that can be read, with everything that it may be asked for, and every page."""
+    found = [*PAGES, *(f"/submission?id={one}" for one in ids.values())]
+    found += [f"/?board={ID}&entry={one}" for one in ids.values()]
+    for path, methods in server.get("/api/openapi.json").json()["paths"].items():
+        if "get" not in methods:
+            continue
+        names = {parameter["name"] for parameter in methods["get"].get("parameters", ())}
+        filled = [path.replace("{board_id}", ID)]
+        if "{submission_id}" in path:
+            filled = [path.replace("{submission_id}", one) for one in ids.values()]
+        queries = [f"?board={ID}"] if "board" in names else [""]
+        if "format" in names:
+            queries = [f"?format={name}" for name in ("json", "csv", "parquet")]
+        found += [place + query for place in filled for query in queries]
+    assert not [path for path in found if "{" in path]
+    assert len(found) > 20
+    return found
+
+
+@pytest.fixture(scope="module")
+def first(world: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    return ran(world, tmp_path_factory.mktemp("sealed") / "first", truth=0)
+
+
+def opened(content: bytes) -> Iterator[bytes]:
+    """Some bytes, and what they hold where they are packed."""
+    yield content
+    for unpack in (gzip.decompress, zlib.decompress):
+        try:
+            yield unpack(content)
+        except (OSError, EOFError, zlib.error):
+            continue
+    if content[:4] == b"PAR1":
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        yield json.dumps(pq.read_table(pa.BufferReader(content)).to_pylist(), default=str).encode()
+
+
+def database(path: Path) -> Iterator[tuple[str, Any]]:
+    """Every value of every table."""
+    with sqlite3.connect(path) as connection:
+        tables = [
+            name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        ]
+        for table in tables:
+            for row in connection.execute(f'SELECT * FROM "{table}"'):
+                yield from ((table, value) for value in row)
+
+
+def test_no_answer_holds_a_line_of_the_truth_or_a_key(first: Ran) -> None:
+    assert {status for status, _ in first.answers.values()} >= {200, 403, 404}
+    found = [
+        key
+        for key, (_, content) in first.answers.items()
+        for each in opened(content)
+        if any(marker in each for marker in first.markers)
+    ]
+    assert found == []
+
+
+def test_no_answer_on_the_board_names_a_picture(first: Ran) -> None:
+    # Whose file it is may fetch it and reads its own mistakes; for all others there is no picture at all.
+    own = {("ada", "published"), ("bob", "private"), ("bob", "waiting"), ("ada", "rejected")}
+    mine = {(who, first.ids[name]) for who, name in own}
+    for (who, path), (_, content) in first.answers.items():
+        if who == "org" or any(who == owner and one in path for owner, one in mine):
+            continue
+        if first.ids["rejected"] in path:
+            assert b"picture-" not in content.replace(b"no-such-picture", b"")
+        else:
+            assert not any(b"picture-" in each for each in opened(content)), (who, path)
+
+
+def test_pages_hold_nothing_of_it_for_anybody(first: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
+    first.places.use(monkeypatch)
+    server = Server.open(Settings(first.places.home))
+    try:
+        pages = [
+            page_html(server, {"board": ID, "entry": one}, who)
+            for one in first.ids.values()
+            for who in (NOBODY, ORGANISER)
+        ]
+        for one in first.ids.values():
+            found = server.store.submission(one)
+            assert found is not None
+            pages.append(outcome_html(found, boards.board(ID)))
+    finally:
+        server.close()
+        boards.use(None)
+    assert any("33.33" in page for page in pages)
+    assert not [page for page in pages if any(marker.decode() in page for marker in first.markers)]
+    assert not [page for page in pages if "picture-" in page.replace("no-such-picture", "")]
+
+
+def test_no_file_of_the_server_holds_a_line_of_it(first: Ran) -> None:
+    files = [
+        path for path in first.folder.rglob("*") if path.is_file() and first.places.secret not in path.parents
+    ]
+    assert len(files) > 30
+    logs = [path for path in files if ".log" in path.name]
+    assert any(b"ground truth" in path.read_bytes() for path in logs)
+    found = [
+        path
+        for path in files
+        for each in opened(path.read_bytes())
+        if any(marker in each for marker in first.markers)
+    ]
+    assert found == []
+    assert not any(b"picture-" in path.read_bytes() for path in logs)
+    assert not any(str(first.places.secret).encode() in path.read_bytes() for path in logs)
+
+
+def test_the_database_holds_coarse_numbers_and_no_values_a_query(first: Ran) -> None:
+    kept = 0
+    for table, value in database(first.places.home / "leaderboard.sqlite"):
+        content = value if isinstance(value, bytes) else str(value).encode()
+        for each in opened(content):
+            assert not any(marker in each for marker in first.markers), table
+        if table == "result_values" and isinstance(value, bytes):
+            kept += 1
+            with np.load(io.BytesIO(value)) as arrays:
+                assert (arrays.files, arrays[FINGERPRINTS].dtype) == ([FINGERPRINTS], np.int64)
+        if table == "events" and str(value).startswith('{"report"'):
+            metrics = json.loads(value)["report"]["metrics"]
+            assert all(round(number, 4) == number for number in metrics.values())
+    assert kept >= 2
+
+
+def test_nothing_but_numbers_depends_on_the_truth(
+    first: Ran, world: ModuleType, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    second = ran(world, tmp_path_factory.mktemp("sealed") / "second", truth=1)
+    ours, others = scrubbed(first), scrubbed(second)
+    assert ours.keys() == others.keys()
+    assert [(key, ours[key], others[key]) for key in ours if ours[key] != others[key]] == []
+
+
+def scrubbed(run: Ran) -> dict[tuple[str, str], tuple[int, str]]:
+    """The answers without what is of the run (ids, times, keys) and without numbers of scores."""
+
+    def plain(text: str) -> str:
+        for name, one in run.ids.items():
+            text = text.replace(one, name)
+        text = re.sub(r"\d{4}-\d\d-\d\d[T ][\d:.+Z-]*", "TIME", text)
+        text = re.sub(r"-----BEGIN PUBLIC KEY-----[^-]*", "KEY", text)
+        text = re.sub(r"urn:uuid:[0-9a-f-]+", "UUID", text)
+        text = re.sub(r"[0-9a-f]{7,}", "HASH", text)
+        text = re.sub(r"(<summary>\S+) [0-9.]+", r"\1 N", text)
+        text = re.sub(r'("[^"]*@\d+"|"main"|"primary"): ?[0-9.]+(e-\d+)?', r"\1: N", text)
+        return re.sub(r"127\.0\.0\.1:\d+", "HOST", text)
+
+    found = {}
+    for (who, path), (status, content) in run.answers.items():
+        if path.endswith(("csv", "parquet")) or path in ("/health", "/config", "/api/v1/key"):
+            # The same rows as in JSON, or nothing about boards.
+            continue
+        found[who, plain(path)] = status, plain(content.decode(errors="replace"))
+    return found
