@@ -1,9 +1,12 @@
-"""A store of the first version is brought up with everything in it."""
+"""A store of the first version is brought up with everything in it; who starts together does it once."""
 
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -128,3 +131,56 @@ def test_a_migration_that_fails_leaves_the_store_as_it_was(path: Path) -> None:
     with sqlite3.connect(path) as connection:
         assert connection.execute("SELECT * FROM submissions").fetchall() == before
         assert connection.execute("SELECT value FROM about").fetchone() == ("1",)
+
+
+_PROGRAM = """
+import sys
+from pathlib import Path
+from leaderboard.server import Server
+from leaderboard.settings import Settings
+settings = Settings(Path(sys.argv[1]), database=sys.argv[2])
+print("ready", flush=True)
+sys.stdin.readline()
+server = Server.open(settings)
+submissions = sum(server.store.count_published().values())
+print(server.key.public_pem.replace("\\n", ""), submissions, flush=True)
+server.close()
+"""
+_SERVERS, _ROUNDS = 4, 3
+
+
+def opened_together(home: Path, url: str) -> list[str]:
+    """What each server says when all begin to open the store at once."""
+    command = [sys.executable, "-c", _PROGRAM, str(home), url]
+    servers = [
+        subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        for _ in range(_SERVERS)
+    ]
+    for server in servers:
+        assert server.stdout is not None
+        assert server.stdout.readline() == "ready\n"
+    for server in servers:
+        assert server.stdin is not None
+        server.stdin.write("\n")
+        server.stdin.flush()
+    said = [server.communicate(timeout=120) for server in servers]
+    assert [server.returncode for server in servers] == [0] * _SERVERS, said
+    return [out for out, _ in said]
+
+
+def test_a_new_store_is_made_once(url: str, tmp_path: Path) -> None:
+    found = opened_together(tmp_path / "home", url)
+    assert len(set(found)) == 1
+    assert set(opened_together(tmp_path / "home", url)) == set(found)
+
+
+def test_an_old_store_is_migrated_once(path: Path, tmp_path: Path) -> None:
+    for number in range(_ROUNDS):
+        home = tmp_path / f"home{number}"
+        home.mkdir()
+        shutil.copy(path, home / "leaderboard.sqlite")
+        found = opened_together(home, f"sqlite:///{home / 'leaderboard.sqlite'}")
+        assert len(set(found)) == 1
+        assert found[0].split()[-1] == "1"
