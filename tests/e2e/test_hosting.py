@@ -1,4 +1,4 @@
-"""The commands of docs/hosting.md, run in their order: on a laptop, and on a server with PostgreSQL."""
+"""The commands of docs/hosting.md in their order: on a laptop, on a server with PostgreSQL, as a Space."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import httpx
 import postgres_server
 import pytest
 from docs_shell import Shell, commands
+from http_hub import TOKEN, Hub
 
 PAGE = "hosting.md"
 
@@ -54,3 +55,15 @@ def test_a_server_with_postgresql_takes_over_and_answers(laptop: tuple[Path, dic
     assert '"status"' in done[health]
     assert not (folder / "server-home" / "leaderboard.sqlite").exists()
     assert len(list((folder / "backups").iterdir())) == 1
+
+
+def test_a_space_is_looked_at_and_pushed(tmp_path: Path, hub: Hub) -> None:
+    """To a stand-in for the Hub; `hf auth login` asks for the token, which stands in the environment here."""
+    shell = Shell(tmp_path, HF_ENDPOINT=hub.url, HF_TOKEN=TOKEN, HF_HUB_DISABLE_XET="1")
+    login, look, push = commands(PAGE, "As a Space")
+    assert login == "hf auth login"
+    shell.run(look)
+    assert (tmp_path / "space" / "app.py").is_file()
+    said = shell.run(push)
+    assert hub.repository("me/leaderboard").head in said
+    assert "app.py" in hub.repository("me/leaderboard").files

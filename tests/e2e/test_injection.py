@@ -24,6 +24,7 @@ import yaml
 
 from cir_metrics.terminal import visible
 from submissions.rank_file.model import Method
+from submissions.rank_file.words import OTHER
 
 pytestmark = pytest.mark.slow
 
@@ -49,11 +50,12 @@ LINES = [
     "\u2028b",
 ]
 TEXTS = [*MARKUP, *FORMULAS, *LATEX, *LINES]
-LISTS = [
-    name for name, field in Method.model_json_schema()["properties"].items() if field.get("type") == "array"
-]
+PROPERTIES = Method.model_json_schema()["properties"]
+LISTS = [name for name, schema in PROPERTIES.items() if schema.get("type") == "array"]
 FIELDS = [
-    name for name, field in Method.model_json_schema()["properties"].items() if field.get("type") == "string"
+    name
+    for name, schema in PROPERTIES.items()
+    if "string" in {each.get("type") for each in schema.get("anyOf", [schema])}
 ]
 FORMULA = re.compile(r"[\s]*[=+@＝＋＠－-]")
 UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -87,8 +89,12 @@ def rows(server: Any, world: ModuleType) -> list[dict[str, Any]]:
         taken.add(("file_name", text))
         here = f"/api/submissions/{sent['id']}"
         for name in FIELDS:
-            answer = post(server, f"{here}/correct", json={"method": {name: text}})
-            taken |= {(name, text)} if answer.status_code == 200 else set()
+            # Behind `other:` stands a free text where else a word of a list does.
+            for written in (text, f"{OTHER}: {text}"):
+                answer = post(server, f"{here}/correct", json={"method": {name: written}})
+                if answer.status_code == 200:
+                    taken.add((name, text))
+                    break
         for name in LISTS:
             answer = post(server, f"{here}/correct", json={"method": {name: [text]}})
             taken |= {(name, text)} if answer.status_code == 200 else set()
