@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,15 @@ from leaderboard.server import Server
 from leaderboard.views import submission_page
 from submissions.formats.containers import label_of
 
+log = logging.getLogger("leaderboard.pages")
+
 _AS_NAMED = "the one that the file names"
 _NO_FILE = UploadRefusedError("missing-file", "no file is chosen.", fix="choose a rank file above")
+_NO_FILES = UploadRefusedError(
+    "files-unavailable",
+    "the server cannot read or write rank files now.",
+    fix="try again later; if it stays so, tell its organisers",
+)
 _AT_ONCE = 8
 """Clicks that are answered at the same time."""
 
@@ -106,7 +114,9 @@ def checked(server: Server, request: gr.Request, board_id: str, path: str | None
     except UploadRefusedError as error:
         return refusal_html(error), ""
     except FileStoreError as error:
-        return refusal_html(UploadRefusedError("files-unavailable", str(error), fix="try again later")), ""
+        # Where the files lie is for the organisers.
+        log.error("%s", error)
+        return refusal_html(_NO_FILES), ""
     Path(path).unlink(missing_ok=True)
     address = submission_page(submission.id, sender.edit_key if new else "")
     return progress_html("Received and stored. Opening its page…"), f".{address}"

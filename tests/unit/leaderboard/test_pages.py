@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import re
+import shutil
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from full_boards import START, a_submission
+from starlette.requests import Request
 
 from cir_datasets import registry
 from leaderboard import boards
 from leaderboard.errors import UploadRefusedError
+from leaderboard.pages import submit_page
 from leaderboard.pages.about_page import about_text
 from leaderboard.pages.markup import element, link_out, text
 from leaderboard.pages.outcome import findings_table, outcome_html, refusal_html
 from leaderboard.pages.status_page import status_html
+from leaderboard.server import Server
+from leaderboard.settings import Settings
 from leaderboard.submission import Event, Submission
 
 EVIL = "\"'><script>alert(1)</script><a href=javascript:alert(2)>x</a>"
@@ -140,3 +146,16 @@ def test_the_status_page_warns_where_nobody_judges_and_where_the_disk_is_full() 
     assert "All is well" not in ill
     assert "No worker shows itself" in ill
     assert "nearly full" in ill
+
+
+def test_the_submit_page_does_not_say_where_the_files_lie(tmp_path: Path) -> None:
+    server = Server.open(Settings(tmp_path / "home"))
+    shutil.rmtree(tmp_path / "home/files/incoming", ignore_errors=True)
+    (tmp_path / "home/files/incoming").write_bytes(b"in the way")
+    (tmp_path / "run.json").write_bytes(b"{}")
+    request = Request({"type": "http", "headers": [], "query_string": b""})
+    said, address = submit_page.checked(server, request, "shapes/val", str(tmp_path / "run.json"))
+    server.close()
+    assert "files-unavailable" in said
+    assert str(tmp_path) not in said
+    assert address == ""
