@@ -112,7 +112,9 @@ def with_offer(
         return None
     for finding in listed:
         if finding["code"] == "wrong-benchmark":
-            finding["fix"] = f"send it to the board {board.id} (in the API: ?board={board.id}, or no board)"
+            finding["fix"] = (
+                f"send it to the board {board.id}: --board {board.id}, in the API ?board={board.id}"
+            )
     report = ValidationReport(file_name, None, tuple(Finding(**finding) for finding in listed), None)
     return listed, report.text()
 

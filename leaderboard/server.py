@@ -112,6 +112,10 @@ class Server:
         """A board's table."""
         return standings(board, shown(board, self.store.published(board.id)), data.current_keys(board))
 
+    def equals(self, submission: Submission) -> list[str]:
+        """The ids of entries on a submission's board that rank the same."""
+        return [one.id for one in self.store.equals(submission) if one.state == "published"]
+
     def supersede_baselines(self, baseline: Submission) -> list[Submission]:
         """Take earlier baselines of the same method off the board: a newer file stands in their place.
 

@@ -229,6 +229,10 @@ def _method(row: Row, *, sealed: bool) -> str:
         badges.append(
             element("span", "oracle", "badge", title="knows what no user's query holds; has no rank")
         )
+    if row["verified"]:
+        badges.append(element("span", "verified", "badge zs", title="by the organisers"))
+    if row["flag"]:
+        badges.append(element("span", "flagged", "badge flag", title=row["flag"]))
     if method.get("zero_shot") is True:
         badges.append(element("span", "zero-shot", "badge zs"))
     links = [link_out(method.get("paper"), "paper"), link_out(method.get("code"), "code")]
@@ -243,6 +247,8 @@ def _details(row: Row, *, sealed: bool) -> str:
         for key, title in _DETAILS
         if (value := method.get(key))
     ]
+    if row["flag"]:
+        lines.append(("The organisers warn", row["flag"]))
     if row["submitter"]:
         lines.append(("Submitted by", row["submitter"]))
     lines.append(("Signature", row["signature"]))

@@ -29,7 +29,7 @@ from leaderboard.pages.markup import element, joined, text
 from leaderboard.pages.outcome import outcome_html, refusal_html
 from leaderboard.server import Server
 from leaderboard.submission import By, Submission
-from leaderboard.views import entry_page, submission_page
+from leaderboard.views import entry_page, submission_page, submission_view
 from submissions.rank_file.words import OTHER
 from submissions.rank_file.words import words_of as listed_words
 
@@ -51,6 +51,8 @@ _OFFERED: dict[str, tuple[Action, ...]] = {
     "published": ("correct", "unpublish", "withdraw"),
 }
 """The acts that the page offers in a state; programs have more."""
+
+_BY: dict[By, str] = {"server": "", "owner": ", by its owner", "organiser": ", by the organisers"}
 
 Updates = dict[Any, Any]
 
@@ -280,10 +282,30 @@ def page_html(server: Server, submission: Submission, *, is_owner: bool, edit_ke
         f"{submission.size:,} bytes, sha256 {text(submission.sha256[:12])}",
         f"received {day(submission.received_at)}",
     ]
+    file = submission_view(submission)["file"]
+    if file:
+        facts.append(element("a", "rank file", href=f".{file}", download=""))
+    if submission.verified:
+        facts.append("verified by the organisers")
     listed = element("ul", joined(element("li", fact) for fact in facts), "facts")
-    outcome = "" if board is None else outcome_html(submission, board)
     link = _link_notice(submission, edit_key) if is_owner and edit_key else ""
-    return title + listed + link + outcome + _history(submission)
+    if board is None:
+        outcome = element("p", f"Its board was removed; it is {text(submission.state)}.", "notice")
+    else:
+        outcome = outcome_html(submission, board)
+    receipt = _receipt(server, submission) if is_owner else ""
+    return title + listed + link + outcome + _remarks(server, submission) + _history(submission) + receipt
+
+
+def _remarks(server: Server, submission: Submission) -> str:
+    """What the organisers warn of, and whose rankings are the same."""
+    said = ""
+    if submission.flag:
+        said = element("p", text(f"The organisers warn: {submission.flag}"), "notice")
+    same = [element("a", text(each), href=f".{submission_page(each)}") for each in server.equals(submission)]
+    if same:
+        said += element("p", f"It ranks the same as {', '.join(same)} on that board.", "notice")
+    return said
 
 
 def _board_link(board: Board) -> str:
@@ -300,13 +322,18 @@ def _history(submission: Submission) -> str:
     lines = joined(
         element(
             "li",
-            element("span", text(event.kind), "kind")
-            + text(f" {event.at:%Y-%m-%d %H:%M:%S} UTC")
-            + ("" if event.by == "server" else text(f", by its {event.by}" if event.by == "owner" else "")),
+            element("span", text(event.kind), "kind") + f" {event.at:%Y-%m-%d %H:%M:%S} UTC{_BY[event.by]}",
         )
         for event in submission.events
     )
     return element("details", element("summary", "What happened to it") + element("ol", lines), "history")
+
+
+def _receipt(server: Server, submission: Submission) -> str:
+    """The server's signed receipt, to be kept; it is the same each time."""
+    words = element("p", "Keep it as a file; cir receipt verify FILE checks it without this server.")
+    written = element("pre", text(server.receipt(submission).to_bytes().decode()))
+    return element("details", element("summary", "Signed receipt") + words + written, "history")
 
 
 def _found(server: Server, request: gr.Request, edit_key: str) -> tuple[Submission, By | None]:

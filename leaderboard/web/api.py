@@ -131,7 +131,7 @@ def _router(server: Server) -> APIRouter:
         caller = caller_of(request, server)
         submission = readable(server, caller, submission_id)
         organiser = caller.is_organiser
-        return {**submission_view(submission, organiser=organiser), "equals": _equals(server, submission)}
+        return {**submission_view(submission, organiser=organiser), "equals": server.equals(submission)}
 
     @router.post(UPLOAD_PATH + "/{submission_id}/{action}", response_model=SubmissionAnswer)
     def change(submission_id: str, action: Action, request: Request, wanted: ActionBody) -> dict[str, Any]:
@@ -144,7 +144,7 @@ def _router(server: Server) -> APIRouter:
         reason = checked_line(wanted.reason or "", "reason")
         done = act(server.store, submission, action, by, reason=reason, method=method, submitter=submitter)
         view = submission_view(done, organiser=by == "organiser")
-        return {**view, "equals": _equals(server, done)}
+        return {**view, "equals": server.equals(done)}
 
     @router.get(
         f"{VERSION}/submissions/{{submission_id}}/file",
@@ -251,11 +251,6 @@ def _cover(texts: Mapping[str, str], file_name: str | None, sender: Sender) -> C
 def _edit_link(server: Server, submission: Submission, edit_key: str) -> str | None:
     """The private link of a submission without an account: an address, where the server knows its own."""
     return f"{server.settings.url}{submission_page(submission.id, edit_key)}" if edit_key else None
-
-
-def _equals(server: Server, submission: Submission) -> list[str]:
-    """The ids of entries on the board that rank the same."""
-    return [one.id for one in server.store.equals(submission) if one.state == "published"]
 
 
 def _refused(_request: Request, error: Exception) -> Response:

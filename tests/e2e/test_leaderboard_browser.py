@@ -251,6 +251,29 @@ def test_a_board_without_data_refuses_on_the_page(
     assert "cir datasets prepare cirr/val" in page.inner_text(".findings")
 
 
+def test_a_page_says_what_organisers_say_and_holds_the_receipt(
+    page: Any, server: Any, world: ModuleType, tmp_path: Path
+) -> None:
+    done = server.submitted(world.as_bytes(world.rank_file(61, "Looked at", hits=0.3)))
+    for action, said in (("verify", {}), ("flag", {"reason": "trained on <b>test</b> data?"})):
+        answer = page.request.post(f"{server.url}/api/submissions/{done['id']}/{action}", data=said)
+        assert answer.ok
+    page.goto(f"{server.url}{done['outcome_page']}")
+    page.wait_for_selector(".facts :text('verified by the organisers')")
+    assert "The organisers warn: trained on <b>test</b> data?" in page.inner_text("#outcome")
+    page.click("summary:text('Signed receipt')")
+    receipt = tmp_path / "receipt.json"
+    receipt.write_text(page.inner_text(".history pre"))
+    checked = world.cir("receipt", "verify", str(receipt))
+    assert checked.returncode == 0, checked.stderr
+    page.click("summary:text('What happened to it')")
+    assert "flagged" in page.inner_text(".history ol")
+    page.click(".to-board")
+    badges = page.wait_for_selector("tr.marked .who").inner_text()
+    assert "verified" in badges
+    assert "flagged" in badges
+
+
 def test_rank_groups_have_a_column_that_says_what_they_are(page: Any, server: Any, world: ModuleType) -> None:
     for seed, hits in ((51, 0.95), (52, 0.94), (53, 0.05)):
         server.submitted(world.as_bytes(world.rank_file(seed, f"In a group {seed}", hits=hits)))
