@@ -140,7 +140,9 @@ def ran(world: ModuleType, folder: Path, truth: int) -> Ran:
                 )
                 answers[who, action] = answer.status_code, answer.content
         places.ground_truth.write_bytes(content)
-        done = world.cir("leaderboard", "pull", server.url, ID, "--to", str(folder / "pulled"), **environment)
+        done = world.cir(
+            "leaderboard", "pull", server.url, ID, "--files", "--to", str(folder / "pulled"), **environment
+        )
         assert done.returncode == 0, done.stderr
     for command in (
         ["export", str(folder / "exported")],
