@@ -9,6 +9,7 @@ holds, say how far a method could come, and never have a rank.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,8 +17,11 @@ from typing import Any
 
 from leaderboard import data
 from leaderboard.boards import Board
+from leaderboard.errors import BoardError
 from leaderboard.submission import Submission
 from submissions.rank_file.words import is_oracle
+
+log = logging.getLogger("leaderboard.standings")
 
 Comparability = tuple[str, ...]
 """The signatures' keys of what ranks, a key a term."""
@@ -104,7 +108,7 @@ def standings(
         current: the comparability keys that the server would give now, or None where it cannot tell. Where no
             entry has them, the latest entry's keys take their place.
     """
-    ordered = sorted(published, key=lambda one: one.number)
+    ordered = sorted((one for one in published if _is_whole(board, one)), key=lambda one: one.number)
     keys = [_comparability(board, one) for one in ordered]
     wanted = current if current in keys else keys[-1] if keys else None
     compared = [one for one, key in zip(ordered, keys, strict=True) if key == wanted]
@@ -125,6 +129,17 @@ def shown(board: Board, published: Sequence[Submission]) -> list[Submission]:
     now = datetime.now(UTC)
     moments = [(one, None if one.baseline else board.shown_from(one.received_at)) for one in published]
     return [one for one, moment in moments if moment is None or moment <= now]
+
+
+def _is_whole(board: Board, one: Submission) -> bool:
+    """Whether a submission's row holds what its line needs; a damaged one is left out, not the board."""
+    try:
+        _comparability(board, one)
+        _entry(board, one, None).to_dict()
+    except (AttributeError, BoardError, KeyError, TypeError, ValueError) as error:
+        log.error("submission %s is left out of %s: its row is damaged: %r", one.id, board.id, error)
+        return False
+    return True
 
 
 def _entry(board: Board, one: Submission, rank: int | None) -> Entry:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,8 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from cir_metrics.errors import without_secret_cause
 from leaderboard.errors import SubmissionStoreError
 from leaderboard.store import schema
+
+log = logging.getLogger("leaderboard.store")
 
 _RESTORE = (
     "put a backup in its place (cir leaderboard backup makes them), or move it away and run  "
@@ -43,7 +47,9 @@ class Database:
     def __init__(self, url: str, has_files: Callable[[], bool] = lambda: False) -> None:
         """Open it, and make or migrate its tables."""
         try:
-            self.engine = sa.create_engine(url, hide_parameters=True, pool_pre_ping=True)
+            self.engine = sa.create_engine(
+                url, hide_parameters=True, pool_pre_ping=True, json_deserializer=_json_of
+            )
         except (ArgumentError, NoSuchModuleError):
             # Neither the address nor the reason is shown: they may hold a password.
             raise SubmissionStoreError(
@@ -143,6 +149,15 @@ class Database:
                 "check that the server runs, and that CIR_LEADERBOARD_DATABASE names user, host and database."
             )
         return f"{place}: cannot open the store: {str(error.orig).strip()}. Fix: {fix}"
+
+
+def _json_of(text: str | bytes) -> Any:
+    """A JSON value of a row. A damaged one is read as empty: it must not take the rows beside it along."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        log.error("a value in the database is not JSON; it is read as empty")
+        return {}
 
 
 def _one_line(said: Sequence[str]) -> str:

@@ -1,0 +1,47 @@
+"""A damaged row of the database is left out of its board; the board and its other rows stay."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+import submissions
+from leaderboard import boards
+from leaderboard.intake import Cover
+from leaderboard.server import Server
+from leaderboard.settings import Settings
+
+BOARD = boards.board("shapes/val")
+MADE = json.loads(submissions.make_rank_file("shapes/val", "random").to_json())
+_SCORED = "WHERE kind = 'scored' AND submission_id = ?"
+DAMAGES = [
+    f"UPDATE events SET payload = '{{\"report\": {{' {_SCORED}",
+    f'UPDATE events SET payload = \'{{"report": {{"metrics": [1]}}}}\' {_SCORED}',
+    "UPDATE submissions SET method = '[1, 2]' WHERE id = ?",
+]
+
+
+def test_a_damaged_row_does_not_take_its_board_down(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    home = tmp_path / "home"
+    server = Server.open(Settings(home))
+    sent = []
+    for number in range(len(DAMAGES) + 1):
+        content = json.dumps({**MADE, "method": {"name": f"Method {number}"}}).encode()
+        taken, _ = server.intake.take(BOARD.id, [content], Cover(owner=f"token:{number}"))
+        sent.append(server.worker.process(taken))
+    assert [one.state for one in sent] == ["published"] * len(sent)
+    server.close()
+    with sqlite3.connect(home / "leaderboard.sqlite") as connection:
+        connection.execute("DROP TRIGGER events_refuse_update")
+        for damage, one in zip(DAMAGES, sent, strict=False):
+            connection.execute(damage, (one.id,))
+    again = Server.open(Settings(home))
+    assert [entry.name for entry in again.entries(BOARD)] == ["Method 3"]
+    again.tables.refresh(BOARD)
+    assert [row["submission"] for row in again.tables.of(BOARD).view["rows"]] == [sent[3].id]
+    again.close()
+    for one in sent[:3]:
+        assert f"submission {one.id} is left out of shapes/val" in caplog.text
