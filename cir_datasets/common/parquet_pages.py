@@ -4,6 +4,10 @@ A page of a few bytes may say that it holds two thousand million values, or that
 gigabytes, and the footer may say otherwise: a decoder believes the page. Footer and headers are read here
 from the bytes (`parquet.thrift`: `FileMetaData`, `PageHeader`), not by pyarrow, whose view of a damaged
 footer may end the process.
+
+A leaderboard judges in a process with limits, which such a file may end. `cir validate`, `cir score` and overlays
+read in the caller's own process, where nothing else limits a decoder: for them these sums are what makes a
+file of strangers safe, and its refusal a finding.
 """
 
 from __future__ import annotations
