@@ -5,9 +5,9 @@ gigabytes, and the footer may say otherwise: a decoder believes the page. Footer
 from the bytes (`parquet.thrift`: `FileMetaData`, `PageHeader`), not by pyarrow, whose view of a damaged
 footer may end the process.
 
-A leaderboard judges in a process with limits, which such a file may end. `cir validate`, `cir score` and overlays
-read in the caller's own process, where nothing else limits a decoder: for them these sums are what makes a
-file of strangers safe, and its refusal a finding.
+A leaderboard judges in a process with limits, which such a file may end. `cir validate`, `cir score` and
+overlays read in the caller's own process, where nothing else limits a decoder: for them these sums make a
+stranger's file safe, and its refusal a finding.
 """
 
 from __future__ import annotations
