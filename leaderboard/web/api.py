@@ -190,7 +190,8 @@ def _router(server: Server) -> APIRouter:
 async def _from_form(
     request: Request, form: FormWatch, server: Server, sender: Sender
 ) -> tuple[Submission, bool]:
-    incoming, head = server.intake.incoming(), bytearray()
+    named = request.query_params.get("board")
+    incoming, head = server.intake.incoming(known_board(named) if named else None), bytearray()
 
     def take(piece: bytes) -> None:
         head.extend(piece[: HEAD_BYTES - len(head)])
@@ -208,7 +209,7 @@ async def _from_form(
                 status=422,
             )
         texts = {**request.query_params, **form.texts}
-        asked = request.query_params.get("board") or texts.get("board")
+        asked = named or texts.get("board")
         board = await run_in_threadpool(server.intake.board, asked, bytes(head))
         server.intake.check_size(incoming.size, board)
         cover = _cover(texts, form.file_name, sender)

@@ -545,3 +545,17 @@ def test_uploads_through_the_page_cannot_fill_the_disk(world: ModuleType, tmp_pa
         assert sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) == 900_000
         # The API has a way of its own into the store.
         assert running.upload(world.as_bytes(world.rank_file(1))).status_code == 202
+
+
+def test_a_boards_own_limit_ends_a_form_while_it_comes(world: ModuleType, tmp_path: Path) -> None:
+    own = tmp_path / "home" / "boards" / "small.yaml"
+    own.parent.mkdir(parents=True)
+    shapes = (world.ROOT / "leaderboard" / "boards" / "shapes_val.yaml").read_text()
+    own.write_text(shapes.replace("id: shapes/val", "id: shapes/small") + "\nmax_mb: 1\n")
+    begun = b"--b\r\n" + FILE_PART.replace(b'"files"', b'"file"') + b" " * (MIB + 2**16)
+    with world.serving(tmp_path / "home") as running:
+        path = "/api/submissions?board=shapes/small"
+        lines = (f"Content-Length: {30 * MIB}", "Content-Type: " + FORM["content-type"])
+        answer = exchanged(running, head(running, "POST", path, *lines) + begun)
+        assert b" 413 " in answer.partition(b"\r\n")[0]
+        assert b"1,048,576 bytes, the limit of the board shapes/small" in answer
