@@ -140,10 +140,10 @@ def build(demo: Any, server: Server) -> None:
         move.click(send_on, inputs=[key], outputs=[shown, where], **quiet).then(None, inputs=where, js=GO_TO)
 
 
-_DESK = element("h2", "What is said of it") + element(
+_DESK = element("h2", "About the method") + element(
     "p",
-    "The file's own words, as the board shows them. Correct them, then publish it; both can be done again "
-    "later. What is withdrawn comes back only when the file is sent again.",
+    "These words come from the file, and the board shows them. Correct them, then publish; both can be "
+    "done again later. A withdrawn file comes back only when it is sent again.",
     "note",
 )
 

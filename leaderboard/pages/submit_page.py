@@ -71,7 +71,7 @@ def build(demo: Any, server: Server) -> None:
 _INTRO = element("div", element("h1", "Submit a rank file"), "title") + element(
     "p",
     "First the file is checked: you see what is wrong with it, as cir validate shows it, and its scores, "
-    "which nobody else sees. Then you complete what is said of the method, and publish it or do not.",
+    "which nobody else sees. Then you complete the words about the method, and publish it if you want.",
     "lead",
 )
 
