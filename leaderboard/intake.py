@@ -244,6 +244,11 @@ class Intake:
             )
         submitter = checked_line(cover.submitter, "submitter")
         kept = incoming.keep()
+
+        def put_back() -> None:
+            if not self._files.exists(kept.sha256):
+                incoming.keep_again()
+
         submission, new = self._store.receive(
             board=board.id,
             sha256=kept.sha256,
@@ -255,6 +260,7 @@ class Intake:
             owner=cover.owner,
             publish=cover.publish,
             edit_hash=cover.edit_hash,
+            put_back=put_back,
         )
         if cover.publish and submission.state == "private":
             submission = act(self._store, submission, "publish", "owner")

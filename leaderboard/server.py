@@ -76,7 +76,7 @@ class Server:
         counted = None if settings.accounts == "local" else quotas
         intake = Intake(settings, store, files, data.problem, counted)
         tables = Tables(store, settings.max_upload_bytes)
-        worker = Worker(files, store, refresh=tables.refresh)
+        worker = Worker(files, store, refresh=tables.refresh, refused_days=settings.refused_days)
         return cls(settings, store, files, intake, worker, key, quotas, tables)
 
     def close(self) -> None:

@@ -18,8 +18,10 @@ DEFAULT_MAX_UPLOAD_MB = 64
 
 Accounts = Literal["local", "tokens", "oauth"]
 DEFAULT_UPLOADS_AN_HOUR = 600
+DEFAULT_REFUSED_DAYS = 14
 DEFAULT_NAME = "CIR leaderboard"
 _NAME_LENGTH = 80
+_MOST_DAYS = 36_500
 _NEEDED = ("SPACE_ID", "OAUTH_CLIENT_ID", "OAUTH_CLIENT_SECRET", "OAUTH_SCOPES", "OPENID_PROVIDER_URL")
 """What Hugging Face sets in a Space whose README says `hf_oauth: true`."""
 
@@ -41,6 +43,7 @@ class Settings:
         a_day: scored submissions that an owner may have on a board in a UTC day; None for any number.
         in_all: the same for all time.
         uploads_an_hour: uploads from one address, where there are accounts.
+        refused_days: days for which a refused file is kept; 0 for ever.
         signing_key: file of the key that signs receipts; None is one of its own below the home.
     """
 
@@ -54,6 +57,7 @@ class Settings:
     a_day: int | None = None
     in_all: int | None = None
     uploads_an_hour: int = DEFAULT_UPLOADS_AN_HOUR
+    refused_days: int = DEFAULT_REFUSED_DAYS
     signing_key: Path | None = None
 
     @property
@@ -102,6 +106,7 @@ def read(home: Path | None = None) -> Settings:
         a_day=_count("CIR_LEADERBOARD_QUOTA_DAY"),
         in_all=_count("CIR_LEADERBOARD_QUOTA"),
         uploads_an_hour=_count("CIR_LEADERBOARD_UPLOADS_AN_HOUR") or DEFAULT_UPLOADS_AN_HOUR,
+        refused_days=_days("CIR_LEADERBOARD_REFUSED_DAYS", DEFAULT_REFUSED_DAYS),
         url=_url(os.environ.get("CIR_LEADERBOARD_URL") or ""),
         signing_key=Path(key).expanduser().absolute() if key else None,
     )
@@ -142,6 +147,16 @@ def _count(variable: str) -> int | None:
     if not written.isdecimal() or int(written) < 1:
         raise CallError(
             f"{variable}={written[:40]!r}: not a whole number, 1 or more. Fix: leave it unset or write one."
+        )
+    return int(written)
+
+
+def _days(variable: str, default: int) -> int:
+    written = os.environ.get(variable) or str(default)
+    if not written.isdecimal() or int(written) > _MOST_DAYS:
+        raise CallError(
+            f"{variable}={written[:40]!r}: not a number of days. "
+            f"Fix: leave it unset ({default}), write a whole number of days, or 0 for ever."
         )
     return int(written)
 

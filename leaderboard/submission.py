@@ -105,6 +105,7 @@ class Submission:
         baseline: whether the organisers put it up as a floor or baseline.
         publish: whether it goes onto the board when it is scored.
         events: its log, first to last.
+        file_removed_at: when its refused file was removed, UTC; None while the file is kept.
     """
 
     id: str
@@ -125,6 +126,7 @@ class Submission:
     baseline: bool
     publish: bool = True
     events: tuple[Event, ...]
+    file_removed_at: datetime | None = None
 
     @property
     def state(self) -> State:

@@ -97,7 +97,7 @@ def submission_view(submission: Submission, *, organiser: bool = False) -> dict[
     """
     judged = submission.last("validated", "rejected")
     sealed, hidden_until = _is_sealed(submission), results_from(submission)
-    public = submission.state == "published"
+    public, removed = submission.state == "published", submission.file_removed_at
     private, same = submission.last("private"), submission.last("superseded")
     offered = board_offered(submission.findings) if submission.state == "rejected" else None
     return {
@@ -112,6 +112,7 @@ def submission_view(submission: Submission, *, organiser: bool = False) -> dict[
         "submitter": submission.submitter,
         "baseline": submission.baseline,
         "method": submission.method,
+        "file_removed_at": None if removed is None else removed.isoformat(),
         "findings": submission.findings,
         "findings_text": "" if judged is None else judged.payload.get("text", ""),
         "message": why_not_listed(submission),

@@ -93,7 +93,8 @@ def build(demo: Any, server: Server) -> None:
 
         def seen(submission: Submission, by: By | None, edit_key: str) -> Updates:
             offered = _OFFERED.get(submission.state, ()) if by is not None else ()
-            right = board_offered(submission.findings) if submission.state == "rejected" and by else None
+            movable = submission.state == "rejected" and submission.file_removed_at is None and by
+            right = board_offered(submission.findings) if movable else None
             return {
                 shown: page_html(server, submission, is_owner=by is not None, edit_key=edit_key),
                 desk: gr.Column(visible=bool(offered)),
@@ -260,7 +261,10 @@ def moved(server: Server, request: gr.Request, edit_key: str) -> Submission:
         address=request.client.host if request.client else "",
     )
     path = server.files.local_copy(refused.sha256)
-    sent, _ = server.intake.take(right.id if right else None, chunks_of(path), cover)
+    try:
+        sent, _ = server.intake.take(right.id if right else None, chunks_of(path), cover)
+    except FileNotFoundError as error:
+        raise LostFileError(f"{path}: was removed at this moment. Fix: send the file again.") from error
     return sent
 
 
@@ -285,6 +289,8 @@ def page_html(server: Server, submission: Submission, *, is_owner: bool, edit_ke
     file = submission_view(submission)["file"]
     if file:
         facts.append(element("a", "rank file", href=f".{file}", download=""))
+    if submission.file_removed_at is not None:
+        facts.append(f"its file was refused, and is not kept since {day(submission.file_removed_at)}")
     if submission.verified:
         facts.append("verified by the organisers")
     listed = element("ul", joined(element("li", fact) for fact in facts), "facts")

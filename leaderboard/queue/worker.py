@@ -14,6 +14,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ from leaderboard.queue.jobs import LEASE_SECONDS, Job, Jobs
 from leaderboard.queue.near_copies import NearCopy, near_copies
 from leaderboard.store import Happened, Store
 from leaderboard.store.files import FileStore
+from leaderboard.store.sweeping import Sweeper
 from leaderboard.submission import Submission
 
 log = logging.getLogger("leaderboard.worker")
@@ -68,6 +70,7 @@ class Worker:
         store: where the submissions are.
         limits: what judging one file may take; None takes the usual limits.
         refresh: called with a board after files for it were judged and nothing waits.
+        refused_days: days for which a refused file is kept; 0 for ever.
         lease_seconds: after so long without a sign of life another worker is taken to be dead.
     """
 
@@ -78,6 +81,7 @@ class Worker:
         *,
         limits: Limits | None = None,
         refresh: Callable[[Board], object] | None = None,
+        refused_days: int = 0,
         lease_seconds: float = LEASE_SECONDS,
     ) -> None:
         """Remember the rooms; nothing runs before `start`."""
@@ -87,6 +91,8 @@ class Worker:
         self._refresh = refresh
         self._lease_seconds = lease_seconds
         name = f"{socket.gethostname()[:32]}:{os.getpid()}:{secrets.token_hex(3)}"
+        keep_for = timedelta(days=refused_days)
+        self._sweeper = Sweeper(store.database, files, keep_for) if refused_days else None
         self._jobs = Jobs(store, name, lease_seconds)
         self._prepared: set[str] = set()
         self._stop = threading.Event()
@@ -143,9 +149,12 @@ class Worker:
             while not self._stop.is_set():
                 try:
                     self._round()
+                    # One file a round: what has come meanwhile does not wait for the others.
+                    if self._sweeper is not None and (swept := self._sweeper.step()) is not None:
+                        log.info("the refused file %s is not kept any more", swept)
                 except Exception:
                     # A full disk or a locked database may pass; a worker that has ended would not come back.
-                    log.exception("the worker could not read or write the store")
+                    log.exception("the worker could not read or write the store or its files")
                 self._stop.wait(_LOOK_AGAIN_SECONDS)
 
     def _round(self) -> None:

@@ -18,7 +18,8 @@ from sqlalchemy.exc import IntegrityError
 
 from leaderboard.errors import ConflictError
 from leaderboard.store.database import Database, upsert
-from leaderboard.store.schema import board_states, events, jobs, submissions, values, workers
+from leaderboard.store.schema import board_states, events, jobs, submissions, swept, values, workers
+from leaderboard.store.sweeping import claim, refuse_swept
 from leaderboard.submission import WAITING, By, Event, EventKind, State, Submission, state_after
 
 _AGAIN: tuple[State, ...] = ("rejected", "failed", "superseded", "withdrawn")
@@ -85,12 +86,15 @@ class Store:
         baseline: bool = False,
         publish: bool = True,
         edit_hash: str | None = None,
+        put_back: Callable[[], object] = lambda: None,
     ) -> tuple[Submission, bool]:
         """Record a durable file as a submission that waits, unless its owner has sent it before.
 
         The same bytes of the same owner for the same board give the submission that exists, except where that
         one was rejected, failed, was superseded or withdrawn: then a new attempt begins, for what was sent
         beside the file may have changed.
+
+        Where the file was swept away after it had been made durable, `put_back` makes it so once more.
 
         Returns:
             The submission, and whether it is new.
@@ -108,13 +112,14 @@ class Store:
             "publish": publish,
         }
         try:
-            return self._receive(row)
+            return self._receive(row, put_back)
         except IntegrityError:
             # The same file came at the same time: it is there now.
-            return self._receive(row)
+            return self._receive(row, put_back)
 
-    def _receive(self, row: dict[str, Any]) -> tuple[Submission, bool]:
+    def _receive(self, row: dict[str, Any], put_back: Callable[[], object]) -> tuple[Submission, bool]:
         with self.database.write() as connection:
+            claim(connection, row["sha256"], put_back)
             latest = self._latest_attempt(connection, row["board"], row["sha256"], row["owner"])
             again = latest is not None and latest.state in _AGAIN
             if latest is not None and not (again and _differs(latest, row["form"], row["submitter"])):
@@ -153,6 +158,7 @@ class Store:
 
         Raises:
             ConflictError: someone else has appended since `submission` was read.
+            UploadRefusedError: the file that is to be judged again is not kept any more.
         """
         if connection is None:
             try:
@@ -165,6 +171,8 @@ class Store:
                 raise ConflictError(
                     f"submission {submission.id}: event {following} has been recorded by another process"
                 ) from error
+        if any(kind == "rerun" for kind, _ in happened):
+            refuse_swept(connection, submission.sha256)
         now = datetime.now(UTC)
         state: State = submission.state
         sequence, number = submission.events[-1].sequence, 0
@@ -341,8 +349,13 @@ class Store:
         query = sa.select(events).where(events.c.submission_id.in_(wanted)).order_by(events.c.sequence)
         for row in connection.execute(query):
             logs[row.submission_id].append(Event(row.sequence, row.kind, row.at, row.payload, row.by, row.id))
-        shown = [submissions.c[name] for name in Submission.__dataclass_fields__ if name != "events"]
-        chosen = sa.select(*shown).where(submissions.c.id.in_(wanted)).order_by(submissions.c.number)
+        shown = [submissions.c[name] for name in Submission.__dataclass_fields__ if name in submissions.c]
+        chosen = (
+            sa.select(*shown, swept.c.at.label("file_removed_at"))
+            .join(swept, swept.c.sha256 == submissions.c.sha256, isouter=True)
+            .where(submissions.c.id.in_(wanted))
+            .order_by(submissions.c.number)
+        )
         return [Submission(**row._mapping, events=tuple(logs[row.id])) for row in connection.execute(chosen)]
 
 

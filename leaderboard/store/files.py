@@ -14,6 +14,7 @@ import hashlib
 import os
 import re
 import secrets
+import shutil
 import tempfile
 import time
 from abc import ABC, abstractmethod
@@ -82,7 +83,7 @@ class IncomingFile:
         self._path = folder / f"{secrets.token_hex(8)}.part"
         with _in_words(folder):
             folder.mkdir(parents=True, exist_ok=True)
-            self._handle: BinaryIO = self._path.open("xb")
+            self._handle: BinaryIO = self._path.open("x+b")
         self._digest = hashlib.sha256()
         self.size = 0
 
@@ -108,12 +109,27 @@ class IncomingFile:
         with _in_words(self._path.parent):
             self._handle.flush()
             os.fsync(self._handle.fileno())
-            self._handle.close()
             self._keep(self._path, sha256)
         return KeptFile(sha256, self.size)
 
+    def keep_again(self) -> None:
+        """Make it durable once more after `keep`: what was kept may have been removed since.
+
+        Its bytes are still here: an open file outlives its name.
+
+        Raises:
+            FileStoreError: it could not be made durable, and is not kept.
+        """
+        with _in_words(self._path.parent):
+            self._handle.seek(0)
+            with self._path.open("xb") as copy:
+                shutil.copyfileobj(self._handle, copy)
+                copy.flush()
+                os.fsync(copy.fileno())
+            self._keep(self._path, self._digest.hexdigest())
+
     def discard(self) -> None:
-        """Remove it; does nothing after `keep`."""
+        """Let it go; what was kept stays kept."""
         with suppress(OSError):  # what was not yet written finds no room: it goes anyway
             self._handle.close()
         self._path.unlink(missing_ok=True)

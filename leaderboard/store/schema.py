@@ -28,7 +28,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-HEAD = "v2"
+HEAD = "v3"
 """The newest migration in `migrations/versions`; a store that names one we do not know is refused."""
 
 
@@ -189,6 +189,14 @@ arrivals = Table(
     Column("hour", String(13), primary_key=True),
     Column("uploads", Integer, nullable=False),
     Column("bytes", Integer, nullable=False),
+)
+
+swept = Table(
+    "swept_files",
+    metadata,
+    Column("sha256", String(64), primary_key=True),
+    # When the file was removed; empty while it is being removed.
+    Column("at", UtcDateTime),
 )
 
 Index("events_of_a_submission", events.c.submission_id, events.c.kind)

@@ -23,12 +23,15 @@ from cir_metrics.signature import package_version
 from leaderboard.errors import LostFileError, SubmissionStoreError
 from leaderboard.store import Store, schema
 from leaderboard.store.files import FileStore
+from leaderboard.store.sweeping import removed_at
 
 FORMAT = "cir-leaderboard-export"
 FORMAT_VERSION = 1
 _ABOUT = "export.json"
 _MADE_ANEW = ("views", "workers", "arrivals", "turns")
 """Tables that a server fills by itself."""
+_SWEPT = f"{schema.swept.name}.jsonl"
+_ATTEMPTS = 2
 _BATCH = 500
 _CHUNK = 2**20
 
@@ -62,23 +65,13 @@ def export_store(store: Store, files: FileStore, folder: Path) -> dict[str, int]
             path = draft / f"{table.name}.jsonl"
             counts[table.name] = _write_rows(connection, table, path)
             digests[path.name] = _digest(path)
-        kept = sorted(set(connection.execute(sa.select(schema.submissions.c.sha256)).scalars()))
-    for sha256 in kept:
-        name = f"files/{sha256[:2]}/{sha256}.json"
-        target = draft / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            shutil.copyfile(files.local_copy(sha256), target)
-        except LostFileError as error:
-            raise SubmissionStoreError(
-                f"{sha256}: a rank file that a submission names is missing. Fix: put it back from a backup."
-            ) from error
-        if _digest(target) != sha256:
-            raise SubmissionStoreError(
-                f"{sha256}: the rank file of that name is damaged: it has another sha256. "
-                "Fix: put it back from a backup."
-            )
-    counts["files"] = len(kept)
+        named = sorted(set(connection.execute(sa.select(schema.submissions.c.sha256)).scalars()))
+    # Refused files may be removed, and sent again, while this goes on: the table says which are not here.
+    missing = {sha256: at for sha256 in named if (at := _copy_out(store, files, sha256, draft)) is not None}
+    rows = (json.dumps({"sha256": sha256, "at": at.isoformat()}) for sha256, at in missing.items())
+    (draft / _SWEPT).write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
+    digests[_SWEPT], counts[schema.swept.name] = _digest(draft / _SWEPT), len(missing)
+    counts["files"] = len(named) - len(missing)
     about = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -93,6 +86,38 @@ def export_store(store: Store, files: FileStore, folder: Path) -> dict[str, int]
     draft.rename(folder)
     sync_folder(folder.parent)
     return counts
+
+
+def _copy_out(store: Store, files: FileStore, sha256: str, draft: Path) -> datetime | None:
+    """Copy a rank file into an export.
+
+    Returns:
+        When it was removed, where it was refused and is not kept; else None, and it is copied.
+
+    Raises:
+        SubmissionStoreError: it is missing or damaged.
+    """
+    target = draft / "files" / sha256[:2] / f"{sha256}.json"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    for _ in range(_ATTEMPTS):
+        try:
+            shutil.copyfile(files.local_copy(sha256), target)
+            break
+        except (LostFileError, FileNotFoundError) as error:
+            removed = removed_at(store.database, sha256)
+            if removed is not None:
+                return removed
+            lost = error
+    else:
+        raise SubmissionStoreError(
+            f"{sha256}: a rank file that a submission names is missing. Fix: put it back from a backup."
+        ) from lost
+    if _digest(target) != sha256:
+        raise SubmissionStoreError(
+            f"{sha256}: the rank file of that name is damaged: it has another sha256. "
+            "Fix: put it back from a backup."
+        )
+    return None
 
 
 def import_store(folder: Path, store: Store, files: FileStore) -> dict[str, int]:
@@ -123,7 +148,9 @@ def import_store(folder: Path, store: Store, files: FileStore) -> dict[str, int]
         if store.database.dialect == "postgresql":
             newest = "SELECT coalesce(max(id), 1) FROM events"
             connection.exec_driver_sql(f"SELECT setval(pg_get_serial_sequence('events', 'id'), ({newest}))")
-        wanted = sorted(set(connection.execute(sa.select(schema.submissions.c.sha256)).scalars()))
+        gone = sa.select(schema.swept.c.sha256)
+        kept = sa.select(schema.submissions.c.sha256).where(schema.submissions.c.sha256.not_in(gone))
+        wanted = sorted(set(connection.execute(kept).scalars()))
         for sha256 in wanted:
             _copy_file(folder, files, sha256)
         counts["files"] = len(wanted)

@@ -165,6 +165,9 @@ class _SubmissionFields(_StrictAnswer):
     baseline: bool
     method: dict[str, Any] | None
     findings: list[dict[str, Any]]
+    file_removed_at: Annotated[
+        str | None, Field(description="when its file, which was refused, was removed; null while it is kept")
+    ]
     findings_text: str
     message: str | None
     board_offered: Annotated[

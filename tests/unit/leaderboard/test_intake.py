@@ -188,6 +188,21 @@ def test_the_default_limit_is_64_mb(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert Settings(tmp_path).max_upload_bytes == 64 * 2**20
 
 
+def test_refused_files_are_kept_for_the_days_that_the_environment_says(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    variable = "CIR_LEADERBOARD_REFUSED_DAYS"
+    monkeypatch.delenv(variable, raising=False)
+    assert settings.read(tmp_path).refused_days == 14
+    for written, days in (("3", 3), ("0", 0), ("", 14)):
+        monkeypatch.setenv(variable, written)
+        assert settings.read(tmp_path).refused_days == days
+    for wrong in ("-1", "many", "1.5", "99999999999"):
+        monkeypatch.setenv(variable, wrong)
+        with pytest.raises(CallError, match=rf"{variable}='.*Fix:"):
+            settings.read(tmp_path)
+
+
 @pytest.mark.parametrize("written", ["0", "-1", "many", "1.5", ""])
 def test_a_wrong_limit_is_named(monkeypatch: pytest.MonkeyPatch, written: str) -> None:
     monkeypatch.setenv("CIR_LEADERBOARD_MAX_UPLOAD_MB", written)

@@ -10,6 +10,7 @@ import signal
 import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from judging_worlds import SECONDS, children, reading, until
 import submissions
 from leaderboard.errors import ChildCrashedError, PassingError
 from leaderboard.intake import Cover
+from leaderboard.pages.submission_page import page_html
 from leaderboard.queue.worker import BOARD_REMOVED, CRASHED, PUBLIC_FAILURE, Worker
 from leaderboard.server import Server
 from leaderboard.settings import Settings
@@ -167,6 +169,32 @@ def test_a_rejected_file_keeps_its_findings(server: Server) -> None:
     done = server.worker.process(received(server, b"[1]"))
     assert [event.kind for event in done.events] == ["received", "rejected"]
     assert [finding["code"] for finding in done.findings] == ["wrong-format"]
+
+
+def test_a_refused_file_is_removed_when_its_days_are_over(
+    server: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    old = server.worker.process(received(server, b"[1]"))
+    young = server.worker.process(received(server, b"[2]"))
+    server.close()
+    with sqlite3.connect(server.settings.home / "leaderboard.sqlite") as connection:
+        connection.execute("DROP TRIGGER events_refuse_update")
+        connection.execute("UPDATE events SET at = '2020-01-01' WHERE submission_id = ?", (old.id,))
+    for days, kept in ((0, True), (14, False)):
+        again = Server.open(replace(server.settings, refused_days=days))
+        good = received(again, GOOD if days else OTHER)
+        with caplog.at_level("INFO"):
+            again.worker.start()
+            until(lambda again=again, good=good: now(again, good).finished, "a round")  # type: ignore[misc]
+            if not kept:
+                until(lambda: "is not kept any more" in caplog.text, "the sweep")
+        again.worker.stop()
+        assert place(again, old).exists() == kept
+        assert place(again, young).exists()
+        facts = page_html(again, now(again, old), is_owner=False, edit_key="")
+        assert ("its file was refused, and is not kept since" in facts) is not kept
+        assert "wrong-format" in facts
+        again.close()
 
 
 def test_the_same_rankings_written_otherwise_make_no_new_entry(server: Server) -> None:
