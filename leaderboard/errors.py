@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from datetime import datetime
 
 from cir_metrics.errors import CallError, CirError
 
@@ -121,9 +122,12 @@ class UploadRefusedError(LeaderboardError, ValueError):
         message: what is wrong and where.
         fix: what the sender can do.
         status: the HTTP status, 4xx.
+        resets_at: when a limit that was met ends, UTC.
     """
 
-    def __init__(self, code: str, message: str, *, fix: str, status: int = 400) -> None:
+    def __init__(
+        self, code: str, message: str, *, fix: str, status: int = 400, resets_at: datetime | None = None
+    ) -> None:
         """Keep the parts, for a JSON answer, beside the one text."""
         super().__init__(f"{code}: {message}\n  Fix: {fix}")
         if code in ("unknown-board", "missing-board"):
@@ -132,7 +136,9 @@ class UploadRefusedError(LeaderboardError, ValueError):
         self.message = message
         self.fix = fix
         self.status = status
+        self.resets_at = resets_at
 
     def to_dict(self) -> dict[str, str]:
         """The refusal as JSON."""
-        return {"code": self.code, "message": self.message, "fix": self.fix}
+        later = {} if self.resets_at is None else {"resets_at": self.resets_at.isoformat()}
+        return {"code": self.code, "message": self.message, "fix": self.fix, **later}

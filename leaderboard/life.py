@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from leaderboard import boards
@@ -46,6 +47,9 @@ RULES: Mapping[Action, _Rule] = {
     ),
 }
 """By action: who may take it (organisers may take all), in which states, and its event."""
+
+ACTS_A_DAY = 50
+"""Events that its owner may add to a submission in a UTC day, since the log is kept for ever."""
 
 ERASED = "(erased)"
 """What stands in the place of an erased name."""
@@ -94,7 +98,8 @@ def act(
 
     Raises:
         UploadRefusedError: the caller may not do that, the state forbids it, a reason is missing, or the
-            method's name belongs to another owner or its words contradict each other.
+            method's name belongs to another owner or its words contradict each other, or its owner has
+            changed it too often today.
         ConflictError: something else happened to it meanwhile.
     """
     rule = RULES[action]
@@ -133,8 +138,33 @@ def act(
             "edit_hash": None,
             "file_name": ERASED,
         }
+    # One can always withdraw, and only once.
+    if by == "owner" and action != "withdraw":
+        _refuse_too_many(submission)
     happened: list[Happened] = [(rule.event, payload)]
     return store.append(submission, happened, by=by, **columns)
+
+
+def _refuse_too_many(submission: Submission) -> None:
+    """Refuse one more event of an owner where they have added all of a day.
+
+    The count is exact: of two events that follow the same last one, the store takes one.
+
+    Raises:
+        UploadRefusedError: `too-many`.
+    """
+    now = datetime.now(UTC)
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    acts = [event for event in submission.events[1:] if event.by == "owner" and event.at >= midnight]
+    if len(acts) >= ACTS_A_DAY:
+        following = midnight + timedelta(days=1)
+        raise UploadRefusedError(
+            "too-many",
+            f"submission {submission.id} was changed {len(acts)} times today, and may be {ACTS_A_DAY} times.",
+            fix=f"go on after {following:%Y-%m-%d %H:%M} UTC, or withdraw it now",
+            status=429,
+            resets_at=following,
+        )
 
 
 def refuse_taken_name(store: Store, submission: Submission, method: Mapping[str, Any] | None) -> None:

@@ -144,6 +144,7 @@ class Quotas:
                 f"the {found.a_day} submissions a day that an owner may have on {board} were scored or wait.",
                 fix=f"send it after {found.resets_at:%Y-%m-%d %H:%M} UTC",
                 status=429,
+                resets_at=found.resets_at,
             )
         return found
 
@@ -173,11 +174,13 @@ class Quotas:
             this = sa.select(arrivals).where(arrivals.c.source == source, arrivals.c.hour == hour)
             row = connection.execute(this).one()
         if row.uploads > self._limits.uploads_an_hour or row.bytes > self._limits.bytes_an_hour:
+            following = now.replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
             raise UploadRefusedError(
                 "too-many",
                 "too many uploads have come from this address within an hour.",
-                fix=f"go on after {now + timedelta(hours=1):%Y-%m-%d %H}:00 UTC",
+                fix=f"go on after {following:%Y-%m-%d %H:%M} UTC",
                 status=429,
+                resets_at=following,
             )
 
 

@@ -26,6 +26,9 @@ class ErrorAnswer(_StrictAnswer):
     code: Annotated[str, Field(description="a word that programs may rely on")]
     message: str
     fix: str
+    resets_at: Annotated[
+        datetime | None, Field(description="when a limit that was met ends; only where one was")
+    ] = None
 
 
 class FailureAnswer(_StrictAnswer):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,6 +13,7 @@ import httpx
 import pytest
 
 from leaderboard.identity.tokens import Tokens
+from leaderboard.life import ACTS_A_DAY
 from leaderboard.settings import Settings
 from leaderboard.store import Store
 
@@ -223,6 +225,7 @@ def test_quotas_count_what_was_scored(world: ModuleType, tmp_path: Path) -> None
         answer = httpx.post(url, params=query, content=b"{}", headers=ada, timeout=30)
         assert (answer.status_code, answer.json()["error"]["code"]) == (429, "quota")
         assert "UTC" in answer.json()["error"]["fix"]
+        assert answer.json()["error"]["resets_at"] == first["quota"]["resets_at"]
         anonymous = httpx.post(url, params=query, content=b"{}", timeout=30)
         assert (anonymous.status_code, anonymous.json()["error"]["code"]) == (401, "needs-token")
 
@@ -316,3 +319,28 @@ def test_submit_without_an_account_shows_the_key_and_why_an_entry_is_not_listed(
     sent = world.cir("submit", str(path), "--to", server.url, CIR_LEADERBOARD_TOKEN=tokens["bob"])
     assert sent.returncode == 0, sent.stderr
     assert "X-Edit-Key" not in sent.stderr
+
+
+def test_an_owner_cannot_grow_the_log_without_end(
+    server: Any, world: ModuleType, tokens: dict[str, str]
+) -> None:
+    sent = send(server, world.as_bytes(world.rank_file(33, "In a loop")), {})
+    link = {"X-Edit-Key": sent["edit_key"]}
+    finished(server, sent["id"], link)
+    codes = [
+        act(server, sent["id"], ("publish", "unpublish")[number % 2], link).status_code
+        for number in range(ACTS_A_DAY)
+    ]
+    assert codes == [200] * ACTS_A_DAY
+    before = finished(server, sent["id"], link)["events"]
+    for action, said in (("publish", {}), ("correct", {"method": {"notes": "once more"}})):
+        refused = act(server, sent["id"], action, link, **said)
+        error = refused.json()["error"]
+        assert (refused.status_code, error["code"]) == (429, "too-many")
+        resets_at = datetime.fromisoformat(error["resets_at"])
+        assert (resets_at.hour, resets_at.minute, resets_at.utcoffset()) == (0, 0, timedelta(0))
+        assert f"{resets_at:%Y-%m-%d} 00:00 UTC" in error["fix"]
+    assert finished(server, sent["id"], link)["events"] == before
+    assert act(server, sent["id"], "publish", bearer(tokens, "org")).status_code == 200
+    assert act(server, sent["id"], "unpublish", link).status_code == 429
+    assert act(server, sent["id"], "withdraw", link).json()["state"] == "withdrawn"
