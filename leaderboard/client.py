@@ -204,13 +204,13 @@ class Client:
         write_whole(path, content)
         return path
 
-    def submit(self, path: Path, board: str, fields: Mapping[str, str]) -> Outcome:
+    def submit(self, path: Path, board: str = "", fields: Mapping[str, str] | None = None) -> Outcome:
         """Upload a file; the answer comes when it is durable there.
 
         Args:
             path: the rank file.
-            board: the board's id.
-            fields: texts of the form (`name`, `paper`, `submitter`, ...).
+            board: the board's id; empty goes to the board that the file names.
+            fields: texts of the form (`name`, `paper`, `submitter`, ...), or None.
 
         Raises:
             UploadRefusedError: the server refuses the upload.
@@ -218,9 +218,9 @@ class Client:
         """
         with path.open("rb") as handle:
             files = {"file": (path.name, handle, "application/json")}
-            query = {"board": board, "publish": "yes"}
+            query = {"publish": "yes", **({"board": board} if board else {})}
             outcome = self._json(
-                self._call("POST", "/api/submissions", params=query, data=dict(fields), files=files)
+                self._call("POST", "/api/submissions", params=query, data=dict(fields or {}), files=files)
             )
         if outcome.get("edit_key"):
             # Without an account, this is what the sender is known by from now on.

@@ -60,6 +60,18 @@ def test_the_client_reads_boards_and_entries(client: Client) -> None:
         client.board("nothing/here")
 
 
+def test_the_client_hands_in_a_file_without_a_board(
+    server: Any, world: ModuleType, client: Client, tmp_path: Path
+) -> None:
+    path = tmp_path / "run.json"
+    path.write_bytes(world.as_bytes(world.rank_file(1, "Method 1", hits=0.8)))
+    sent = client.submit(path)
+    assert (sent["board"], sent["file_name"], sent["new"]) == (BOARD, "run.json", False)
+    path.write_bytes(b"{}")
+    with pytest.raises(UploadRefusedError, match="missing-board"):
+        client.submit(path)
+
+
 def test_a_folder_is_brought_up_to_date(
     server: Any, world: ModuleType, client: Client, tmp_path: Path
 ) -> None:
