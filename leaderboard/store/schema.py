@@ -6,6 +6,8 @@ be erased, and the log keeps what happened.
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -32,11 +34,35 @@ HEAD = "v3"
 """The newest migration in `migrations/versions`; a store that names one we do not know is refused."""
 
 
+UNREADABLE = datetime(1970, 1, 1, tzinfo=UTC)
+"""What stands for a moment that a damaged row holds: it must not take the rows beside it along."""
+
+log = logging.getLogger("leaderboard.store")
+
+
 class UtcDateTime(TypeDecorator[datetime]):
-    """A moment in UTC; SQLite keeps no time zone, so it is put back on reading."""
+    """A moment in UTC; SQLite keeps no time zone, so it is put back on reading.
+
+    SQLite keeps it as text, which damage can make unreadable; it is read as `UNREADABLE` then.
+    """
 
     impl = DateTime
     cache_ok = True
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any] | None:
+        """Read what the database holds."""
+        read = super().result_processor(dialect, coltype)
+        if read is None:
+            return None
+
+        def readable(value: Any) -> Any:
+            try:
+                return read(value)
+            except (TypeError, ValueError):
+                log.error("a date in the database cannot be read; it is read as %s", UNREADABLE)
+                return UNREADABLE
+
+        return readable
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         """Store in UTC without a zone."""

@@ -13,6 +13,8 @@ from leaderboard import boards
 from leaderboard.intake import Cover
 from leaderboard.server import Server
 from leaderboard.settings import Settings
+from leaderboard.store.schema import UNREADABLE
+from leaderboard.views import submission_view
 
 BOARD = boards.board("shapes/val")
 MADE = json.loads(submissions.make_rank_file("shapes/val", "random").to_json())
@@ -22,6 +24,43 @@ DAMAGES = [
     f'UPDATE events SET payload = \'{{"report": {{"metrics": [1]}}}}\' {_SCORED}',
     "UPDATE submissions SET method = '[1, 2]' WHERE id = ?",
 ]
+
+
+DATES = [
+    "UPDATE submissions SET received_at = 'yesterday' WHERE id = ?",
+    "UPDATE submissions SET scored_at = x'00ff' WHERE id = ?",
+    "UPDATE submissions SET received_at = 7 WHERE id = ?",
+    "UPDATE events SET at = '2026-13-41 25:61:61' WHERE submission_id = ?",
+    "UPDATE events SET at = '' WHERE submission_id = ?",
+]
+
+
+def test_a_date_that_cannot_be_read_takes_no_row_along(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = Server.open(Settings(tmp_path))
+    taken, _ = server.intake.take(BOARD.id, [json.dumps(MADE).encode()], Cover(owner="token:ada"))
+    done = server.worker.process(taken)
+    server.close()
+    for damage in DATES:
+        with sqlite3.connect(tmp_path / "leaderboard.sqlite") as connection:
+            connection.execute("DROP TRIGGER IF EXISTS events_refuse_update")
+            connection.execute(damage, (done.id,))
+        caplog.clear()
+        again = Server.open(Settings(tmp_path))
+        found = again.store.submission(done.id)
+        assert found is not None
+        assert UNREADABLE in (found.received_at, found.scored_at, found.events[0].at)
+        assert "a date in the database cannot be read" in caplog.text
+        assert [entry.name for entry in again.entries(BOARD)] == ["Random"]
+        again.tables.refresh(BOARD)
+        assert [row["submission"] for row in again.tables.of(BOARD).view["rows"]] == [done.id]
+        assert submission_view(found)["state"] == "published"
+        assert again.health()["waiting"] == 0
+        other, new = again.intake.take(BOARD.id, [b"[1]"], Cover(owner=damage))
+        assert new
+        assert again.worker.process(other).state == "rejected"
+        again.close()
 
 
 def test_a_damaged_row_does_not_take_its_board_down(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -37,6 +37,30 @@ def test_a_new_database_beside_files_is_refused(home: Path) -> None:
             Server.open(Settings(home))
 
 
+@pytest.mark.parametrize("part", [0.0, 0.3, 0.6])
+def test_overwritten_pages_are_refused_and_the_words_of_the_fix_help(
+    home: Path, tmp_path: Path, part: float
+) -> None:
+    assert world.cir("leaderboard", "rebuild", "--home", str(home)).returncode == 0
+    path = home / "leaderboard.sqlite"
+    content = bytearray(path.read_bytes())
+    start = int(len(content) * part) // 4096 * 4096
+    content[start : start + 3 * 4096] = b"\xa5" * 3 * 4096
+    path.write_bytes(content)
+    refused = world.cir("leaderboard", "serve", "--port", "0", "--home", str(home))
+    assert refused.returncode == 2
+    assert "Traceback" not in refused.stderr
+    fix = " ".join(refused.stderr.split()).partition("Fix: ")[2]
+    assert "move it away and run cir leaderboard rebuild." in fix
+    assert path.read_bytes() == content
+    path.rename(tmp_path / "away.sqlite")
+    done = world.cir("leaderboard", "rebuild", "--home", str(home))
+    assert "2 rank files wait to be judged; 1 are left out." in done.stdout
+    server = Server.open(Settings(home))
+    assert [server.worker.process(one).state for one in server.store.unfinished()] == ["published"] * 2
+    server.close()
+
+
 def test_the_command_of_the_message_makes_it_anew(home: Path) -> None:
     done = world.cir("leaderboard", "rebuild", "--home", str(home))
     assert done.returncode == 0, done.stderr
