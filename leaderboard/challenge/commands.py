@@ -194,7 +194,7 @@ def copies(
     ] = None,
     home: Home = None,
 ) -> None:
-    """List files that differ from an earlier one of their owner in fewer than 2 % of the answers.
+    """List files that differ from an earlier one of their owner in one answer, or in 2 % at most.
 
     \b
     Example:

@@ -231,8 +231,9 @@ def _board(material: Material, rules: Rules) -> dict[str, Any]:
 
 
 def _card(material: Material, rules: Rules) -> dict[str, Any]:
-    first = str(material.rows[0][material.id_field])
-    shown = [image for image, _ in material.images[:3]]
+    # The first by id: in the files' own order, the first image may be the first query's target.
+    first = min(str(row[material.id_field]) for row in material.rows)
+    shown = sorted(image for image, _ in material.images)[:3]
     config: dict[str, Any] = {
         "split": "test",
         "queries": len(material.rows),

@@ -445,7 +445,7 @@ def _answer(request: dict[str, Any], benchmark: Benchmark, sealed: Benchmark | N
 
         said = aggregates(said, sealed)
         if kept is not None:
-            prints = fingerprints(judged.rank_file, benchmark.query_ids)
+            prints = fingerprints(judged.rank_file, benchmark)
             write_arrays({FINGERPRINTS: np.asarray(prints, dtype=np.int64)}, Path(kept))
     elif kept is not None:
         write_values(report, Path(kept))

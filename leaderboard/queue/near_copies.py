@@ -1,7 +1,9 @@
 """Near copies on a sealed board, in a file of its own: which files of an owner differ in few answers.
 
 Whoever sends the same answers with a few changed learns from the score whether those were right. Such files
-of one owner are noted for the organisers: nobody else sees the note, and it stops nothing.
+of one owner are noted for the organisers: nobody else sees the note, and it stops nothing. An answer differs
+where a metric of the board may see it; a metric that sees few changes is enough, because its number can be
+read for itself, whatever has changed beyond its cutoff.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from leaderboard.store import Store
 from leaderboard.submission import Submission
 
 _SHARE = 0.02
-"""Files of which a smaller share of the answers differs are near copies."""
+"""Files of which no larger share of the answers differs are near copies; one answer never is too many."""
 _MOST = 10
 """Near copies that are noted of a file: the nearest."""
 
@@ -26,7 +28,7 @@ NearCopy = dict[str, Any]
 
 
 def near_copies(store: Store, submission: Submission, kept: bytes) -> list[NearCopy]:
-    """Earlier files of the same owner on the same board that differ in fewer than 2 % of their answers.
+    """Earlier files of the same owner on the same board that differ in one answer, or in 2 % of them at most.
 
     Args:
         store: where earlier files are.
@@ -34,7 +36,7 @@ def near_copies(store: Store, submission: Submission, kept: bytes) -> list[NearC
         kept: the fingerprints of its answers, an .npz.
 
     Returns:
-        The nearest first.
+        The nearest first; `differ` is the smallest number of changes that a metric sees.
     """
     own = _fingerprints(kept)
     found: list[NearCopy] = []
@@ -43,10 +45,12 @@ def near_copies(store: Store, submission: Submission, kept: bytes) -> list[NearC
             continue
         packed = store.kept_values(other.id)
         prints = None if packed is None else _fingerprints(packed)
-        if own is None or prints is None or len(prints) != len(own):
+        if own is None or prints is None or prints.shape != own.shape:
             continue
-        differ = int(np.count_nonzero(prints != own))
-        if differ < _SHARE * len(own):
+        changed = np.count_nonzero(prints != own, axis=0)
+        few = changed[(changed > 0) & (changed <= max(1, int(_SHARE * len(own))))]
+        if few.size or not changed.any():
+            differ = int(few.min(initial=len(own))) if few.size else 0
             found.append({"submission": other.id, "differ": differ, "of": len(own)})
     return sorted(found, key=lambda copy: (copy["differ"], copy["submission"]))[:_MOST]
 

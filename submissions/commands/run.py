@@ -141,6 +141,7 @@ def run_command(
         cir run --benchmark cirr/val --method image_text_sum --encoder openai/clip-vit-large-patch14 \\
             --images ~/images --out run.json
     """
+    from cir_datasets.registry.challenges import is_challenge
     from cir_metrics.errors import CallError
     from submissions.encoders.truncation import one_truncation_warning
     from submissions.methods import method_names
@@ -190,7 +191,8 @@ def run_command(
     if as_json:
         echo(as_text(written))
     if len(written) == 1:
-        echo(f"Where it stands: cir score {written[0]['file']}", err=True)
+        asked = "cir submit {} --to URL" if is_challenge(benchmark) else "cir score {}"
+        echo(f"Where it stands: {asked.format(written[0]['file'])}", err=True)
 
 
 def _one(

@@ -289,6 +289,11 @@ def _refuse_withheld(checked: ValidationReport, benchmarks: Benchmarks) -> None:
     spec = benchmarks.spec(checked.benchmark)
     if spec.config.ground_truth != "withheld":
         return
+    if spec.card.source.publisher == "challenge":
+        raise WithheldError(
+            f"{checked.file}: {spec.id} is a challenge: its ground truth is sealed. "
+            f"Fix: cir submit {checked.file} --to URL"
+        )
     server = server_format(spec.card.name)
     if server is not None:
         way_out = (

@@ -18,6 +18,7 @@ from cir_metrics.errors import CallError, CirError, UnknownNameError
 from leaderboard import boards
 from leaderboard.cli import build
 from leaderboard.store import Store
+from submissions.errors import WithheldError
 
 
 @pytest.fixture
@@ -136,6 +137,18 @@ def test_a_folder_that_is_not_whole_is_not_joined(
     # Other data than the organisers hand out is never taken for theirs.
     with pytest.warns(UnpinnedDataWarning):
         assert not cir_datasets.load(world.ID).pinned
+
+
+def test_who_asks_for_a_score_is_sent_to_the_organisers(places: world.Places, tmp_path: Path) -> None:
+    new(places)
+    out = tmp_path / "run.json"
+    ran = CliRunner().invoke(
+        build(), ["run", "--benchmark", world.ID, "--method", "random", "--out", str(out)]
+    )
+    assert f"Where it stands: cir submit {out} --to URL" in ran.stderr
+    done = CliRunner().invoke(build(), ["score", str(out)])
+    assert isinstance(done.exception, WithheldError)
+    assert f"its ground truth is sealed. Fix: cir submit {out} --to URL" in str(done.exception)
 
 
 def test_near_copies_are_listed_for_organisers(places: world.Places) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import stat
 from collections.abc import Iterator
 from dataclasses import replace
@@ -74,6 +75,22 @@ def test_the_public_part_holds_queries_and_gallery_and_no_truth(places: world.Pl
         "relative_caption",
         "subset_image_ids",
     }
+
+
+def test_the_public_part_does_not_depend_on_the_order_of_the_files(
+    places: world.Places, material: Material, made: Made
+) -> None:
+    before = {path.name: path.read_bytes() for path in made.public.iterdir()}
+    shutil.rmtree(made.public)
+    (places.home / "boards" / "autumn.yaml").unlink()
+    targets = {row["target_image_id"] for row in material.rows}
+    rows = [{**row, "positive_image_ids": row["positive_image_ids"][::-1]} for row in reversed(material.rows)]
+    images = sorted(material.images, key=lambda image: image[0] not in targets)
+    again = make(
+        replace(material, rows=rows, images=images),
+        rules(places, ground_truth=str(places.secret / "again.jsonl")),
+    )
+    assert {path.name: path.read_bytes() for path in again.public.iterdir()} == before
 
 
 def test_the_ground_truth_is_whole_and_for_its_owner_alone(places: world.Places, made: Made) -> None:

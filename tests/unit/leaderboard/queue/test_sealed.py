@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from leaderboard.queue.ground_truth import as_bytes
 from leaderboard.queue.worker import Worker
 from leaderboard.store import Store
 from leaderboard.store.files import FolderFiles
+from leaderboard.submission import Submission
 from leaderboard.views import submission_view
 
 
@@ -185,31 +187,38 @@ def test_a_truth_on_the_hub_is_read_with_a_token_of_its_own(
     assert all(b"cir-ground-truth" not in path.read_bytes() for path in written)
 
 
-def test_near_copies_of_one_owner_are_noted_for_organisers(tmp_path: Path, places: world.Places) -> None:
+@pytest.fixture
+def sent(places: world.Places) -> Iterator[Callable[..., Submission]]:
     store = Store(f"sqlite:///{places.home / 'board.sqlite'}")
     files = FolderFiles(places.home / "files")
     worker = Worker(files, store)
 
-    def sent(document: dict[str, Any], owner: str) -> Any:
+    def send(document: dict[str, Any], owner: str = "token:ada") -> Submission:
         incoming = files.incoming()
         incoming.write(json.dumps(document).encode())
         kept = incoming.keep()
         one, _ = store.receive(
-            board=world.ID, sha256=kept.sha256, size=kept.size, file_name="a.json", owner=owner
+            board=document["benchmark"], sha256=kept.sha256, size=kept.size, file_name="a.json", owner=owner
         )
         return worker.process(one)
 
-    def changed(answers: int, name: str) -> dict[str, Any]:
-        document = world.rank_file(name=name)
-        for query in list(document["rankings"])[:answers]:
-            document["rankings"][query].reverse()
-        return document
+    yield send
+    store.close()
 
-    first = sent(changed(0, "one"), "token:ada")
+
+def changed(answers: int, name: str) -> dict[str, Any]:
+    document = world.rank_file(name=name)
+    for query in list(document["rankings"])[:answers]:
+        document["rankings"][query].reverse()
+    return document
+
+
+def test_near_copies_of_one_owner_are_noted_for_organisers(sent: Callable[..., Submission]) -> None:
+    first = sent(changed(0, "one"))
     elsewhere = sent(changed(1, "two"), "token:bob")
     # One of sixty answers is 1.67 %, two are 3.33 %.
-    far = sent(changed(2, "three"), "token:ada")
-    near = sent(changed(1, "four"), "token:ada")
+    far = sent(changed(2, "three"))
+    near = sent(changed(1, "four"))
     assert [one.state for one in (first, elsewhere, far, near)] == ["published"] * 4
     assert [one.near_copies for one in (first, elsewhere, far)] == [[], [], []]
     expected = [{"submission": one, "differ": 1, "of": world.QUERIES} for one in sorted((first.id, far.id))]
@@ -217,7 +226,38 @@ def test_near_copies_of_one_owner_are_noted_for_organisers(tmp_path: Path, place
     for organiser in (False, True):
         said = json.dumps(submission_view(near, organiser=organiser))
         assert (first.id in said) == organiser
-    store.close()
+
+
+def test_one_changed_answer_of_few_is_a_near_copy(
+    places: world.Places, material: Material, sent: Callable[..., Submission]
+) -> None:
+    rules = Rules("winter", "Winter", str(places.secret / "winter.jsonl"), (default_phase(),))
+    make(replace(material, rows=material.rows[:40]), rules)
+
+    def of_forty(document: dict[str, Any]) -> dict[str, Any]:
+        return {**document, "benchmark": rules.id, "rankings": dict(list(document["rankings"].items())[:40])}
+
+    first, near = (sent(of_forty(changed(number, f"method {number}"))) for number in (0, 1))
+    assert near.near_copies == [{"submission": first.id, "differ": 1, "of": 40}]
+
+
+def test_a_near_copy_is_not_hidden_by_changes_that_a_metric_does_not_see(
+    sent: Callable[..., Submission],
+) -> None:
+    first = sent(changed(0, "one"))
+    document = changed(1, "two")
+    for ranking in document["rankings"].values():
+        ranking[48], ranking[49] = ranking[49], ranking[48]
+    assert sent(document).near_copies == [{"submission": first.id, "differ": 1, "of": world.QUERIES}]
+    # Beyond the cutoff of the metric that is probed, even another set of images hides nothing.
+    document = changed(1, "three")
+    for query, ranking in document["rankings"].items():
+        ranking[-1] = next(
+            image
+            for image in map(world.image, range(world.IMAGES))
+            if image not in ranking and image[-3:] != query[-3:]
+        )
+    assert {copy["differ"] for copy in sent(document).near_copies} == {1}
 
 
 def test_nothing_but_the_judging_process_and_the_organisers_commands_can_read_a_truth() -> None:
