@@ -11,7 +11,8 @@ import functools
 import logging
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime, time
 from importlib import resources
 from itertools import pairwise
@@ -23,6 +24,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from cir_datasets import registry
 from cir_datasets.common.paths import cache_home, challenge_home
 from cir_datasets.common.yaml import checked, read_yaml
+from cir_datasets.registry.challenges import CONFIG
 from cir_datasets.registry.schema import main_metric_terms
 from cir_metrics.errors import UnknownNameError, did_you_mean
 from leaderboard.errors import BoardError
@@ -48,18 +50,24 @@ class Column(BaseModel):
     """`percent` for fractions, multiplied by 100 in tables only; `rank` for mean and median ranks."""
 
 
-def _moment(written: Any) -> Any:
-    """A day is its first moment; a time without a zone is UTC."""
-    if isinstance(written, str):
-        written = datetime.fromisoformat(written)
-    if isinstance(written, date) and not isinstance(written, datetime):
-        written = datetime.combine(written, time())
-    if isinstance(written, datetime):
-        return written.replace(tzinfo=UTC) if written.tzinfo is None else written.astimezone(UTC)
-    return written
+def _moment(of_day: time) -> Callable[[Any], Any]:
+    """Read a moment: a day is that time of it; a time without a zone is UTC."""
+
+    def read(written: Any) -> Any:
+        if isinstance(written, str):
+            with suppress(ValueError):
+                written = date.fromisoformat(written)
+        if isinstance(written, str):
+            written = datetime.fromisoformat(written)
+        if isinstance(written, date) and not isinstance(written, datetime):
+            written = datetime.combine(written, of_day)
+        if isinstance(written, datetime):
+            return written.replace(tzinfo=UTC) if written.tzinfo is None else written.astimezone(UTC)
+        return written
+
+    return read
 
 
-Moment = Annotated[datetime, BeforeValidator(_moment)]
 Limit = Annotated[int, Field(strict=True, ge=1)] | None
 
 
@@ -69,10 +77,10 @@ class Phase(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: Annotated[str, Field(min_length=1, max_length=40)]
-    opens: Moment
-    """The first moment, UTC."""
-    closes: Moment
-    """The first moment after it, UTC."""
+    opens: Annotated[datetime, BeforeValidator(_moment(time()))]
+    """The first moment, UTC; a day is its beginning."""
+    closes: Annotated[datetime, BeforeValidator(_moment(time(23, 59, 59)))]
+    """The first moment after it, UTC; a day is its last second."""
     a_day: Limit = None
     """Scored submissions of an owner a UTC day; None leaves it to the server's own limit, as in `in_all`."""
     in_all: Limit = None
@@ -85,6 +93,14 @@ class Phase(BaseModel):
         if self.closes <= self.opens:
             raise ValueError(f"the phase {self.name!r} closes before it opens")
         return self
+
+
+def phases_fault(phases: Sequence[Phase]) -> str | None:
+    """Why these are not the phases of one board, or None."""
+    for earlier, later in pairwise(phases):
+        if later.opens < earlier.closes:
+            return f"the phase {later.name!r} opens before {earlier.name!r} has closed"
+    return "two phases have one name" if len({phase.name for phase in phases}) < len(phases) else None
 
 
 _REMOTE = re.compile(r"(s3://[a-z0-9][a-z0-9.-]+|hf://datasets/[\w.-]+/[\w.-]+)(/[\w.+=-]+)+", re.ASCII)
@@ -135,11 +151,9 @@ class Board(BaseModel):
     def _track_and_phases_fit(self) -> Board:
         if (self.track == "sealed") != (self.ground_truth is not None):
             raise ValueError("a sealed board, and no other, says where its `ground_truth` lies")
-        for earlier, later in pairwise(self.phases):
-            if later.opens < earlier.closes:
-                raise ValueError(f"the phase {later.name!r} opens before {earlier.name!r} has closed")
-        if len({phase.name for phase in self.phases}) < len(self.phases):
-            raise ValueError("two phases have one name")
+        fault = phases_fault(self.phases)
+        if fault is not None:
+            raise ValueError(fault)
         return self
 
     @property
@@ -257,6 +271,12 @@ def parse(data: Any, where: str) -> Board:
     try:
         known = found.spec.metrics
     except UnknownNameError as error:
+        name, _, config = found.benchmark.partition("/")
+        if found.sealed and config == CONFIG:
+            raise BoardError(
+                f"{where}: the challenge {name} is not in {challenge_home()}. Fix: set CIR_CHALLENGES to the "
+                f"folder that holds it, or remove what is left of it with  cir challenge remove {name}"
+            ) from error
         raise BoardError(f"{where}: {error}") from error
     if found.sealed and found.spec.config.ground_truth == "public":
         raise BoardError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,11 +12,10 @@ from cir_datasets.errors import DatasetError
 from cir_datasets.prepared.folder import home_of
 from cir_metrics.errors import CirError
 from leaderboard.boards import Board, organisers_folder
-from leaderboard.challenge.making import PUBLIC_FIELDS, QUERIES_FILE
+from leaderboard.challenge.making import OF_OTHERS, PUBLIC_FIELDS, PUBLIC_FILES, QUERIES_FILE
 from leaderboard.queue.ground_truth import laid_over, read
 
 _CHUNK = 2**22
-_PRIVATE = stat.S_IRWXG | stat.S_IRWXO
 
 
 def faults(board: Board) -> Iterator[str]:
@@ -30,13 +28,13 @@ def faults(board: Board) -> Iterator[str]:
     try:
         content = read(address)
         benchmark = cir_datasets.load(board.benchmark)
-        laid_over(benchmark, content)
+        laid_over(benchmark, content, explain=True)
     except CirError as error:
         yield f"{board.id}: {error}{_detail(board, address) if isinstance(error, DatasetError) else ''}"
         return
     if address.startswith("/"):
         for path in (Path(address), Path(address).parent):
-            if path.stat().st_mode & _PRIVATE:
+            if path.stat().st_mode & OF_OTHERS:
                 yield f"{path}: others may read it. Fix: chmod {'600' if path.is_file() else '700'} {path}"
     # Each line is unlike anything that a participant sends: with the salt it is looked for byte by byte.
     lines = [line for line in content.splitlines() if line]
@@ -49,7 +47,15 @@ def faults(board: Board) -> Iterator[str]:
         for path in sorted(folder.rglob("*")):
             if path.is_file() and _holds(path, secrets):
                 yield f"{path}: holds lines of the ground truth. Fix: make the challenge anew without them."
-    public = challenge_home() / benchmark.spec.card.name / QUERIES_FILE
+    handed_out = challenge_home() / benchmark.spec.card.name
+    for path in sorted(handed_out.rglob("*")):
+        # In another form (packed, with other fields) nothing shows whether it holds the truth.
+        if path.parent != handed_out or path.name not in PUBLIC_FILES or path.is_symlink():
+            yield (
+                f"{path}: `cir challenge new` did not write it, and the folder is handed out. "
+                "Fix: move it elsewhere."
+            )
+    public = handed_out / QUERIES_FILE
     if public.is_file():
         rows = json.loads(public.read_bytes())
         told = sorted({name for row in rows for name in row} - {*PUBLIC_FIELDS})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -24,6 +25,7 @@ def challenge_commands() -> typer.Typer:
     group.command("check")(check)
     group.command("join")(join)
     group.command("copies")(copies)
+    group.command("remove")(remove)
     return group
 
 
@@ -61,8 +63,8 @@ def new(
     phase: Annotated[
         list[str] | None,
         typer.Option(
-            help="When it takes submissions, NAME=OPENS/CLOSES in UTC days or moments; again for more. "
-            "Default: 90 days from today.",
+            help="When it takes submissions, NAME=OPENS/CLOSES in UTC days or moments; a day closes at "
+            "its end. Again for more. Default: 90 days from today.",
             show_default=False,
         ),
     ] = None,
@@ -102,20 +104,23 @@ def new(
     rules = Rules(
         name,
         title or name,
-        ground_truth if "://" in ground_truth else str(Path(ground_truth).expanduser().absolute()),
+        ground_truth if "://" in ground_truth else str(Path(ground_truth).expanduser().resolve()),
         tuple(one.model_copy(update=limits) for one in phases),
     )
     made = make(material, rules)
     echo(f"board         {rules.id}: {made.board}")
     echo(f"ground truth  {rules.ground_truth} ({made.queries:,} queries): keep it to yourself")
     echo(f"to hand out   {made.public}")
+    for warning in made.warnings:
+        echo(f"warning: {warning}", err=True)
     echo("Next:")
     place = "" if home is None else f" --home {shlex.quote(str(home))}"
     echo(f"  cir challenge check {name}{place}")
     echo(f"  cir leaderboard token create NAME{place}")
     echo(f"  cir leaderboard serve{place}")
-    echo("Whoever takes part gets the folder to hand out, and runs:")
+    echo(f"Whoever takes part gets a token and the folder {made.public}, and runs beside it:")
     echo(f"  cir challenge join {name}")
+    echo("  export CIR_LEADERBOARD_TOKEN=TOKEN")
     echo(f"  cir submit {made.sample.name} --to URL --board {rules.id}")
 
 
@@ -143,7 +148,7 @@ def check(
         if not said:
             echo(f"{board.id}: its ground truth fits, is private, and lies in no place of the server")
     if found:
-        raise CirError(f"{found} faults.")
+        raise CirError("1 fault." if found == 1 else f"{found} faults.")
 
 
 def join(
@@ -219,6 +224,34 @@ def copies(
         echo(aligned([["board", "owner", "submission", "near copy of", "answers differ"], *rows]))
     else:
         echo("No near copies.", err=True)
+
+
+def remove(
+    name: Annotated[str, typer.Argument(help="The challenge.", show_default=False)],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    home: Home = None,
+) -> None:
+    """Remove a challenge's board and its folder to hand out; ground truth and submissions stay.
+
+    \b
+    Example:
+        cir challenge remove autumn --yes
+    """
+    _need_server()
+    from cir_datasets.registry.challenges import is_name
+    from leaderboard import boards, settings
+    from leaderboard.challenge.making import remove as remove_challenge
+    from leaderboard.errors import BoardError
+
+    if not is_name(name):
+        raise CallError(f"{name!r} is not a name. Fix: write the challenge's name, without /test.")
+    with suppress(BoardError):  # its board may be what is wrong
+        boards.use(settings.read(home).home)
+    if not yes and not typer.confirm(f"Remove the board and the public folder of {name}?", err=True):
+        raise CallError("nothing was removed. Fix: answer y, or add --yes.")
+    for line in remove_challenge(name):
+        echo(line)
+    echo("Its ground truth and what was submitted stay where they are.")
 
 
 def _sealed(names: list[str] | None, home: Path | None) -> list[Board]:

@@ -11,7 +11,10 @@ import hashlib
 import json
 import os
 import random
+import re
 import shutil
+import stat
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,14 +23,14 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 import cir_datasets
-from cir_datasets.common.paths import challenge_home
+from cir_datasets.common.paths import cache_home, challenge_home
 from cir_datasets.errors import RecordError
-from cir_datasets.registry.challenges import CARD_FILE, CONFIG, PINS_FILE
+from cir_datasets.registry.challenges import CARD_FILE, CONFIG, PINS_FILE, challenge_names
 from cir_datasets.registry.schema import main_metric_terms
 from cir_metrics.atomic import write_whole
 from cir_metrics.errors import CallError
-from leaderboard.boards import Phase, check_place, organisers_folder, parse
-from leaderboard.challenge.material import Material
+from leaderboard.boards import Phase, check_place, organisers_folder, parse, phases_fault
+from leaderboard.challenge.material import Material, own_data
 from leaderboard.errors import BoardError, FileStoreError
 from leaderboard.queue.ground_truth import LEAST_QUERIES, as_bytes
 
@@ -35,6 +38,8 @@ if TYPE_CHECKING:
     from cir_datasets.rows.records import Row
 
 QUERIES_FILE, GALLERY_FILE, SAMPLE_FILE = "queries.json", "images.json", "sample.json"
+PUBLIC_FILES = frozenset((CARD_FILE, PINS_FILE, QUERIES_FILE, GALLERY_FILE, SAMPLE_FILE))
+"""What the public part consists of."""
 PUBLIC_FIELDS = (
     "query_id",
     "reference_image_id",
@@ -45,6 +50,8 @@ PUBLIC_FIELDS = (
     "turns",
 )
 """What the public part holds of a query or session."""
+OF_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+"""Rights that nobody but the owner of a ground truth should have."""
 _DEFAULT_DAYS = 90
 _LABELS = {
     "recall": "R",
@@ -87,6 +94,7 @@ class Made:
     board: Path
     sample: Path
     queries: int
+    warnings: tuple[str, ...] = ()
 
 
 def default_phase() -> Phase:
@@ -108,11 +116,17 @@ def make(material: Material, rules: Rules) -> Made:
     board_file = organisers_folder() / f"{rules.name}.yaml"
     for place in (public, board_file):
         if place.exists():
-            raise CallError(f"{place}: is there already. Fix: choose another name, or remove it first.")
+            raise CallError(
+                f"{place}: is there already. Fix: choose another name, or  cir challenge remove {rules.name}"
+            )
+    fault = phases_fault(rules.phases)
+    if fault is not None:
+        raise CallError(f"--phase: {fault}. Fix: name phases in order, each after the one before.")
     if rules.name in cir_datasets.names():
         raise CallError(f"{rules.name!r} is the name of a benchmark. Fix: choose another name.")
     board = _board(material, rules)
-    _check_rows(material, rules)
+    with own_data():
+        _check_rows(material, rules)
     content = as_bytes(rules.id, material.rows)
     done: list[Path] = []
     try:
@@ -130,7 +144,33 @@ def make(material: Material, rules: Rules) -> Made:
         for place in done:
             shutil.rmtree(place) if place.is_dir() else place.unlink(missing_ok=True)
         raise
-    return Made(public, board_file, sample, len(material.rows))
+    return Made(public, board_file, sample, len(material.rows), tuple(_warnings(material, rules)))
+
+
+def remove(name: str) -> tuple[str, ...]:
+    """Remove a challenge's board and public part; its ground truth and what was submitted stay.
+
+    Args:
+        name: its name; the board may be there without the folder, and the other way round.
+
+    Returns:
+        What was removed, and what of the folder is not ours and stays.
+
+    Raises:
+        CallError: there is no such challenge.
+    """
+    public, board_file = challenge_home() / name, organisers_folder() / f"{name}.yaml"
+    there = [path for path in (board_file, *(public / each for each in PUBLIC_FILES)) if path.is_file()]
+    if not there:
+        known = ", ".join(challenge_names()) or "none"
+        raise CallError(f"no challenge {name!r}. Fix: name one that is there: {known}.")
+    for path in sorted(there):
+        path.unlink()
+    shutil.rmtree(cache_home() / "prepared" / name, ignore_errors=True)
+    left = sorted(public.rglob("*"))
+    if not left and public.is_dir():
+        public.rmdir()
+    return (*(f"{path}: removed" for path in sorted(there)), *(f"{path}: stays" for path in left))
 
 
 def write_ground_truth(address: str, content: bytes) -> None:
@@ -190,6 +230,27 @@ def _check_rows(material: Material, rules: Rules) -> None:
                 f"{material.id_field} {name!r} holds the id of its own positive {told!r}, and would tell it. "
                 "Fix: give the queries other ids."
             )
+
+
+def _warnings(material: Material, rules: Rules) -> Iterator[str]:
+    telling = [str(row[material.id_field]) for row in material.rows if _tells(row)]
+    if telling:
+        yield (
+            f"the id of a positive stands in its own query's captions, and may tell it: {len(telling):,} "
+            f"times, first in {telling[0]!r}."
+        )
+    folder = Path(rules.ground_truth).parent
+    if rules.ground_truth.startswith("/") and folder.stat().st_mode & OF_OTHERS:
+        yield f"{folder}: others may read the folder of the ground truth. Fix: chmod 700 {folder}"
+
+
+def _tells(row: Row) -> bool:
+    """Whether a caption holds the id of a positive, as a word."""
+    turns = row.get("turns")
+    captions = row["captions"] if turns is None else [turn["relative_caption"] for turn in turns]
+    positives = row["positive_image_ids"] if turns is None else row["ground_truth_ids"]
+    words = "|".join(map(re.escape, positives))
+    return any(re.search(rf"(?<!\w)({words})(?!\w)", caption) for caption in captions)
 
 
 def _board(material: Material, rules: Rules) -> dict[str, Any]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import cir_datasets
 from cir_datasets.builders.reading import Record
-from cir_datasets.errors import RecordError
+from cir_datasets.errors import FIX, RecordError
 from cir_datasets.images.locate import image_card
 from cir_datasets.rows.records import query_row
 from cir_metrics.errors import CallError
@@ -82,6 +84,15 @@ def from_benchmark(benchmark_id: str, main: str | None) -> Material:
     )
 
 
+@contextmanager
+def own_data() -> Iterator[None]:
+    """Let errors of records say what an organiser can do, whose data has no other publisher."""
+    try:
+        yield
+    except RecordError as error:
+        raise RecordError(str(error).replace(FIX, "Fix: correct that record.")) from error
+
+
 def from_files(queries: Path, gallery: Path, main: str | None, reference: str) -> Material:
     """The material of rows of one's own.
 
@@ -108,7 +119,8 @@ def from_files(queries: Path, gallery: Path, main: str | None, reference: str) -
         except ValueError as error:
             raise RecordError(f"{queries}: line {number} is not JSON: {error}. Fix: write it so.") from error
         record = Record(queries, number, fields if isinstance(fields, dict) else {})
-        rows.append(_session(record) if "session_id" in record.fields else _query(record))
+        with own_data():
+            rows.append(_session(record) if "session_id" in record.fields else _query(record))
     sizes = {len(row.get("subset_image_ids", ())) for row in rows} - {0}
     subset = sizes.pop() if len(sizes) == 1 else None
     if rows and "session_id" in rows[0]:

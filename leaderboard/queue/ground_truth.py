@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,48 +95,109 @@ def _plain(address: str) -> dict[str, Any]:
     return {**without, "default_fill_cache": False} if address.startswith("s3://") else without
 
 
-def laid_over(benchmark: Benchmark, content: bytes) -> Benchmark:
+def laid_over(benchmark: Benchmark, content: bytes, *, explain: bool = False) -> Benchmark:
     """A benchmark whose publisher withholds its ground truth, with that ground truth.
 
     Args:
         benchmark: what is public.
         content: from `read`.
+        explain: whether an error names line and id and says what is wrong there: for the organiser's terminal
+            alone.
 
     Raises:
         GroundTruthError: the file is malformed, or does not fit the benchmark.
     """
     import pyarrow as pa
 
-    from cir_datasets.errors import RecordError
+    from cir_datasets.errors import FIX, RecordError
     from cir_datasets.prepared import row_schema
     from cir_datasets.rows.checks import checked_rows
 
-    truth = _parsed(benchmark, content)
-    spec = _with_public_truth(benchmark.spec)
-    rows = [_filled(row, truth) for row in benchmark.rows()]
     try:
-        checked = list(checked_rows(spec, rows, benchmark.gallery, lambda number: str(number)))
+        truth, lines = _parsed(benchmark, content)
+        spec = _with_public_truth(benchmark.spec)
+        rows = [_filled(row, truth) for row in benchmark.rows()]
+        order = [lines[query] for query in benchmark.query_ids]
+        checked = list(
+            checked_rows(spec, rows, benchmark.gallery, lambda number: f"line {order[number - 1]}")
+        )
         table = pa.Table.from_pylist(checked, schema=row_schema(benchmark.spec))
-    except (RecordError, pa.ArrowException, TypeError):
-        raise GroundTruthError(f"the ground truth does not fit the benchmark. {_FIX}") from None
+    except (_UnfitError, RecordError, pa.ArrowException) as error:
+        what = error.args[0] if isinstance(error, _UnfitError) else "does not fit the benchmark"
+        if not explain:
+            raise GroundTruthError(f"the ground truth {what}. {_FIX}") from None
+        detail = error.args[1] if isinstance(error, _UnfitError) else str(error).replace(FIX, "").strip()
+        raise GroundTruthError(
+            f"the ground truth {what}: {detail.rstrip('.')}. Fix: correct that, in the same form."
+        ) from error
     return replace(benchmark, spec=spec, table=table, data_hash=hashlib.sha256(content).hexdigest())
 
 
-def _parsed(benchmark: Benchmark, content: bytes) -> dict[str, dict[str, Any]]:
-    try:
-        head, *lines = [json.loads(line) for line in content.decode().splitlines()]
-        found = {str(line["id"]): dict(line) for line in lines}
-        named = head["format"], head["format_version"], head["benchmark"]
-        salted = len(head["salt"]) >= _SALT_DIGITS
-    except (ValueError, TypeError, KeyError, RecursionError):
-        raise GroundTruthError(f"the file of the ground truth is malformed. {_FIX}") from None
-    if named != (FORMAT, FORMAT_VERSION, benchmark.id) or not salted:
-        raise GroundTruthError(f"the ground truth is not one of {benchmark.id}, or has no salt. {_FIX}")
-    if len(found) != len(lines) or found.keys() != set(benchmark.query_ids):
-        raise GroundTruthError(f"the ground truth does not answer each query of {benchmark.id} once. {_FIX}")
+class _UnfitError(ValueError):
+    """A file is not the ground truth of a benchmark: what may be said to all, and to its organiser."""
+
+
+def _parsed(benchmark: Benchmark, content: bytes) -> tuple[dict[str, dict[str, Any]], dict[str, int]]:
+    """The lines by id, and their numbers in the file."""
+    head, *lines = _lines(content) or [{}]
+    named = tuple(head.get(name) for name in ("format", "format_version", "benchmark"))
+    salt = head.get("salt")
+    if named != (FORMAT, FORMAT_VERSION, benchmark.id) or not isinstance(salt, str):
+        raise _UnfitError(
+            f"is not one of {benchmark.id}, or has no salt",
+            f"line 1 must be the head that `cir challenge new` wrote, of {benchmark.id}",
+        )
+    if len(salt) < _SALT_DIGITS:
+        raise _UnfitError("has no salt", f"the salt in line 1 has fewer than {_SALT_DIGITS} digits")
+    found: dict[str, dict[str, Any]] = {}
+    numbers: dict[str, int] = {}
+    once = f"does not answer each query of {benchmark.id} once"
+    for number, line in enumerate(lines, start=2):
+        query = line.get("id")
+        wrong = next((name for name in _FIELDS if not _FIELDS[name](line.get(name))), None)
+        if not isinstance(query, str) or wrong is not None:
+            raise _UnfitError(
+                "is malformed", f"line {number}: the field {wrong or 'id'!r} is missing or of another kind"
+            )
+        if query in found:
+            raise _UnfitError(once, f"line {number} answers {query!r} again, after line {numbers[query]}")
+        found[query], numbers[query] = line, number
+    for words, ids in (
+        ("no line answers", set(benchmark.query_ids) - found.keys()),
+        ("the benchmark has no query", found.keys() - set(benchmark.query_ids)),
+    ):
+        if ids:
+            where = f" (line {numbers[min(ids)]})" if min(ids) in numbers else ""
+            more = f" and {len(ids) - 1:,} more" if len(ids) > 1 else ""
+            raise _UnfitError(once, f"{words} {min(ids)!r}{where}{more}")
     if len(found) < LEAST_QUERIES:
-        raise GroundTruthError(f"{benchmark.id} has fewer than {LEAST_QUERIES} queries. {_FIX}")
+        raise _UnfitError(f"has fewer than {LEAST_QUERIES} queries", f"it has {len(found)}")
+    return found, numbers
+
+
+def _lines(content: bytes) -> list[dict[str, Any]]:
+    found = []
+    for number, line in enumerate(content.splitlines(), start=1):
+        try:
+            fields = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise _UnfitError("is malformed", f"line {number} is not JSON: {error}") from error
+        if not isinstance(fields, dict):
+            raise _UnfitError("is malformed", f"line {number} is not an object")
+        found.append(fields)
     return found
+
+
+def _is_ids(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
+_FIELDS: Mapping[str, Callable[[Any], bool]] = {
+    "target": lambda value: value is None or isinstance(value, str),
+    "positives": _is_ids,
+    "negatives": lambda value: value is None or _is_ids(value),
+}
+"""Whether the value of a field may be one; of a session there are positives alone."""
 
 
 def _with_public_truth(spec: BenchmarkSpec) -> BenchmarkSpec:
@@ -147,13 +208,13 @@ def _with_public_truth(spec: BenchmarkSpec) -> BenchmarkSpec:
 
 def _filled(row: Row, truth: Mapping[str, dict[str, Any]]) -> Row:
     if "session_id" in row:
-        return {**row, "ground_truth_ids": truth[row["session_id"]].get("positives")}
+        return {**row, "ground_truth_ids": truth[row["session_id"]]["positives"]}
     found = truth[row["query_id"]]
     return {
         **row,
         "target_image_id": found.get("target"),
-        "positive_image_ids": found.get("positives"),
-        "negative_image_ids": found.get("negatives", []),
+        "positive_image_ids": found["positives"],
+        "negative_image_ids": found.get("negatives") or [],
     }
 
 

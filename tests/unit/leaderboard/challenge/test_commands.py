@@ -17,6 +17,7 @@ from cir_datasets.errors import UnpinnedDataWarning
 from cir_metrics.errors import CallError, CirError, UnknownNameError
 from leaderboard import boards
 from leaderboard.cli import build
+from leaderboard.errors import BoardError
 from leaderboard.store import Store
 from submissions.errors import WithheldError
 
@@ -57,7 +58,7 @@ def test_a_challenge_is_made_and_checked_by_two_commands(places: world.Places) -
     assert "its ground truth fits, is private" in cir("check").output
     assert "its ground truth fits, is private" in cir("check", world.NAME).output
     places.ground_truth.chmod(0o644)
-    with pytest.raises(CirError, match="1 faults"):
+    with pytest.raises(CirError, match=r"^1 fault\.$"):
         cir("check")
     with pytest.raises(CallError, match="its ground truth is public"):
         cir("check", "shapes/val")
@@ -68,6 +69,7 @@ def test_a_challenge_is_made_and_checked_by_two_commands(places: world.Places) -
     [
         (["--phase", "dev"], "write NAME=OPENS/CLOSES"),
         (["--phase", "dev=2026-02-01/2026-01-01"], "closes before it opens"),
+        (["--phase", "dev=2026-01-01/2026-02-01", "--phase", "test=2026-02-01/2026-03-01"], "^--phase: the"),
         (["--main", "median_rank"], "cannot rank a challenge"),
         (["--ground-truth", "memory://x"], "lies at an absolute path"),
     ],
@@ -80,6 +82,57 @@ def test_wrong_options_are_refused_and_leave_nothing(
     assert not places.secret.exists()
     assert not (places.challenges / world.NAME).exists()
     assert not (places.home / "boards").exists()
+
+
+def test_what_may_give_the_truth_away_is_warned_of(places: world.Places, tmp_path: Path) -> None:
+    places.secret.mkdir(mode=0o755)
+    row = world.rows()[0]
+    said = new(places).stderr
+    assert f"others may read the folder of the ground truth. Fix: chmod 700 {places.secret}" in said
+    assert "captions" not in said
+    queries, gallery = world.write_rows(tmp_path)
+    told = json.dumps(row | {"caption": f"like {row['target_image_id']}, but red"})
+    queries.write_text(
+        "\n".join([told, *queries.read_text(encoding="utf-8").splitlines()[1:]]), encoding="utf-8"
+    )
+    crooked = f"{tmp_path}/deep/../deep/winter.jsonl"
+    where = ["--gallery", str(gallery), "--ground-truth", crooked]
+    said = cir("new", "winter", "--from", str(queries), *where).stderr
+    assert f"may tell it: 1 times, first in '{row['query_id']}'" in said
+    assert "others may read" not in said
+    assert boards.board("winter/test").ground_truth == f"{tmp_path}/deep/winter.jsonl"
+
+
+def test_a_challenge_is_removed_without_its_truth(places: world.Places) -> None:
+    new(places)
+    board = places.home / "boards" / "autumn.yaml"
+    note = places.challenges / world.NAME / "note.txt"
+    note.write_text("mine", encoding="utf-8")
+    done = CliRunner().invoke(build(), ["challenge", "remove", world.NAME], input="n\n")
+    assert "nothing was removed" in str(done.exception)
+    assert board.is_file()
+    said = cir("remove", world.NAME, "--yes").output
+    assert f"{board}: removed" in said
+    assert f"{note}: stays" in said
+    assert places.ground_truth.is_file()
+    assert [path.name for path in places.challenges.rglob("*")] == [world.NAME, "note.txt"]
+    assert cir("check").output == ""
+    with pytest.raises(CallError, match=f"no challenge '{world.NAME}'"):
+        cir("remove", world.NAME, "--yes")
+    with pytest.raises(CallError, match="is not a name"):
+        cir("remove", "../boards", "--yes")
+
+
+def test_a_challenge_whose_folder_is_gone_is_removed(places: world.Places) -> None:
+    new(places)
+    shutil.rmtree(places.challenges / world.NAME)
+    board = yaml.safe_load((places.home / "boards" / "autumn.yaml").read_text(encoding="utf-8"))
+    with pytest.raises(BoardError, match=r"is not in .* cir challenge remove autumn$"):
+        boards.parse(board, "autumn.yaml")
+    assert "autumn.yaml: removed" in cir("remove", world.NAME, "--yes").output
+    places.ground_truth.unlink()
+    new(places)
+    assert boards.board(world.ID).sealed
 
 
 def test_names_and_sources_that_cannot_be_are_refused(places: world.Places, tmp_path: Path) -> None:

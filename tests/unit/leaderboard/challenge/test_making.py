@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 import stat
@@ -23,8 +24,8 @@ from leaderboard.boards import Phase
 from leaderboard.challenge.checking import faults
 from leaderboard.challenge.making import Made, Rules, default_phase, make
 from leaderboard.challenge.material import Material, from_benchmark, from_files
-from leaderboard.errors import BoardError
-from leaderboard.queue.ground_truth import as_bytes, read
+from leaderboard.errors import BoardError, GroundTruthError
+from leaderboard.queue.ground_truth import as_bytes, laid_over, read
 
 
 @pytest.fixture
@@ -179,6 +180,18 @@ def test_lines_that_are_not_rows_are_named(tmp_path: Path) -> None:
         from_files(queries, gallery, None, "removed")
 
 
+def test_errors_of_own_data_say_what_its_organiser_can_do(
+    places: world.Places, material: Material, tmp_path: Path
+) -> None:
+    queries, gallery = world.write_rows(tmp_path)
+    queries.write_text('{"query_id": "x"}', encoding="utf-8")
+    with pytest.raises(RecordError, match=r"Fix: correct that record\.$"):
+        from_files(queries, gallery, None, "removed")
+    rows = [{**material.rows[0], "target_image_id": "x", "positive_image_ids": ["x"]}, *material.rows[1:]]
+    with pytest.raises(RecordError, match=r"not in the gallery.*Fix: correct that record\.$"):
+        make(replace(material, rows=rows), rules(places))
+
+
 def test_sessions_are_sealed_likewise(places: world.Places, tmp_path: Path) -> None:
     turns = [{"reference_image_id": world.image(0), "caption": "a"}, {"caption": "b"}]
     lines = [
@@ -223,11 +236,29 @@ def test_the_check_finds_a_truth_that_others_read_or_that_lies_about(
     assert list(faults(board)) == []
     content = places.ground_truth.read_bytes()
     (places.home / "copy").write_bytes(b"x" * 5_000_000 + content.splitlines()[7])
-    (made.public / "notes").write_bytes(content)
+    (made.public / "sample.json").write_bytes(content)
     places.ground_truth.chmod(0o644)
     said = list(faults(board))
-    assert [str(places.ground_truth) in said[0], "home/copy" in said[1], "notes" in said[2]] == [True] * 3
+    assert [str(places.ground_truth) in said[0], "home/copy" in said[1], "sample.json" in said[2]] == [
+        True
+    ] * 3
     assert len(said) == 3
+
+
+def test_the_check_finds_what_else_lies_in_the_folder_to_hand_out(
+    places: world.Places, made: Made, tmp_path: Path
+) -> None:
+    own = (tmp_path / "own.jsonl").read_bytes()
+    (made.public / "notes.jsonl").write_bytes(own)
+    (made.public / "deeper").mkdir()
+    (made.public / "deeper" / "queries.json").write_bytes(gzip.compress(own))
+    said = list(faults(boards.board(world.ID)))
+    assert [words.partition(": ")[0] for words in said] == [
+        str(made.public / "deeper"),
+        str(made.public / "deeper" / "queries.json"),
+        str(made.public / "notes.jsonl"),
+    ]
+    assert "did not write it" in said[0]
 
 
 def test_the_check_finds_a_truth_that_does_not_fit(
@@ -235,16 +266,48 @@ def test_the_check_finds_a_truth_that_does_not_fit(
 ) -> None:
     board = boards.board(world.ID)
     places.ground_truth.write_bytes(as_bytes(world.ID, material.rows[:-1]))
-    assert "does not answer each query of autumn/test once" in next(faults(board))
+    assert "does not answer each query of autumn/test once: no line answers 'query-059'" in next(
+        faults(board)
+    )
     places.ground_truth.unlink()
     assert "cannot be read (FileNotFoundError)" in next(faults(board))
+
+
+@pytest.mark.parametrize(
+    ("line", "change", "words"),
+    [
+        (
+            7,
+            {"target": "nowhere", "positives": ["nowhere"]},
+            "line 7 (query_id query-005): its target 'nowhere'",
+        ),
+        (8, {"positives": "picture-100"}, "line 8: the field 'positives' is missing or of another kind"),
+        (9, {"id": "query-001"}, "line 9 answers 'query-001' again, after line 3"),
+        (10, {"id": "other"}, "no line answers 'query-008'"),
+        (1, {"salt": "short"}, "the salt in line 1"),
+        (1, {"benchmark": "winter/test"}, "line 1 must be the head"),
+        (5, None, "line 5 is not JSON"),
+    ],
+)
+def test_the_check_names_the_line_that_is_wrong_and_logs_do_not(
+    places: world.Places, made: Made, line: int, change: dict[str, Any] | None, words: str
+) -> None:
+    lines = places.ground_truth.read_text(encoding="utf-8").splitlines()
+    changed = "{" if change is None else json.dumps(json.loads(lines[line - 1]) | change)
+    content = "\n".join([*lines[: line - 1], changed, *lines[line:]])
+    places.ground_truth.write_text(content, encoding="utf-8")
+    (said,) = faults(boards.board(world.ID))
+    assert words in said
+    assert "challenge check" not in said
+    with pytest.raises(GroundTruthError, match="`cir challenge check` says what is wrong") as raised:
+        laid_over(cir_datasets.load(world.ID), content.encode())
+    for told in ("nowhere", "query-0", "line"):
+        assert told not in str(raised.value)
 
 
 def test_a_truth_that_does_not_fit_is_refused_without_a_word_of_it(
     places: world.Places, made: Made, material: Material
 ) -> None:
-    from leaderboard.queue.ground_truth import laid_over
-
     rows = [{**material.rows[0], "target_image_id": "marker", "positive_image_ids": ["marker"]}]
     benchmark = cir_datasets.load(world.ID)
     with pytest.raises(CirError) as raised:
@@ -274,12 +337,14 @@ def test_phases_come_one_after_the_other() -> None:
     )
     assert found.closed(start) is None
     assert "test, opens on 2026-12-12" in str(found.closed(start + timedelta(days=10, hours=12)))
-    assert "its last phase, test, closed on 2026-12-20" in str(found.closed(start + timedelta(days=19)))
+    end = start + timedelta(days=20, seconds=-1)
+    assert found.closed(end - timedelta(seconds=1)) is None
+    assert "its last phase, test, closed on 2026-12-20 at 23:59" in str(found.closed(end))
     assert found.shown_from(start) is None
-    assert found.shown_from(start + timedelta(days=12)) == start + timedelta(days=19)
+    assert found.shown_from(start + timedelta(days=12)) == end
     for change, words in (
         ({"opens": "2026-12-11"}, "opens before 'dev' has closed"),
-        ({"closes": "2026-12-12"}, "closes before it opens"),
+        ({"closes": "2026-12-11"}, "closes before it opens"),
         ({"name": "dev"}, "one name"),
         ({"a_day": 0}, "a_day"),
         ({"opens": "soon"}, "opens"),
