@@ -50,6 +50,7 @@ def test_the_commands_are_the_expected_ones() -> None:
         "challenge copies",
         "challenge join",
         "challenge new",
+        "challenge remove",
         "datasets list",
         "datasets show",
         "datasets prepare",
