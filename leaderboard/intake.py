@@ -243,6 +243,7 @@ class Intake:
                 "malformed", "the file is empty.", fix="write the rank file again, then send it"
             )
         submitter = checked_line(cover.submitter, "submitter")
+        quotas, owner = self._quotas, cover.owner
         kept = incoming.keep()
 
         def put_back() -> None:
@@ -257,9 +258,10 @@ class Intake:
             submitter=submitter,
             form=cover.method,
             baseline=cover.baseline,
-            owner=cover.owner,
+            owner=owner,
             publish=cover.publish,
             edit_hash=cover.edit_hash,
+            admit=None if quotas is None else lambda connection: quotas.admit(connection, owner, board.id),
             put_back=put_back,
         )
         if cover.publish and submission.state == "private":

@@ -1,9 +1,10 @@
 """How much may come in: scored submissions of an owner a day and in all, uploads an hour from an address.
 
 A board's open phase has limits of its own, which go before the server's and count what came in the phase.
-A quota counts only what was scored; what is refused or fails costs nothing. The limit by address counts every
-upload, so that a stream of broken files ends. Both are counted in the database and survive restarts. Days are
-UTC days.
+A quota counts only what was scored; what is refused or fails costs nothing. What waits keeps its place until
+it is judged. The place is taken in the transaction that records the submission, so that uploads at the same
+moment cannot share one. The limit by address counts every upload, so that a stream of broken files ends. Both
+are counted in the database and survive restarts. Days are UTC days.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ class Quota:
         in_all: the limit in all, or None.
         left_today: scored submissions left today, or None for any number.
         left: left in all, or None for any number.
+        waiting: submissions that wait to be judged; each keeps a place, and frees it if it is refused.
         resets_at: when the day ends, UTC.
     """
 
@@ -64,6 +66,7 @@ class Quota:
     in_all: int | None
     left_today: int | None
     left: int | None
+    waiting: int
     resets_at: datetime
 
     def to_dict(self) -> dict[str, Any]:
@@ -73,6 +76,7 @@ class Quota:
             "in_all": self.in_all,
             "left_today": self.left_today,
             "left": self.left,
+            "waiting": self.waiting,
             "resets_at": self.resets_at.isoformat(),
         }
 
@@ -90,39 +94,32 @@ class Quotas:
         self._database = store.database
         self._limits = limits
 
-    def of(self, owner: str, board: str, limits: Allowance | None = None) -> Quota:
+    def of(self, owner: str, board: str) -> Quota:
         """What is left of an owner's quota on a board; what waits to be judged counts until it is judged."""
-        now = datetime.now(UTC)
-        phase = _phase_of(board, now)
-        asked = limits or self._limits
-        if limits is None and phase is not None:
-            asked = Allowance(phase.a_day or asked.a_day, phase.in_all or asked.in_all)
-        midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-        mine = [submissions.c.owner == owner, submissions.c.board == board, ~submissions.c.baseline]
-        if phase is not None:
-            mine.append(submissions.c.received_at >= phase.opens)
-        waits = submissions.c.state.in_(WAITING)
-        count = sa.select(sa.func.count()).where(*mine)
         with self._database.read() as connection:
-            today = connection.execute(
-                count.where(waits | (submissions.c.scored_at >= midnight))
-            ).scalar_one()
-            whole = connection.execute(count.where(waits | submissions.c.scored_at.is_not(None))).scalar_one()
-        return Quota(
-            asked.a_day,
-            asked.in_all,
-            None if asked.a_day is None else max(0, asked.a_day - today),
-            None if asked.in_all is None else max(0, asked.in_all - whole),
-            midnight + timedelta(days=1),
-        )
+            return self._of(connection, owner, board)
 
-    def check(self, owner: str, board: str, limits: Allowance | None = None) -> Quota:
-        """The quota, where something is left of it.
+    def check(self, owner: str, board: str) -> None:
+        """Refuse a sender who has nothing left, before the file is kept; `admit` has the last word.
+
+        Raises:
+            UploadRefusedError: as from `admit`.
+        """
+        with self._database.read() as connection:
+            self.admit(connection, owner, board)
+
+    def admit(self, connection: sa.Connection, owner: str, board: str) -> None:
+        """Refuse one more submission where nothing is left.
+
+        Args:
+            connection: the transaction that records the submission; no other of this owner is recorded in it.
+            owner: whose it is.
+            board: where it goes.
 
         Raises:
             UploadRefusedError: `quota`, or `needs-token` where there is a quota and no account.
         """
-        found = self.of(owner, board, limits)
+        found = self._of(connection, owner, board)
         if owner.startswith(LINK) and (found.a_day, found.in_all) != (None, None):
             # Each private link is an owner of its own, whose limits nobody would ever reach.
             raise UploadRefusedError(
@@ -135,18 +132,42 @@ class Quotas:
             raise UploadRefusedError(
                 "quota",
                 f"all {found.in_all} submissions that one owner may have on {board} were scored or wait.",
-                fix="ask the organisers of this leaderboard",
+                fix=_fix(found.waiting, "ask the organisers of this leaderboard"),
                 status=429,
             )
         if found.left_today == 0:
             raise UploadRefusedError(
                 "quota",
                 f"the {found.a_day} submissions a day that an owner may have on {board} were scored or wait.",
-                fix=f"send it after {found.resets_at:%Y-%m-%d %H:%M} UTC",
+                fix=_fix(found.waiting, f"send it after {found.resets_at:%Y-%m-%d %H:%M} UTC"),
                 status=429,
                 resets_at=found.resets_at,
             )
-        return found
+
+    def _of(self, connection: sa.Connection, owner: str, board: str) -> Quota:
+        now = datetime.now(UTC)
+        phase = _phase_of(board, now)
+        a_day, in_all = self._limits.a_day, self._limits.in_all
+        if phase is not None:
+            a_day, in_all = phase.a_day or a_day, phase.in_all or in_all
+        midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+        mine = [submissions.c.owner == owner, submissions.c.board == board, ~submissions.c.baseline]
+        if phase is not None:
+            mine.append(submissions.c.received_at >= phase.opens)
+        waits = submissions.c.state.in_(WAITING)
+        today = waits | (submissions.c.scored_at >= midnight)
+        whole = waits | submissions.c.scored_at.is_not(None)
+        # One query: between two, what waits in the first may be judged.
+        counts = [sa.func.count().filter(which) for which in (waits, today, whole)]
+        waiting, of_today, of_all = map(int, connection.execute(sa.select(*counts).where(*mine)).one())
+        return Quota(
+            a_day,
+            in_all,
+            None if a_day is None else max(0, a_day - of_today),
+            None if in_all is None else max(0, in_all - of_all),
+            waiting,
+            midnight + timedelta(days=1),
+        )
 
     def arrive(self, address: str, size: int) -> None:
         """Count an upload from an address.
@@ -182,6 +203,14 @@ class Quotas:
                 status=429,
                 resets_at=following,
             )
+
+
+def _fix(waiting: int, otherwise: str) -> str:
+    """What a sender can do who has nothing left: where files wait, a place may soon be free again."""
+    if not waiting:
+        return otherwise
+    files, one = ("1 file waits", "it") if waiting == 1 else (f"{waiting} files wait", "one of them")
+    return f"{files} to be judged: a place is free again if {one} is refused; else {otherwise}"
 
 
 def _phase_of(board: str, now: datetime) -> Phase | None:

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
 from leaderboard.errors import ConflictError
-from leaderboard.store.database import Database, upsert
+from leaderboard.store.database import Database, take_turns, upsert
 from leaderboard.store.schema import board_states, events, jobs, submissions, swept, values, workers
 from leaderboard.store.sweeping import claim, refuse_swept
 from leaderboard.submission import WAITING, By, Event, EventKind, State, Submission, state_after
@@ -86,13 +86,15 @@ class Store:
         baseline: bool = False,
         publish: bool = True,
         edit_hash: str | None = None,
+        admit: Callable[[sa.Connection], object] | None = None,
         put_back: Callable[[], object] = lambda: None,
     ) -> tuple[Submission, bool]:
         """Record a durable file as a submission that waits, unless its owner has sent it before.
 
         The same bytes of the same owner for the same board give the submission that exists, except where that
         one was rejected, failed, was superseded or withdrawn: then a new attempt begins, for what was sent
-        beside the file may have changed.
+        beside the file may have changed. Files of one owner for one board are recorded one after the other;
+        `admit` refuses a new one by raising, in the transaction that would record it.
 
         Where the file was swept away after it had been made durable, `put_back` makes it so once more.
 
@@ -111,25 +113,21 @@ class Store:
             "baseline": baseline,
             "publish": publish,
         }
-        try:
-            return self._receive(row, put_back)
-        except IntegrityError:
-            # The same file came at the same time: it is there now.
-            return self._receive(row, put_back)
-
-    def _receive(self, row: dict[str, Any], put_back: Callable[[], object]) -> tuple[Submission, bool]:
         with self.database.write() as connection:
-            claim(connection, row["sha256"], put_back)
-            latest = self._latest_attempt(connection, row["board"], row["sha256"], row["owner"])
+            take_turns(connection, f"{board}\n{owner}")
+            claim(connection, sha256, put_back)
+            latest = self._latest_attempt(connection, board, sha256, owner)
             again = latest is not None and latest.state in _AGAIN
-            if latest is not None and not (again and _differs(latest, row["form"], row["submitter"])):
+            if latest is not None and not (again and _differs(latest, form, submitter)):
                 return latest, False
+            if admit is not None:
+                admit(connection)
             now = datetime.now(UTC)
             new_id = secrets.token_hex(6)
             attempt = 1 if latest is None else latest.attempt + 1
             new = {"id": new_id, "attempt": attempt, "received_at": now, **row}
             connection.execute(submissions.insert().values(**new))
-            payload = {"sha256": row["sha256"], "size": row["size"]}
+            payload = {"sha256": sha256, "size": size}
             number = _insert_event(connection, new_id, 1, "received", payload, now, "owner")
             mine = submissions.c.id == new_id
             connection.execute(submissions.update().where(mine).values(number=number))

@@ -171,6 +171,13 @@ def _without_secrets(url: sa.URL) -> str:
     return url.difference_update_query(url.query.keys()).render_as_string(hide_password=True)
 
 
+def take_turns(connection: sa.Connection, name: str) -> None:
+    """Wait until no other transaction that named the same is open; on SQLite those that write wait anyway."""
+    if connection.dialect.name == "postgresql":
+        key = sa.func.hashtextextended(name, 0)
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(key)))
+
+
 def upsert(connection: sa.Connection, table: sa.Table, row: dict[str, Any], **changes: Any) -> None:
     """Insert a row, or change the one that has its primary key; two processes may do so at once.
 

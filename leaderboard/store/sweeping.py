@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 import sqlalchemy as sa
 
 from leaderboard.errors import UploadRefusedError
-from leaderboard.store.database import Database, upsert
+from leaderboard.store.database import Database, take_turns, upsert
 from leaderboard.store.files import FileStore
 from leaderboard.store.schema import events, submissions, swept
 from leaderboard.submission import State
@@ -36,7 +36,7 @@ def claim(connection: sa.Connection, sha256: str, put_back: Callable[[], object]
         sha256: of a file that was made durable before.
         put_back: makes it durable once more where it is gone.
     """
-    _lock(connection, sha256)
+    take_turns(connection, sha256)
     mark = swept.c.sha256 == sha256
     if connection.execute(sa.select(swept).where(mark)).first() is not None:
         put_back()
@@ -49,7 +49,7 @@ def refuse_swept(connection: sa.Connection, sha256: str) -> None:
     Raises:
         UploadRefusedError: `file-removed`.
     """
-    _lock(connection, sha256)
+    take_turns(connection, sha256)
     if connection.execute(sa.select(swept).where(swept.c.sha256 == sha256)).first() is not None:
         raise UploadRefusedError(
             "file-removed",
@@ -103,7 +103,7 @@ class Sweeper:
     def _mark(self, sha256: str) -> bool:
         """Say that a file may go, where nobody needs it."""
         with self._database.write() as connection:
-            _lock(connection, sha256)
+            take_turns(connection, sha256)
             if not self._is_unneeded(connection, sha256):
                 return False
             upsert(connection, swept, {"sha256": sha256, "at": None}, at=None)
@@ -113,7 +113,7 @@ class Sweeper:
         """Delete a file whose mark is still there."""
         mark = swept.c.sha256 == sha256
         with self._database.write() as connection:
-            _lock(connection, sha256)
+            take_turns(connection, sha256)
             found = connection.execute(sa.select(swept).where(mark, swept.c.at.is_(None))).first()
             if found is None or not self._is_unneeded(connection, sha256):
                 return False
@@ -135,10 +135,3 @@ class Sweeper:
                 sa.func.max(is_needed) == 0, sa.func.max(events.c.at) < datetime.now(UTC) - self._keep_for
             )
         )
-
-
-def _lock(connection: sa.Connection, sha256: str) -> None:
-    """Let nobody else sweep or need a file until the transaction ends."""
-    if connection.dialect.name == "postgresql":
-        key = sa.func.hashtextextended(sha256, 0)
-        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(key)))

@@ -207,6 +207,7 @@ class QuotaAnswer(_StrictAnswer):
     in_all: int | None
     left_today: int | None
     left: int | None
+    waiting: Annotated[int, Field(description="files that wait; each keeps a place until it is judged")]
     resets_at: str
 
 

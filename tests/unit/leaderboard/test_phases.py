@@ -79,7 +79,9 @@ def test_outside_a_phase_a_file_is_refused_and_the_next_one_named(server: Server
 def test_a_phase_has_quotas_of_its_own_and_counts_what_came_in_it(server: Server, intake: Intake) -> None:
     for number in range(2):
         intake.take(BOARD, [str(number).encode()], Cover(owner="token:ada"))
-    assert "the 2 submissions a day" in refused(intake).message
+    error = refused(intake)
+    assert "the 2 submissions a day" in error.message
+    assert "2 files wait to be judged: a place is free again if one of them is refused; else" in error.fix
     intake.take(BOARD, [b"0"], Cover(owner="token:bob"))
     # A phase that has opened since counts from its own beginning.
     write(server.settings.home, {"name": "test", "opens": 0, "closes": 1, "in_all": 1})
