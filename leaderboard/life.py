@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
+import sqlalchemy as sa
+
 from leaderboard import boards
 from leaderboard.errors import UploadRefusedError
 from leaderboard.identity import Caller
@@ -119,10 +121,6 @@ def act(
         raise UploadRefusedError(
             "missing-reason", f"to {action} needs a reason.", fix="say why; its owner reads it", status=422
         )
-    shown = method if method is not None else submission.method
-    if action == "publish" or (action == "correct" and submission.state == "published"):
-        refuse_taken_name(store, submission, shown)
-        refuse_contradiction(submission, shown)
     columns: dict[str, Any] = {}
     payload: dict[str, Any] = {"reason": reason} if reason else {}
     if action == "restore":
@@ -142,7 +140,21 @@ def act(
     if by == "owner" and action != "withdraw":
         _refuse_too_many(submission)
     happened: list[Happened] = [(rule.event, payload)]
-    return store.append(submission, happened, by=by, **columns)
+    shown = method if method is not None else submission.method
+    stands = action == "publish" or (action == "correct" and submission.state == "published")
+    if not stands and action != "restore":
+        return store.append(submission, happened, by=by, **columns)
+    if stands:
+        refuse_contradiction(submission, shown)
+
+    def decide(connection: sa.Connection) -> list[Happened]:
+        if action == "restore":
+            _refuse_same_rankings(store, submission, connection)
+        if stands or payload.get("to") == "published":
+            refuse_taken_name(store, submission, shown, connection)
+        return happened
+
+    return store.append(submission, decide, by=by, **columns)
 
 
 def _refuse_too_many(submission: Submission) -> None:
@@ -167,14 +179,22 @@ def _refuse_too_many(submission: Submission) -> None:
         )
 
 
-def refuse_taken_name(store: Store, submission: Submission, method: Mapping[str, Any] | None) -> None:
+def refuse_taken_name(
+    store: Store, submission: Submission, method: Mapping[str, Any] | None, connection: sa.Connection
+) -> None:
     """Refuse a method's name that another owner's entry, or a baseline, has on the board.
+
+    Args:
+        store: where the entries are.
+        submission: what is to stand there.
+        method: its fields.
+        connection: the transaction that puts it there, which holds the board.
 
     Raises:
         UploadRefusedError: `name-taken`.
     """
     name = str((method or {}).get("name", ""))
-    for other in store.named(submission.board, name):
+    for other in store.named(submission.board, name, connection):
         if other.owner == submission.owner and other.baseline == submission.baseline:
             continue
         whose = "a baseline of the organisers" if other.baseline else "another owner's entry"
@@ -182,6 +202,20 @@ def refuse_taken_name(store: Store, submission: Submission, method: Mapping[str,
             "name-taken",
             f"the name {name[:80]!r} belongs to {whose} on {submission.board}.",
             fix="choose another name for the method",
+            status=409,
+        )
+
+
+def _refuse_same_rankings(store: Store, submission: Submission, connection: sa.Connection) -> None:
+    """Refuse to restore what its owner has sent again, since that stands now."""
+    if submission.canonical is None:
+        return
+    same = store.same_rankings(submission, submission.canonical, connection)
+    if same is not None:
+        raise UploadRefusedError(
+            "same-rankings",
+            f"submission {same.id} of the same owner has the same rankings, and stands on {same.board}.",
+            fix=f"leave it so, or let {same.id} be withdrawn first",
             status=409,
         )
 

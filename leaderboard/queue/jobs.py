@@ -16,7 +16,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from leaderboard.errors import ConflictError
-from leaderboard.store import Happened, Store
+from leaderboard.store import Decide, Happened, Store
 from leaderboard.store.database import upsert
 from leaderboard.store.schema import jobs, submissions, turns, workers
 from leaderboard.submission import Submission
@@ -137,7 +137,12 @@ class Jobs:
         return Job(submission, row.turn + 1, row.crashes)
 
     def finish(
-        self, job: Job, happened: list[Happened], *, kept_values: bytes | None = None, **columns: Any
+        self,
+        job: Job,
+        happened: list[Happened] | Decide,
+        *,
+        kept_values: bytes | None = None,
+        **columns: Any,
     ) -> Submission:
         """Record how a job ended; it leaves the queue in the same transaction.
 
@@ -145,6 +150,8 @@ class Jobs:
             ConflictError: the job was taken from this worker meanwhile.
         """
         with self._database.write() as connection:
+            if callable(happened):
+                self._database.hold_board(connection, job.submission.board)
             self._own(connection, job)
             return self._store.append(
                 job.submission, happened, connection=connection, kept_values=kept_values, **columns

@@ -15,9 +15,11 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
 import cir_datasets
@@ -39,7 +41,7 @@ from leaderboard.life import refuse_contradiction, refuse_taken_name
 from leaderboard.queue.child import Judged, Limits, judge
 from leaderboard.queue.jobs import LEASE_SECONDS, Job, Jobs
 from leaderboard.queue.near_copies import NearCopy, near_copies
-from leaderboard.store import Happened, Store
+from leaderboard.store import Decide, Happened, Store
 from leaderboard.store.files import FileStore
 from leaderboard.store.sweeping import Sweeper
 from leaderboard.submission import Submission
@@ -202,7 +204,7 @@ class Worker:
                 log.exception("submission %s on %s failed", submission.id, submission.board)
                 self._jobs.finish(job, [("failed", {"message": PUBLIC_FAILURE})])
 
-    def _judged(self, submission: Submission) -> tuple[list[Happened], dict[str, Any], bytes | None]:
+    def _judged(self, submission: Submission) -> tuple[list[Happened] | Decide, dict[str, Any], bytes | None]:
         """What happens to a submission, the columns that change with it, and its values a query."""
         try:
             board = boards.board(submission.board)
@@ -233,9 +235,15 @@ class Worker:
             kept = None if judged.values is None else judged.values.read_bytes()
         columns = {"method": judged.method, "canonical": judged.canonical} if judged.method else {}
         copies = near_copies(self._store, submission, kept) if board.sealed and kept else []
-        return self._ends(submission, judged, copies), columns, kept
+        return partial(self._ends, submission, judged, copies), columns, kept
 
-    def _ends(self, submission: Submission, judged: Judged, copies: list[NearCopy]) -> list[Happened]:
+    def _ends(
+        self,
+        submission: Submission,
+        judged: Judged,
+        copies: list[NearCopy],
+        connection: sa.Connection,
+    ) -> list[Happened]:
         """The events that a judged file's submission ends with; only organisers see the near copies."""
         findings = {"findings": judged.findings, "text": judged.text}
         if judged.outcome == "rejected":
@@ -247,13 +255,13 @@ class Worker:
         seen = submission.last("validated") is not None
         happened: list[Happened] = [] if seen else [("validated", findings)]
         happened.append(("scored", {"report": judged.report, **({"near_copies": copies} if copies else {})}))
-        same = self._store.same_rankings(submission, str(judged.canonical))
+        same = self._store.same_rankings(submission, str(judged.canonical), connection)
         if same is not None:
             return [*happened, ("superseded", {"by": same.id, "same_rankings": True})]
         if not submission.publish:
             return [*happened, ("private", {})]
         try:
-            refuse_taken_name(self._store, submission, judged.method)
+            refuse_taken_name(self._store, submission, judged.method, connection)
             refuse_contradiction(submission, judged.method)
         except UploadRefusedError as error:
             return [*happened, ("private", {"reason": error.to_dict()})]

@@ -40,6 +40,8 @@ _SHOWN: tuple[EventKind, ...] = (
 """Events that may change what a board shows."""
 
 Happened = tuple[EventKind, Mapping[str, Any]]
+Decide = Callable[[sa.Connection], Sequence[Happened]]
+"""What happens to a submission, decided from what stands on its board, in the transaction that writes it."""
 
 
 def name_key(name: str) -> str:
@@ -137,7 +139,7 @@ class Store:
     def append(
         self,
         submission: Submission,
-        happened: Sequence[Happened],
+        happened: Sequence[Happened] | Decide,
         *,
         by: By = "server",
         connection: sa.Connection | None = None,
@@ -148,7 +150,8 @@ class Store:
 
         Args:
             submission: as it was read; the new events follow its last one.
-            happened: kind and payload of each event, in order.
+            happened: kind and payload of each event, in order; or what decides them from `named` and
+                `same_rankings`, which holds the board: nothing else comes onto it meanwhile.
             by: who makes it happen.
             connection: a transaction that this belongs to; None for one of its own.
             kept_values: the values a query behind the last event, an .npz.
@@ -169,6 +172,9 @@ class Store:
                 raise ConflictError(
                     f"submission {submission.id}: event {following} has been recorded by another process"
                 ) from error
+        if callable(happened):
+            self.database.hold_board(connection, submission.board)
+            happened = happened(connection)
         if any(kind == "rerun" for kind, _ in happened):
             refuse_swept(connection, submission.sha256)
         now = datetime.now(UTC)
@@ -240,7 +246,9 @@ class Store:
         found = self._of(same, submissions.c.board == submission.board)
         return [one for one in found if one.id != submission.id]
 
-    def same_rankings(self, submission: Submission, canonical: str) -> Submission | None:
+    def same_rankings(
+        self, submission: Submission, canonical: str, connection: sa.Connection | None = None
+    ) -> Submission | None:
         """An earlier entry of the same owner on the same board with the same rankings, or None."""
         same = (
             submissions.c.canonical == canonical,
@@ -250,13 +258,13 @@ class Store:
             submissions.c.state.in_(("published", "private")),
             submissions.c.id != submission.id,
         )
-        found = self._of(*same)
+        found = self._of(*same, connection=connection)
         return found[0] if found else None
 
-    def named(self, board: str, name: str) -> list[Submission]:
+    def named(self, board: str, name: str, connection: sa.Connection | None = None) -> list[Submission]:
         """What stands on a board under a method's name, as names are compared."""
-        key = submissions.c.name_key == name_key(name)
-        return self._of(submissions.c.board == board, submissions.c.state == "published", key)
+        here = (submissions.c.board == board, submissions.c.state == "published")
+        return self._of(*here, submissions.c.name_key == name_key(name), connection=connection)
 
     def count_published(self) -> dict[str, int]:
         """How many entries stand on each board that has any."""
@@ -330,9 +338,11 @@ class Store:
             here = board_states.c.board == board
             connection.execute(board_states.update().where(here).values(paused=reason))
 
-    def _of(self, *conditions: Any) -> list[Submission]:
-        with self.database.read() as connection:
-            return self._read(connection, sa.select(submissions.c.id).where(*conditions))
+    def _of(self, *conditions: Any, connection: sa.Connection | None = None) -> list[Submission]:
+        if connection is None:
+            with self.database.read() as own:
+                return self._of(*conditions, connection=own)
+        return self._read(connection, sa.select(submissions.c.id).where(*conditions))
 
     def _latest_attempt(
         self, connection: sa.Connection, board: str, sha256: str, owner: str

@@ -28,6 +28,8 @@ _VERSION = "SELECT version_num FROM alembic_version"
 _BUSY_TIMEOUT_MS = 30_000
 _MIGRATION_LOCK = 7_220_361
 """PostgreSQL's advisory lock of a migration: two servers that start at once take turns."""
+_BOARD_LOCKS = 7_220_362
+"""Seed of the advisory locks of boards."""
 
 
 class Database:
@@ -62,6 +64,12 @@ class Database:
                 'Fix: pip install "cir-benchmarks[server]"'
             ) from error
         self.dialect = self.engine.dialect.name
+        self._readers = self.engine
+        if self.dialect == "postgresql":
+            # SQLite's transactions are so anyway; PostgreSQL's see anew with every statement by default.
+            self._readers = self.engine.execution_options(
+                isolation_level="REPEATABLE READ", postgresql_readonly=True
+            )
         self.shown = _without_secrets(self.engine.url)
         if self.dialect == "sqlite":
             _set_up_sqlite(self.engine)
@@ -76,8 +84,8 @@ class Database:
 
     @contextlib.contextmanager
     def read(self) -> Iterator[sa.Connection]:
-        """A transaction that reads."""
-        with self.engine.begin() as connection:
+        """A transaction that reads; all its statements see the database as it stood at the first."""
+        with self._readers.begin() as connection:
             yield connection
 
     @contextlib.contextmanager
@@ -85,6 +93,16 @@ class Database:
         """A transaction that writes; on SQLite it holds the write lock from its first statement."""
         with self.engine.execution_options(cir_write=True).begin() as connection:
             yield connection
+
+    def hold_board(self, connection: sa.Connection, board: str) -> None:
+        """Let nobody else decide what stands on a board until a transaction that writes ends.
+
+        On SQLite there is one writer at a time anyway. Hold a board before any of its rows: two transactions
+        that lock in different orders would stop each other.
+        """
+        if self.dialect == "postgresql":
+            key = sa.func.hashtextextended(board, _BOARD_LOCKS)
+            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(key)))
 
     def _prepare(self, has_files: Callable[[], bool]) -> None:
         with self.write() as connection:

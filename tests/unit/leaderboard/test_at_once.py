@@ -1,0 +1,147 @@
+"""What two people, or two workers, do at the same moment: a name has one owner, rankings stand once."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import submissions
+from leaderboard.errors import ConflictError, UploadRefusedError
+from leaderboard.intake import Cover
+from leaderboard.life import act
+from leaderboard.server import Server
+from leaderboard.settings import Settings
+from leaderboard.store import Store
+from leaderboard.submission import Submission
+
+BOARD = "shapes/val"
+TRIES = 6
+GOOD = submissions.make_rank_file(BOARD, "random").to_json()
+OTHER = submissions.make_rank_file(BOARD, "image_only_pixels").to_json()
+
+
+@pytest.fixture
+def stores(url: str) -> Iterator[tuple[Store, Store]]:
+    both = Store(url), Store(url)
+    yield both
+    for one in both:
+        one.close()
+
+
+@pytest.fixture
+def servers(url: str, tmp_path: Path) -> Iterator[tuple[Server, Server]]:
+    both = tuple(Server.open(Settings(tmp_path / "home", database=url)) for _ in range(2))
+    yield both[0], both[1]
+    for one in both:
+        one.close()
+
+
+def at_once(*calls: Callable[[], Submission]) -> list[str]:
+    """What calls from threads of their own that begin together lead to: states, or codes of refusals."""
+    barrier = threading.Barrier(len(calls))
+
+    def begun(call: Callable[[], Submission]) -> str:
+        barrier.wait()
+        try:
+            return call().state
+        except UploadRefusedError as refused:
+            return refused.code
+        except ConflictError:
+            return "conflict"
+
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return sorted(pool.map(begun, calls))
+
+
+def judged(store: Store, number: int, owner: str, name: str, *, ends: str, canonical: str = "") -> Submission:
+    submission, _ = store.receive(
+        board=BOARD, sha256=f"{number:064x}", size=3, file_name="run.json", owner=owner
+    )
+    scored = [("validated", {}), ("scored", {"report": {}})]
+    happened = [*scored, (ends, {})]
+    columns = {"method": {"name": name}, "canonical": canonical or None}
+    return store.append(submission, happened, **columns)  # type: ignore[arg-type]
+
+
+def test_two_owners_cannot_publish_one_name_at_once(stores: tuple[Store, Store]) -> None:
+    for number in range(TRIES):
+        name = f"method {number}"
+        mine = judged(stores[0], 2 * number, "ada", name, ends="private")
+        yours = judged(stores[0], 2 * number + 1, "ben", name.upper(), ends="private")
+        ended = at_once(
+            lambda mine=mine: act(stores[0], mine, "publish", "owner"),  # type: ignore[misc]
+            lambda yours=yours: act(stores[1], yours, "publish", "owner"),  # type: ignore[misc]
+        )
+        assert ended == ["name-taken", "published"]
+
+
+def test_two_owners_cannot_rename_to_one_name_at_once(stores: tuple[Store, Store]) -> None:
+    for number in range(TRIES):
+        method = {"name": f"method {number}"}
+        mine = judged(stores[0], 2 * number, "ada", f"ada {number}", ends="published")
+        yours = judged(stores[0], 2 * number + 1, "ben", f"ben {number}", ends="published")
+        ended = at_once(
+            lambda mine=mine, method=method: act(stores[0], mine, "correct", "owner", method=method),  # type: ignore[misc]
+            lambda yours=yours, method=method: act(stores[1], yours, "correct", "owner", method=method),  # type: ignore[misc]
+        )
+        assert ended == ["name-taken", "published"]
+
+
+def test_what_is_restored_takes_nobodys_name(stores: tuple[Store, Store]) -> None:
+    for number in range(TRIES):
+        name = f"method {number}"
+        stood = judged(stores[0], 2 * number, "ada", name, ends="published")
+        hidden = act(stores[0], stood, "hide", "organiser", reason="a question is open")
+        yours = judged(stores[0], 2 * number + 1, "ben", name, ends="private")
+        ended = at_once(
+            lambda hidden=hidden: act(stores[0], hidden, "restore", "organiser"),  # type: ignore[misc]
+            lambda yours=yours: act(stores[1], yours, "publish", "owner"),  # type: ignore[misc]
+        )
+        assert ended == ["name-taken", "published"]
+
+
+def test_what_its_owner_has_sent_again_is_not_restored_beside_it(store: Store) -> None:
+    stood = judged(store, 1, "ada", "first", ends="published", canonical="c")
+    withdrawn = act(store, stood, "withdraw", "owner")
+    again = judged(store, 2, "ada", "again", ends="published", canonical="c")
+    with pytest.raises(UploadRefusedError, match=f"submission {again.id} of the same owner"):
+        act(store, withdrawn, "restore", "organiser")
+    act(store, again, "withdraw", "owner")
+    assert act(store, withdrawn, "restore", "organiser").state == "published"
+
+
+def test_two_workers_put_one_name_and_the_same_rankings_up_once(servers: tuple[Server, Server]) -> None:
+    document = json.loads(OTHER)
+    for number in range(2):
+        document["method"]["name"] = f"method {number}"
+        of_ada = [json.dumps(document, indent=indent).encode() for indent in (1, 2)]
+        named = json.loads(GOOD)
+        named["method"]["name"] = f"METHOD {number}"
+        sent = [
+            servers[0].intake.take(BOARD, [content], Cover(owner=owner))[0]
+            for content, owner in [
+                (of_ada[0], f"ada {number}"),
+                (of_ada[1], f"ada {number}"),
+                (json.dumps(named).encode(), f"ben {number}"),
+            ]
+        ]
+        twins = at_once(
+            lambda sent=sent: servers[0].worker.process(sent[0]),  # type: ignore[misc]
+            lambda sent=sent: servers[1].worker.process(sent[1]),  # type: ignore[misc]
+        )
+        assert twins == ["published", "superseded"]
+        assert servers[1].worker.process(sent[2]).state == "private"
+
+
+def test_a_read_sees_one_moment(stores: tuple[Store, Store]) -> None:
+    reader, writer = stores
+    submission = judged(writer, 1, "ada", "name", ends="private")
+    with reader.database.read() as connection:
+        before = reader.reread(connection, submission)
+        act(writer, submission, "correct", "owner", method={"name": "another"})
+        assert reader.reread(connection, submission) == before
