@@ -248,7 +248,8 @@ def change(
     action: Annotated[
         str,
         typer.Argument(
-            help="publish, unpublish, withdraw, hide, restore, verify, flag, rerun or erase.",
+            help="publish, unpublish, withdraw, hide, restore, verify, unverify, flag, unflag, rerun "
+            "or erase.",
             show_default=False,
         ),
     ],

@@ -18,7 +18,18 @@ from leaderboard.submission import By, EventKind, State, Submission
 from submissions.rank_file.contradictions import CODE, contradictions
 
 Action = Literal[
-    "publish", "unpublish", "correct", "withdraw", "hide", "restore", "verify", "flag", "rerun", "erase"
+    "publish",
+    "unpublish",
+    "correct",
+    "withdraw",
+    "hide",
+    "restore",
+    "verify",
+    "unverify",
+    "flag",
+    "unflag",
+    "rerun",
+    "erase",
 ]
 
 
@@ -40,7 +51,9 @@ RULES: Mapping[Action, _Rule] = {
     "hide": _Rule("organiser", _JUDGED, "hidden"),
     "restore": _Rule("organiser", ("hidden", "withdrawn", "superseded"), "restored"),
     "verify": _Rule("organiser", _JUDGED, "verified"),
+    "unverify": _Rule("organiser", (*_JUDGED, "hidden"), "unverified"),
     "flag": _Rule("organiser", (*_JUDGED, "hidden"), "flagged"),
+    "unflag": _Rule("organiser", (*_JUDGED, "hidden"), "unflagged"),
     "rerun": _Rule("organiser", ("failed", "rejected"), "rerun"),
     "erase": _Rule(
         "organiser",
@@ -52,6 +65,9 @@ RULES: Mapping[Action, _Rule] = {
 
 ACTS_A_DAY = 50
 """Events that its owner may add to a submission in a UTC day, since the log is kept for ever."""
+
+_NOT_VERIFIED = {"notes"}
+"""Fields that may be corrected while `verified` stays."""
 
 ERASED = "(erased)"
 """What stands in the place of an erased name."""
@@ -140,6 +156,8 @@ def act(
     if by == "owner" and action != "withdraw":
         _refuse_too_many(submission)
     happened: list[Happened] = [(rule.event, payload)]
+    if action == "correct" and submission.verified and set(payload["fields"]) - _NOT_VERIFIED:
+        happened.append(("unverified", {"corrected": payload["fields"]}))
     shown = method if method is not None else submission.method
     stands = action == "publish" or (action == "correct" and submission.state == "published")
     if not stands and action != "restore":

@@ -26,7 +26,9 @@ EventKind = Literal[
     "rescored",
     "corrected",
     "verified",
+    "unverified",
     "flagged",
+    "unflagged",
     "erased",
 ]
 """What can happen: a submission comes into a state, or back to one (`restored`, `rerun`), or stays in its."""
@@ -35,7 +37,15 @@ By = Literal["server", "owner", "organiser"]
 
 WAITING: tuple[State, ...] = ("received", "validated", "scored")
 """States in which the server has something left to do."""
-_NO_STATE: tuple[EventKind, ...] = ("rescored", "corrected", "verified", "flagged", "erased")
+_NO_STATE: tuple[EventKind, ...] = (
+    "rescored",
+    "corrected",
+    "verified",
+    "unverified",
+    "flagged",
+    "unflagged",
+    "erased",
+)
 
 
 @dataclass(frozen=True)
@@ -165,12 +175,12 @@ class Submission:
 
     @property
     def verified(self) -> bool:
-        """Whether the organisers have verified it."""
-        said = self.last("verified")
-        return said is not None and bool(said.payload.get("verified", True))
+        """Whether the organisers have verified it as it stands; a correction of its words takes that back."""
+        said = self.last("verified", "unverified")
+        return said is not None and said.kind == "verified"
 
     @property
     def flag(self) -> str | None:
         """What the organisers warn of, or None."""
-        said = self.last("flagged")
-        return None if said is None else said.payload.get("reason")
+        said = self.last("flagged", "unflagged")
+        return said.payload.get("reason") if said is not None and said.kind == "flagged" else None

@@ -34,7 +34,9 @@ _SHOWN: tuple[EventKind, ...] = (
     "rescored",
     "corrected",
     "verified",
+    "unverified",
     "flagged",
+    "unflagged",
     "erased",
 )
 """Events that may change what a board shows."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -185,6 +186,48 @@ def test_organisers_hide_with_a_reason_and_restore(
     assert erased["submitter"] == "(erased)"
     kinds = [event["kind"] for event in erased["events"]]
     assert kinds[-5:] == ["hidden", "restored", "verified", "flagged", "erased"]
+
+
+def test_verified_is_of_the_words_that_were_verified(
+    server: Any, world: ModuleType, tokens: dict[str, str]
+) -> None:
+    ada, org = bearer(tokens, "ada"), bearer(tokens, "org")
+    sent = send(server, world.as_bytes(world.rank_file(41, "Verified")), ada, publish="yes")
+    finished(server, sent["id"], ada)
+    said: list[dict[str, Any]] = [
+        {"method": {"name": "Verified, renamed"}},
+        {"submitter": "Somebody Else"},
+        {"method": {"code": "https://example.org/code"}},
+        {"method": {"zero_shot": True}},
+        {"method": {"trained_on": ["cc3m"]}, "submitter": "Ada"},
+    ]
+    for words in said:
+        assert act(server, sent["id"], "verify", org).json()["verified"] is True
+        assert (
+            act(server, sent["id"], "correct", ada, method={"notes": str(words)}).json()["verified"] is True
+        )
+        changed = act(server, sent["id"], "correct", ada, **words).json()
+        assert changed["verified"] is False, words
+        assert [event["kind"] for event in changed["events"]][-2:] == ["corrected", "unverified"]
+        row = next(row for row in server.rows() if row["submission"] == sent["id"])
+        assert row["verified"] is False
+        table = csv.DictReader(server.get("/api/v1/boards/shapes/val?format=csv").text.splitlines())
+        line = next(row for row in table if row["submission"] == sent["id"])
+        assert line["verified"].lower() == "false"
+
+
+def test_organisers_take_back_what_they_said(server: Any, world: ModuleType, tokens: dict[str, str]) -> None:
+    ada, org = bearer(tokens, "ada"), bearer(tokens, "org")
+    sent = send(server, world.as_bytes(world.rank_file(42, "Taken back")), ada, publish="yes")
+    finished(server, sent["id"], ada)
+    act(server, sent["id"], "verify", org)
+    act(server, sent["id"], "flag", org, reason="looks odd")
+    for action in ("unverify", "unflag"):
+        assert act(server, sent["id"], action, ada).status_code == 403
+    assert act(server, sent["id"], "unverify", org).json()["verified"] is False
+    assert act(server, sent["id"], "unflag", org, reason="it was not").json()["flag"] is None
+    row = next(row for row in server.rows() if row["submission"] == sent["id"])
+    assert (row["verified"], row["flag"]) == (False, None)
 
 
 def test_an_unknown_or_revoked_token_is_refused(server: Any, home: Path, tokens: dict[str, str]) -> None:
