@@ -28,7 +28,7 @@ from cir_datasets.registry.challenges import CONFIG
 from cir_datasets.registry.schema import main_metric_terms
 from cir_metrics.errors import UnknownNameError, did_you_mean
 from leaderboard.errors import BoardError
-from leaderboard.settings import default_home
+from leaderboard.settings import default_home, only_own_boards
 
 log = logging.getLogger("leaderboard.boards")
 
@@ -164,6 +164,11 @@ class Board(BaseModel):
     def phase(self, now: datetime) -> Phase | None:
         """The phase that is open at a moment, or None."""
         return next((phase for phase in self.phases if phase.opens <= now < phase.closes), None)
+
+    def phase_began(self, at: datetime) -> datetime | None:
+        """When the phase that is open at a moment began: what came before it is of another; None without."""
+        phase = self.phase(at)
+        return None if phase is None else phase.opens
 
     def closed(self, now: datetime) -> str | None:
         """Why the board takes no submissions at a moment, and when it does; None where it takes them."""
@@ -333,11 +338,11 @@ def _all() -> _Boards:
     kept = _read.get(folder)
     if kept is not None and kept[0] == stamp:
         return kept[1]
-    found = dict(_packaged())
+    found = {} if only_own_boards() else dict(_packaged())
     try:
         for name, _, _ in stamp:
             check_place(_add(found, (folder / name).read_text(encoding="utf-8"), str(folder / name)))
-        found = dict(sorted(found.items(), key=lambda item: item[1].order))
+        found = dict(sorted((found or _packaged()).items(), key=lambda item: item[1].order))
     except (BoardError, OSError, UnicodeDecodeError) as error:
         words = str(error) if isinstance(error, BoardError) else f"{folder}: a board cannot be read: {error}."
         if kept is None:

@@ -263,6 +263,7 @@ class Intake:
             edit_hash=cover.edit_hash,
             admit=None if quotas is None else lambda connection: quotas.admit(connection, owner, board.id),
             put_back=put_back,
+            since=None if cover.baseline else board.phase_began(datetime.now(UTC)),
         )
         if cover.publish and submission.state == "private":
             submission = act(self._store, submission, "publish", "owner")

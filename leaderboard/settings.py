@@ -79,6 +79,21 @@ def default_home() -> Path:
     return Path(platformdirs.user_data_dir("cir-benchmarks")) / "leaderboard"
 
 
+def only_own_boards() -> bool:
+    """Whether `CIR_LEADERBOARD_BOARDS` leaves the package's boards out.
+
+    Raises:
+        CallError: it is neither own nor all.
+    """
+    written = os.environ.get("CIR_LEADERBOARD_BOARDS") or "all"
+    if written not in ("own", "all"):
+        raise CallError(
+            f"CIR_LEADERBOARD_BOARDS={written[:40]!r}: not a choice. Fix: write own, for the boards of "
+            "the home alone, or all."
+        )
+    return written == "own"
+
+
 def read(home: Path | None = None) -> Settings:
     """Settings from the environment: `CIR_LEADERBOARD_HOME` and its like in `docs/environment.md`.
 

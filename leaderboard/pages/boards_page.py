@@ -194,7 +194,9 @@ def _row(board: Board, row: Row, marked: str, shown: set[str], leaders: Mapping[
         element("td", number(row["main"], board.primary_unit), "num main"),
     ]
     cells += [element("td", number(row["metrics"].get(c.metric), c.unit), "num") for c in board.columns]
-    cells.append(element("td", day(datetime.fromisoformat(row["received_at"])), "when"))
+    received = datetime.fromisoformat(row["received_at"])
+    phase = board.phase(received) if len(board.phases) > 1 and not row["baseline"] else None
+    cells.append(element("td", day(received) + (text(f", {phase.name}") if phase else ""), "when"))
     cells.append(element("td", element("code", text(_short(row, shown)), title=row["signature"]), "sig"))
     wanted = {"baseline": row["baseline"], "marked": row["submission"] == marked, "leads": leads}
     css = " ".join(name for name, is_so in wanted.items() if is_so)

@@ -255,7 +255,9 @@ class Worker:
         seen = submission.last("validated") is not None
         happened: list[Happened] = [] if seen else [("validated", findings)]
         happened.append(("scored", {"report": judged.report, **({"near_copies": copies} if copies else {})}))
-        same = self._store.same_rankings(submission, str(judged.canonical), connection)
+        known = submission.board in boards.ids() and not submission.baseline
+        since = boards.board(submission.board).phase_began(submission.received_at) if known else None
+        same = self._store.same_rankings(submission, str(judged.canonical), connection, since=since)
         if same is not None:
             return [*happened, ("superseded", {"by": same.id, "same_rankings": True})]
         if not submission.publish:

@@ -92,13 +92,15 @@ class Store:
         edit_hash: str | None = None,
         admit: Callable[[sa.Connection], object] | None = None,
         put_back: Callable[[], object] = lambda: None,
+        since: datetime | None = None,
     ) -> tuple[Submission, bool]:
         """Record a durable file as a submission that waits, unless its owner has sent it before.
 
         The same bytes of the same owner for the same board give the submission that exists, except where that
         one was rejected, failed, was superseded or withdrawn: then a new attempt begins, for what was sent
-        beside the file may have changed. Files of one owner for one board are recorded one after the other;
-        `admit` refuses a new one by raising, in the transaction that would record it.
+        beside the file may have changed. So it does where that one came before `since`, when the board's open
+        phase began, unless the organisers have hidden it. Files of one owner for one board are recorded one
+        after the other; `admit` refuses a new one by raising, in the transaction that would record it.
 
         Where the file was swept away after it had been made durable, `put_back` makes it so once more.
 
@@ -121,8 +123,7 @@ class Store:
             take_turns(connection, f"{board}\n{owner}")
             claim(connection, sha256, put_back)
             latest = self._latest_attempt(connection, board, sha256, owner)
-            again = latest is not None and latest.state in _AGAIN
-            if latest is not None and not (again and _differs(latest, form, submitter)):
+            if latest is not None and not _may_begin_anew(latest, row, since):
                 return latest, False
             if admit is not None:
                 admit(connection)
@@ -249,17 +250,24 @@ class Store:
         return [one for one in found if one.id != submission.id]
 
     def same_rankings(
-        self, submission: Submission, canonical: str, connection: sa.Connection | None = None
+        self,
+        submission: Submission,
+        canonical: str,
+        connection: sa.Connection | None = None,
+        *,
+        since: datetime | None = None,
     ) -> Submission | None:
-        """An earlier entry of the same owner on the same board with the same rankings, or None."""
-        same = (
+        """An entry of the same owner on the same board with the same rankings, come since then, or None."""
+        same = [
             submissions.c.canonical == canonical,
             submissions.c.board == submission.board,
             submissions.c.owner == submission.owner,
             submissions.c.baseline == submission.baseline,
             submissions.c.state.in_(("published", "private")),
             submissions.c.id != submission.id,
-        )
+        ]
+        if since is not None:
+            same.append(submissions.c.received_at >= since)
         found = self._of(*same, connection=connection)
         return found[0] if found else None
 
@@ -367,6 +375,13 @@ class Store:
             .order_by(submissions.c.number)
         )
         return [Submission(**row._mapping, events=tuple(logs[row.id])) for row in connection.execute(chosen)]
+
+
+def _may_begin_anew(latest: Submission, row: Mapping[str, Any], since: datetime | None) -> bool:
+    """Whether a file that was sent before becomes another submission."""
+    if since is not None and latest.received_at < since and latest.state != "hidden":
+        return True
+    return latest.state in _AGAIN and _differs(latest, row["form"], row["submitter"])
 
 
 def _differs(earlier: Submission, form: Mapping[str, Any] | None, submitter: str) -> bool:

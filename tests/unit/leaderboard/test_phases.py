@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from full_boards import add_entry
+from leaderboard_world import rank_file
 
 from leaderboard import boards
 from leaderboard.data import problem
@@ -18,10 +19,12 @@ from leaderboard.errors import UploadRefusedError
 from leaderboard.intake import Cover, Intake
 from leaderboard.pages.boards_page import page_html
 from leaderboard.pages.outcome import outcome_html
+from leaderboard.queue.worker import Worker
 from leaderboard.quotas import Allowance, Quotas
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.store.schema import submissions
+from leaderboard.submission import Submission
 from leaderboard.tables import Tables
 from leaderboard.views import submission_view
 
@@ -89,6 +92,32 @@ def test_a_phase_has_quotas_of_its_own_and_counts_what_came_in_it(server: Server
         connection.execute(sa.update(submissions).values(received_at=NOW - timedelta(hours=1)))
     assert intake.take(BOARD, [b"2"], Cover(owner="token:ada"))[1]
     assert "all 1 submissions" in refused(intake, b"3").message
+
+
+def test_a_file_of_an_earlier_phase_is_sent_again_in_the_next(server: Server, intake: Intake) -> None:
+    content = json.dumps(rank_file(1)).encode()
+    worker = Worker(server.files, server.store)
+
+    def sent() -> tuple[Submission, bool]:
+        one, new = intake.take(BOARD, [content], Cover(owner="token:ada"))
+        return (worker.process(one) if new else one), new
+
+    first, new = sent()
+    assert (first.state, new) == ("published", True)
+    assert sent() == (first, False)
+    # The dev phase has closed an hour ago, and the test phase is open.
+    with server.store.database.write() as connection:
+        connection.execute(sa.update(submissions).values(received_at=NOW - timedelta(hours=1)))
+    write(server.settings.home, {"name": "test", "opens": 0, "closes": 1, "in_all": 3})
+    second, new = sent()
+    assert (second.state, new, second.attempt) == ("published", True, 2)
+    assert sent() == (second, False)
+    found = server.tables.of(boards.board(BOARD)).view["rows"]
+    assert {row["submission"] for row in found} == {first.id, second.id}
+    phases = [{"name": "dev", "opens": -1, "closes": 0}, {"name": "test", "opens": 0, "closes": 1}]
+    write(server.settings.home, *phases)
+    page = page_html(server, {"board": BOARD})
+    assert [page.count(f", {name}</td>") for name in ("dev", "test")] == [1, 1]
 
 
 def test_where_a_phase_has_quotas_a_token_is_needed(server: Server, intake: Intake) -> None:

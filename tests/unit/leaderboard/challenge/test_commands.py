@@ -216,3 +216,15 @@ def test_near_copies_are_listed_for_organisers(places: world.Places) -> None:
     assert "token:ada" in said
     assert "1 of 60" in said
     assert json.dumps(copy) not in said
+
+
+def test_boards_of_ones_own_may_stand_alone(places: world.Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CIR_LEADERBOARD_BOARDS", "own")
+    new(places)
+    assert boards.ids() == (world.ID,)
+    monkeypatch.setenv("CIR_LEADERBOARD_BOARDS", "mine")
+    with pytest.raises(CallError, match="write own"):
+        cir("check")
+    monkeypatch.setenv("CIR_LEADERBOARD_BOARDS", "all")
+    boards.use(places.home)
+    assert {world.ID, "cirr/val"} < set(boards.ids())
