@@ -224,11 +224,20 @@ def refuse_taken_name(
         )
 
 
+def same_rankings(
+    store: Store, submission: Submission, canonical: str, connection: sa.Connection | None
+) -> Submission | None:
+    """An entry of the same owner with the same rankings in the same phase of the board, or None."""
+    phased = submission.board in boards.ids() and not submission.baseline
+    since = boards.board(submission.board).phase_began(submission.received_at) if phased else None
+    return store.same_rankings(submission, canonical, connection, since=since)
+
+
 def _refuse_same_rankings(store: Store, submission: Submission, connection: sa.Connection) -> None:
     """Refuse to restore what its owner has sent again, since that stands now."""
     if submission.canonical is None:
         return
-    same = store.same_rankings(submission, submission.canonical, connection)
+    same = same_rankings(store, submission, submission.canonical, connection)
     if same is not None:
         raise UploadRefusedError(
             "same-rankings",

@@ -37,7 +37,7 @@ from leaderboard.errors import (
     UploadRefusedError,
     is_passing,
 )
-from leaderboard.life import refuse_contradiction, refuse_taken_name
+from leaderboard.life import refuse_contradiction, refuse_taken_name, same_rankings
 from leaderboard.queue.child import Judged, Limits, judge
 from leaderboard.queue.jobs import LEASE_SECONDS, Job, Jobs
 from leaderboard.queue.near_copies import NearCopy, near_copies
@@ -255,9 +255,7 @@ class Worker:
         seen = submission.last("validated") is not None
         happened: list[Happened] = [] if seen else [("validated", findings)]
         happened.append(("scored", {"report": judged.report, **({"near_copies": copies} if copies else {})}))
-        known = submission.board in boards.ids() and not submission.baseline
-        since = boards.board(submission.board).phase_began(submission.received_at) if known else None
-        same = self._store.same_rankings(submission, str(judged.canonical), connection, since=since)
+        same = same_rankings(self._store, submission, str(judged.canonical), connection)
         if same is not None:
             return [*happened, ("superseded", {"by": same.id, "same_rankings": True})]
         if not submission.publish:
