@@ -320,7 +320,8 @@ def rebuild(home: Home = None) -> None:
     """Make a lost database anew from the rank files; the server judges them when it runs.
 
     A file names its benchmark and its method. What stands in no file is lost: who sent it, what a form said,
-    and what was withdrawn or hidden. A backup has all that: see  cir leaderboard backup.
+    and what was private, withdrawn or hidden. So nothing comes onto a board: organisers publish what belongs
+    there with  cir leaderboard change ID publish. A backup has all that: see  cir leaderboard backup.
 
     \b
     Example:
@@ -348,11 +349,13 @@ def rebuild(home: Home = None) -> None:
                 echo(f"{sha256}: left out: {str(error).splitlines()[0]}", err=True)
                 continue
             size = path.stat().st_size
-            store.receive(board=board.id, sha256=sha256, size=size, file_name=f"{sha256[:12]}.json")
+            name = f"{sha256[:12]}.json"
+            store.receive(board=board.id, sha256=sha256, size=size, file_name=name, publish=False)
             taken += 1
     finally:
         store.close()
     echo(f"{taken} rank files wait to be judged; {skipped} are left out.")
+    echo("All stay private: publish what belongs onto a board with  cir leaderboard change ID publish")
 
 
 def show(
@@ -633,7 +636,7 @@ def _handed_in(
         if receipt is not None:
             _keep_receipt(client, given, file, receipt)
         if not outcome.get("new", True):
-            echo("This file is on that board already; this is its entry.", err=True)
+            echo(visible(str(outcome.get("unchanged"))), err=True)
         if outcome.get("edit_key"):
             echo(
                 f"Keep this key; it is shown once, and lets you correct and withdraw {outcome['id']}:\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -16,6 +17,7 @@ from leaderboard.identity.tokens import matches
 from leaderboard.store import Happened, Store
 from leaderboard.submission import By, EventKind, State, Submission
 from submissions.rank_file.contradictions import CODE, contradictions
+from submissions.rank_file.words import is_oracle
 
 Action = Literal[
     "publish",
@@ -145,6 +147,8 @@ def act(
         columns, payload = _corrections(submission, method, submitter)
         if not columns:
             return submission
+        if by == "owner":
+            _refuse_against_file(submission, columns.get("method"))
     elif action == "erase":
         columns = {
             "submitter": ERASED,
@@ -166,6 +170,8 @@ def act(
         refuse_contradiction(submission, shown)
 
     def decide(connection: sa.Connection) -> list[Happened]:
+        if action == "publish":
+            _refuse_hidden_rankings(store, submission, connection)
         if action == "restore":
             _refuse_same_rankings(store, submission, connection)
         if stands or payload.get("to") == "published":
@@ -233,6 +239,47 @@ def same_rankings(
     return store.same_rankings(submission, canonical, connection, since=since)
 
 
+def _refuse_hidden_rankings(store: Store, submission: Submission, connection: sa.Connection) -> None:
+    """Refuse to publish rankings that organisers have hidden in another submission of the same owner."""
+    off = (
+        None if submission.canonical is None else store.kept_off(submission, submission.canonical, connection)
+    )
+    if off is not None:
+        raise UploadRefusedError(
+            "hidden-rankings",
+            f"the organisers have hidden submission {off.id}, which has the same rankings.",
+            fix="ask the organisers to restore that one",
+            status=409,
+        )
+
+
+def _refuse_against_file(submission: Submission, method: Mapping[str, Any] | None) -> None:
+    """Refuse words of an owner that take back what the file itself says against its method.
+
+    Raises:
+        UploadRefusedError: `against-file`.
+    """
+    validated = submission.last("validated")
+    claims: Mapping[str, Any] = (validated.payload.get("claims") if validated else None) or {}
+    before = submission.method or {}
+    for name, said in claims.items():
+        now = (method or before).get(name)
+        if now == before.get(name):
+            continue
+        taken_back = (
+            (name == "oracle" and is_oracle({name: said}) and now != said)
+            or (name == "zero_shot" and said is False and now is not False)
+            or (name == "trained_on" and not set(said) <= set(now or ()))
+        )
+        if taken_back:
+            raise UploadRefusedError(
+                "against-file",
+                f"the file itself says {name}: {json.dumps(said, ensure_ascii=False)[:200]}.",
+                fix="send a corrected file, or ask the organisers to correct it",
+                status=409,
+            )
+
+
 def _refuse_same_rankings(store: Store, submission: Submission, connection: sa.Connection) -> None:
     """Refuse to restore what its owner has sent again, since that stands now."""
     if submission.canonical is None:
@@ -276,7 +323,7 @@ def _before(submission: Submission) -> State:
 def _corrections(
     submission: Submission, method: Mapping[str, Any] | None, submitter: str | None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The columns that change, and the event's payload, which names fields and holds no text of anybody."""
+    """The columns that change, and the event's payload, which names fields, and the name that was public."""
     columns: dict[str, Any] = {}
     fields: list[str] = []
     before = submission.method or {}
@@ -286,4 +333,9 @@ def _corrections(
     if submitter is not None and submitter != submission.submitter:
         columns["submitter"] = submitter
         fields.append("submitter")
-    return columns, {"fields": fields}
+    payload: dict[str, Any] = {"fields": fields}
+    if "name" in fields and submission.last("published") is not None:
+        # Nobody is shown a name that was never public.
+        names = (before.get("name"), (method or {}).get("name"))
+        payload["name"] = dict(zip(("old", "new"), map(str, names), strict=True))
+    return columns, payload

@@ -180,6 +180,12 @@ class Submission:
         return said is not None and said.kind == "verified"
 
     @property
+    def kept_off(self) -> bool:
+        """Whether organisers have hidden it and not restored it, withdrawn since or not."""
+        said = self.last("hidden", "restored")
+        return said is not None and said.kind == "hidden"
+
+    @property
     def flag(self) -> str | None:
         """What the organisers warn of, or None."""
         said = self.last("flagged", "unflagged")

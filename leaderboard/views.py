@@ -12,7 +12,7 @@ from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.destination import board_offered
 from leaderboard.standings import Entry, checked_gallery
-from leaderboard.submission import Submission
+from leaderboard.submission import Event, Submission
 
 
 def board_view(
@@ -124,10 +124,21 @@ def submission_view(submission: Submission, *, organiser: bool = False) -> dict[
         "scores": submission.scores if organiser or hidden_until is None else None,
         "scores_from": None if hidden_until is None else hidden_until.isoformat(),
         "near_copies": submission.near_copies if organiser else None,
-        "events": [{"kind": event.kind, "at": event.at.isoformat()} for event in submission.events],
+        "events": [_event_view(event) for event in submission.events],
         "page": entry_page(submission.board, submission.id),
         "outcome_page": submission_page(submission.id),
         "file": f"/api/submissions/{submission.id}/file" if public and (organiser or not sealed) else None,
+    }
+
+
+def _event_view(event: Event) -> dict[str, Any]:
+    """What happened; of a correction which fields, and the name before and after."""
+    corrected = event.payload if event.kind == "corrected" else {}
+    return {
+        "kind": event.kind,
+        "at": event.at.isoformat(),
+        "fields": corrected.get("fields"),
+        "name": corrected.get("name"),
     }
 
 
@@ -170,6 +181,11 @@ def why_not_listed(submission: Submission) -> str | None:
     if submission.state == "superseded":
         superseded = submission.last("superseded")
         found = {} if superseded is None else superseded.payload
+        if found.get("hidden"):
+            return (
+                f"The organisers have hidden submission {found['by']}, which has the same rankings: these "
+                "stay off the board until that one is restored."
+            )
         if found.get("same_rankings"):
             return f"Submission {found['by']} has the same rankings; correct that one to change its words."
         return f"Submission {found.get('by', '')} has taken its place."
@@ -179,6 +195,20 @@ def why_not_listed(submission: Submission) -> str | None:
         hidden = submission.last("hidden")
         return f"The organisers have hidden it: {'' if hidden is None else hidden.payload.get('reason', '')}"
     return None
+
+
+def already_here(submission: Submission) -> str:
+    """What is said to whoever sends a file again that is here already."""
+    if submission.state == "published":
+        return (
+            "This file is on that board already; to change what is said of it, POST to "
+            "/api/submissions/ID/correct."
+        )
+    if submission.state == "rejected":
+        return "This file was refused before, and nothing beside it is other than then."
+    if not submission.finished:
+        return "This file is here already, and waits to be judged."
+    return f"This file is here already. {why_not_listed(submission) or ''}".strip()
 
 
 def submission_page(submission_id: str, edit_key: str = "") -> str:

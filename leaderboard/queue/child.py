@@ -110,6 +110,7 @@ class Judged:
         findings: what validation found, as JSON values: errors of a refused file, warnings of another.
         text: the findings as a terminal shows them.
         method: the method's fields as shown, the file's own completed by the form; None of a refused file.
+        claims: of these fields that the file itself holds: `oracle`, `zero_shot`, `trained_on`.
         report: the score report as JSON values, or None.
         canonical: hash of its rankings (`submissions.rank_file.canonical`), or None.
         values: where the values a query were written, or None.
@@ -119,6 +120,7 @@ class Judged:
     findings: list[dict[str, Any]]
     text: str
     method: dict[str, Any] | None = None
+    claims: dict[str, Any] | None = None
     report: dict[str, Any] | None = None
     canonical: str | None = None
     values: Path | None = None
@@ -305,6 +307,7 @@ def _judged(answer: dict[str, Any], values: Path | None) -> Judged:
         answer["findings"],
         answer["text"],
         method=answer["method"],
+        claims=answer["claims"],
         report=answer["report"],
         canonical=answer["canonical"],
         values=values,
@@ -453,6 +456,7 @@ def _answer(request: dict[str, Any], benchmark: Benchmark, sealed: Benchmark | N
         "outcome": "scored",
         **judged.payload,
         "method": judged.method,
+        "claims": judged.claims,
         "report": said,
         "canonical": canonical_hash(judged.rank_file),
     }

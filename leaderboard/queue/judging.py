@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from submissions.scoring.score_report import ScoreReport
 
 
+CLAIMS = ("oracle", "zero_shot", "trained_on")
+"""Fields of the method in which a file binds its owner."""
+
+
 @dataclass(frozen=True)
 class Rejected:
     """A file that is refused, with its findings."""
@@ -32,6 +36,7 @@ class Validated:
     checked: ValidationReport
     rank_file: RankFile
     method: dict[str, Any]
+    claims: dict[str, Any]
 
 
 def judge_file(
@@ -64,7 +69,8 @@ def judge_file(
     if method != rank_file.method.to_dict():
         report = _with_words_checked(report, method, benchmark)
         payload = {"findings": [finding.to_dict() for finding in report.findings], "text": report.text()}
-    return Validated(payload, replace(report, rank_file=named), named, method)
+    claims = _claims(rank_file, form)
+    return Validated(payload, replace(report, rank_file=named), named, method, claims)
 
 
 def _with_words_checked(
@@ -116,6 +122,16 @@ def write_arrays(arrays: Mapping[str, Any], path: Path) -> None:
     packed = io.BytesIO()
     np.savez(packed, **dict(arrays))
     write_whole(path, packed.getvalue(), durable=True)
+
+
+def _claims(rank_file: RankFile, form: Mapping[str, Any]) -> dict[str, Any]:
+    """What the file itself says of its method; a format without a method block says nothing."""
+    from submissions.rank_file.model import FORMAT
+
+    said = {name: value for name, value in rank_file.method.to_dict().items() if name in CLAIMS}
+    if rank_file.format == FORMAT:
+        return said
+    return {name: value for name, value in said.items() if value != form.get(name)}
 
 
 def _method(rank_file: RankFile, form: Mapping[str, Any]) -> dict[str, Any]:

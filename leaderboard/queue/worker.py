@@ -253,9 +253,13 @@ class Worker:
             return [("rejected", findings)]
         # A crash between the events of an earlier version of the server may have left the first.
         seen = submission.last("validated") is not None
-        happened: list[Happened] = [] if seen else [("validated", findings)]
+        happened: list[Happened] = [] if seen else [("validated", {**findings, "claims": judged.claims})]
         happened.append(("scored", {"report": judged.report, **({"near_copies": copies} if copies else {})}))
-        same = same_rankings(self._store, submission, str(judged.canonical), connection)
+        canonical = str(judged.canonical)
+        off = self._store.kept_off(submission, canonical, connection)
+        if off is not None:
+            return [*happened, ("superseded", {"by": off.id, "same_rankings": True, "hidden": True})]
+        same = same_rankings(self._store, submission, canonical, connection)
         if same is not None:
             return [*happened, ("superseded", {"by": same.id, "same_rankings": True})]
         if not submission.publish:

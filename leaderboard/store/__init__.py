@@ -258,18 +258,32 @@ class Store:
         since: datetime | None = None,
     ) -> Submission | None:
         """An entry of the same owner on the same board with the same rankings, come since then, or None."""
-        same = [
+        found = self._with_rankings(submission, canonical, ("published", "private"), connection)
+        return next((one for one in found if since is None or one.received_at >= since), None)
+
+    def kept_off(
+        self, submission: Submission, canonical: str, connection: sa.Connection | None = None
+    ) -> Submission | None:
+        """A submission of the same owner with these rankings that organisers have hidden, or None."""
+        found = self._with_rankings(submission, canonical, ("hidden", "withdrawn"), connection)
+        return next((one for one in found if one.kept_off), None)
+
+    def _with_rankings(
+        self,
+        submission: Submission,
+        canonical: str,
+        states: Sequence[State],
+        connection: sa.Connection | None,
+    ) -> list[Submission]:
+        return self._of(
             submissions.c.canonical == canonical,
             submissions.c.board == submission.board,
             submissions.c.owner == submission.owner,
             submissions.c.baseline == submission.baseline,
-            submissions.c.state.in_(("published", "private")),
+            submissions.c.state.in_(states),
             submissions.c.id != submission.id,
-        ]
-        if since is not None:
-            same.append(submissions.c.received_at >= since)
-        found = self._of(*same, connection=connection)
-        return found[0] if found else None
+            connection=connection,
+        )
 
     def named(self, board: str, name: str, connection: sa.Connection | None = None) -> list[Submission]:
         """What stands on a board under a method's name, as names are compared."""

@@ -115,7 +115,7 @@ class Database:
                     raise SubmissionStoreError(
                         f"{self.shown}: the database is empty, and there are rank files beside it. "
                         "Fix: put a backup of the database in its place, or make a new one from the files "
-                        "with  cir leaderboard rebuild."
+                        "with  cir leaderboard rebuild, which keeps all of them private."
                     )
                 schema.metadata.create_all(connection)
                 _stamp(connection, schema.HEAD)

@@ -31,7 +31,7 @@ from leaderboard.intake import (
 from leaderboard.life import Action, act
 from leaderboard.server import Server
 from leaderboard.submission import Submission
-from leaderboard.views import submission_page, submission_view
+from leaderboard.views import already_here, submission_page, submission_view
 from leaderboard.web import reading
 from leaderboard.web.forms import SCOPE_KEY, FormWatch
 from leaderboard.web.reading import VERSION
@@ -47,10 +47,6 @@ FIELDS = 20
 """Fields that a form may hold."""
 
 UPLOAD_PATH = "/api/submissions"
-
-_UNCHANGED = (
-    "This file is on that board already; to change what is said of it, POST to /api/submissions/ID/correct."
-)
 
 
 class ActionBody(BaseModel):
@@ -106,7 +102,7 @@ def _router(server: Server) -> APIRouter:
         view = {
             **submission_view(submission),
             "new": new,
-            "unchanged": None if new else _UNCHANGED,
+            "unchanged": None if new else already_here(submission),
             "receipt": server.receipt(submission).model_dump(),
             "edit_key": (sender.edit_key or None) if new else None,
             "edit_link": _edit_link(server, submission, sender.edit_key) if new else None,

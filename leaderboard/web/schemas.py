@@ -153,6 +153,10 @@ class EventAnswer(_StrictAnswer):
 
     kind: EventKind
     at: str
+    fields: Annotated[list[str] | None, Field(description="of `corrected`: what changed; else null")]
+    name: Annotated[
+        dict[str, str] | None, Field(description="of `corrected`: the name's `old` and `new`, or null")
+    ]
 
 
 class _SubmissionFields(_StrictAnswer):
@@ -215,7 +219,7 @@ class UploadAnswer(_SubmissionFields):
     """A submission as its upload is answered."""
 
     new: Annotated[bool, Field(description="false where the same file was there already")]
-    unchanged: Annotated[str | None, Field(description="how to change what is there already, or null")]
+    unchanged: Annotated[str | None, Field(description="why nothing is new, or null")]
     receipt: Receipt
     edit_key: Annotated[
         str | None, Field(description="of the private link, where the sender has no account; shown once")

@@ -46,8 +46,8 @@ def check_words(method: Mapping[str, Any], spec: BenchmarkSpec, findings: Findin
             cause="zero-shot",
             value=own,
             # No value of the file: a fix is a template.
-            fix='write "zero_shot": false, or take that data out of "trained_on" if it was not used; on a '
-            "leaderboard correct these words, without another file",
+            fix='write "zero_shot": false, on a leaderboard without another file; or, if that data was not '
+            'used, send a file whose "trained_on" leaves it out',
         )
     named = None if is_oracle(method) else _oracle_words(method)
     if named is not None:

@@ -230,6 +230,59 @@ def test_organisers_take_back_what_they_said(server: Any, world: ModuleType, tok
     assert (row["verified"], row["flag"]) == (False, None)
 
 
+def test_what_organisers_have_hidden_stays_off_the_board(
+    server: Any, world: ModuleType, tokens: dict[str, str]
+) -> None:
+    ada, bob, org = (bearer(tokens, name) for name in ("ada", "bob", "org"))
+    content = world.as_bytes(world.rank_file(43, "Hidden once"))
+    first = finished(server, send(server, content, ada, publish="yes")["id"], ada)
+    act(server, first["id"], "hide", org, reason="under review")
+    same = send(server, content, ada, publish="yes")
+    assert (same["id"], same["new"], same["state"]) == (first["id"], False, "hidden")
+    assert "under review" in same["unchanged"]
+    assert "on that board already" not in same["unchanged"]
+    other = finished(server, send(server, content + b"\n", ada, publish="yes")["id"], ada)
+    assert act(server, first["id"], "withdraw", ada).json()["state"] == "withdrawn"
+    again = finished(server, send(server, content, ada, publish="yes")["id"], ada)
+    for found in (other, again):
+        assert (found["state"], found["same_as"]) == ("superseded", first["id"])
+        assert "organisers have hidden" in found["message"]
+        assert act(server, found["id"], "publish", ada).status_code == 409
+    assert "Hidden once" not in named(server)
+    # Another owner's are their own.
+    assert finished(server, send(server, content, bob)["id"], bob)["state"] == "private"
+    assert act(server, first["id"], "restore", org).json()["state"] == "published"
+    assert named(server).count("Hidden once") == 1
+
+
+def test_an_owner_does_not_take_back_what_the_file_says(
+    server: Any, world: ModuleType, tokens: dict[str, str]
+) -> None:
+    ada, org = bearer(tokens, "ada"), bearer(tokens, "org")
+    said = {"oracle": "target_captions", "zero_shot": False, "trained_on": ["cc3m"]}
+    content = world.as_bytes(world.rank_file(44, "Upper bound", **said))
+    sent = finished(server, send(server, content, ada, publish="yes", backbone="vit-b/32")["id"], ada)
+    for words in (
+        {"oracle": "none"},
+        {"oracle": ""},
+        {"zero_shot": True},
+        {"zero_shot": None},
+        {"trained_on": []},
+    ):
+        refused = act(server, sent["id"], "correct", ada, method=words)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (409, "against-file"), words
+    assert next(row for row in server.rows() if row["submission"] == sent["id"])["is_oracle"] is True
+    words = {"name": "Upper bound 2", "trained_on": ["cc3m", "coco"], "backbone": "vit-l/14"}
+    changed = act(server, sent["id"], "correct", ada, method=words).json()
+    event = changed["events"][-1]
+    assert event["fields"] == ["backbone", "name", "trained_on"]
+    assert event["name"] == {"old": "Upper bound", "new": "Upper bound 2"}
+    assert act(server, sent["id"], "correct", org, method={"oracle": "none"}).status_code == 200
+    assert server.get(f"/api/submissions/{sent['id']}").json()["events"][-1]["fields"] == ["oracle"]
+    # What an organiser has corrected does not stand in the way of other words.
+    assert act(server, sent["id"], "correct", ada, method={"notes": "a note"}).status_code == 200
+
+
 def test_an_unknown_or_revoked_token_is_refused(server: Any, home: Path, tokens: dict[str, str]) -> None:
     for secret in ("cir_deadbeef_x", "nonsense"):
         answer = server.get("/api/submissions/x", headers={"Authorization": f"Bearer {secret}"})

@@ -56,6 +56,19 @@ def test_a_contradiction_is_scored_and_kept_private_until_its_words_are_correcte
         act(server.store, published, "correct", "owner", method=DISHONEST)
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"text_fields": ["oracle_caption"]},
+        {"zero_shot": True, "trained_on": ["the training split of shapes"]},
+        {"zero_shot": True, "trained_on": ["val images from shapes"]},
+    ],
+)
+def test_words_that_contradict_each_other_in_other_spellings(server: Server, said: dict[str, Any]) -> None:
+    kept = judged(server, {"name": "Ours", **said})
+    assert (kept.state, [finding["code"] for finding in kept.findings]) == ("private", ["contradiction"])
+
+
 def test_what_the_form_says_can_contradict_the_file_too(server: Server) -> None:
     kept = judged(server, {"name": "Ours", "zero_shot": True}, {"trained_on": ["shapes"]})
     assert (kept.state, [finding["code"] for finding in kept.findings]) == ("private", ["contradiction"])

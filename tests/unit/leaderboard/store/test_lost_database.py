@@ -9,6 +9,7 @@ import leaderboard_world
 import pytest
 
 from leaderboard.errors import SubmissionStoreError
+from leaderboard.life import act
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.store import Store
@@ -57,7 +58,7 @@ def test_overwritten_pages_are_refused_and_the_words_of_the_fix_help(
     done = world.cir("leaderboard", "rebuild", "--home", str(home))
     assert "2 rank files wait to be judged; 1 are left out." in done.stdout
     server = Server.open(Settings(home))
-    assert [server.worker.process(one).state for one in server.store.unfinished()] == ["published"] * 2
+    assert [server.worker.process(one).state for one in server.store.unfinished()] == ["private"] * 2
     server.close()
 
 
@@ -69,6 +70,14 @@ def test_the_command_of_the_message_makes_it_anew(home: Path) -> None:
     store = Store(Settings(home).database_url)
     assert [one.board for one in store.unfinished()] == ["shapes/val", "shapes/val"]
     store.close()
+    assert "private" in done.stdout
+    server = Server.open(Settings(home))
+    for one in server.store.unfinished():
+        assert server.worker.process(one).state == "private"
+    assert server.store.published("shapes/val") == []
+    act(server.store, server.store.of_board("shapes/val")[0], "publish", "organiser")
+    assert len(server.store.published("shapes/val")) == 1
+    server.close()
     again = world.cir("leaderboard", "rebuild", "--home", str(home))
     assert again.returncode == 2
     assert "holds submissions" in again.stderr
