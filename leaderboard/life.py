@@ -166,7 +166,7 @@ def act(
     stands = action == "publish" or (action == "correct" and submission.state == "published")
     if not stands and action != "restore":
         return store.append(submission, happened, by=by, **columns)
-    if stands:
+    if stands or payload.get("to") == "published":
         refuse_contradiction(submission, shown)
 
     def decide(connection: sa.Connection) -> list[Happened]:
