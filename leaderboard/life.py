@@ -15,7 +15,7 @@ from leaderboard.errors import UploadRefusedError
 from leaderboard.identity import Caller
 from leaderboard.identity.tokens import matches
 from leaderboard.store import Happened, Store
-from leaderboard.submission import By, EventKind, State, Submission
+from leaderboard.submission import ERASED, By, EventKind, State, Submission
 from submissions.rank_file.contradictions import CODE, contradictions
 from submissions.rank_file.words import is_oracle
 
@@ -71,9 +71,6 @@ ACTS_A_DAY = 50
 _NOT_VERIFIED = {"notes"}
 """Fields that may be corrected while `verified` stays."""
 
-ERASED = "(erased)"
-"""What stands in the place of an erased name."""
-
 
 def may(caller: Caller, submission: Submission, teams: tuple[str, ...] = ()) -> By | None:
     """As whom a caller may change a submission, or None where they may not.
@@ -127,7 +124,8 @@ def act(
         raise UploadRefusedError(
             "not-allowed", f"only organisers may {action} a submission.", fix="ask them", status=403
         )
-    if submission.state not in rule.states:
+    judged_anew = action == "rerun" and submission.last("erased") is not None
+    if submission.state not in rule.states or judged_anew:
         raise UploadRefusedError(
             "wrong-state",
             f"submission {submission.id} is {submission.state}; one can {action} what is "
@@ -155,7 +153,12 @@ def act(
             "owner": f"erased:{submission.id}",
             "edit_hash": None,
             "file_name": ERASED,
+            "form": {},
         }
+        if submission.method is not None:
+            personal = ("name", "paper", "code", "notes")
+            left = {key: value for key, value in submission.method.items() if key not in personal}
+            columns["method"] = {"name": f"{ERASED} {submission.id}", **left}
     # One can always withdraw, and only once.
     if by == "owner" and action != "withdraw":
         _refuse_too_many(submission)

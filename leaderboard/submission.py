@@ -35,6 +35,9 @@ EventKind = Literal[
 By = Literal["server", "owner", "organiser"]
 """Who made it happen; never who that is by name."""
 
+ERASED = "(erased)"
+"""What stands in the place of an erased name."""
+
 WAITING: tuple[State, ...] = ("received", "validated", "scored")
 """States in which the server has something left to do."""
 _NO_STATE: tuple[EventKind, ...] = (
@@ -90,6 +93,31 @@ def state_after(state: State | None, kind: EventKind, payload: dict[str, Any]) -
     if kind == "rerun":
         return "received"
     return cast(State, kind)
+
+
+def without_person(payload: dict[str, Any]) -> dict[str, Any]:
+    """An event's payload of an erased submission: what its sender wrote is left out, the numbers stay.
+
+    Example:
+        >>> without_person({"fields": ["name"], "name": {"old": "Ada", "new": "Bob"}})
+        {'fields': ['name']}
+    """
+    kept = {key: value for key, value in payload.items() if key != "name"}
+    if "text" in kept:
+        kept["text"] = ERASED
+    if "findings" in kept:
+        kept["findings"] = [_without_words(finding) for finding in kept["findings"]]
+    if isinstance(kept.get("reason"), dict):
+        kept["reason"] = _without_words(kept["reason"])
+    if "report" in kept:
+        report = dict(kept["report"])
+        warnings = [_without_words(finding) for finding in report.get("warnings", [])]
+        kept["report"] = {**report, "file": ERASED, "method": ERASED, "warnings": warnings}
+    return kept
+
+
+def _without_words(said: dict[str, Any]) -> dict[str, Any]:
+    return {**said, "message": ERASED, "fix": ERASED, **({"examples": []} if "examples" in said else {})}
 
 
 @dataclass(frozen=True, kw_only=True)

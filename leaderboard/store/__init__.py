@@ -10,6 +10,7 @@ import secrets
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,7 +21,16 @@ from leaderboard.errors import ConflictError
 from leaderboard.store.database import Database, take_turns, upsert
 from leaderboard.store.schema import board_states, events, jobs, submissions, swept, values, workers
 from leaderboard.store.sweeping import claim, refuse_swept
-from leaderboard.submission import WAITING, By, Event, EventKind, State, Submission, state_after
+from leaderboard.submission import (
+    WAITING,
+    By,
+    Event,
+    EventKind,
+    State,
+    Submission,
+    state_after,
+    without_person,
+)
 
 _AGAIN: tuple[State, ...] = ("rejected", "failed", "superseded", "withdrawn")
 """States after which the same file may be sent again."""
@@ -388,6 +398,9 @@ class Store:
             .where(submissions.c.id.in_(wanted))
             .order_by(submissions.c.number)
         )
+        for log in logs.values():
+            if any(event.kind == "erased" for event in log):
+                log[:] = [replace(event, payload=without_person(event.payload)) for event in log]
         return [Submission(**row._mapping, events=tuple(logs[row.id])) for row in connection.execute(chosen)]
 
 

@@ -20,7 +20,9 @@ from leaderboard.life import act
 from leaderboard.pages.boards_page import page_html
 from leaderboard.server import Server
 from leaderboard.settings import Settings
+from leaderboard.store.transfer import export_store
 from leaderboard.submission import Submission
+from leaderboard.views import submission_view
 from leaderboard.web import formats
 
 BOARD = boards.board("shapes/val")
@@ -54,6 +56,26 @@ def test_a_contradiction_is_scored_and_kept_private_until_its_words_are_correcte
     assert (published.state, published.sha256) == ("published", kept.sha256)
     with pytest.raises(UploadRefusedError, match="contradiction"):
         act(server.store, published, "correct", "owner", method=DISHONEST)
+
+
+def test_an_erased_sender_stands_in_no_view_and_no_export(server: Server, tmp_path: Path) -> None:
+    content = json.dumps({**MADE, "method": {"name": "Jane Doe net", "notes": "call Jane Doe"}}).encode()
+    cover = Cover(file_name="jane-doe-phone-555.json", submitter="Jane Doe", owner="jane-doe")
+    sent = server.worker.process(server.intake.take(BOARD.id, [content], cover)[0])
+    act(server.store, sent, "correct", "owner", method={"name": "Jane Doe net 2"})
+    found = server.store.submission(sent.id)
+    assert found is not None
+    erased = act(server.store, found, "erase", "organiser")
+    export_store(server.store, server.files, tmp_path / "export")
+    for said in (
+        str(submission_view(erased, organiser=True)),
+        str(erased),
+        server.tables.of(BOARD).body.decode(),
+        *(path.read_text() for path in (tmp_path / "export").glob("*.jsonl")),
+    ):
+        assert "jane" not in said.lower()
+    assert erased.scores is not None
+    assert erased.scores["metrics"] == (sent.scores or {})["metrics"]
 
 
 @pytest.mark.parametrize(
