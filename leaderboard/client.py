@@ -22,6 +22,7 @@ import httpx
 from cir_datasets.sources.addresses import address_and_login, check_proxies
 from cir_metrics.atomic import write_whole
 from leaderboard.errors import RemoteError, UploadRefusedError
+from submissions.formats.containers import suffix_of
 
 _TIMEOUT = httpx.Timeout(60.0, connect=10.0)
 _POLL_SECONDS = 0.5
@@ -29,7 +30,6 @@ _API = "/api/v1"
 _BOARD = re.compile(r"[a-z0-9_]+(/[a-z0-9_+]+)?")
 _SUBMISSION = re.compile(r"[0-9A-Za-z_-]{1,64}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_GZIP = b"\x1f\x8b"
 
 Outcome = dict[str, Any]
 """A submission as the API describes it."""
@@ -143,7 +143,8 @@ class Client:
     def pull(self, to: Path, boards: Sequence[str] = (), *, files: bool = False) -> list[Path]:
         """Write boards into a folder: of each `table.json` and `table.csv`, and its rank files if wanted.
 
-        A rank file is `files/SUBMISSION.json`, or `.json.gz` where it was sent packed.
+        A rank file is `files/SUBMISSION.json`, or `.jsonl`, `.parquet` or `.trec` by its content, with `.gz`
+        where it was sent packed.
 
         Args:
             to: the folder; made where it is missing.
@@ -186,8 +187,7 @@ class Client:
         # They become names of files here.
         if not _SUBMISSION.fullmatch(submission) or not _SHA256.fullmatch(sha256):
             raise RemoteError(self._stranger())
-        plain, packed = (folder / f"{submission}{ending}" for ending in (".json", ".json.gz"))
-        if any(path.is_file() and _sha256(path.read_bytes()) == sha256 for path in (plain, packed)):
+        if any(_sha256(path.read_bytes()) == sha256 for path in folder.glob(f"{submission}.*")):
             return None
         try:
             content = self.file(submission)
@@ -200,7 +200,7 @@ class Client:
                 f"{self.url}: the file of {submission} does not have the hash that its row names. "
                 "Fix: try again later."
             )
-        path = packed if content.startswith(_GZIP) else plain
+        path = folder / f"{submission}{suffix_of(content)}"
         write_whole(path, content)
         return path
 

@@ -43,9 +43,10 @@ def board_of_head(head: bytes) -> Board:
     """
     words = _header(_unpacked(head[:HEAD_BYTES]))
     if words.get("format") == BUNDLE:
+        suite = f" for the suite {_shown(words['suite'])}" if "suite" in words else ""
         raise UploadRefusedError(
             "unknown-board",
-            f"it is a bundle for the suite {_shown(words.get('suite'))}; boards rank single benchmarks.",
+            f"it is a bundle{suite}; boards rank single benchmarks.",
             fix="submit its runs one by one, each in a rank file of its own",
             status=422,
         )
@@ -74,6 +75,14 @@ def board_of_benchmark(benchmark: str) -> Board:
             status=404,
         )
     return found[0]
+
+
+def named_board(head: bytes) -> Board | None:
+    """The board that the beginning of a file names, or None where it names none."""
+    try:
+        return board_of_head(head)
+    except UploadRefusedError:
+        return None
 
 
 def board_offered(findings: Iterable[Mapping[str, Any]]) -> Board | None:

@@ -123,10 +123,18 @@ class UploadRefusedError(LeaderboardError, ValueError):
         fix: what the sender can do.
         status: the HTTP status, 4xx.
         resets_at: when a limit that was met ends, UTC.
+        board_offered: the board that the file names, where it was sent to another.
     """
 
     def __init__(
-        self, code: str, message: str, *, fix: str, status: int = 400, resets_at: datetime | None = None
+        self,
+        code: str,
+        message: str,
+        *,
+        fix: str,
+        status: int = 400,
+        resets_at: datetime | None = None,
+        board_offered: str | None = None,
     ) -> None:
         """Keep the parts, for a JSON answer, beside the one text."""
         super().__init__(f"{code}: {message}\n  Fix: {fix}")
@@ -137,8 +145,10 @@ class UploadRefusedError(LeaderboardError, ValueError):
         self.fix = fix
         self.status = status
         self.resets_at = resets_at
+        self.board_offered = board_offered
 
     def to_dict(self) -> dict[str, str]:
         """The refusal as JSON."""
         later = {} if self.resets_at is None else {"resets_at": self.resets_at.isoformat()}
-        return {"code": self.code, "message": self.message, "fix": self.fix, **later}
+        offered = {} if self.board_offered is None else {"board_offered": self.board_offered}
+        return {"code": self.code, "message": self.message, "fix": self.fix, **later, **offered}

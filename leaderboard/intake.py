@@ -16,7 +16,7 @@ from typing import Any
 from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
 from leaderboard.boards import Board
-from leaderboard.destination import HEAD_BYTES, board_of_head
+from leaderboard.destination import HEAD_BYTES, board_of_head, named_board
 from leaderboard.errors import UploadRefusedError
 from leaderboard.identity import LOCAL
 from leaderboard.life import act
@@ -194,11 +194,16 @@ class Intake:
             )
         problem = self._data_problem(board)
         if problem is not None:
+            named = named_board(head)
+            right = named.id if named is not None and self._data_problem(named) is None else None
             raise UploadRefusedError(
                 "board-unavailable",
                 f"the board {board.id} takes no submissions now: {problem}",
-                fix=f"score it where the data is:  cir score FILE --benchmark {board.benchmark}",
+                fix=f"score it where the data is:  cir score FILE --benchmark {board.benchmark}"
+                if right is None
+                else f"the file names {right}: send it there: --board {right}, in the API ?board={right}",
                 status=409,
+                board_offered=right,
             )
         return board
 
@@ -237,7 +242,9 @@ class Intake:
         """
         if self._quotas is not None:
             self._quotas.arrive(cover.address, incoming.size)
-            self._quotas.check(cover.owner, board.id)
+            # What was sent before may need no judging; whether it does is found where it is recorded.
+            if not self._store.has_sent(board.id, incoming.sha256, cover.owner):
+                self._quotas.check(cover.owner, board.id)
         if incoming.size == 0:
             raise UploadRefusedError(
                 "malformed", "the file is empty.", fix="write the rank file again, then send it"
@@ -277,7 +284,7 @@ class Intake:
         """
         coming = iter(chunks)
         head = b""
-        while not board_id and len(head) < HEAD_BYTES and (chunk := next(coming, b"")):
+        while len(head) < HEAD_BYTES and (chunk := next(coming, b"")):
             head += chunk
         board = self.board(board_id, head)
         incoming = self.incoming(board)

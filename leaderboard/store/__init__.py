@@ -239,6 +239,11 @@ class Store:
         """A submission as it stands now, within a transaction."""
         return self._read(connection, [submission.id])[0]
 
+    def has_sent(self, board: str, sha256: str, owner: str) -> bool:
+        """Whether an owner has sent a file to a board before, whatever became of it."""
+        with self.database.read() as connection:
+            return self._latest_attempt(connection, board, sha256, owner) is not None
+
     def of_owner(self, owner: str) -> list[Submission]:
         """All submissions of an owner, first come first."""
         return self._of(submissions.c.owner == owner)

@@ -99,6 +99,11 @@ class IncomingFile:
         self._digest.update(chunk)
         self.size += len(chunk)
 
+    @property
+    def sha256(self) -> str:
+        """The hash of its bytes so far."""
+        return self._digest.hexdigest()
+
     def keep(self) -> KeptFile:
         """Make it durable under its hash; the same bytes lie there once.
 

@@ -8,7 +8,8 @@ asked afterwards.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import PurePath
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request
@@ -16,6 +17,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import FileResponse, JSONResponse, Response
 from pydantic import BaseModel, ConfigDict
 from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute, Match, Route
 
 from leaderboard.callers import Sender, as_whom, caller_of, changeable, readable, sender_of
 from leaderboard.destination import HEAD_BYTES
@@ -36,7 +38,7 @@ from leaderboard.web import reading
 from leaderboard.web.forms import SCOPE_KEY, FormWatch
 from leaderboard.web.reading import VERSION
 from leaderboard.web.schemas import FAILURES, HealthAnswer, SubmissionAnswer, UploadAnswer, upload_request
-from submissions.formats.containers import GZIP
+from submissions.formats.containers import suffix_of
 
 log = logging.getLogger("leaderboard.api")
 
@@ -47,6 +49,18 @@ FIELDS = 20
 """Fields that a form may hold."""
 
 UPLOAD_PATH = "/api/submissions"
+V1_UPLOAD_PATH = f"{VERSION}/submissions"
+
+_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+
+_MEDIA_TYPES = {
+    ".json": "application/json",
+    ".jsonl": "application/jsonl",
+    ".parquet": "application/vnd.apache.parquet",
+    ".trec": "text/plain; charset=utf-8",
+    ".gz": "application/gzip",
+}
+"""By the last suffix of a rank file's name."""
 
 
 class ActionBody(BaseModel):
@@ -71,11 +85,12 @@ def add_routes(app: FastAPI, server: Server) -> None:
     app.add_exception_handler(FileStoreError, _no_files)
     app.add_exception_handler(LostFileError, _no_files)
     app.add_exception_handler(ConflictError, _conflict)
-    app.include_router(reading.router(server))
-    app.include_router(_router(server))
+    readers = reading.router(server)
+    app.include_router(readers)
+    app.include_router(_router(server, readers))
 
 
-def _router(server: Server) -> APIRouter:
+def _router(server: Server, readers: APIRouter) -> APIRouter:
     router = APIRouter(responses=FAILURES)
 
     @router.get("/health", response_model=HealthAnswer)
@@ -83,6 +98,12 @@ def _router(server: Server) -> APIRouter:
         """Whether the server lives and its store answers."""
         return server.health()
 
+    @router.post(
+        V1_UPLOAD_PATH,
+        response_model=UploadAnswer,
+        responses={202: {"model": UploadAnswer, "description": "taken in; it waits to be judged"}},
+        openapi_extra=upload_request(),
+    )
     @router.post(
         UPLOAD_PATH,
         response_model=UploadAnswer,
@@ -129,6 +150,7 @@ def _router(server: Server) -> APIRouter:
         organiser = caller.is_organiser
         return {**submission_view(submission, organiser=organiser), "equals": server.equals(submission)}
 
+    @router.post(V1_UPLOAD_PATH + "/{submission_id}/{action}", response_model=SubmissionAnswer)
     @router.post(UPLOAD_PATH + "/{submission_id}/{action}", response_model=SubmissionAnswer)
     def change(submission_id: str, action: Action, request: Request, wanted: ActionBody) -> dict[str, Any]:
         """Publish, correct, withdraw, hide ... a submission."""
@@ -145,7 +167,7 @@ def _router(server: Server) -> APIRouter:
     @router.get(
         f"{VERSION}/submissions/{{submission_id}}/file",
         response_class=FileResponse,
-        responses={200: {"content": {kind: {} for kind in ("application/json", "application/gzip")}}},
+        responses={200: {"content": {kind.partition(";")[0]: {} for kind in _MEDIA_TYPES.values()}}},
     )
     @router.get(UPLOAD_PATH + "/{submission_id}/file", include_in_schema=False)
     def file(submission_id: str, request: Request) -> FileResponse:
@@ -169,18 +191,30 @@ def _router(server: Server) -> APIRouter:
             )
         path = server.files.local_copy(submission.sha256)
         with path.open("rb") as handle:
-            packed = handle.read(len(GZIP)) == GZIP
-        name = f"{submission.board.replace('/', '-')}.{submission.id}.json{'.gz' if packed else ''}"
-        return FileResponse(path, media_type=f"application/{'gzip' if packed else 'json'}", filename=name)
+            suffix = suffix_of(handle.read(HEAD_BYTES))
+        name = f"{submission.board.replace('/', '-')}.{submission.id}{suffix}"
+        return FileResponse(path, media_type=_MEDIA_TYPES[PurePath(name).suffix], filename=name)
 
-    @router.api_route(
-        "/api/{rest:path}", methods=["GET", "POST", "PUT", "PATCH", "DELETE"], include_in_schema=False
-    )
-    def nothing_here(rest: str) -> None:
-        """Answer what is not a route in JSON too, instead of with a page."""
+    @router.api_route("/health", methods=_METHODS, include_in_schema=False)
+    @router.api_route("/api", methods=_METHODS, include_in_schema=False)
+    @router.api_route("/api/{rest:path}", methods=_METHODS, include_in_schema=False)
+    def nothing_here(request: Request) -> None:
+        """Answer what is not a route in JSON too, instead of with a page; name the methods of what is one."""
+        methods = _methods_of(request, (*request.app.routes, *readers.routes, *router.routes))
+        if methods:
+            raise HTTPException(405, headers={"Allow": ", ".join(sorted(methods))})
         raise HTTPException(404)
 
     return router
+
+
+def _methods_of(request: Request, routes: Iterable[BaseRoute]) -> set[str]:
+    """The methods of those routes that have a request's path."""
+    found: set[str] = set()
+    for route in routes:
+        if isinstance(route, Route) and route.matches(request.scope)[0] is Match.PARTIAL:
+            found |= route.methods or set()
+    return found | {"HEAD"} if "GET" in found else found
 
 
 async def _from_form(
@@ -216,11 +250,10 @@ async def _from_form(
 
 async def _from_body(request: Request, server: Server, sender: Sender) -> tuple[Submission, bool]:
     query, stream, head = request.query_params, request.stream(), bytearray()
-    if not query.get("board"):
-        async for chunk in stream:
-            head += chunk
-            if len(head) >= HEAD_BYTES:
-                break
+    async for chunk in stream:
+        head += chunk
+        if len(head) >= HEAD_BYTES:
+            break
     board = await run_in_threadpool(server.intake.board, query.get("board"), bytes(head))
     incoming = server.intake.incoming(board)
     try:

@@ -34,7 +34,7 @@ from leaderboard.web.forms import FormLimits
 from leaderboard.web.gradio_routes import PagesOnly
 from leaderboard.web.headers import SecurityHeaders
 from leaderboard.web.options import WebOptions
-from leaderboard.web.origins import KnownHosts, ReadableFromAnywhere, SameOrigin
+from leaderboard.web.origins import HeadAsGet, KnownHosts, ReadableFromAnywhere, SameOrigin
 from leaderboard.web.packing import Packed
 from leaderboard.web.page_uploads import RoomForUploads, UploadFolder
 from leaderboard.web.reading import openapi_details
@@ -118,11 +118,15 @@ def guards(options: WebOptions, max_upload_bytes: int) -> list[Middleware]:
     """
     size = max_upload_bytes + api.FORM_OVERHEAD
     limits = {
-        ("POST", api.UPLOAD_PATH): BodyLimit(size, FormLimits(files=1, texts=api.FIELDS)),
+        **{
+            ("POST", path): BodyLimit(size, FormLimits(files=1, texts=api.FIELDS))
+            for path in (api.UPLOAD_PATH, api.V1_UPLOAD_PATH)
+        },
         ("POST", gradio_routes.UPLOAD): BodyLimit(size, FormLimits(files=1, texts=0)),
     }
     return [
         Middleware(SecurityHeaders, framed_by=options.framed_by),
+        Middleware(HeadAsGet),
         Middleware(Bodies, limits=limits, patience=Patience(options.upload_seconds)),
         Middleware(Packed),
         Middleware(JsonErrors),

@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from leaderboard.web.answers import error_answer
 
@@ -86,7 +86,7 @@ class SameOrigin:
 
 
 class ReadableFromAnywhere:
-    """Lets pages of other sites read below `/api/`, without credentials; nothing else.
+    """Lets pages of other sites read `/health` and below `/api/`, without credentials; nothing else.
 
     Args:
         app: what handles the request.
@@ -96,13 +96,47 @@ class ReadableFromAnywhere:
         """Put Starlette's CORS before it."""
         self._app = app
         self._readable = CORSMiddleware(
-            app, allow_origins=["*"], allow_methods=["GET"], expose_headers=["ETag", "Link", "Retry-After"]
+            app,
+            allow_origins=["*"],
+            allow_methods=["GET", "HEAD"],
+            allow_headers=["If-None-Match"],
+            expose_headers=["ETag", "Link", "Retry-After"],
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Choose by path and method."""
-        public = scope["type"] == "http" and scope["path"].startswith("/api/") and scope["method"] in _READING
+        public = scope["type"] == "http" and is_api(scope["path"]) and scope["method"] in _READING
         await (self._readable if public else self._app)(scope, receive, send)
+
+
+class HeadAsGet:
+    """Answers HEAD on the API as GET is answered, without the body (RFC 9110, 9.3.2); FastAPI does not.
+
+    Args:
+        app: what handles the request.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        """Remember it."""
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Ask for what GET gives, and leave its body out."""
+        if scope["type"] != "http" or scope["method"] != "HEAD" or not is_api(scope["path"]):
+            await self._app(scope, receive, send)
+            return
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.body":
+                message = {**message, "body": b""}
+            await send(message)
+
+        await self._app({**scope, "method": "GET"}, receive, sending)
+
+
+def is_api(path: str) -> bool:
+    """Whether a path is the API's, not a page's."""
+    return path in ("/health", "/api") or path.startswith("/api/")
 
 
 def host_name(host: str) -> str:

@@ -29,6 +29,9 @@ class ErrorAnswer(_StrictAnswer):
     resets_at: Annotated[
         datetime | None, Field(description="when a limit that was met ends; only where one was")
     ] = None
+    board_offered: Annotated[
+        str | None, Field(description="the board that the file names; only where it was sent to another")
+    ] = None
 
 
 class FailureAnswer(_StrictAnswer):

@@ -27,6 +27,7 @@ _PARQUET = b"PAR1"
 _CHUNK = 2**18
 _LOOKED_AT = 2**16
 """Bytes of a first line, or of the first lines, that detection looks at."""
+_SUFFIXES = {LINES: ".jsonl", PARQUET: ".parquet", TREC: ".trec"}
 _TREC_LINES = 5
 _TREC_COLUMNS = 6
 _LINES_HEADER = re.compile(rb'"format"\s*:\s*"' + LINES_FILE.encode() + rb'"|^\s*\{\s*"query_id"\s*:')
@@ -94,6 +95,25 @@ def kind_of(content: bytes) -> str:
         return TREC if _is_whole_trec(first) else JSON
     lines = [line for line in start.split(b"\n") if line.strip()][:_TREC_LINES]
     return TREC if any(map(_is_trec, lines)) else JSON
+
+
+def suffix_of(head: bytes) -> str:
+    """What a file's name should end with: `.json`, `.jsonl`, `.parquet` or `.trec`, with `.gz` where packed.
+
+    Args:
+        head: the file's first bytes.
+
+    Example:
+        >>> suffix_of(b'{"format": "cir-rank-file"}'), suffix_of(gzip.compress(b"q1 Q0 image1 1 0.97 clip"))
+        ('.json', '.trec.gz')
+    """
+    if head.startswith(GZIP):
+        try:
+            inside = zlib.decompressobj(wbits=31).decompress(head, _LOOKED_AT)
+        except zlib.error:
+            inside = b""
+        return f"{_SUFFIXES.get(kind_of(inside), '.json')}.gz"
+    return _SUFFIXES.get(kind_of(head), ".json")
 
 
 def byte_limit(content: bytes, max_bytes: int) -> int:

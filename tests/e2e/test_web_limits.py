@@ -295,7 +295,7 @@ def test_a_write_of_this_site_and_of_a_program_pass(server: Any) -> None:
 
 def test_any_site_may_read_the_api_without_credentials_and_nothing_else(server: Any) -> None:
     open_to = "access-control-allow-origin"
-    for path in ("/api/boards", "/api/boards/shapes/val", "/api/nothing"):
+    for path in ("/health", "/api/boards", "/api/boards/shapes/val", "/api/nothing"):
         answer = server.get(path, headers={"origin": EVIL})
         assert answer.headers[open_to] == "*"
         assert "access-control-allow-credentials" not in answer.headers
@@ -305,7 +305,7 @@ def test_any_site_may_read_the_api_without_credentials_and_nothing_else(server: 
     refused = httpx.options(server.url + "/api/submissions", headers=asking, timeout=30)
     assert refused.status_code == 400
     assert error_of(refused)
-    for path in ("/", "/theme.css", "/health", "/gradio_api/queue/data?session_hash=a"):
+    for path in ("/", "/theme.css", "/gradio_api/queue/data?session_hash=a"):
         for method in ("GET", "OPTIONS"):
             answer = httpx.request(method, server.url + path, headers=asking, timeout=30)
             assert [name for name in answer.headers if name.startswith("access-control")] == [], path

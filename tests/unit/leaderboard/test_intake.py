@@ -15,9 +15,10 @@ from leaderboard import boards, settings
 from leaderboard.errors import UploadRefusedError
 from leaderboard.intake import Cover, Intake, checked_method, chunks_of
 from leaderboard.pages.boards_page import page_html
+from leaderboard.quotas import Allowance, Quotas
 from leaderboard.server import Server
 from leaderboard.settings import Settings
-from leaderboard.store import Store
+from leaderboard.store import Happened, Store
 from leaderboard.store.files import FolderFiles
 
 
@@ -208,3 +209,26 @@ def test_a_wrong_limit_is_named(monkeypatch: pytest.MonkeyPatch, written: str) -
     monkeypatch.setenv("CIR_LEADERBOARD_MAX_UPLOAD_MB", written)
     with pytest.raises(CallError, match=r"CIR_LEADERBOARD_MAX_UPLOAD_MB='.*Fix:"):
         settings.read()
+
+
+def test_a_file_for_an_unavailable_board_is_offered_the_one_that_it_names(intake: Intake) -> None:
+    head = b'{"format": "cir-rank-file", "benchmark": "shapes/val", "rankings": {'
+    with pytest.raises(UploadRefusedError, match=r"\?board=shapes/val") as refused:
+        intake.take("circo/val", [head], Cover())
+    assert refused.value.to_dict()["board_offered"] == "shapes/val"
+    with pytest.raises(UploadRefusedError, match="cir score FILE --benchmark circo/val") as refused:
+        intake.take("circo/val", [head.replace(b"shapes/val", b"circo/val")], Cover())
+    assert "board_offered" not in refused.value.to_dict()
+
+
+def test_a_file_that_is_there_takes_no_place_in_the_quota(chosen: Settings, store: Store) -> None:
+    quotas = Quotas(store, Allowance(in_all=1, uploads_an_hour=100))
+    intake = Intake(chosen, store, FolderFiles(chosen.files), lambda board: None, quotas)
+    checked, _ = intake.take("shapes/val", [b"x"], Cover(owner="ada", publish=False))
+    scored: list[Happened] = [("validated", {}), ("scored", {"report": {}}), ("private", {})]
+    store.append(checked, scored, method={"name": "ada's"})
+    published, new = intake.take("shapes/val", [b"x"], Cover(owner="ada"))
+    assert (published.id, published.state, new) == (checked.id, "published", False)
+    with pytest.raises(UploadRefusedError, match="quota"):
+        intake.take("shapes/val", [b"y"], Cover(owner="ada"))
+    assert intake.take("shapes/val", [b"x"], Cover(owner="ben"))[1]

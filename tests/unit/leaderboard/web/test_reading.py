@@ -17,8 +17,10 @@ import pytest
 from fastapi.testclient import TestClient
 from full_boards import BOARD, METRIC, add_entry
 
+import submissions
 from leaderboard import boards
 from leaderboard.commands import board_text
+from leaderboard.intake import Cover
 from leaderboard.pages.boards_page import page_html
 from leaderboard.server import Server
 from leaderboard.settings import Settings
@@ -27,6 +29,7 @@ from leaderboard.web import app as web_app
 from leaderboard.web.formats import columns
 
 ATOM = "{http://www.w3.org/2005/Atom}"
+TREC = b"q1 Q0 image1 1 0.97 clip\n"
 TABLE = f"/api/v1/boards/{BOARD}"
 
 NASTY = [
@@ -309,3 +312,77 @@ def test_the_metric_that_ranks_is_a_column(client: Any, store: Store) -> None:
     fill(store)
     head = client.get(f"{TABLE}?format=csv").text.splitlines()[0].split(",")
     assert METRIC in head
+
+
+@pytest.mark.parametrize(
+    "path", ["/health", "/api", "/api/v1/boards", TABLE, "/api/openapi.json", "/api/v1/no"]
+)
+def test_head_answers_as_get_without_the_body(client: Any, path: str) -> None:
+    got, head = client.get(path), client.head(path)
+    assert (head.status_code, head.content) == (got.status_code, b"")
+    assert head.headers["content-type"] == got.headers["content-type"]
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        ("/health", "GET, HEAD"),
+        ("/api", "GET, HEAD"),
+        ("/api/v1/boards", "GET, HEAD"),
+        (TABLE, "GET, HEAD"),
+        ("/api/submissions", "POST"),
+        ("/api/v1/submissions", "POST"),
+        ("/api/v1/submissions/a/file", "GET, HEAD, POST"),
+    ],
+)
+def test_a_method_that_a_route_lacks_is_answered_with_those_that_it_has(
+    client: Any, path: str, allowed: str
+) -> None:
+    for method in ("PUT", "DELETE", "PATCH", "OPTIONS"):
+        answer = client.request(method, path)
+        assert (answer.status_code, answer.headers.get("allow")) == (405, allowed), method
+        assert answer.json()["error"]["code"] == "wrong-method"
+    assert client.put("/api/v1/nothing").status_code == 404
+
+
+def test_pages_elsewhere_may_ask_whether_a_table_has_changed(client: Any) -> None:
+    origin = {"Origin": "https://elsewhere.example.org"}
+    asking = {**origin, "Access-Control-Request-Method": "GET"}
+    asking["Access-Control-Request-Headers"] = "if-none-match"
+    for path in (TABLE, "/health"):
+        answer = client.options(path, headers=asking)
+        assert answer.status_code == 200
+        assert "if-none-match" in answer.headers["access-control-allow-headers"].lower()
+        assert client.get(path, headers=origin).headers["access-control-allow-origin"] == "*"
+
+
+@pytest.mark.parametrize(
+    ("suffix", "kind", "content"),
+    [
+        (".json", "application/json", b'{"format": "cir-rank-file"}'),
+        (".jsonl", "application/jsonl", b'{"query_id": "q1", "ranking": []}\n{}'),
+        (".parquet", "application/vnd.apache.parquet", b"PAR1\x00PAR1"),
+        (".trec", "text/plain; charset=utf-8", TREC),
+        (".trec.gz", "application/gzip", gzip.compress(TREC)),
+    ],
+)
+def test_a_rank_file_goes_out_as_what_it_is(
+    opened: tuple[Any, Server], suffix: str, kind: str, content: bytes
+) -> None:
+    client, server = opened
+    taken, _ = server.intake.take(BOARD, [content], Cover())
+    server.store.append(
+        taken, [("validated", {}), ("scored", {"report": {}}), ("published", {})], method={"name": "m"}
+    )
+    answer = client.get(f"/api/v1/submissions/{taken.id}/file")
+    assert (answer.content, answer.headers["content-type"]) == (content, kind)
+    assert answer.headers["content-disposition"].endswith(f'{taken.id}{suffix}"')
+
+
+def test_the_upload_has_a_path_with_its_version(client: Any) -> None:
+    content = submissions.make_rank_file(BOARD, "random").to_json()
+    answer = client.post(f"/api/v1/submissions?board={BOARD}", files={"file": ("run.json", content)})
+    assert answer.status_code == 202
+    action = client.post(f"/api/v1/submissions/{answer.json()['id']}/withdraw", json={})
+    assert (action.status_code, action.json()["state"]) == (200, "withdrawn")
+    assert "/api/v1/submissions" in client.get("/api/openapi.json").json()["paths"]
