@@ -1,8 +1,8 @@
 """The boards, declared in YAML: a benchmark, what ranks, and what is shown beside it.
 
 Those of the package lie in `boards/*.yaml`, those of an organiser in the folder `boards` of the leaderboard's
-home. A file that is added or changed there counts at once, in every process; one that is wrong stops a server
-from starting, and changes nothing in one that runs.
+home. A file that is added or changed there counts at once, in every process. One that is wrong is logged, and
+its board is left out, or stays as it was in a process that has read it before; the other boards go on.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from importlib import resources
 from itertools import pairwise
@@ -252,8 +253,9 @@ def board(board_id: str) -> Board:
     """
     found = _all().get(board_id)
     if found is None:
-        hint = did_you_mean(board_id, ids())
-        raise UnknownNameError(f"no board {board_id!r}.{hint} Boards: {', '.join(ids())}.")
+        hint, wrong = did_you_mean(board_id, ids()), ", ".join(wrong_files())
+        left_out = f" Wrong files in {organisers_folder()}: {wrong}." if wrong else ""
+        raise UnknownNameError(f"no board {board_id!r}.{hint} Boards: {', '.join(ids())}.{left_out}")
     return found
 
 
@@ -308,8 +310,19 @@ _Boards = dict[str, Board]
 _Stamp = tuple[tuple[str, int, int], ...]
 """Name, time and size of each file: what a folder is taken to hold as long as it stays the same."""
 
+
+@dataclass(frozen=True)
+class _Folder:
+    """What an organiser's folder holds: its boards by file, all boards with them, and the wrong files."""
+
+    stamp: _Stamp
+    own: Mapping[str, Board]
+    boards: _Boards
+    wrong: tuple[str, ...]
+
+
 _home: Path | None = None
-_read: dict[Path, tuple[_Stamp, _Boards]] = {}
+_read: dict[Path, _Folder] = {}
 
 
 def use(home: Path | None) -> None:
@@ -319,7 +332,7 @@ def use(home: Path | None) -> None:
         home: the leaderboard's home; None is the one that the environment names.
 
     Raises:
-        BoardError: a board there is malformed.
+        BoardError: its folder of boards cannot be read.
     """
     global _home
     _home = home
@@ -332,25 +345,48 @@ def organisers_folder() -> Path:
     return (_home or default_home()) / "boards"
 
 
+def wrong_files() -> tuple[str, ...]:
+    """Names of an organiser's files that hold no board; the log says why, which may name what is secret."""
+    _all()
+    return _read[organisers_folder()].wrong
+
+
 def _all() -> _Boards:
     folder = organisers_folder()
-    stamp = _stamp(folder)
     kept = _read.get(folder)
-    if kept is not None and kept[0] == stamp:
-        return kept[1]
-    found = {} if only_own_boards() else dict(_packaged())
     try:
-        for name, _, _ in stamp:
-            check_place(_add(found, (folder / name).read_text(encoding="utf-8"), str(folder / name)))
-        found = dict(sorted((found or _packaged()).items(), key=lambda item: item[1].order))
-    except (BoardError, OSError, UnicodeDecodeError) as error:
-        words = str(error) if isinstance(error, BoardError) else f"{folder}: a board cannot be read: {error}."
+        stamp = _stamp(folder)
+    except BoardError as error:
         if kept is None:
-            raise BoardError(words) from error
-        log.error("%s The boards stay as they were.", words)
-        found = kept[1]
-    _read[folder] = stamp, found
-    return found
+            raise
+        log.error("%s The boards stay as they were.", error)
+        return kept.boards
+    if kept is None or kept.stamp != stamp:
+        kept = _read[folder] = _folder_of(folder, stamp, {} if kept is None else kept.own)
+    return kept.boards
+
+
+def _folder_of(folder: Path, stamp: _Stamp, before: Mapping[str, Board]) -> _Folder:
+    """Read an organiser's boards; `before` has by file those that were right when they were last read."""
+    found = {} if only_own_boards() else dict(_packaged())
+    own: dict[str, Board] = {}
+    wrong: list[str] = []
+    for name, _, _ in stamp:
+        place = folder / name
+        try:
+            one = _add(found, place.read_text(encoding="utf-8"), str(place))
+        except (BoardError, OSError, UnicodeDecodeError) as error:
+            wrong.append(name)
+            said = str(error) if isinstance(error, BoardError) else f"{place}: cannot be read: {error}."
+            old = before.get(name)
+            stays = old is not None and old.id not in found
+            log.error("%s Its board %s.", said, "stays as it was" if stays else "is left out")
+            if old is None or not stays:
+                continue
+            one = found[old.id] = old
+        own[name] = one
+    ordered = dict(sorted((found or _packaged()).items(), key=lambda item: item[1].order))
+    return _Folder(stamp, own, ordered, tuple(wrong))
 
 
 def _stamp(folder: Path) -> _Stamp:
@@ -374,6 +410,7 @@ def _packaged() -> Mapping[str, Board]:
 
 def _add(found: _Boards, text: str, where: str) -> Board:
     one = parse(read_yaml(text, where, BoardError), where)
+    check_place(one)
     if one.id in found:
         raise BoardError(f"{where}: there is another board {one.id!r}. Fix: give it an id of its own.")
     found[one.id] = one

@@ -51,7 +51,8 @@ def caller_of(request: Request, server: Server, edit_key: str = "") -> Caller:
         raise UploadRefusedError(
             "bad-token",
             "this server does not know the token, or it was revoked.",
-            fix="send  Authorization: Bearer TOKEN  with a token of this server's organisers",
+            fix="send  Authorization: Bearer TOKEN  with a token of this server's organisers "
+            "(cir submit takes it from CIR_LEADERBOARD_TOKEN)",
             status=401,
         )
     return replace(found, edit_key=key)
@@ -91,14 +92,16 @@ def sender_of(request: Request, server: Server) -> Sender:
         raise UploadRefusedError(
             "needs-account",
             "this server takes files from those who have signed in.",
-            fix="sign in with Hugging Face on the page Submit; a program sends  Authorization: Bearer TOKEN",
+            fix="sign in with Hugging Face on the page Submit; a program sends  Authorization: Bearer TOKEN "
+            "(cir submit takes it from CIR_LEADERBOARD_TOKEN)",
             status=401,
         )
     if server.settings.a_day is not None or server.settings.in_all is not None:
         raise UploadRefusedError(
             "needs-token",
             "this server takes files from those who have a token.",
-            fix="ask its organisers for one, and send it as  Authorization: Bearer TOKEN",
+            fix="ask its organisers for one, and send it as  Authorization: Bearer TOKEN "
+            "(cir submit takes it from CIR_LEADERBOARD_TOKEN)",
             status=401,
         )
     return Sender(f"{LINK}{token_hex(6)}", address, new_edit_key())

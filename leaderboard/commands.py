@@ -39,6 +39,7 @@ def leaderboard_commands() -> typer.Typer:
     group.command("work")(work)
     group.command("add")(add)
     group.command("show")(show)
+    group.command("submissions")(submissions)
     group.command("export-hub")(export_hub)
     group.command("space")(space)
     group.command("export")(export)
@@ -374,7 +375,7 @@ def show(
     _need_server("cir leaderboard show")
     from leaderboard import boards, settings
     from leaderboard.server import Server
-    from leaderboard.views import groups_of
+    from leaderboard.views import groups_of, held_back_words
 
     server = Server.open(settings.read(home))
     try:
@@ -382,14 +383,56 @@ def show(
         tables = [(board, server.tables.refresh(board).view, server.entries(board)) for board in wanted]
     finally:
         server.close()
-    shown = [found for found in tables if board_ids or found[2]]
+    shown = [found for found in tables if board_ids or found[1]["entries"]]
     if as_json:
         echo(json.dumps([view for _, view, _ in shown], indent=2))
         return
     if not shown:
         echo("No board has an entry yet. Put one there: cir leaderboard add run.json", err=True)
         return
-    echo("\n\n".join(board_text(board, entries, groups_of(view)) for board, view, entries in shown))
+    echo(
+        "\n\n".join(
+            board_text(board, entries, groups_of(view), held_back_words(view))
+            for board, view, entries in shown
+        )
+    )
+
+
+def submissions(
+    board: Annotated[str, typer.Argument(help="Board id.", show_default=False)],
+    home: Home = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON with fractions.")] = False,
+) -> None:
+    """List all submissions to a board with their scores, refused ones too, for its organisers.
+
+    Also before results are shown; the owner is whoever holds the token of that name.
+
+    \b
+    Example:
+        cir leaderboard submissions shapes/val
+    """
+    _need_server("cir leaderboard submissions")
+    from leaderboard import boards, settings
+    from leaderboard.server import Server
+    from leaderboard.views import submission_view
+
+    server = Server.open(settings.read(home))
+    try:
+        found = boards.board(board)
+        sent = server.store.of_board(found.id)
+    finally:
+        server.close()
+    if as_json:
+        views = [{**submission_view(one, organiser=True), "owner": one.owner} for one in sent]
+        echo(json.dumps(views, indent=2))
+        return
+    lines = [["submission", "received", "owner", "method", "state", found.primary_label]]
+    for one in sent:
+        value = None if one.scores is None else found.primary_value(one.scores["metrics"])
+        name = str((one.method or {}).get("name", ""))
+        when = f"{one.received_at:%Y-%m-%d %H:%M}"
+        lines.append([one.id, when, one.owner, name, one.state, _shown(value, found.primary_unit)])
+    echo(aligned(lines, right={5}))
 
 
 def pull(
@@ -714,13 +757,16 @@ _NOT_RANKED = "-: scored on other data, or by another version, than this board h
 _ORACLE = "oracle: knows what no user's query holds; it has no rank."
 
 
-def board_text(board: Board, entries: Sequence[Entry], groups: Mapping[str, int] | None = None) -> str:
+def board_text(
+    board: Board, entries: Sequence[Entry], groups: Mapping[str, int] | None = None, held_back: str = ""
+) -> str:
     """A board's title and its entries as an aligned table, fractions in per cent.
 
     Args:
         board: says which columns are shown.
         entries: from `standings`, best first.
         groups: the rank group by submission; shown where more than one has a group.
+        held_back: a sentence on entries that are not shown yet.
     """
     from leaderboard.standings import checked_gallery
 
@@ -729,7 +775,7 @@ def board_text(board: Board, entries: Sequence[Entry], groups: Mapping[str, int]
     benchmark = f"{board.benchmark}#{board.spec.card.version}"
     head = f"{board.title} ({benchmark}, gallery {gallery}, reference {board.spec.config.reference})"
     if not entries:
-        return f"{head}\nNothing stands on this board yet."
+        return f"{head}\n{held_back or 'Nothing stands on this board yet.'}"
     labels = ["#", "Kind", "Method", board.primary_label, *(column.label for column in board.columns)]
     rows = [labels, *(_cells(board, entry) for entry in entries)]
     if groups and len(groups) > 1:
@@ -740,6 +786,7 @@ def board_text(board: Board, entries: Sequence[Entry], groups: Mapping[str, int]
     rule = "-" * max(map(len, lines))
     note = [_NOT_RANKED] if any(entry.rank is None and not entry.oracle for entry in entries) else []
     note += [_ORACLE] if any(entry.oracle for entry in entries) else []
+    note += [held_back] if held_back else []
     return "\n".join([head, lines[0], rule, *lines[1:], *note])
 
 

@@ -125,7 +125,8 @@ class Quotas:
             raise UploadRefusedError(
                 "needs-token",
                 f"the board {board} takes files from those who have a token.",
-                fix="ask its organisers for one, and send it as  Authorization: Bearer TOKEN",
+                fix="ask its organisers for one, and send it as  Authorization: Bearer TOKEN "
+                "(cir submit takes it from CIR_LEADERBOARD_TOKEN)",
                 status=401,
             )
         if found.left == 0:

@@ -55,7 +55,7 @@ class Server:
 
         Raises:
             SubmissionStoreError: the folder cannot be made or written, or a newer version wrote the store.
-            BoardError: a board in the home is malformed.
+            BoardError: the home's folder of boards cannot be read.
             FileStoreError: the place of the rank files cannot be used.
             ServeError: the key that signs receipts cannot be used.
         """
@@ -103,6 +103,7 @@ class Server:
             "status": "ok",
             "version": package_version(),
             "boards": len(boards.ids()),
+            "wrong_boards": list(boards.wrong_files()),
             "max_upload_bytes": self.settings.max_upload_bytes,
             **self.store.condition(),
             "free_bytes": shutil.disk_usage(self.settings.home).free,

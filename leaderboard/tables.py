@@ -31,7 +31,7 @@ from cir_metrics.sums import FloatArray
 from leaderboard import data
 from leaderboard.boards import Board
 from leaderboard.settings import DEFAULT_MAX_UPLOAD_MB
-from leaderboard.standings import Comparability, Entry, shown, standings
+from leaderboard.standings import Comparability, Entry, held_back, shown, standings
 from leaderboard.standings.groups import board_groups
 from leaderboard.store import Store
 from leaderboard.store.database import upsert
@@ -40,7 +40,7 @@ from leaderboard.views import table_view
 
 log = logging.getLogger("leaderboard.tables")
 
-_VERSION = 2
+_VERSION = 3
 """Goes up whenever a table would be written otherwise from the same entries."""
 _DATA_SECONDS = 30.0
 """How long what the server has of a board's data is taken to be as it was: looking reads whole files."""
@@ -178,7 +178,8 @@ class Tables:
         changed, paused = self._state(board)
         entries = self._entries(board)
         groups = self._groups(board, changed, entries)
-        view = table_view(board, entries, self._max_upload_bytes, self.problem(board), paused, groups)
+        held = held_back(board, self._store.published(board.id))
+        view = table_view(board, entries, self._max_upload_bytes, self.problem(board), paused, groups, held)
         body = json.dumps(view, ensure_ascii=False, separators=(",", ":")).encode()
         etag = f"{self._basis(board, paused)}{hashlib.sha256(body).hexdigest()[:24]}"
         made = KeptTable(etag, gzip.compress(body, _LEVEL, mtime=0))

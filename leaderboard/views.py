@@ -60,6 +60,7 @@ def table_view(
     unavailable: str | None = None,
     paused: str | None = None,
     groups: Mapping[str, int] | None = None,
+    held: tuple[int, datetime | None] = (0, None),
 ) -> dict[str, Any]:
     """A board with its rows, best first.
 
@@ -70,12 +71,32 @@ def table_view(
         unavailable: as in `board_view`, and so is `paused`.
         paused: as in `board_view`.
         groups: the rank group by submission; None where they are not made yet.
+        held: from `held_back`.
     """
-    view = board_view(board, len(entries), max_upload_bytes, unavailable, paused)
+    count, moment = held
+    view = board_view(board, len(entries) + count, max_upload_bytes, unavailable, paused)
     gallery = checked_gallery(board, entries)
     view["protocol"] |= {"gallery_checked": gallery is not None, "gallery_images": gallery}
     rows = [entry.to_dict((groups or {}).get(entry.submission.id)) for entry in entries]
-    return {**view, "groups_pending": groups is None, "rows": rows}
+    later = {"entries_held_back": count, "shown_from": None if moment is None else moment.isoformat()}
+    return {**view, **later, "groups_pending": groups is None, "rows": rows}
+
+
+def held_back_words(view: Mapping[str, Any]) -> str:
+    """A sentence on entries whose results are not shown yet; empty where there are none.
+
+    Args:
+        view: from `table_view`.
+
+    Example:
+        >>> held_back_words({"entries_held_back": 3, "shown_from": "2027-01-08T00:00:00+00:00"})
+        '3 entries, shown from 2027-01-08 at 00:00 UTC.'
+    """
+    count = view["entries_held_back"]
+    if not count:
+        return ""
+    moment = datetime.fromisoformat(view["shown_from"])
+    return f"{count} {'entry' if count == 1 else 'entries'}, shown from {moment:%Y-%m-%d at %H:%M} UTC."
 
 
 def groups_of(view: Mapping[str, Any]) -> dict[str, int]:

@@ -19,7 +19,7 @@ from leaderboard.pages.layout import column_heading, day, heading, html_block, n
 from leaderboard.pages.markup import element, joined, link_out, text
 from leaderboard.pages.outcome import outcome_html
 from leaderboard.server import Server
-from leaderboard.views import entry_page, groups_of
+from leaderboard.views import entry_page, groups_of, held_back_words
 
 View = dict[str, Any]
 """A board's table as the API describes it."""
@@ -151,7 +151,7 @@ def _notice(board: Board, server: Server, caller: Caller, marked: str, view: Vie
 def _table(board: Board, view: View, marked: str) -> str:
     rows = view["rows"]
     if not rows:
-        words = element("p", "Nothing stands on this board yet.")
+        words = element("p", held_back_words(view) or "Nothing stands on this board yet.")
         if view["unavailable"] is None:
             words += element("p", f"cir submit FILE --to URL --board {text(board.id)}", "command")
         return element("div", words, "empty")

@@ -46,6 +46,10 @@ def status_html(health: dict[str, Any], now: datetime) -> str:
         problems.append("No worker shows itself: what is sent is kept, and judged when one runs again.")
     if health["free_bytes"] < _LOW_BYTES:
         problems.append("The disk is nearly full: uploads may be refused.")
+    problems.extend(
+        f"The board file {text(name)} is wrong: the server's log says why. The other boards go on."
+        for name in health["wrong_boards"]
+    )
     said = joined(element("p", words, "notice") for words in problems) or element(
         "p", "All is well: files are taken and judged.", "notice good"
     )

@@ -131,6 +131,13 @@ def shown(board: Board, published: Sequence[Submission]) -> list[Submission]:
     return [one for one, moment in moments if moment is None or moment <= now]
 
 
+def held_back(board: Board, published: Sequence[Submission]) -> tuple[int, datetime | None]:
+    """How many entries are not shown yet, and when the first of them are; 0 and None where all are shown."""
+    seen = {one.id for one in shown(board, published)}
+    moments = [board.shown_from(one.received_at) for one in published if one.id not in seen]
+    return len(moments), min((moment for moment in moments if moment is not None), default=None)
+
+
 def _is_whole(board: Board, one: Submission) -> bool:
     """Whether a submission's row holds what its line needs; a damaged one is left out, not the board."""
     try:

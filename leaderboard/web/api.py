@@ -12,14 +12,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import Any
 
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request, Security
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import FileResponse, JSONResponse, Response
+from fastapi.security import APIKeyHeader, HTTPBearer
 from pydantic import BaseModel, ConfigDict
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match, Route
 
-from leaderboard.callers import Sender, as_whom, caller_of, changeable, readable, sender_of
+from leaderboard.callers import EDIT_KEY, Sender, as_whom, caller_of, changeable, readable, sender_of
 from leaderboard.destination import HEAD_BYTES
 from leaderboard.errors import ConflictError, FileStoreError, LostFileError, UploadRefusedError
 from leaderboard.intake import (
@@ -37,7 +38,14 @@ from leaderboard.views import already_here, submission_page, submission_view
 from leaderboard.web import reading
 from leaderboard.web.forms import SCOPE_KEY, FormWatch
 from leaderboard.web.reading import VERSION
-from leaderboard.web.schemas import FAILURES, HealthAnswer, SubmissionAnswer, UploadAnswer, upload_request
+from leaderboard.web.schemas import (
+    FAILURES,
+    HealthAnswer,
+    SubmissionAnswer,
+    SubmissionsAnswer,
+    UploadAnswer,
+    upload_request,
+)
 from submissions.formats.containers import suffix_of
 
 log = logging.getLogger("leaderboard.api")
@@ -61,6 +69,15 @@ _MEDIA_TYPES = {
     ".gz": "application/gzip",
 }
 """By the last suffix of a rank file's name."""
+
+
+_BEARER = HTTPBearer(auto_error=False, scheme_name="token", description="a token of the organisers")
+_EDIT_KEY = APIKeyHeader(
+    name=EDIT_KEY,
+    auto_error=False,
+    scheme_name="edit key",
+    description="of a private link, for its submission",
+)
 
 
 class ActionBody(BaseModel):
@@ -91,7 +108,9 @@ def add_routes(app: FastAPI, server: Server) -> None:
 
 
 def _router(server: Server, readers: APIRouter) -> APIRouter:
-    router = APIRouter(responses=FAILURES)
+    # These two change no answer: they tell the OpenAPI document which headers `caller_of` reads.
+    logins = [Security(_BEARER), Security(_EDIT_KEY)]
+    router = APIRouter(responses=FAILURES, dependencies=logins)
 
     @router.get("/health", response_model=HealthAnswer)
     def health() -> dict[str, Any]:
@@ -152,8 +171,11 @@ def _router(server: Server, readers: APIRouter) -> APIRouter:
 
     @router.post(V1_UPLOAD_PATH + "/{submission_id}/{action}", response_model=SubmissionAnswer)
     @router.post(UPLOAD_PATH + "/{submission_id}/{action}", response_model=SubmissionAnswer)
-    def change(submission_id: str, action: Action, request: Request, wanted: ActionBody) -> dict[str, Any]:
-        """Publish, correct, withdraw, hide ... a submission."""
+    def change(
+        submission_id: str, action: Action, request: Request, body: ActionBody | None = None
+    ) -> dict[str, Any]:
+        """Publish, correct, withdraw, hide ... a submission; what needs no words needs no body."""
+        wanted = body or ActionBody()
         submission, by = changeable(server, caller_of(request, server), submission_id)
         method = wanted.method
         if method is not None:
@@ -163,6 +185,19 @@ def _router(server: Server, readers: APIRouter) -> APIRouter:
         done = act(server.store, submission, action, by, reason=reason, method=method, submitter=submitter)
         view = submission_view(done, organiser=by == "organiser")
         return {**view, "equals": server.equals(done)}
+
+    @router.get(f"{VERSION}/submissions", response_model=SubmissionsAnswer)
+    def list_submissions(request: Request, board: reading.BoardId) -> dict[str, Any]:
+        """All submissions to a board with their scores, for organisers, also before results are shown."""
+        if not caller_of(request, server).is_organiser:
+            raise UploadRefusedError(
+                "not-allowed",
+                "only organisers may list the submissions to a board.",
+                fix="send the token of an organiser:  Authorization: Bearer TOKEN",
+                status=403,
+            )
+        sent = server.store.of_board(known_board(board).id)
+        return {"submissions": [submission_view(one, organiser=True) for one in sent]}
 
     @router.get(
         f"{VERSION}/submissions/{{submission_id}}/file",

@@ -53,6 +53,7 @@ class HealthAnswer(_StrictAnswer):
     status: Literal["ok"]
     version: str
     boards: int
+    wrong_boards: Annotated[list[str], Field(description="the organisers' files of boards that are wrong")]
     max_upload_bytes: int
     waiting: Annotated[int, Field(description="submissions that are not judged yet")]
     oldest_waiting: Annotated[datetime | None, Field(description="when the oldest of them came")]
@@ -139,6 +140,8 @@ class TableAnswer(BoardAnswer):
     """A board with its rows, best first."""
 
     protocol: CheckedProtocolAnswer
+    entries_held_back: Annotated[int, Field(description="entries of `entries` that have no row yet")]
+    shown_from: Annotated[str | None, Field(description="when the first of them have one, or null")]
     groups_pending: Annotated[bool, Field(description="the tests behind the groups are not done yet")]
     rows: list[RowAnswer]
 
@@ -199,6 +202,12 @@ class _SubmissionFields(_StrictAnswer):
     page: Annotated[str, Field(description="its board's page, where it is marked")]
     outcome_page: Annotated[str, Field(description="its own page, whatever became of it")]
     file: str | None
+
+
+class SubmissionsAnswer(_StrictAnswer):
+    """All submissions to a board, for its organisers."""
+
+    submissions: list[_SubmissionFields]
 
 
 class SubmissionAnswer(_SubmissionFields):

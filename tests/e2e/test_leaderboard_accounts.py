@@ -440,3 +440,37 @@ def test_an_owner_cannot_grow_the_log_without_end(
     assert act(server, sent["id"], "publish", bearer(tokens, "org")).status_code == 200
     assert act(server, sent["id"], "unpublish", link).status_code == 429
     assert act(server, sent["id"], "withdraw", link).json()["state"] == "withdrawn"
+
+
+def test_organisers_list_all_submissions_and_nobody_else_does(
+    server: Any, world: ModuleType, tokens: dict[str, str]
+) -> None:
+    sent = send(server, world.as_bytes(world.rank_file(77, "Listed")), bearer(tokens, "ada"))
+    finished(server, sent["id"], bearer(tokens, "ada"))
+    path = "/api/v1/submissions?board=shapes/val"
+    for headers in ({}, bearer(tokens, "bob")):
+        assert server.get(path, headers=headers).status_code == 403
+    listed = server.get(path, headers=bearer(tokens, "org")).json()["submissions"]
+    (mine,) = [one for one in listed if one["id"] == sent["id"]]
+    assert mine["scores"]["metrics"]
+    table = world.cir("leaderboard", "submissions", "shapes/val", "--home", str(server.home)).stdout
+    (line,) = [line for line in table.splitlines() if line.startswith(sent["id"])]
+    assert "token:ada" in line
+
+
+def test_an_act_without_words_needs_no_body(server: Any, world: ModuleType, tokens: dict[str, str]) -> None:
+    ada = bearer(tokens, "ada")
+    sent = send(server, world.as_bytes(world.rank_file(78, "Bodiless")), ada)
+    finished(server, sent["id"], ada)
+    answer = httpx.post(f"{server.url}/api/submissions/{sent['id']}/withdraw", headers=ada, timeout=30)
+    assert (answer.status_code, answer.json()["state"]) == (200, "withdrawn")
+
+
+def test_the_openapi_document_names_the_headers_of_callers(server: Any) -> None:
+    document = server.get("/api/openapi.json").json()
+    schemes = document["components"]["securitySchemes"]
+    assert {(one["type"], one.get("scheme"), one.get("name")) for one in schemes.values()} == {
+        ("http", "bearer", None),
+        ("apiKey", None, "X-Edit-Key"),
+    }
+    assert document["paths"]["/api/submissions"]["post"]["security"]

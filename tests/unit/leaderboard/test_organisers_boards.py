@@ -6,13 +6,17 @@ import json
 import logging
 import os
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
-from leaderboard.errors import BoardError
+from leaderboard.pages.status_page import status_html
+from leaderboard.server import Server
+from leaderboard.settings import Settings
 
 OWN: dict[str, Any] = {
     "id": "own/shapes",
@@ -56,17 +60,38 @@ def test_a_board_of_the_home_stands_among_the_others_as_soon_as_it_is_there(fold
     assert boards.ids() == before
 
 
-def test_a_wrong_board_stops_the_start_and_says_where(folder: Path) -> None:
-    write(folder / "own.yaml", colour="red")
-    with pytest.raises(BoardError, match=r"boards/own\.yaml: .*colour"):
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"colour": "red"}, "colour"),
+        ({"id": "shapes/val"}, "there is another board 'shapes/val'"),
+        ({"phases": [{"name": "a", "opens": "2026-01-01", "closes": "yesterday"}]}, "closes"),
+    ],
+)
+def test_a_wrong_board_is_left_out_and_the_others_go_on(
+    folder: Path, caplog: pytest.LogCaptureFixture, change: dict[str, Any], words: str
+) -> None:
+    before = boards.ids()
+    write(folder / "good.yaml")
+    write(folder / "bad.yaml", **{"id": "own/bad", **change})
+    with caplog.at_level(logging.ERROR):
         boards.use(folder.parent)
-    write(folder / "own.yaml", id="shapes/val")
-    with pytest.raises(BoardError, match=r"own\.yaml: there is another board 'shapes/val'"):
-        boards.use(folder.parent)
+    assert boards.ids() == ("own/shapes", *before)
+    assert boards.wrong_files() == ("bad.yaml",)
+    (said,) = caplog.records
+    assert words in said.message
+    assert "is left out" in said.message
+    with pytest.raises(UnknownNameError, match=r"Wrong files in .*bad\.yaml"):
+        boards.board("own/bad")
+
+
+def test_a_server_starts_beside_a_wrong_board_and_says_so(folder: Path) -> None:
     (folder / "own.yaml").write_bytes(b"\xff")
-    with pytest.raises(BoardError, match="cannot be read"):
-        boards.use(folder.parent)
-    (folder / "own.yaml").unlink()
+    server = Server.open(Settings(folder.parent))
+    health = server.health()
+    server.close()
+    assert health["wrong_boards"] == ["own.yaml"]
+    assert "own.yaml is wrong" in status_html(health, datetime.now(UTC))
 
 
 def test_a_board_that_becomes_wrong_changes_nothing_in_what_runs(

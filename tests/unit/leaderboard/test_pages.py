@@ -129,6 +129,7 @@ def test_the_status_page_warns_where_nobody_judges_and_where_the_disk_is_full() 
     health: dict[str, Any] = {
         "version": "1.0",
         "boards": 11,
+        "wrong_boards": [],
         "max_upload_bytes": 2**26,
         "waiting": 3,
         "oldest_waiting": now - timedelta(minutes=5),

@@ -14,6 +14,7 @@ from full_boards import add_entry
 from leaderboard_world import rank_file
 
 from leaderboard import boards
+from leaderboard.commands import board_text
 from leaderboard.data import problem
 from leaderboard.errors import UploadRefusedError
 from leaderboard.intake import Cover, Intake
@@ -27,7 +28,7 @@ from leaderboard.settings import Settings
 from leaderboard.store.schema import submissions
 from leaderboard.submission import Submission
 from leaderboard.tables import Tables
-from leaderboard.views import submission_view
+from leaderboard.views import held_back_words, submission_view
 
 BOARD = "own/shapes"
 NOW = datetime.now(UTC)
@@ -134,6 +135,11 @@ def test_results_are_shown_when_the_phase_has_closed(server: Server) -> None:
     tables = Tables(server.store)
     assert tables.of(board).view["rows"] == []
     assert server.entries(board) == []
+    shown = tables.of(board).view
+    words = f"1 entry, shown from {NOW + timedelta(days=1):%Y-%m-%d at %H:%M} UTC."
+    assert (shown["entries"], held_back_words(shown)) == (1, words)
+    assert words in board_text(board, [], held_back=held_back_words(shown))
+    assert words in page_html(server, {"board": BOARD})
     view = submission_view(entry)
     assert (view["scores"], view["scores_from"]) == (None, (NOW + timedelta(days=1)).isoformat())
     assert "results are shown when its phase has closed" in view["message"]
