@@ -94,6 +94,7 @@ def test_the_commands_are_the_expected_ones() -> None:
         "leaderboard token team",
         "leaderboard add",
         "leaderboard show",
+        "leaderboard submissions",
         "leaderboard pull",
         "leaderboard export-hub",
         "leaderboard space",
