@@ -331,7 +331,7 @@ def test_head_answers_as_get_without_the_body(client: Any, path: str) -> None:
         ("/api/v1/boards", "GET, HEAD"),
         (TABLE, "GET, HEAD"),
         ("/api/submissions", "POST"),
-        ("/api/v1/submissions", "POST"),
+        ("/api/v1/submissions", "GET, HEAD, POST"),
         ("/api/v1/submissions/a/file", "GET, HEAD, POST"),
     ],
 )
