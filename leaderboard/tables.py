@@ -36,6 +36,7 @@ from leaderboard.standings.groups import board_groups
 from leaderboard.store import Store
 from leaderboard.store.database import upsert
 from leaderboard.store.schema import board_states, views
+from leaderboard.submission import Submission
 from leaderboard.views import table_view
 
 log = logging.getLogger("leaderboard.tables")
@@ -176,9 +177,10 @@ class Tables:
     def _made(self, board: Board) -> KeptTable:
         # Read before the entries: what happens in between makes it out of date, and it is made again.
         changed, paused = self._state(board)
-        entries = self._entries(board)
+        published = self._store.published(board.id)
+        entries = self._entries(board, published)
         groups = self._groups(board, changed, entries)
-        held = held_back(board, self._store.published(board.id))
+        held = held_back(board, published)
         view = table_view(board, entries, self._max_upload_bytes, self.problem(board), paused, groups, held)
         body = json.dumps(view, ensure_ascii=False, separators=(",", ":")).encode()
         etag = f"{self._basis(board, paused)}{hashlib.sha256(body).hexdigest()[:24]}"
@@ -190,7 +192,7 @@ class Tables:
     def _make_groups(self, board: Board) -> None:
         """Test what is to be tested, and keep the groups with the tests behind them."""
         changed, _ = self._state(board)
-        entries = self._entries(board)
+        entries = self._entries(board, self._store.published(board.id))
         name = f"groups:{board.id}"
         row = self._row(name, sa.select(views.c.body))
         known = json.loads(gzip.decompress(row.body))["tests"] if row is not None else {}
@@ -224,8 +226,8 @@ class Tables:
         most = max(sizes, key=lambda size: (sizes[size], size), default=0)
         return {name: values for name, values in found.items() if _size(values) == most}
 
-    def _entries(self, board: Board) -> list[Entry]:
-        return standings(board, shown(board, self._store.published(board.id)), self._data_of(board).keys)
+    def _entries(self, board: Board, published: Sequence[Submission]) -> list[Entry]:
+        return standings(board, shown(board, published), self._data_of(board).keys)
 
     def _data_of(self, board: Board) -> _DataHere:
         found = self._data.get(board.id)
