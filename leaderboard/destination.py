@@ -3,7 +3,7 @@
 On its way in only the beginning of a file is looked at: a submission has a board from its first event on, and
 its receipt names that board; reading a whole file is the work of the judge, which has limits. Every writer of
 ours puts the header first. A file whose beginning names no benchmark is not taken in without a board, and its
-sender is told the boards; nothing is acknowledged that is not recorded.
+answer names the boards; nothing is acknowledged that is not recorded.
 """
 
 from __future__ import annotations

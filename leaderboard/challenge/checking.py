@@ -58,9 +58,9 @@ def faults(board: Board) -> Iterator[str]:
     public = handed_out / QUERIES_FILE
     if public.is_file():
         rows = json.loads(public.read_bytes())
-        told = sorted({name for row in rows for name in row} - {*PUBLIC_FIELDS})
-        if told:
-            yield f"{public}: holds the fields {', '.join(told)}. Fix: make the challenge anew."
+        secret = sorted({name for row in rows for name in row} - {*PUBLIC_FIELDS})
+        if secret:
+            yield f"{public}: holds the fields {', '.join(secret)}. Fix: make the challenge anew."
 
 
 def _detail(board: Board, address: str) -> str:

@@ -17,6 +17,8 @@ from leaderboard.store.commands import Home
 if TYPE_CHECKING:
     from leaderboard.boards import Board, Phase
 
+Names = Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Challenges; default: all.")]
+
 
 def challenge_commands() -> typer.Typer:
     """The group `cir challenge`."""
@@ -125,9 +127,7 @@ def new(
 
 
 def check(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Challenges; default: all.")
-    ] = None,
+    names: Names = None,
     home: Home = None,
 ) -> None:
     """Check that the ground truth fits, is private, and lies neither in the home nor in what is handed out.
@@ -194,9 +194,7 @@ def join(
 
 
 def copies(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Challenges; default: all.")
-    ] = None,
+    names: Names = None,
     home: Home = None,
 ) -> None:
     """List files that differ from an earlier one of their owner in one answer, or in 2 % at most.

@@ -224,10 +224,11 @@ def _check_rows(material: Material, rules: Rules) -> None:
     for row in checked_rows(spec, material.rows, gallery, lambda number: f"record {number}"):
         truth = row.get("positive_image_ids", row.get("ground_truth_ids"))
         name = row[material.id_field]
-        told = next((image for image in truth or () if image in name), None)
-        if told is not None:
+        answer = next((image for image in truth or () if image in name), None)
+        if answer is not None:
             raise RecordError(
-                f"{material.id_field} {name!r} holds the id of its own positive {told!r}, and would tell it. "
+                f"{material.id_field} {name!r} holds the id of its own positive {answer!r}. "
+                "Whoever reads the queries would know the answer. "
                 "Fix: give the queries other ids."
             )
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import postgres_server
 import pytest
 
 _SECONDS = 30_000
@@ -38,6 +39,19 @@ def world() -> ModuleType:
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """URL of an empty database, once SQLite and once a real PostgreSQL."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'board.sqlite'}"
+        return
+    why = postgres_server.missing()
+    if why:
+        pytest.skip(why)
+    with postgres_server.serving() as address:
+        yield f"{address}/postgres"
 
 
 @pytest.fixture(scope="module")

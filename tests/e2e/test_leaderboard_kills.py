@@ -8,14 +8,12 @@ import random
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import httpx
-import postgres_server
 import pytest
 
 from leaderboard.store import Store
@@ -25,18 +23,6 @@ KILLS = int(os.environ.get("CIR_TEST_KILLS", "12"))
 KINDS = ("child", "worker", "child", "web")
 """What is killed, by turns; the moment is drawn."""
 SECONDS = 300.0
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path / 'board.sqlite'}"
-        return
-    why = postgres_server.missing()
-    if why:
-        pytest.skip(why)
-    with postgres_server.serving() as address:
-        yield f"{address}/postgres"
 
 
 def processes(parent: int) -> dict[str, list[int]]:

@@ -5,32 +5,17 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 
 import httpx
-import postgres_server
 import pytest
 
 from leaderboard.identity.tokens import Tokens
 from leaderboard.store import Store
 
 AT_ONCE, A_DAY, AN_HOUR = 12, 5, 20
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    (tmp_path / "home").mkdir()
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path / 'home' / 'leaderboard.sqlite'}"
-        return
-    why = postgres_server.missing()
-    if why:
-        pytest.skip(why)
-    with postgres_server.serving() as address:
-        yield f"{address}/postgres"
 
 
 def all_at_once(urls: list[str], token: str, files: list[bytes]) -> list[httpx.Response]:

@@ -1,4 +1,4 @@
-"""Databases for the tests of the store: SQLite in a file, and a real PostgreSQL."""
+"""What tests of the leaderboard share: databases (SQLite, a real PostgreSQL), and places of a challenge."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
+import challenge_world as world
 import postgres_server
 import pytest
 import sqlalchemy as sa
 
+from leaderboard import boards
+from leaderboard.challenge.material import Material, from_files
 from leaderboard.store import Store
 
 
@@ -40,3 +43,18 @@ def store(url: str) -> Iterator[Store]:
     opened = Store(url)
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[world.Places]:
+    found = world.places(tmp_path)
+    found.use(monkeypatch)
+    boards.use(found.home)
+    yield found
+    monkeypatch.undo()
+    boards.use(None)
+
+
+@pytest.fixture
+def material(tmp_path: Path) -> Material:
+    return from_files(*world.write_rows(tmp_path), None, "removed")

@@ -20,7 +20,7 @@ HEADER = {"format": "cir-rank-file", "format_version": 1, "benchmark": "shapes/v
         json.dumps(HEADER, indent=4).encode("utf-8-sig"),
         json.dumps({"method": {"name": 'a [ " { b'}, **HEADER}).encode(),
         json.dumps({**HEADER, "rankings": {"q": ["a"] * 10**6}}).encode()[:HEAD_BYTES],
-        gzip.compress(json.dumps({**HEADER, "rankings": {"q": ["a"] * 10**6}}).encode())[:500],
+        gzip.compress(json.dumps({**HEADER, "rankings": {"q": ["a"] * 10**6}}).encode(), mtime=0)[:500],
         b'{"format": "cir-rank-file-lines", "benchmark": "shapes/val"}\n{"query_id": "1", "images": []}',
     ],
 )
@@ -40,7 +40,7 @@ def test_a_header_names_the_board(head: bytes) -> None:
         b'{"benchmark": ["shapes/val"]}',
         b'{"n": ' + b"9" * 50_000 + b', "benchmark": "shapes/val"}',
         json.dumps({"notes": "x" * HEAD_BYTES, **HEADER}).encode(),
-        gzip.compress(b" " * 10**8 + json.dumps(HEADER).encode()),
+        gzip.compress(b" " * 10**8 + json.dumps(HEADER).encode(), mtime=0),
         b"\x1f\x8b\x08 damaged",
         b"PAR1" + bytes(100),
         b"1 Q0 a 1 0.5 run",

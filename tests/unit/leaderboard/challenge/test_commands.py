@@ -91,9 +91,9 @@ def test_what_may_give_the_truth_away_is_warned_of(places: world.Places, tmp_pat
     assert f"others may read the folder of the ground truth. Fix: chmod 700 {places.secret}" in said
     assert "captions" not in said
     queries, gallery = world.write_rows(tmp_path)
-    told = json.dumps(row | {"caption": f"like {row['target_image_id']}, but red"})
+    revealing = json.dumps(row | {"caption": f"like {row['target_image_id']}, but red"})
     queries.write_text(
-        "\n".join([told, *queries.read_text(encoding="utf-8").splitlines()[1:]]), encoding="utf-8"
+        "\n".join([revealing, *queries.read_text(encoding="utf-8").splitlines()[1:]]), encoding="utf-8"
     )
     crooked = f"{tmp_path}/deep/../deep/winter.jsonl"
     where = ["--gallery", str(gallery), "--ground-truth", crooked]

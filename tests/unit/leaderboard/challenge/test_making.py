@@ -6,7 +6,6 @@ import gzip
 import json
 import shutil
 import stat
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -26,21 +25,6 @@ from leaderboard.challenge.making import Made, Rules, default_phase, make
 from leaderboard.challenge.material import Material, from_benchmark, from_files
 from leaderboard.errors import BoardError, GroundTruthError
 from leaderboard.queue.ground_truth import as_bytes, laid_over, read
-
-
-@pytest.fixture
-def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[world.Places]:
-    found = world.places(tmp_path)
-    found.use(monkeypatch)
-    boards.use(found.home)
-    yield found
-    monkeypatch.undo()
-    boards.use(None)
-
-
-@pytest.fixture
-def material(tmp_path: Path) -> Material:
-    return from_files(*world.write_rows(tmp_path), None, "removed")
 
 
 def rules(places: world.Places, **change: Any) -> Rules:
@@ -161,7 +145,7 @@ def test_rows_that_break_a_rule_or_tell_their_answer_are_refused(
     row = material.rows[0]
     for change, words in (
         ({"target_image_id": "nowhere", "positive_image_ids": ["nowhere"]}, "not in the gallery"),
-        ({"query_id": f"to-{row['target_image_id']}"}, "would tell it"),
+        ({"query_id": f"to-{row['target_image_id']}"}, "would know the answer"),
         ({"query_id": material.rows[1]["query_id"]}, "a second time"),
     ):
         with pytest.raises(RecordError, match=words):
@@ -301,8 +285,8 @@ def test_the_check_names_the_line_that_is_wrong_and_logs_do_not(
     assert "challenge check" not in said
     with pytest.raises(GroundTruthError, match="`cir challenge check` says what is wrong") as raised:
         laid_over(cir_datasets.load(world.ID), content.encode())
-    for told in ("nowhere", "query-0", "line"):
-        assert told not in str(raised.value)
+    for word in ("nowhere", "query-0", "line"):
+        assert word not in str(raised.value)
 
 
 def test_a_truth_that_does_not_fit_is_refused_without_a_word_of_it(

@@ -17,7 +17,6 @@ from http_hub import TOKEN, Hub
 from s3_server import BUCKET, KEY, S3, SECRET
 
 import leaderboard
-from leaderboard import boards
 from leaderboard.challenge.making import Rules, default_phase, make
 from leaderboard.challenge.material import Material, from_files
 from leaderboard.errors import PassingError
@@ -28,21 +27,6 @@ from leaderboard.store import Store
 from leaderboard.store.files import FolderFiles
 from leaderboard.submission import Submission
 from leaderboard.views import submission_view
-
-
-@pytest.fixture
-def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[world.Places]:
-    found = world.places(tmp_path)
-    found.use(monkeypatch)
-    boards.use(found.home)
-    yield found
-    monkeypatch.undo()
-    boards.use(None)
-
-
-@pytest.fixture
-def material(tmp_path: Path) -> Material:
-    return from_files(*world.write_rows(tmp_path), None, "removed")
 
 
 @pytest.fixture(autouse=True)

@@ -363,7 +363,7 @@ def test_pages_elsewhere_may_ask_whether_a_table_has_changed(client: Any) -> Non
         (".jsonl", "application/jsonl", b'{"query_id": "q1", "ranking": []}\n{}'),
         (".parquet", "application/vnd.apache.parquet", b"PAR1\x00PAR1"),
         (".trec", "text/plain; charset=utf-8", TREC),
-        (".trec.gz", "application/gzip", gzip.compress(TREC)),
+        (".trec.gz", "application/gzip", gzip.compress(TREC, mtime=0)),
     ],
 )
 def test_a_rank_file_goes_out_as_what_it_is(
