@@ -108,9 +108,13 @@ def add_routes(app: FastAPI, server: Server) -> None:
 
 
 def _router(server: Server, readers: APIRouter) -> APIRouter:
-    # These two change no answer: they tell the OpenAPI document which headers `caller_of` reads.
-    logins = [Security(_BEARER), Security(_EDIT_KEY)]
-    router = APIRouter(responses=FAILURES, dependencies=logins)
+    # This changes no answer: the OpenAPI document names the headers that `caller_of` reads. Neither is needed
+    # where one user has the server alone, nor to read what is public.
+    logins: dict[str, Any] = {
+        "dependencies": [Security(_BEARER), Security(_EDIT_KEY)],
+        "openapi_extra": {"security": [{}]},
+    }
+    router = APIRouter(responses=FAILURES)
 
     @router.get("/health", response_model=HealthAnswer)
     def health() -> dict[str, Any]:
@@ -121,13 +125,15 @@ def _router(server: Server, readers: APIRouter) -> APIRouter:
         V1_UPLOAD_PATH,
         response_model=UploadAnswer,
         responses={202: {"model": UploadAnswer, "description": "taken in; it waits to be judged"}},
-        openapi_extra=upload_request(),
+        dependencies=logins["dependencies"],
+        openapi_extra={**logins["openapi_extra"], **upload_request()},
     )
     @router.post(
         UPLOAD_PATH,
         response_model=UploadAnswer,
         responses={202: {"model": UploadAnswer, "description": "taken in; it waits to be judged"}},
-        openapi_extra=upload_request(),
+        dependencies=logins["dependencies"],
+        openapi_extra={**logins["openapi_extra"], **upload_request()},
     )
     async def upload(request: Request) -> JSONResponse:
         """Take a rank file in: multipart with the field `file`, or the file alone as the request's body."""
@@ -160,7 +166,11 @@ def _router(server: Server, readers: APIRouter) -> APIRouter:
         """The Ed25519 public key that receipts are checked with, in PEM."""
         return Response(server.key.public_pem, media_type="application/x-pem-file")
 
-    @router.get(f"{VERSION}/submissions/{{submission_id}}", response_model=SubmissionAnswer)
+    @router.get(
+        f"{VERSION}/submissions/{{submission_id}}",
+        response_model=SubmissionAnswer,
+        **logins,
+    )
     @router.get(UPLOAD_PATH + "/{submission_id}", include_in_schema=False)
     def one_submission(submission_id: str, request: Request) -> dict[str, Any]:
         """What became of a submission."""
@@ -169,8 +179,8 @@ def _router(server: Server, readers: APIRouter) -> APIRouter:
         organiser = caller.is_organiser
         return {**submission_view(submission, organiser=organiser), "equals": server.equals(submission)}
 
-    @router.post(V1_UPLOAD_PATH + "/{submission_id}/{action}", response_model=SubmissionAnswer)
-    @router.post(UPLOAD_PATH + "/{submission_id}/{action}", response_model=SubmissionAnswer)
+    @router.post(V1_UPLOAD_PATH + "/{submission_id}/{action}", response_model=SubmissionAnswer, **logins)
+    @router.post(UPLOAD_PATH + "/{submission_id}/{action}", response_model=SubmissionAnswer, **logins)
     def change(
         submission_id: str, action: Action, request: Request, body: ActionBody | None = None
     ) -> dict[str, Any]:
@@ -186,7 +196,7 @@ def _router(server: Server, readers: APIRouter) -> APIRouter:
         view = submission_view(done, organiser=by == "organiser")
         return {**view, "equals": server.equals(done)}
 
-    @router.get(f"{VERSION}/submissions", response_model=SubmissionsAnswer)
+    @router.get(f"{VERSION}/submissions", response_model=SubmissionsAnswer, **logins)
     def list_submissions(request: Request, board: reading.BoardId) -> dict[str, Any]:
         """All submissions to a board with their scores, for organisers, also before results are shown."""
         if not caller_of(request, server).is_organiser:
@@ -203,6 +213,7 @@ def _router(server: Server, readers: APIRouter) -> APIRouter:
         f"{VERSION}/submissions/{{submission_id}}/file",
         response_class=FileResponse,
         responses={200: {"content": {kind.partition(";")[0]: {} for kind in _MEDIA_TYPES.values()}}},
+        **logins,
     )
     @router.get(UPLOAD_PATH + "/{submission_id}/file", include_in_schema=False)
     def file(submission_id: str, request: Request) -> FileResponse:
