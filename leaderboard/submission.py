@@ -193,7 +193,13 @@ class Submission:
     def scores(self) -> dict[str, Any] | None:
         """The score report that counts now, or None where there is none (yet)."""
         scored = self.last("scored", "rescored")
-        return None if scored is None else dict(scored.payload["report"])
+        if scored is None:
+            return None
+        report = dict(scored.payload["report"])
+        # The log has the name that the file gave; shown is the one that it has now.
+        if "method" in report and self.method:
+            report["method"] = self.method.get("name", report["method"])
+        return report
 
     @property
     def near_copies(self) -> list[dict[str, Any]]:
