@@ -23,7 +23,7 @@ from leaderboard.intake import (
     chunks_of,
     method_from_form,
 )
-from leaderboard.life import Action, act
+from leaderboard.life import RULES, Action, act
 from leaderboard.pages.layout import GO_TO, HIDDEN, day, html_block, page_foot, page_head
 from leaderboard.pages.markup import element, joined, text
 from leaderboard.pages.outcome import outcome_html, refusal_html
@@ -320,8 +320,19 @@ def _board_link(board: Board) -> str:
 
 def _link_notice(submission: Submission, edit_key: str) -> str:
     link = element("a", "private link", href=f".{submission_page(submission.id, edit_key)}")
-    words = f"This page's address is the {link} to your submission: bookmark it. It is not shown again, and "
-    return element("p", words + "whoever has it can correct, publish and withdraw the submission.", "notice")
+    words = f"This page's address is the {link} to your submission: bookmark it. It is not shown again. "
+    send = element("a", "Send", href="./submit")
+    acts = [name for name, rule in RULES.items() if rule.by == "owner" and submission.state in rule.states]
+    if not submission.finished:
+        words += "Whoever has it can correct, publish and withdraw the submission once it is scored."
+    elif acts:
+        words += f"Whoever has it can {', '.join(acts[:-1])}{' and ' * (len(acts) > 1)}{acts[-1]} the submission."
+    elif submission.state == "rejected":
+        words += f"A refused file cannot be corrected or published here. {send} a corrected file: it becomes a "
+        words += "submission of its own, with a link of its own."
+    else:
+        words += "Nothing of it can be changed any more."
+    return element("p", words, "notice")
 
 
 def _history(submission: Submission) -> str:

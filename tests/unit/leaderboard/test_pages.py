@@ -15,7 +15,7 @@ from starlette.requests import Request
 from cir_datasets import registry
 from leaderboard import boards
 from leaderboard.errors import UploadRefusedError
-from leaderboard.pages import submit_page
+from leaderboard.pages import submission_page, submit_page
 from leaderboard.pages.about_page import about_text
 from leaderboard.pages.markup import element, link_out, text
 from leaderboard.pages.outcome import findings_table, outcome_html, refusal_html
@@ -160,3 +160,23 @@ def test_the_submit_page_does_not_say_where_the_files_lie(tmp_path: Path) -> Non
     assert "files-unavailable" in said
     assert str(tmp_path) not in said
     assert address == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("received", "can correct, publish and withdraw the submission once it is scored"),
+        ("rejected", 'cannot be corrected or published here. <a href="./submit">Send</a> a corrected file'),
+        ("private", "can publish, correct and withdraw the submission."),
+        ("hidden", "can withdraw the submission."),
+        ("withdrawn", "Nothing of it can be changed"),
+    ],
+)
+def test_a_private_link_promises_what_it_can_do(tmp_path: Path, kind: str, words: str) -> None:
+    server = Server.open(Settings(tmp_path / "home"))
+    finding = {"code": "malformed", "severity": "error", "message": "m", "fix": "f"}
+    one = submission(Event(1, kind, START, {"findings": [finding]}))  # type: ignore[arg-type]
+    shown = submission_page.page_html(server, one, is_owner=True, edit_key="edit_x")
+    server.close()
+    assert words in shown
+    assert ("publish" in shown) is (kind in ("received", "private", "rejected"))
