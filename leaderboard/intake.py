@@ -138,6 +138,31 @@ def checked_method(method: Mapping[str, Any]) -> dict[str, Any]:
     return checked.model_dump(include=set(method))
 
 
+def corrected_method(before: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """A method's fields after a correction: a JSON merge patch (RFC 7396), in which null removes a field.
+
+    Args:
+        before: the fields as they stand.
+        changes: those that change.
+
+    Raises:
+        UploadRefusedError: a field is unknown or refused, or the name would be removed.
+
+    Example:
+        >>> corrected_method({"name": "Ours", "notes": "x"}, {"notes": None, "backbone": "mine"})
+        {'name': 'Ours', 'backbone': 'other: mine'}
+    """
+    if "name" in changes and changes["name"] is None:
+        raise UploadRefusedError(
+            "bad-metadata",
+            "name is null, and a method has a name.",
+            fix="write another name, or leave the field out: then it stays",
+            status=422,
+        )
+    left = {name: value for name, value in {**before, **changes}.items() if value is not None}
+    return {name: value for name, value in checked_method(left).items() if value not in ("", [], None)}
+
+
 class Intake:
     """Takes files in.
 

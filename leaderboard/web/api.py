@@ -26,7 +26,7 @@ from leaderboard.errors import ConflictError, FileStoreError, LostFileError, Upl
 from leaderboard.intake import (
     Cover,
     checked_line,
-    checked_method,
+    corrected_method,
     known_board,
     method_from_form,
     yes_or_no,
@@ -85,8 +85,8 @@ class ActionBody(BaseModel):
 
     Args:
         reason: why, for hide and flag.
-        method: for correct: the fields of the method that change.
-        submitter: for correct: who submits.
+        method: for correct: the fields of the method that change; null removes one.
+        submitter: for correct: who submits; null removes it.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -189,8 +189,16 @@ def _router(server: Server, readers: APIRouter) -> APIRouter:
         submission, by = changeable(server, caller_of(request, server), submission_id)
         method = wanted.method
         if method is not None:
-            method = checked_method({**(submission.method or {}), **method})
-        submitter = None if wanted.submitter is None else checked_line(wanted.submitter, "submitter")
+            method = corrected_method(submission.method or {}, method)
+        elif "method" in wanted.model_fields_set:
+            raise UploadRefusedError(
+                "bad-metadata",
+                "method is null, and an entry has a method.",
+                fix="leave it out, or give the fields that change; null removes one of them",
+                status=422,
+            )
+        named = "submitter" in wanted.model_fields_set
+        submitter = checked_line(wanted.submitter or "", "submitter") if named else None
         reason = checked_line(wanted.reason or "", "reason")
         done = act(server.store, submission, action, by, reason=reason, method=method, submitter=submitter)
         view = submission_view(done, organiser=by == "organiser")

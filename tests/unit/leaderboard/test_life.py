@@ -2,12 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from leaderboard.identity.tokens import Tokens
 from leaderboard.life import act
+from leaderboard.server import Server
+from leaderboard.settings import Settings
 from leaderboard.store import Store
 from leaderboard.submission import Submission
 from leaderboard.views import submission_view
+from leaderboard.web import app as web_app
 
 BOARD = "shapes/val"
+
+
+class Board:
+    """A leaderboard with accounts, without its worker; what is asked of it is asked by Ada.
+
+    Args:
+        app: the application.
+        server: what it serves from.
+    """
+
+    def __init__(self, app: Any, server: Server) -> None:
+        self.store = server.store
+        self.ada = {"Authorization": f"Bearer {Tokens(server.store).create('ada')}"}
+        self.org = {"Authorization": f"Bearer {Tokens(server.store).create('org', 'organiser')}"}
+        self.http = TestClient(app, base_url="http://localhost")
+
+    def act(self, one: Submission, action: str, **said: Any) -> Any:
+        return self.http.post(f"/api/v1/submissions/{one.id}/{action}", json=said, headers=self.ada)
+
+    def read(self, one: Submission, **headers: str) -> Any:
+        return self.http.get(f"/api/v1/submissions/{one.id}", headers=headers)
+
+
+@pytest.fixture
+def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Board]:
+    made: list[Server] = []
+    open_ = Server.open
+    monkeypatch.setattr(Server, "open", lambda settings: made.append(open_(settings)) or made[0])
+    app = web_app.create_app(chosen=Settings(tmp_path / "home", accounts="tokens"))
+    yield Board(app, made[0])
+    made[0].tables.close()
+    made[0].store.close()
 
 
 def entry(store: Store, name: str = "Ours", owner: str = "token:ada", **more: object) -> Submission:
@@ -23,3 +66,22 @@ def test_a_renamed_entry_has_one_name_everywhere(store: Store) -> None:
     renamed = act(store, one, "correct", "owner", method={"name": "Theirs"})
     assert (renamed.scores or {})["method"] == "Theirs"
     assert "Ours" not in str(submission_view(renamed)["scores"])
+
+
+def test_null_removes_a_field_and_no_name(board: Board) -> None:
+    one = entry(board.store, paper="https://example.org/a", zero_shot=True, trained_on=["cc3m"], notes="n")
+    words = {"paper": None, "zero_shot": None, "trained_on": None, "backbone": "mine"}
+    done = board.act(one, "correct", method=words, submitter="Ada").json()
+    assert done["method"] == {"name": "Ours", "notes": "n", "backbone": "other: mine"}
+    assert done["submitter"] == "Ada"
+    assert board.act(one, "correct", method={"notes": ""}).json()["submitter"] == "Ada"
+    assert board.act(one, "correct", submitter=None).json()["submitter"] == ""
+    for said, message in (
+        ({"method": {"name": None}}, "name is null"),
+        ({"method": None}, "method is null"),
+    ):
+        refused = board.act(one, "correct", **said)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (422, "bad-metadata")
+        assert message in refused.json()["error"]["message"]
+    after = board.read(one, **board.ada).json()
+    assert after["method"] == {"name": "Ours", "backbone": "other: mine"}
