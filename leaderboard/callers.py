@@ -134,6 +134,8 @@ def _is_hidden(submission: Submission) -> bool:
     """Whether nobody but its owner and organisers can read a submission."""
     if submission.state == "superseded":
         return submission.last("published") is None
+    if not submission.finished:
+        return not submission.publish
     return submission.state in _NOT_FOR_ALL
 
 

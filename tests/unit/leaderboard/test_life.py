@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from leaderboard.identity.tokens import Tokens
+from leaderboard.callers import EDIT_KEY
+from leaderboard.identity.tokens import Tokens, digest
 from leaderboard.life import act
 from leaderboard.server import Server
 from leaderboard.settings import Settings
-from leaderboard.store import Store
+from leaderboard.store import Happened, Store
 from leaderboard.submission import Submission
 from leaderboard.views import submission_view
 from leaderboard.web import app as web_app
@@ -85,3 +86,18 @@ def test_null_removes_a_field_and_no_name(board: Board) -> None:
         assert message in refused.json()["error"]["message"]
     after = board.read(one, **board.ada).json()
     assert after["method"] == {"name": "Ours", "backbone": "other: mine"}
+
+
+@pytest.mark.parametrize(("publish", "status"), [(False, 404), (True, 200)])
+def test_what_waits_for_a_private_check_is_its_owners(board: Board, publish: bool, status: int) -> None:
+    key = "k" * 40
+    said = {"board": BOARD, "sha256": "a" * 64, "size": 1, "file_name": "a.json", "publish": publish}
+    one, _ = board.store.receive(**said, owner="link:1", edit_hash=digest(key))
+    for happened in ("received", "validated", "scored"):
+        assert one.state == happened
+        assert board.read(one).status_code == status
+        assert board.read(one, **board.ada).status_code == status
+        for allowed in ({EDIT_KEY: key}, board.org):
+            assert board.read(one, **allowed).json()["state"] == happened
+        following: list[Happened] = [({"received": "validated"}.get(happened, "scored"), {"report": {}})]  # type: ignore[list-item]
+        one = board.store.append(one, following) if happened != "scored" else one
