@@ -24,6 +24,7 @@ from leaderboard.quotas import Quotas
 from leaderboard.settings import Settings
 from leaderboard.store import Store
 from leaderboard.store.files import FileStore, IncomingFile
+from leaderboard.store.sweeping import Unnamed
 from leaderboard.submission import Submission
 from submissions.rank_file.texts import file_name as shown_file_name
 from submissions.rank_file.texts import plain_text
@@ -282,21 +283,28 @@ class Intake:
             if not self._files.exists(kept.sha256):
                 incoming.keep_again()
 
-        submission, new = self._store.receive(
-            board=board.id,
-            sha256=kept.sha256,
-            size=kept.size,
-            file_name=shown_file_name(cover.file_name, _FILE_NAME_LENGTH, "upload.json"),
-            submitter=submitter,
-            form=cover.method,
-            baseline=cover.baseline,
-            owner=owner,
-            publish=cover.publish,
-            edit_hash=cover.edit_hash,
-            admit=None if quotas is None else lambda connection: quotas.admit(connection, owner, board.id),
-            put_back=put_back,
-            since=None if cover.baseline else board.phase_began(datetime.now(UTC)),
-        )
+        try:
+            submission, new = self._store.receive(
+                board=board.id,
+                sha256=kept.sha256,
+                size=kept.size,
+                file_name=shown_file_name(cover.file_name, _FILE_NAME_LENGTH, "upload.json"),
+                submitter=submitter,
+                form=cover.method,
+                baseline=cover.baseline,
+                owner=owner,
+                publish=cover.publish,
+                edit_hash=cover.edit_hash,
+                admit=None
+                if quotas is None
+                else lambda connection: quotas.admit(connection, owner, board.id),
+                put_back=put_back,
+                since=None if cover.baseline else board.phase_began(datetime.now(UTC)),
+            )
+        except UploadRefusedError:
+            # Another file took the last place since it was checked.
+            Unnamed(self._store.database, self._files).remove(kept.sha256)
+            raise
         if cover.publish and submission.state == "private":
             submission = act(self._store, submission, "publish", "owner")
         return submission, new

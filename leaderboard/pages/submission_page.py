@@ -326,9 +326,13 @@ def _link_notice(submission: Submission, edit_key: str) -> str:
     if not submission.finished:
         words += "Whoever has it can correct, publish and withdraw the submission once it is scored."
     elif acts:
-        words += f"Whoever has it can {', '.join(acts[:-1])}{' and ' * (len(acts) > 1)}{acts[-1]} the submission."
+        words += (
+            f"Whoever has it can {', '.join(acts[:-1])}{' and ' * (len(acts) > 1)}{acts[-1]} the submission."
+        )
     elif submission.state == "rejected":
-        words += f"A refused file cannot be corrected or published here. {send} a corrected file: it becomes a "
+        words += (
+            f"A refused file cannot be corrected or published here. {send} a corrected file: it becomes a "
+        )
         words += "submission of its own, with a link of its own."
     else:
         words += "Nothing of it can be changed any more."

@@ -5,7 +5,8 @@ that lock, wipes the mark away, and looks whether the file is there, in the tran
 submission. So either that transaction is first, and the sweep sees that the file is needed; or the sweep
 is first, and the sender's own copy is put back before anything is acknowledged. A crash after the deletion
 leaves the mark, which says that the file may be gone. The lock is SQLite's write lock; PostgreSQL has one a
-file.
+file. A file whose submission was refused for want of a quota, after it had been made durable, goes the same
+way at once.
 """
 
 from __future__ import annotations
@@ -98,7 +99,15 @@ class Sweeper:
         if not self._found:
             return None
         sha256 = self._found.pop()
-        return sha256 if self._mark(sha256) and self._remove(sha256) else None
+        return sha256 if self.remove(sha256) else None
+
+    def remove(self, sha256: str) -> bool:
+        """Remove a file, unless somebody needs it.
+
+        Returns:
+            Whether it was removed.
+        """
+        return self._mark(sha256) and self._remove(sha256)
 
     def _mark(self, sha256: str) -> bool:
         """Say that a file may go, where nobody needs it."""
@@ -135,3 +144,20 @@ class Sweeper:
                 sa.func.max(is_needed) == 0, sa.func.max(events.c.at) < datetime.now(UTC) - self._keep_for
             )
         )
+
+
+class Unnamed(Sweeper):
+    """Removes files that no submission names.
+
+    Args:
+        database: of the store.
+        files: the rank files.
+    """
+
+    def __init__(self, database: Database, files: FileStore) -> None:
+        """Remember them."""
+        super().__init__(database, files, timedelta())
+
+    def _is_unneeded(self, connection: sa.Connection, sha256: str) -> bool:
+        named = sa.select(submissions.c.id).where(submissions.c.sha256 == sha256).limit(1)
+        return connection.execute(named).first() is None

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from leaderboard.errors import FileStoreError, UploadRefusedError
-from leaderboard.intake import Cover
+from leaderboard.intake import Cover, Intake
 from leaderboard.life import act
+from leaderboard.quotas import Allowance, Quotas
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.store import Store
@@ -201,7 +202,8 @@ def test_a_sweep_that_dies_after_the_deletion_loses_nothing(server: Server) -> N
 _UPLOADS = """
 import sys
 from pathlib import Path
-from leaderboard.intake import Cover
+from leaderboard.intake import Cover, Intake
+from leaderboard.quotas import Allowance, Quotas
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 
@@ -216,6 +218,7 @@ _SWEEPS = """
 import sys
 from datetime import timedelta
 from pathlib import Path
+from leaderboard.quotas import Allowance, Quotas
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.store.sweeping import Sweeper
@@ -291,3 +294,30 @@ def test_a_store_of_the_second_version_gets_the_table(tmp_path: Path) -> None:
     store = Store(f"sqlite:///{path}")
     store.receive(board=BOARD, sha256="a" * 64, size=1, file_name="a")
     store.close()
+
+
+class Late(Quotas):
+    """Quotas whose last place is taken by another file after an upload was checked."""
+
+    def check(self, owner: str, board: str) -> None:
+        super().check(owner, board)
+        one, _ = self.store.receive(board=board, sha256="f" * 64, size=1, file_name="first.json", owner=owner)
+        assert one.state == "received"
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store, Allowance(in_all=1))
+        self.store = store
+
+
+def test_an_upload_that_loses_the_last_place_leaves_no_file(server: Server) -> None:
+    """Another's submission of the same bytes keeps its file, and the same bytes can come again."""
+    intake = Intake(server.settings, server.store, server.files, lambda board: None, Late(server.store))
+    with pytest.raises(UploadRefusedError) as refused:
+        intake.take(BOARD, [CONTENT], Cover(owner="a"))
+    assert refused.value.code == "quota"
+    assert list(server.files.names()) == []
+    kept = sent(server, owner="b")
+    with pytest.raises(UploadRefusedError):
+        intake.take(BOARD, [CONTENT], Cover(owner="c"))
+    assert list(server.files.names()) == [kept.sha256]
+    assert now(server, kept).file_removed_at is None
