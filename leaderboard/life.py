@@ -243,14 +243,14 @@ def same_rankings(
 
 
 def _refuse_hidden_rankings(store: Store, submission: Submission, connection: sa.Connection) -> None:
-    """Refuse to publish rankings that organisers have hidden in another submission of the same owner."""
+    """Refuse to publish rankings that organisers have hidden in another submission."""
     off = (
         None if submission.canonical is None else store.kept_off(submission, submission.canonical, connection)
     )
     if off is not None:
         raise UploadRefusedError(
             "hidden-rankings",
-            f"the organisers have hidden submission {off.id}, which has the same rankings.",
+            f"the organisers have hidden submission {off.id}, which ranks the same: {off.why_hidden!r}.",
             fix="ask the organisers to restore that one",
             status=409,
         )

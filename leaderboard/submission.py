@@ -220,6 +220,12 @@ class Submission:
         return said is not None and said.kind == "hidden"
 
     @property
+    def why_hidden(self) -> str:
+        """The reason that organisers gave when they hid it last, or nothing."""
+        hidden = self.last("hidden")
+        return "" if hidden is None else str(hidden.payload.get("reason", ""))
+
+    @property
     def flag(self) -> str | None:
         """What the organisers warn of, or None."""
         said = self.last("flagged", "unflagged")

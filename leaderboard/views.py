@@ -204,8 +204,9 @@ def why_not_listed(submission: Submission) -> str | None:
         found = {} if superseded is None else superseded.payload
         if found.get("hidden"):
             return (
-                f"The organisers have hidden submission {found['by']}, which has the same rankings: these "
-                "stay off the board until that one is restored."
+                f"The organisers have hidden submission {found['by']}, which has the same rankings: "
+                f"{found.get('reason', '')!r}. They stay off the board until that one is restored; then send "
+                "the file again."
             )
         if found.get("same_rankings"):
             return f"Submission {found['by']} has the same rankings; correct that one to change its words."
@@ -213,8 +214,7 @@ def why_not_listed(submission: Submission) -> str | None:
     if submission.state == "withdrawn":
         return "Its owner has withdrawn it."
     if submission.state == "hidden":
-        hidden = submission.last("hidden")
-        return f"The organisers have hidden it: {'' if hidden is None else hidden.payload.get('reason', '')}"
+        return f"The organisers have hidden it: {submission.why_hidden}"
     return None
 
 

@@ -258,7 +258,8 @@ class Worker:
         canonical = str(judged.canonical)
         off = self._store.kept_off(submission, canonical, connection)
         if off is not None:
-            return [*happened, ("superseded", {"by": off.id, "same_rankings": True, "hidden": True})]
+            why = {"same_rankings": True, "hidden": True, "reason": off.why_hidden}
+            return [*happened, ("superseded", {"by": off.id, **why})]
         same = same_rankings(self._store, submission, canonical, connection)
         if same is not None:
             return [*happened, ("superseded", {"by": same.id, "same_rankings": True})]

@@ -279,8 +279,12 @@ class Store:
     def kept_off(
         self, submission: Submission, canonical: str, connection: sa.Connection | None = None
     ) -> Submission | None:
-        """A submission of the same owner with these rankings that organisers have hidden, or None."""
-        found = self._with_rankings(submission, canonical, ("hidden", "withdrawn"), connection)
+        """A submission with these rankings that organisers have hidden, or None.
+
+        It is one of the same owner; for who has no account, who may be anybody, it is one of any owner.
+        """
+        anybodys = submission.edit_hash is not None
+        found = self._with_rankings(submission, canonical, ("hidden", "withdrawn"), connection, anybodys)
         return next((one for one in found if one.kept_off), None)
 
     def _with_rankings(
@@ -289,14 +293,15 @@ class Store:
         canonical: str,
         states: Sequence[State],
         connection: sa.Connection | None,
+        anybodys: bool = False,
     ) -> list[Submission]:
+        same_owner = submissions.c.owner == submission.owner, submissions.c.baseline == submission.baseline
         return self._of(
             submissions.c.canonical == canonical,
             submissions.c.board == submission.board,
-            submissions.c.owner == submission.owner,
-            submissions.c.baseline == submission.baseline,
             submissions.c.state.in_(states),
             submissions.c.id != submission.id,
+            *(() if anybodys else same_owner),
             connection=connection,
         )
 

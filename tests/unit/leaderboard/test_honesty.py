@@ -15,6 +15,7 @@ import submissions
 from leaderboard import boards
 from leaderboard.commands import board_text
 from leaderboard.errors import UploadRefusedError
+from leaderboard.identity.tokens import digest
 from leaderboard.intake import Cover, checked_method
 from leaderboard.life import act
 from leaderboard.pages.boards_page import page_html
@@ -121,3 +122,28 @@ def test_an_oracle_is_shown_marked_and_has_no_rank_anywhere(server: Server) -> N
     (first, second) = pq.read_table(io.BytesIO(formats.as_parquet(view))).to_pylist()
     assert (first["rank"], first["is_oracle"], first["oracle"]) == (1, False, None)
     assert (second["rank"], second["is_oracle"], second["oracle"]) == (None, True, "target_captions")
+
+
+@pytest.mark.parametrize("owner", ["token:ada", "link:1"])
+def test_hidden_rankings_bind_whoever_has_no_account(server: Server, owner: str) -> None:
+    """Sent before or after they were hidden, whoever sent them first; those of an account are its own."""
+
+    def sent(owner: str, spelling: str = "", publish: bool = True) -> Submission:
+        content = json.dumps({**MADE, "method": {"name": f"By {owner}"}}) + spelling
+        key = digest(owner) if owner.startswith("link:") else None
+        cover = Cover(owner=owner, publish=publish, edit_hash=key)
+        return server.worker.process(server.intake.take(BOARD.id, [content.encode()], cover)[0])
+
+    first, before = sent(owner), sent("link:2", publish=False)
+    hidden = act(server.store, first, "hide", "organiser", reason="copied from a paper")
+    with pytest.raises(UploadRefusedError, match="copied from a paper") as refused:
+        act(server.store, before, "publish", "owner")
+    assert refused.value.code == "hidden-rankings"
+    again = sent("link:3", "\n")
+    view = submission_view(again)
+    assert (view["state"], view["same_as"]) == ("superseded", hidden.id)
+    assert "'copied from a paper'" in view["message"]
+    assert sent("token:bob").state == "published"
+    act(server.store, hidden, "restore", "organiser")
+    assert sent("link:3", "\n").state == "published"
+    assert act(server.store, before, "publish", "owner").state == "published"
