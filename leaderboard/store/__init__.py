@@ -2,6 +2,9 @@
 
 A change and the event that tells of it are one transaction. What a submission shows is read from its events;
 `state` and a few other columns repeat it for queries.
+
+No event disappears, and none is changed, with one exception: to erase a submission replaces, in the same
+transaction, what its events hold of its sender's words (`erase_texts`). Their kinds, order and times stay.
 """
 
 from __future__ import annotations
@@ -10,7 +13,6 @@ import secrets
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,7 +21,7 @@ from sqlalchemy.exc import IntegrityError
 
 from leaderboard.errors import ConflictError
 from leaderboard.store.database import Database, take_turns, upsert
-from leaderboard.store.schema import board_states, events, jobs, submissions, swept, values, workers
+from leaderboard.store.schema import board_states, events, jobs, submissions, swept, values, views, workers
 from leaderboard.store.sweeping import claim, refuse_swept
 from leaderboard.submission import (
     WAITING,
@@ -64,6 +66,26 @@ def name_key(name: str) -> str:
         (True, 'clip')
     """
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())[:400]
+
+
+def erase_texts(connection: sa.Connection, submission_id: str | None = None) -> None:
+    """Replace what the events of erased submissions hold of their senders' words.
+
+    Args:
+        connection: a transaction that writes.
+        submission_id: one of them; None for all.
+    """
+    if connection.dialect.name == "sqlite":
+        # Or the old words would stay in the file, in its free pages.
+        connection.exec_driver_sql("PRAGMA secure_delete = ON")
+    erased = sa.select(events.c.submission_id).where(events.c.kind == "erased")
+    if submission_id is not None:
+        erased = erased.where(events.c.submission_id == submission_id)
+    theirs = sa.select(events.c.id, events.c.payload).where(events.c.submission_id.in_(erased))
+    for number, payload in connection.execute(theirs).all():
+        kept = without_person(payload)
+        if kept != payload:
+            connection.execute(events.update().where(events.c.id == number).values(payload=kept))
 
 
 class Store:
@@ -194,8 +216,10 @@ class Store:
         state: State = submission.state
         sequence, number = submission.events[-1].sequence, 0
         changed = dict(columns)
-        for kind, payload in happened:
+        was_erased = submission.last("erased") is not None
+        for kind, words in happened:
             sequence += 1
+            payload = without_person(dict(words)) if was_erased else words
             number = _insert_event(connection, submission.id, sequence, kind, payload, now, by)
             state = state_after(state, kind, dict(payload))
             if kind == "scored":
@@ -211,6 +235,9 @@ class Store:
             )
         if any(kind in _SHOWN for kind, _ in happened):
             _mark_changed(connection, submission.board, number)
+        if any(kind == "erased" for kind, _ in happened):
+            erase_texts(connection, submission.id)
+            connection.execute(views.delete().where(views.c.name == f"board:{submission.board}"))
         if state in WAITING:
             upsert(connection, jobs, {"submission_id": submission.id})
         else:
@@ -408,9 +435,6 @@ class Store:
             .where(submissions.c.id.in_(wanted))
             .order_by(submissions.c.number)
         )
-        for log in logs.values():
-            if any(event.kind == "erased" for event in log):
-                log[:] = [replace(event, payload=without_person(event.payload)) for event in log]
         return [Submission(**row._mapping, events=tuple(logs[row.id])) for row in connection.execute(chosen)]
 
 

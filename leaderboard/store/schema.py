@@ -1,7 +1,8 @@
 """The store's tables, and the triggers that make its event log append-only.
 
-Nothing personal belongs into the log: who submitted and what they wrote stands in `submissions`, where it can
-be erased, and the log keeps what happened.
+Who submitted and what they wrote stands in `submissions`; the log keeps what happened. What it repeats of
+their words (a name before a correction, findings that quote a file) goes when the submission is erased: only
+then, and only in its payload, may an event be changed.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-HEAD = "v3"
+HEAD = "v4"
 """The newest migration in `migrations/versions`; a store that names one we do not know is refused."""
 
 
@@ -233,18 +234,31 @@ _TAKEN = (
     "EXISTS (SELECT 1 FROM events WHERE id = NEW.id OR "
     "(submission_id = NEW.submission_id AND sequence = NEW.sequence))"
 )
+_FIXED = ("id", "submission_id", "sequence", "kind", "at", "by")
+_ERASED = (
+    " AND ".join(f'NEW."{name}" = OLD."{name}"' for name in _FIXED)
+    + " AND EXISTS (SELECT 1 FROM events WHERE submission_id = OLD.submission_id AND kind = 'erased')"
+)
+"""An event's texts may be replaced once its submission is erased; all else of it stays."""
+REFUSE_UPDATE = (
+    "CREATE TRIGGER IF NOT EXISTS events_refuse_update BEFORE UPDATE ON events "
+    f"WHEN NOT ({_ERASED}) {_REFUSE}"
+)
+"""SQLite's."""
 _SQLITE = (
-    f"CREATE TRIGGER IF NOT EXISTS events_refuse_update BEFORE UPDATE ON events {_REFUSE}",
+    REFUSE_UPDATE,
     f"CREATE TRIGGER IF NOT EXISTS events_refuse_delete BEFORE DELETE ON events {_REFUSE}",
     f"CREATE TRIGGER IF NOT EXISTS events_refuse_replace BEFORE INSERT ON events WHEN {_TAKEN} {_REFUSE}",
 )
-_FUNCTION = (
-    "CREATE OR REPLACE FUNCTION events_refuse() RETURNS trigger LANGUAGE plpgsql AS $$ "
-    "BEGIN RAISE EXCEPTION 'the event log is append-only'; END $$"
+FUNCTION = (
+    "CREATE OR REPLACE FUNCTION events_refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+    f"IF TG_OP = 'UPDATE' THEN IF {_ERASED} THEN RETURN NEW; END IF; END IF; "
+    "RAISE EXCEPTION 'the event log is append-only'; END $$"
 )
+"""PostgreSQL's."""
 _CALLS = "EXECUTE FUNCTION events_refuse()"
 _POSTGRESQL = (
-    _FUNCTION,
+    FUNCTION,
     f"CREATE TRIGGER events_refuse_change BEFORE UPDATE OR DELETE ON events FOR EACH ROW {_CALLS}",
     f"CREATE TRIGGER events_refuse_truncate BEFORE TRUNCATE ON events FOR EACH STATEMENT {_CALLS}",
 )

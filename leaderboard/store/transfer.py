@@ -24,7 +24,6 @@ from leaderboard.errors import LostFileError, SubmissionStoreError
 from leaderboard.store import Store, schema
 from leaderboard.store.files import FileStore
 from leaderboard.store.sweeping import removed_at
-from leaderboard.submission import without_person
 
 FORMAT = "cir-leaderboard-export"
 FORMAT_VERSION = 1
@@ -168,13 +167,9 @@ def _tables() -> list[sa.Table]:
 def _write_rows(connection: sa.Connection, table: sa.Table, path: Path) -> int:
     number = 0
     keys = list(table.primary_key.columns)
-    said = sa.select(schema.events.c.submission_id).where(schema.events.c.kind == "erased")
-    erased = set(connection.execute(said).scalars()) if table is schema.events else set()
     with path.open("w", encoding="utf-8") as handle:
         for row in connection.execute(sa.select(table).order_by(*keys)):
             plain = {name: _plain(value) for name, value in row._mapping.items()}
-            if table is schema.events and row.submission_id in erased:
-                plain["payload"] = without_person(plain["payload"])
             handle.write(json.dumps(plain, ensure_ascii=False, separators=(",", ":")) + "\n")
             number += 1
     return number
