@@ -326,19 +326,20 @@ def _before(submission: Submission) -> State:
 def _corrections(
     submission: Submission, method: Mapping[str, Any] | None, submitter: str | None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The columns that change, and the event's payload, which names fields, and the name that was public."""
+    """The columns that change, and the event's payload: fields, old and new, and the name that was public."""
     columns: dict[str, Any] = {}
-    fields: list[str] = []
+    changes: dict[str, dict[str, Any]] = {}
     before = submission.method or {}
     if method is not None and dict(method) != before:
         columns["method"] = dict(method)
-        fields = sorted(key for key in {*before, *method} if before.get(key) != method.get(key))
+        for key in sorted({*before, *method}):
+            if before.get(key) != method.get(key):
+                changes[key] = {"old": before.get(key), "new": method.get(key)}
     if submitter is not None and submitter != submission.submitter:
         columns["submitter"] = submitter
-        fields.append("submitter")
-    payload: dict[str, Any] = {"fields": fields}
-    if "name" in fields and submission.last("published") is not None:
-        # Nobody is shown a name that was never public.
-        names = (before.get("name"), (method or {}).get("name"))
-        payload["name"] = dict(zip(("old", "new"), map(str, names), strict=True))
+        changes["submitter"] = {"old": submission.submitter, "new": submitter}
+    payload: dict[str, Any] = {"fields": list(changes), "changes": changes}
+    if "name" in changes and submission.last("published") is not None:
+        # Nobody else is shown a name that was never public.
+        payload["name"] = {when: str(name) for when, name in changes["name"].items()}
     return columns, payload

@@ -102,7 +102,7 @@ def without_person(payload: dict[str, Any]) -> dict[str, Any]:
         >>> without_person({"fields": ["name"], "name": {"old": "Ada", "new": "Bob"}})
         {'fields': ['name']}
     """
-    kept = {key: value for key, value in payload.items() if key != "name"}
+    kept = {key: value for key, value in payload.items() if key not in ("name", "changes")}
     if "text" in kept:
         kept["text"] = ERASED
     if "findings" in kept:

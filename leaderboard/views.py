@@ -108,11 +108,14 @@ def groups_of(view: Mapping[str, Any]) -> dict[str, int]:
     return {row["submission"]: row["group"] for row in view["rows"] if row["group"] is not None}
 
 
-def submission_view(submission: Submission, *, organiser: bool = False) -> dict[str, Any]:
+def submission_view(
+    submission: Submission, *, organiser: bool = False, owner: bool = False
+) -> dict[str, Any]:
     """A submission: its state, what validation found, and its scores.
 
     Args:
         submission: from the store.
+        owner: whether its owner reads it, who sees what their corrections changed; organisers do, too.
         organiser: whether organisers read it, who see what is not for others: near copies, the file of an
             entry on a sealed board, and results before their phase has closed.
     """
@@ -145,21 +148,22 @@ def submission_view(submission: Submission, *, organiser: bool = False) -> dict[
         "scores": submission.scores if organiser or hidden_until is None else None,
         "scores_from": None if hidden_until is None else hidden_until.isoformat(),
         "near_copies": submission.near_copies if organiser else None,
-        "events": [_event_view(event) for event in submission.events],
+        "events": [_event_view(event, whole=organiser or owner) for event in submission.events],
         "page": entry_page(submission.board, submission.id),
         "outcome_page": submission_page(submission.id),
         "file": f"/api/submissions/{submission.id}/file" if public and (organiser or not sealed) else None,
     }
 
 
-def _event_view(event: Event) -> dict[str, Any]:
-    """What happened; of a correction which fields, and the name before and after."""
+def _event_view(event: Event, *, whole: bool) -> dict[str, Any]:
+    """What happened; of a correction which fields, and the name before and after, or all that changed."""
     corrected = event.payload if event.kind == "corrected" else {}
     return {
         "kind": event.kind,
         "at": event.at.isoformat(),
         "fields": corrected.get("fields"),
         "name": corrected.get("name"),
+        "changes": corrected.get("changes") if whole else None,
     }
 
 

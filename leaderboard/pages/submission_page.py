@@ -300,7 +300,15 @@ def page_html(server: Server, submission: Submission, *, is_owner: bool, edit_ke
     else:
         outcome = outcome_html(submission, board)
     receipt = _receipt(server, submission) if is_owner else ""
-    return title + listed + link + outcome + _remarks(server, submission) + _history(submission) + receipt
+    return (
+        title
+        + listed
+        + link
+        + outcome
+        + _remarks(server, submission)
+        + _history(submission, is_owner=is_owner)
+        + receipt
+    )
 
 
 def _remarks(server: Server, submission: Submission) -> str:
@@ -339,15 +347,32 @@ def _link_notice(submission: Submission, edit_key: str) -> str:
     return element("p", words, "notice")
 
 
-def _history(submission: Submission) -> str:
-    lines = joined(
-        element(
-            "li",
-            element("span", text(event.kind), "kind") + f" {event.at:%Y-%m-%d %H:%M:%S} UTC{_BY[event.by]}",
-        )
-        for event in submission.events
+def _history(submission: Submission, *, is_owner: bool) -> str:
+    """What happened to it; of a correction, for its owner, each field before and after."""
+    lines = []
+    for event, seen in zip(
+        submission.events, submission_view(submission, owner=is_owner)["events"], strict=True
+    ):
+        when = f" {event.at:%Y-%m-%d %H:%M:%S} UTC{_BY[event.by]}"
+        changes = seen["changes"] or ({"name": seen["name"]} if seen["name"] else {})
+        named = [name for name in seen["fields"] or () if name not in changes]
+        said = [
+            f"{name}: {_word(change['old'])} → {_word(change['new'])}" for name, change in changes.items()
+        ]
+        words = joined(element("div", text(each), "change") for each in [*said, *named])
+        lines.append(element("li", element("span", text(event.kind), "kind") + when + words))
+    return element(
+        "details", element("summary", "What happened to it") + element("ol", joined(lines)), "history"
     )
-    return element("details", element("summary", "What happened to it") + element("ol", lines), "history")
+
+
+def _word(value: Any) -> str:
+    """A field's value in a history."""
+    if value in (None, "", []):
+        return "nothing"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _receipt(server: Server, submission: Submission) -> str:

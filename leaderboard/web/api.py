@@ -146,7 +146,7 @@ def _router(server: Server, readers: APIRouter) -> APIRouter:
         status = 202 if new else 200
         headers = {"Location": f"{UPLOAD_PATH}/{submission.id}"}
         view = {
-            **submission_view(submission),
+            **submission_view(submission, owner=True),
             "new": new,
             "unchanged": None if new else already_here(submission),
             "receipt": server.receipt(submission).model_dump(),
@@ -176,8 +176,9 @@ def _router(server: Server, readers: APIRouter) -> APIRouter:
         """What became of a submission."""
         caller = caller_of(request, server)
         submission = readable(server, caller, submission_id)
-        organiser = caller.is_organiser
-        return {**submission_view(submission, organiser=organiser), "equals": server.equals(submission)}
+        by = as_whom(server, caller, submission)
+        view = submission_view(submission, organiser=by == "organiser", owner=by == "owner")
+        return {**view, "equals": server.equals(submission)}
 
     @router.post(V1_UPLOAD_PATH + "/{submission_id}/{action}", response_model=SubmissionAnswer, **logins)
     @router.post(UPLOAD_PATH + "/{submission_id}/{action}", response_model=SubmissionAnswer, **logins)
@@ -201,7 +202,7 @@ def _router(server: Server, readers: APIRouter) -> APIRouter:
         submitter = checked_line(wanted.submitter or "", "submitter") if named else None
         reason = checked_line(wanted.reason or "", "reason")
         done = act(server.store, submission, action, by, reason=reason, method=method, submitter=submitter)
-        view = submission_view(done, organiser=by == "organiser")
+        view = submission_view(done, organiser=by == "organiser", owner=True)
         return {**view, "equals": server.equals(done)}
 
     @router.get(f"{VERSION}/submissions", response_model=SubmissionsAnswer, **logins)

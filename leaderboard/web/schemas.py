@@ -154,6 +154,13 @@ class PageAnswer(_StrictAnswer):
     next: Annotated[int | None, Field(description="`after` of the next page, or null where this is the last")]
 
 
+class ChangeAnswer(_StrictAnswer):
+    """A field of the method, or the submitter, before and after a correction; null where it was not there."""
+
+    old: Any
+    new: Any
+
+
 class EventAnswer(_StrictAnswer):
     """One thing that happened to a submission."""
 
@@ -162,6 +169,10 @@ class EventAnswer(_StrictAnswer):
     fields: Annotated[list[str] | None, Field(description="of `corrected`: what changed; else null")]
     name: Annotated[
         dict[str, str] | None, Field(description="of `corrected`: the name's `old` and `new`, or null")
+    ]
+    changes: Annotated[
+        dict[str, ChangeAnswer] | None,
+        Field(description="of `corrected`, for its owner: each field's `old` and `new`; null for others"),
     ]
 
 

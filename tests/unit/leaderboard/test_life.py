@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from leaderboard import boards
 from leaderboard.callers import EDIT_KEY
 from leaderboard.identity.tokens import Tokens, digest
 from leaderboard.life import act
+from leaderboard.pages.submission_page import page_html
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.store import Happened, Store
@@ -31,7 +33,7 @@ class Board:
     """
 
     def __init__(self, app: Any, server: Server) -> None:
-        self.store = server.store
+        self.server, self.store = server, server.store
         self.ada = {"Authorization": f"Bearer {Tokens(server.store).create('ada')}"}
         self.org = {"Authorization": f"Bearer {Tokens(server.store).create('org', 'organiser')}"}
         self.http = TestClient(app, base_url="http://localhost")
@@ -56,8 +58,11 @@ def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Board]:
 
 def entry(store: Store, name: str = "Ours", owner: str = "token:ada", **more: object) -> Submission:
     """An entry on the board, as the worker leaves it."""
-    one, _ = store.receive(board=BOARD, sha256=f"{name:0>64}", size=1, file_name="a.json", owner=owner)
-    report = {"method": name, "file": "a.json", "metrics": {}}
+    one, _ = store.receive(
+        board=BOARD, sha256=name.encode().hex().zfill(64), size=1, file_name="a.json", owner=owner
+    )
+    signatures = {term: {"text": "s", "key": "k"} for term in boards.board(BOARD).primary_terms}
+    report = {"method": name, "file": "a.json", "metrics": {"recall@10": 0.5}, "signatures": signatures}
     happened = [("validated", {}), ("scored", {"report": report}), ("published", {})]
     return store.append(one, happened, method={"name": name, **more})  # type: ignore[arg-type]
 
@@ -101,3 +106,31 @@ def test_what_waits_for_a_private_check_is_its_owners(board: Board, publish: boo
             assert board.read(one, **allowed).json()["state"] == happened
         following: list[Happened] = [({"received": "validated"}.get(happened, "scored"), {"report": {}})]  # type: ignore[list-item]
         one = board.store.append(one, following) if happened != "scored" else one
+
+
+def test_its_owner_sees_what_a_correction_changed(board: Board) -> None:
+    one = entry(board.store, notes="<b>secret</b>")
+    words = {"notes": "another", "zero_shot": False, "trained_on": ["cc3m", "coco"]}
+    assert board.act(one, "correct", method=words, submitter="Ada").status_code == 200
+    changes = {
+        "notes": {"old": "<b>secret</b>", "new": "another"},
+        "trained_on": {"old": None, "new": ["cc3m", "coco"]},
+        "zero_shot": {"old": None, "new": False},
+        "submitter": {"old": "", "new": "Ada"},
+    }
+    for whose in (board.ada, board.org):
+        assert board.read(one, **whose).json()["events"][-1]["changes"] == changes
+    public = board.read(one)
+    assert public.json()["events"][-1]["fields"] == list(changes)
+    assert public.json()["events"][-1]["changes"] is None
+    assert "secret" not in public.text
+    after = board.store.submission(one.id)
+    assert after is not None
+    pages = [page_html(board.server, after, is_owner=owner, edit_key="") for owner in (True, False)]
+    assert "notes: &lt;b&gt;secret&lt;/b&gt; → another" in pages[0]
+    assert "zero_shot: nothing → no" in pages[0]
+    assert "trained_on: nothing → cc3m, coco" in pages[0]
+    assert "secret" not in pages[1]
+    assert "trained_on" in pages[1]
+    erased = act(board.store, after, "erase", "organiser")
+    assert "secret" not in page_html(board.server, erased, is_owner=True, edit_key="")
