@@ -21,13 +21,15 @@ import sqlalchemy as sa
 from cir_metrics.atomic import sync_folder
 from cir_metrics.signature import package_version
 from leaderboard.errors import LostFileError, SubmissionStoreError
-from leaderboard.store import Store, schema
+from leaderboard.store import Store, erase_texts, schema
 from leaderboard.store.files import FileStore
 from leaderboard.store.sweeping import removed_at
 
 FORMAT = "cir-leaderboard-export"
 FORMAT_VERSION = 1
 _ABOUT = "export.json"
+_EARLIER = ("v2", "v3")
+"""Schemas whose exports are read too: their tables have the columns of today's, and one may be missing."""
 _MADE_ANEW = ("views", "workers", "arrivals", "turns")
 """Tables that a server fills by itself."""
 _SWEPT = f"{schema.swept.name}.jsonl"
@@ -121,7 +123,7 @@ def _copy_out(store: Store, files: FileStore, sha256: str, draft: Path) -> datet
 
 
 def import_store(folder: Path, store: Store, files: FileStore) -> dict[str, int]:
-    """Fill an empty store with an export.
+    """Fill an empty store with an export, of this schema or of an earlier one.
 
     Args:
         folder: as `export_store` wrote it.
@@ -132,7 +134,7 @@ def import_store(folder: Path, store: Store, files: FileStore) -> dict[str, int]
         Number of rows by table, and of rank files (`files`).
 
     Raises:
-        SubmissionStoreError: the folder is not an export or is damaged, is of another schema, or the store is
+        SubmissionStoreError: the folder is not an export or is damaged, is of a later schema, or the store is
             not empty. Nothing is changed then, except for rank files that were copied.
     """
     about = _read_about(folder)
@@ -144,7 +146,13 @@ def import_store(folder: Path, store: Store, files: FileStore) -> dict[str, int]
             )
         for table in _tables():
             connection.execute(table.delete())
-            counts[table.name] = _read_rows(connection, table, folder / f"{table.name}.jsonl")
+            path = folder / f"{table.name}.jsonl"
+            missing = about["schema"] in _EARLIER and path.name not in about["sha256"]
+            counts[table.name] = 0 if missing else _read_rows(connection, table, path)
+        # As the migrations bring a database of an earlier schema up.
+        version = schema.about.update().where(schema.about.c.name == "schema_version")
+        connection.execute(version.values(value=schema.HEAD[1:]))
+        erase_texts(connection)
         if store.database.dialect == "postgresql":
             newest = "SELECT coalesce(max(id), 1) FROM events"
             connection.exec_driver_sql(f"SELECT setval(pg_get_serial_sequence('events', 'id'), ({newest}))")
@@ -154,7 +162,7 @@ def import_store(folder: Path, store: Store, files: FileStore) -> dict[str, int]
         for sha256 in wanted:
             _copy_file(folder, files, sha256)
         counts["files"] = len(wanted)
-    if counts != about["rows"]:
+    if {name: count for name, count in counts.items() if count or name in about["rows"]} != about["rows"]:
         raise SubmissionStoreError(f"{folder}: {_ABOUT} counts other rows than there are. Fix: export again.")
     return counts
 
@@ -233,10 +241,10 @@ def _read_about(folder: Path) -> dict[str, Any]:
         raise SubmissionStoreError(
             f"{path}: is not an export of a format that this package reads. Fix: upgrade the package."
         )
-    if about["schema"] != schema.HEAD:
+    if about["schema"] not in (*_EARLIER, schema.HEAD):
         raise SubmissionStoreError(
-            f"{path}: is of schema {about['schema']!r}, this package reads {schema.HEAD!r}. Fix: import it "
-            f"with version {about['package_version']}, start that server with this one, and export again."
+            f"{path}: is of schema {about['schema']!r}, which version {about['package_version']} of this "
+            f"package wrote; this one reads {', '.join((*_EARLIER, schema.HEAD))}. Fix: upgrade the package."
         )
     for name, expected in about["sha256"].items():
         if _digest(folder / name) != expected:

@@ -11,7 +11,7 @@ import pytest
 from leaderboard.errors import SubmissionStoreError
 from leaderboard.identity.tokens import Tokens
 from leaderboard.queue.jobs import Jobs
-from leaderboard.store import Store
+from leaderboard.store import Store, schema
 from leaderboard.store.files import FileStore, open_files
 from leaderboard.store.transfer import export_store, import_store
 
@@ -141,3 +141,34 @@ def test_the_files_are_plain_json(exported: tuple[Path, list[str]]) -> None:
     assert "Grüße" in (folder / "submissions.jsonl").read_text()
     assert json.loads((folder / "export.json").read_text())["rows"]["events"] == 6
     assert folder.stat().st_mode & 0o077 == 0
+
+
+def test_an_export_of_an_earlier_version_is_read(store: Store, target: FileStore, tmp_path: Path) -> None:
+    """Of schema 2, as that version wrote it; it kept the words of an erased sender in its log."""
+    folder = Path(__file__).parents[3] / "fixtures" / "export_v2"
+    assert "Jane Doe" in (folder / "events.jsonl").read_text()
+    counts = import_store(folder, store, target)
+    assert (counts["submissions"], counts["events"], counts["files"], counts["swept_files"]) == (3, 10, 3, 0)
+    ada, jane, waiting = store.of_board("shapes/val")
+    assert (ada.state, ada.method, ada.scores) == (
+        "published",
+        {"name": "Ada's"},
+        {"method": "Ada's", "file": "a.json", "metrics": {"recall@10": 1 / 3}},
+    )
+    assert (jane.last("erased") is not None, waiting.state) == (True, "received")
+    assert "Jane" not in str(jane.events)
+    with store.database.read() as connection:
+        assert connection.exec_driver_sql("SELECT value FROM about").scalars().all() == [schema.HEAD[1:]]
+    export_store(store, target, tmp_path / "again")
+    theirs = [line for line in (tmp_path / "again/events.jsonl").read_text().splitlines() if jane.id in line]
+    assert len(theirs) == 5
+    assert "Jane" not in str(theirs)
+
+
+def test_an_export_of_a_later_version_is_refused(
+    store: Store, exported: tuple[Path, list[str]], target: FileStore
+) -> None:
+    path = exported[0] / "export.json"
+    path.write_text(path.read_text().replace(f'"{schema.HEAD}"', '"v99"'))
+    with pytest.raises(SubmissionStoreError, match=r"is of schema 'v99'.*Fix: upgrade the package"):
+        import_store(exported[0], store, target)
