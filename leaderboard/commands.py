@@ -19,7 +19,7 @@ from leaderboard.space.commands import space
 from leaderboard.store.commands import Home, backup, export, import_
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from leaderboard.boards import Board
     from leaderboard.client import Client, Outcome
@@ -491,23 +491,21 @@ def submit(
     Example:
         cir submit run.json --to http://127.0.0.1:7860 --receipt receipt.json
     """
-    from cir_datasets.registry.challenges import is_challenge
     from leaderboard.client import Client
-    from leaderboard.destination import board_of_benchmark
 
     if not file.is_file():
         raise CallError(f"{file}: no such file. Fix: name the rank file to submit.")
-    benchmark = _benchmark_of(file) if board is None else ""
-    # The board of a challenge has its benchmark's id, and lies with its organisers.
-    board_id = board or (benchmark if is_challenge(benchmark) else board_of_benchmark(benchmark).id)
     client = Client(to, os.environ.get("CIR_LEADERBOARD_TOKEN", ""))
     try:
+        # The server alone says which boards there are: those of this machine are another leaderboard's.
+        benchmark = board or _benchmark_sent(file, client.url)
         limit = client.max_upload_bytes()
         if file.stat().st_size > limit:
             raise CirError(
                 f"too-large: {file}: more than the {limit:,} bytes that {to} takes. Fix: write compact JSON."
             )
-        _validate_here(file, board_id)
+        board_id = board or _board_there(client, file, benchmark)
+        _validate_here(file, benchmark)
         fields = {"submitter": submitter} if submitter else {}
         outcome = _handed_in(client, file, board_id, fields, receipt, timeout)
         _show(client, outcome, as_json)
@@ -568,15 +566,53 @@ def _need_server(command: str) -> None:
 
 def _board_of(file: Path) -> Board:
     """The board of the benchmark that a file names."""
+    from leaderboard import boards
     from leaderboard.destination import board_of_benchmark
 
-    return board_of_benchmark(_benchmark_of(file))
+    return board_of_benchmark(_benchmark_of(file, lambda: f": {', '.join(boards.ids())}"))
 
 
-def _benchmark_of(file: Path) -> str:
-    """The benchmark that a file names."""
+def _benchmark_sent(file: Path, url: str) -> str:
+    """The benchmark that a file names to a leaderboard, which may have others than this machine."""
+    from cir_datasets import registry
+    from cir_metrics.errors import UnknownNameError
+    from leaderboard.destination import HEAD_BYTES, benchmark_of_head
+
+    with file.open("rb") as handle:
+        named = benchmark_of_head(handle.read(HEAD_BYTES))
+    if named is not None:
+        try:
+            registry.spec(named)
+        except UnknownNameError:
+            return named
+    return _benchmark_of(file, lambda: f"; {visible(url)}/api/v1/boards lists them")
+
+
+def _board_there(client: Client, file: Path, benchmark: str) -> str:
+    """The board of a leaderboard elsewhere for a file; empty where the server reads it from the file's head.
+
+    Raises:
+        CallError: no board there ranks what the file names.
+    """
+    from leaderboard.destination import HEAD_BYTES, benchmark_of_head
+
+    with file.open("rb") as handle:
+        if benchmark_of_head(handle.read(HEAD_BYTES)) is not None:
+            return ""
+    there = client.boards()
+    found = [str(one.get("id")) for one in there if one.get("benchmark") == benchmark]
+    if not found:
+        known = ", ".join(visible(str(one.get("id"))) for one in there)
+        raise CallError(
+            f"{file}: no board of {visible(client.url)} ranks {benchmark}. "
+            f"Fix: choose one with --board: {known}."
+        )
+    return found[0]
+
+
+def _benchmark_of(file: Path, boards_there: Callable[[], str]) -> str:
+    """The benchmark that a file names; for a message, `boards_there` says which boards there are."""
     import submissions
-    from leaderboard import boards
     from submissions.rank_file.findings import RefusedError
 
     try:
@@ -586,7 +622,7 @@ def _benchmark_of(file: Path) -> str:
             raise
         said = error.report.errors[0].message
         raise CallError(
-            f"{file}: its board is not clear: {said} Fix: choose one with --board: {', '.join(boards.ids())}."
+            f"{file}: its board is not clear: {said} Fix: choose one with --board{boards_there()}."
         ) from error
     if isinstance(found, submissions.RankBundle):
         raise CallError(
@@ -635,22 +671,22 @@ def _reason(submission: Submission) -> str:
     return str(view["message"] or view["findings_text"] or f"{submission.file_name}: {submission.state}")
 
 
-def _validate_here(file: Path, board_id: str) -> None:
-    """Refuse a broken file before it travels, where this machine knows the board and has its data."""
+def _validate_here(file: Path, benchmark: str) -> None:
+    """Refuse a broken file before it travels, where this machine knows the benchmark and has its data."""
     import submissions
+    from cir_datasets import registry
     from cir_datasets.errors import SourceError
     from cir_datasets.registry.challenges import is_challenge
-    from leaderboard import boards, data
+    from cir_metrics.errors import UnknownNameError
+    from leaderboard import data
     from submissions.rank_file.findings import RefusedError
 
-    benchmark = board_id
-    if board_id in boards.ids():
-        board = boards.board(board_id)
-        benchmark = board.benchmark
-        if data.problem(board) is not None:
-            echo(f"{benchmark} is not on this machine: the server alone validates.", err=True)
-            return
-    elif not is_challenge(board_id):
+    try:
+        spec = registry.spec(benchmark)
+    except UnknownNameError:
+        return
+    if not is_challenge(benchmark) and data.missing_file(spec) is not None:
+        echo(f"{benchmark} is not on this machine: the server alone validates.", err=True)
         return
     try:
         report = submissions.validate(file, benchmark, part=False)

@@ -12,6 +12,7 @@ from cir_datasets.sources.kept import kept_copy
 from leaderboard.boards import Board
 
 if TYPE_CHECKING:
+    from cir_datasets.registry import BenchmarkSpec
     from cir_datasets.registry.schema import Card
 
 
@@ -21,19 +22,25 @@ def problem(board: Board) -> str | None:
     Returns:
         A sentence that names the missing file and what the server's organiser does about it.
     """
-    card, config = board.spec.card, board.spec.config
-    if config.ground_truth == "withheld" and not board.sealed:
+    if board.spec.config.ground_truth == "withheld" and not board.sealed:
         return f"the ground truth of {board.benchmark} stays with its publisher."
+    missing = missing_file(board.spec)
+    if missing is None:
+        return None
+    return (
+        f"the publisher's file {missing} is not on this server. Its organiser runs  "
+        f"cir datasets prepare {board.benchmark}  or sets CIR_DATA_HOME."
+    )
+
+
+def missing_file(spec: BenchmarkSpec) -> str | None:
+    """The first of a publisher's files that a benchmark needs and this machine has not, or None."""
+    card, config = spec.card, spec.config
     if card.source.publisher == "embedded":
         return None
     required = [*config.files, *(() if config.gallery_optional else config.gallery_files)]
     missing = [name for name in required if not _at_hand(card, name)]
-    if not missing or _was_prepared(board):
-        return None
-    return (
-        f"the publisher's file {missing[0]} is not on this server. Its organiser runs  "
-        f"cir datasets prepare {board.benchmark}  or sets CIR_DATA_HOME."
-    )
+    return missing[0] if missing and not _was_prepared(spec) else None
 
 
 def has_gallery(board: Board) -> bool:
@@ -71,11 +78,11 @@ def current_keys(board: Board) -> tuple[str, ...] | None:
     )
 
 
-def _was_prepared(board: Board) -> bool:
+def _was_prepared(spec: BenchmarkSpec) -> bool:
     """Whether loading takes what was prepared earlier (with a `data_dir`, say), with all checks made."""
     from cir_datasets.prepared.folder import last_prepared
 
-    last = None if sources.at_hand(board.spec) else last_prepared(board.spec)
+    last = None if sources.at_hand(spec) else last_prepared(spec)
     return last is not None and not last.meta["checks_skipped"]
 
 

@@ -41,7 +41,7 @@ def board_of_head(head: bytes) -> Board:
         >>> board_of_head(b'{"format": "cir-rank-file", "benchmark": "shapes/val", "rankings": {').id
         'shapes/val'
     """
-    words = _header(_unpacked(head[:HEAD_BYTES]))
+    words = _words_of(head)
     if words.get("format") == BUNDLE:
         suite = f" for the suite {_shown(words['suite'])}" if "suite" in words else ""
         raise UploadRefusedError(
@@ -75,6 +75,16 @@ def board_of_benchmark(benchmark: str) -> Board:
             status=404,
         )
     return found[0]
+
+
+def benchmark_of_head(head: bytes) -> str | None:
+    """The benchmark that the beginning of a file names, whether or not it exists; None where it names none.
+
+    Args:
+        head: the file's first bytes, as for `board_of_head`.
+    """
+    named = _words_of(head).get("benchmark")
+    return named if isinstance(named, str) else None
 
 
 def named_board(head: bytes) -> Board | None:
@@ -126,6 +136,10 @@ def with_offer(
             )
     report = ValidationReport(file_name, None, tuple(Finding(**finding) for finding in listed), None)
     return listed, report.text()
+
+
+def _words_of(head: bytes) -> dict[str, Any]:
+    return _header(_unpacked(head[:HEAD_BYTES]))
 
 
 def _unpacked(head: bytes) -> bytes:

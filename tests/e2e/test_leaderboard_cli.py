@@ -174,6 +174,33 @@ def test_a_board_that_is_unknown_here_is_left_to_the_server(
     assert "unknown-board: no board 'elsewhere/val' here" in done.stderr
 
 
+def test_submit_asks_the_server_for_its_boards_and_nothing_here(
+    world: ModuleType, good: Path, tmp_path: Path
+) -> None:
+    """Boards of this machine are another leaderboard's: they may be wrong, or others."""
+    there, here = tmp_path / "there", tmp_path / "here"
+    for home in (there, here):
+        (home / "boards").mkdir(parents=True)
+    written = (Path(boards.__file__).parent / "boards" / "shapes_val.yaml").read_text()
+    (there / "boards" / "own.yaml").write_text(written.replace("id: shapes/val", "id: shapes/ours"))
+    (here / "boards" / "secret.yaml").write_text(written.replace("shapes/val", "forgotten/test"))
+    late, odd = tmp_path / "late.json", tmp_path / "odd.json"
+    document = world.rank_file(5, "Header behind")
+    late.write_text(json.dumps({"rankings": document.pop("rankings"), **document}))
+    odd.write_text(json.dumps({**document, "benchmark": "theirs/test", "rankings": {"q": ["a"]}}))
+    at_home = {"CIR_LEADERBOARD_HOME": str(here)}
+    with world.serving(there, CIR_LEADERBOARD_BOARDS="own") as running:
+        for path in (good, late):
+            done = world.cir("submit", str(path), "--to", running.url, "--json", **at_home)
+            assert done.returncode == 0, done.stderr
+            assert json.loads(done.stdout)["board"] == "shapes/ours"
+            assert str(here) not in done.stderr
+        unknown = world.cir("submit", str(odd), "--to", running.url, **at_home)
+    assert unknown.returncode == 2
+    assert "no board here ranks 'theirs/test'" in unknown.stderr
+    assert "one of shapes/ours" in unknown.stderr
+
+
 def test_add_to_a_board_that_is_unknown_is_a_wrong_call(
     world: ModuleType, good: Path, tmp_path: Path
 ) -> None:
@@ -203,7 +230,7 @@ def test_add_lists_every_outcome_as_json(world: ModuleType, good: Path, bad: Pat
         ),
         (
             {"version": "rc2", "metric": "recall", "100": ["dev-0-0-img0"]},
-            "a CIRR server file does not name its benchmark. Fix: choose one with --board: shapes/val",
+            "not name its benchmark. Fix: choose one with --board; http://127.0.0.1:9/api/v1/boards lists",
         ),
     ],
     ids=["bundle", "server's format"],
