@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Iterable
 from datetime import datetime
 
-from cir_metrics.errors import CallError, CirError
+from cir_metrics.errors import CallError, CirError, did_you_mean
 
 
 class LeaderboardError(CirError):
@@ -152,3 +153,32 @@ class UploadRefusedError(LeaderboardError, ValueError):
         later = {} if self.resets_at is None else {"resets_at": self.resets_at.isoformat()}
         offered = {} if self.board_offered is None else {"board_offered": self.board_offered}
         return {"code": self.code, "message": self.message, "fix": self.fix, **later, **offered}
+
+
+def refuse_unknown(names: Iterable[str], known: Iterable[str], what: str) -> None:
+    """Refuse a name that nobody would read: a misspelt one would be ignored in silence.
+
+    Args:
+        names: as they were written.
+        known: those that are read.
+        what: what they name, `query parameter`.
+
+    Raises:
+        UploadRefusedError: `unknown-name`.
+
+    Example:
+        >>> refuse_unknown(["publsh"], ["board", "publish"], "field")
+        Traceback (most recent call last):
+        ...
+        leaderboard.errors.UploadRefusedError: unknown-name: no field 'publsh' here. Did you mean 'publish'?
+          Fix: use one of board, publish, or leave it out
+    """
+    listed = list(known)
+    for name in names:
+        if name not in listed:
+            raise UploadRefusedError(
+                "unknown-name",
+                f"no {what} {name[:80]!r} here.{did_you_mean(name, listed)}",
+                fix=f"use one of {', '.join(listed)}, or leave it out" if listed else "leave it out",
+                status=422,
+            )

@@ -17,7 +17,7 @@ from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.destination import HEAD_BYTES, board_of_head, named_board
-from leaderboard.errors import UploadRefusedError
+from leaderboard.errors import UploadRefusedError, refuse_unknown
 from leaderboard.identity import LOCAL
 from leaderboard.life import act
 from leaderboard.quotas import Quotas
@@ -34,7 +34,17 @@ CHUNK = 1 << 20
 
 _LENGTHS = {"submitter": 80, "reason": 300}
 _FILE_NAME_LENGTH = 120
-_TEXT_FIELDS = ("name", "paper", "code", "oracle", "backbone", "caption_rule", "aggregation", "notes")
+_TEXT_FIELDS = (
+    "name",
+    "paper",
+    "code",
+    "oracle",
+    "backbone",
+    "caption_rule",
+    "aggregation",
+    "search",
+    "notes",
+)
 _LIST_FIELDS = ("trained_on", "text_fields")
 _TRUE = ("true", "yes", "1", "on")
 _FALSE = ("false", "no", "0", "off")
@@ -93,7 +103,7 @@ def method_from_form(form: Mapping[str, str]) -> dict[str, Any]:
 
     Args:
         form: texts by field name; several values of `trained_on` and `text_fields` are separated by commas,
-            `zero_shot` is yes or no.
+            `zero_shot` is yes or no, `skipped_images` a number.
 
     Raises:
         UploadRefusedError: a field is refused: `zero_shot` is neither yes nor no, a link is not https, ...
@@ -110,6 +120,9 @@ def method_from_form(form: Mapping[str, str]) -> dict[str, Any]:
         parts = [part.strip() for part in form.get(key, "").split(",") if part.strip()]
         if parts:
             method[key] = parts
+    skipped = form.get("skipped_images", "").strip()
+    if skipped:
+        method["skipped_images"] = int(skipped) if skipped.isdecimal() and len(skipped) < 10 else skipped
     return checked_method(method)
 
 
@@ -131,6 +144,8 @@ def checked_method(method: Mapping[str, Any]) -> dict[str, Any]:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = str(first["loc"][0])
+        if first["type"] == "extra_forbidden":
+            refuse_unknown([place], Method.model_fields, "field of a method")
         reason = first["msg"].removeprefix("Value error, ")
         raise UploadRefusedError(
             "bad-metadata", f"{place}: {reason}.", fix=f"correct the field {place}", status=422

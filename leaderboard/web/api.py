@@ -12,8 +12,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import Any
 
-from fastapi import APIRouter, FastAPI, Request, Security
+from fastapi import APIRouter, Depends, FastAPI, Request, Security
 from fastapi.concurrency import run_in_threadpool
+from fastapi.exception_handlers import request_validation_exception_handler
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, Response
 from fastapi.security import APIKeyHeader, HTTPBearer
 from pydantic import BaseModel, ConfigDict
@@ -22,7 +24,13 @@ from starlette.routing import BaseRoute, Match, Route
 
 from leaderboard.callers import EDIT_KEY, Sender, as_whom, caller_of, changeable, readable, sender_of
 from leaderboard.destination import HEAD_BYTES
-from leaderboard.errors import ConflictError, FileStoreError, LostFileError, UploadRefusedError
+from leaderboard.errors import (
+    ConflictError,
+    FileStoreError,
+    LostFileError,
+    UploadRefusedError,
+    refuse_unknown,
+)
 from leaderboard.intake import (
     Cover,
     checked_line,
@@ -58,6 +66,10 @@ FIELDS = 20
 
 UPLOAD_PATH = "/api/submissions"
 V1_UPLOAD_PATH = f"{VERSION}/submissions"
+
+_FORM_FIELDS = tuple(
+    upload_request()["requestBody"]["content"]["multipart/form-data"]["schema"]["properties"]
+)
 
 _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
@@ -102,19 +114,20 @@ def add_routes(app: FastAPI, server: Server) -> None:
     app.add_exception_handler(FileStoreError, _no_files)
     app.add_exception_handler(LostFileError, _no_files)
     app.add_exception_handler(ConflictError, _conflict)
-    readers = reading.router(server)
-    app.include_router(readers)
-    app.include_router(_router(server, readers))
+    app.add_exception_handler(RequestValidationError, _invalid)
+    routers = [reading.router(server), _router(server)]
+    for router in (*routers, _others(routers)):
+        app.include_router(router)
 
 
-def _router(server: Server, readers: APIRouter) -> APIRouter:
+def _router(server: Server) -> APIRouter:
     # This changes no answer: the OpenAPI document names the headers that `caller_of` reads. Neither is needed
     # where one user has the server alone, nor to read what is public.
     logins: dict[str, Any] = {
         "dependencies": [Security(_BEARER), Security(_EDIT_KEY)],
         "openapi_extra": {"security": [{}]},
     }
-    router = APIRouter(responses=FAILURES)
+    router = APIRouter(responses=FAILURES, dependencies=[Depends(reading.known_query)])
 
     @router.get("/health", response_model=HealthAnswer)
     def health() -> dict[str, Any]:
@@ -187,11 +200,14 @@ def _router(server: Server, readers: APIRouter) -> APIRouter:
     ) -> dict[str, Any]:
         """Publish, correct, withdraw, hide ... a submission; what needs no words needs no body."""
         wanted = body or ActionBody()
+        if action != "correct":
+            said = wanted.model_dump(exclude_none=True)
+            refuse_unknown(said, ["reason"], f"field of {action}")
         submission, by = changeable(server, caller_of(request, server), submission_id)
         method = wanted.method
         if method is not None:
             method = corrected_method(submission.method or {}, method)
-        elif "method" in wanted.model_fields_set:
+        elif action == "correct" and "method" in wanted.model_fields_set:
             raise UploadRefusedError(
                 "bad-metadata",
                 "method is null, and an entry has a method.",
@@ -250,12 +266,20 @@ def _router(server: Server, readers: APIRouter) -> APIRouter:
         name = f"{submission.board.replace('/', '-')}.{submission.id}{suffix}"
         return FileResponse(path, media_type=_MEDIA_TYPES[PurePath(name).suffix], filename=name)
 
+    return router
+
+
+def _others(routers: list[APIRouter]) -> APIRouter:
+    """What is no route of the API."""
+    router = APIRouter()
+
     @router.api_route("/health", methods=_METHODS, include_in_schema=False)
     @router.api_route("/api", methods=_METHODS, include_in_schema=False)
     @router.api_route("/api/{rest:path}", methods=_METHODS, include_in_schema=False)
     def nothing_here(request: Request) -> None:
         """Answer what is not a route in JSON too, instead of with a page; name the methods of what is one."""
-        methods = _methods_of(request, (*request.app.routes, *readers.routes, *router.routes))
+        there = [route for each in (*routers, router) for route in each.routes]
+        methods = _methods_of(request, (*request.app.routes, *there))
         if methods:
             raise HTTPException(405, headers={"Allow": ", ".join(sorted(methods))})
         raise HTTPException(404)
@@ -286,6 +310,7 @@ async def _from_form(
     try:
         async for _ in request.stream():
             pass
+        refuse_unknown(form.texts, _FORM_FIELDS, "form field")
         if form.file_name is None:
             raise UploadRefusedError(
                 "missing-file",
@@ -336,6 +361,19 @@ def _cover(texts: Mapping[str, str], file_name: str | None, sender: Sender) -> C
 def _edit_link(server: Server, submission: Submission, edit_key: str) -> str | None:
     """The private link of a submission without an account: an address, where the server knows its own."""
     return f"{server.settings.url}{submission_page(submission.id, edit_key)}" if edit_key else None
+
+
+async def _invalid(request: Request, error: Exception) -> Response:
+    """Say of an unknown field of an action's body which fields there are."""
+    if not isinstance(error, RequestValidationError):
+        raise error
+    for fault in error.errors():
+        if fault["type"] == "extra_forbidden":
+            try:
+                refuse_unknown([str(fault["loc"][-1])], ActionBody.model_fields, "field")
+            except UploadRefusedError as refused:
+                return _refused(request, refused)
+    return await request_validation_exception_handler(request, error)
 
 
 def _refused(_request: Request, error: Exception) -> Response:

@@ -15,10 +15,11 @@ from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
 import orjson
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse, Response
 
 from leaderboard import boards
+from leaderboard.errors import refuse_unknown
 from leaderboard.intake import known_board
 from leaderboard.server import Server
 from leaderboard.tables import KeptTable
@@ -44,9 +45,22 @@ Format = Annotated[Literal["json", "csv", "parquet"], Query(description="how the
 BoardId = Annotated[str, Query(description="the board's id, such as `cirr/val`")]
 
 
+def known_query(request: Request) -> None:
+    """Refuse a query parameter that a route does not have; the page of all routes takes any, as pages do.
+
+    Raises:
+        UploadRefusedError: `unknown-name`.
+    """
+    route = request.scope["route"]
+    if route.path != "/api":
+        known = [each.alias for each in route.dependant.query_params]
+        known += [each["name"] for each in (route.openapi_extra or {}).get("parameters", ())]
+        refuse_unknown(request.query_params, known, "query parameter")
+
+
 def router(server: Server) -> APIRouter:
     """The routes that read."""
-    routes = APIRouter(responses={**FAILURES, 304: _UNCHANGED})
+    routes = APIRouter(responses={**FAILURES, 304: _UNCHANGED}, dependencies=[Depends(known_query)])
 
     @routes.get(f"{VERSION}/boards", response_model=BoardsAnswer)
     @routes.get("/api/boards", include_in_schema=False)

@@ -279,6 +279,7 @@ def upload_request() -> dict[str, Any]:
         "type": "object",
         "required": ["file"],
         "properties": {"file": {"type": "string", "format": "binary"}, **fields},
+        "additionalProperties": False,
     }
     binary = {"schema": {"type": "string", "format": "binary"}}
     beside = {

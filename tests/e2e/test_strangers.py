@@ -92,7 +92,9 @@ def test_no_route_tells_of_what_is_not_public(server: Any, hidden: dict[str, Any
             for address in {where, where.replace("/api/v1/", "/api/")}:
                 for headers in strangers:
                     if "get" in operations:
-                        answer = server.get(address, headers=headers, params={"board": "shapes/val"})
+                        taken = [one["name"] for one in operations["get"].get("parameters", ())]
+                        query = {"board": "shapes/val"} if "board" in taken else {}
+                        answer = server.get(address, headers=headers, params=query)
                         reads += 1
                     else:
                         answer = httpx.post(server.url + address, json={}, headers=headers, timeout=60)
