@@ -54,6 +54,14 @@ def new(
         Path | None,
         typer.Option(help="The gallery of your own rows: an image id a line.", show_default=False),
     ] = None,
+    answers: Annotated[
+        Path | None,
+        typer.Option(
+            help="The answers that the publisher of the benchmark withholds, where you have them: JSON "
+            "lines with query_id and target_image_id.",
+            show_default=False,
+        ),
+    ] = None,
     title: Annotated[str, typer.Option(help="How pages call it; default: its name.")] = "",
     main: Annotated[
         str | None, typer.Option(help="The metric that ranks, such as recall@10.", show_default=False)
@@ -96,11 +104,14 @@ def new(
     if lines.is_file():
         if gallery is None:
             raise CallError(f"{lines}: its gallery is missing. Fix: add --gallery FILE, an image id a line.")
+        if answers is not None:
+            raise CallError(f"{lines}: holds its own answers. Fix: leave --answers out.")
         reference = "kept" if keep_reference else "removed"
         material = from_files(lines, gallery, main, reference)
     else:
-        material = from_benchmark(source, main)
-        echo(f"The ground truth of {source} is known to whoever has that benchmark.", err=True)
+        material = from_benchmark(source, main, answers)
+        if answers is None:
+            echo(f"The ground truth of {source} is known to whoever has that benchmark.", err=True)
     limits = {"a_day": a_day, "in_all": in_all, "results": "at_end" if at_end else "shown"}
     phases = [_phase(written) for written in phase or ()] or [default_phase()]
     rules = Rules(

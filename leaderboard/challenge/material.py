@@ -17,6 +17,7 @@ from cir_datasets.rows.records import query_row
 from cir_metrics.errors import CallError
 
 if TYPE_CHECKING:
+    from cir_datasets.rows.benchmark import Benchmark
     from cir_datasets.rows.records import Row
 
 
@@ -57,22 +58,31 @@ class Material:
         return "session_id" if self.multi_turn else "query_id"
 
 
-def from_benchmark(benchmark_id: str, main: str | None) -> Material:
-    """The material of a benchmark, or of an overlay of one, whose ground truth is here.
+def from_benchmark(benchmark_id: str, main: str | None, answers: Path | None = None) -> Material:
+    """The material of a benchmark, or of an overlay of one.
+
+    Args:
+        benchmark_id: its id.
+        main: the metric that ranks; None takes the benchmark's.
+        answers: the ground truth that its publisher withholds, as `_answered` reads it.
 
     Raises:
-        CallError: its ground truth is withheld, or its gallery is not here.
+        CallError: its ground truth or its gallery is not here, or the ground truth is here twice.
+        RecordError: the answers are malformed, or not those of its queries.
     """
     benchmark = cir_datasets.load(benchmark_id)
-    spec = benchmark.spec
-    if benchmark.ground_truth_withheld or benchmark.gallery is None:
+    spec, withheld = benchmark.spec, benchmark.ground_truth_withheld
+    if benchmark.gallery is None or (withheld and answers is None):
         raise CallError(
-            f"{benchmark_id}: its ground truth or its gallery is not here. Fix: name one that has both."
+            f"{benchmark_id}: its ground truth or its gallery is not here. Fix: name one that has both, or "
+            "where you have what its publisher withholds, give it with --answers FILE."
         )
+    if answers is not None and not withheld:
+        raise CallError(f"{benchmark_id}: its ground truth is public. Fix: leave --answers out.")
     owner = image_card(spec)
     paths = {row["image_id"]: row["relative_path"] for row in cir_datasets.image_manifest(benchmark_id)}
     return Material(
-        rows=benchmark.rows(),
+        rows=benchmark.rows() if answers is None else _answered(benchmark, answers),
         images=[(image, paths.get(image)) for image in benchmark.gallery],
         reference=spec.config.reference,
         subset=spec.config.subset,
@@ -82,6 +92,43 @@ def from_benchmark(benchmark_id: str, main: str | None) -> Material:
         image_folder=owner.image_folder,
         image_paths=owner.image_paths,
     )
+
+
+def _answered(benchmark: Benchmark, answers: Path) -> list[Row]:
+    """The rows of a benchmark whose ground truth is withheld, with that ground truth.
+
+    Args:
+        benchmark: what is public of it.
+        answers: JSON lines: a line a query (`query_id`, `target_image_id`, and where there are such
+            `positive_image_ids`, `negative_image_ids`), or a session (`session_id`, `ground_truth_ids`).
+
+    Raises:
+        RecordError: a line is malformed, or the lines do not answer each query once.
+    """
+    field, known = "session_id" if benchmark.multi_turn else "query_id", set(benchmark.query_ids)
+    found: dict[str, Row] = {}
+    with own_data():
+        for record in _records(answers):
+            query = record.id(field)
+            if query in found or query not in known:
+                why = "is there twice" if query in found else f"is not of {benchmark.id}"
+                raise RecordError(f"{answers}: line {record.number}: {query!r} {why}. {FIX}")
+            if benchmark.multi_turn:
+                found[query] = {"ground_truth_ids": record.ids("ground_truth_ids")}
+            else:
+                target = record.id("target_image_id")
+                found[query] = {
+                    "target_image_id": target,
+                    "positive_image_ids": _ids(record, "positive_image_ids") or [target],
+                    "negative_image_ids": _ids(record, "negative_image_ids"),
+                }
+    missing = [query for query in benchmark.query_ids if query not in found]
+    if missing:
+        raise RecordError(
+            f"{answers}: {len(missing):,} of {len(benchmark):,} queries of {benchmark.id} have no line, "
+            f"{missing[0]!r} first. Fix: answer each of them."
+        )
+    return [{**row, **found[row[field]]} for row in benchmark.rows()]
 
 
 @contextmanager
@@ -107,18 +154,9 @@ def from_files(queries: Path, gallery: Path, main: str | None, reference: str) -
     Raises:
         RecordError: a line is not such a row.
     """
+    images = [line for line in _lines(gallery) if line]
     rows: list[Row] = []
-    try:
-        lines = queries.read_text(encoding="utf-8").splitlines()
-        images = [line for line in gallery.read_text(encoding="utf-8").splitlines() if line]
-    except (OSError, UnicodeDecodeError) as error:
-        raise CallError(f"{queries} or {gallery} cannot be read: {error}. Fix: check the paths.") from error
-    for number, line in enumerate(lines, start=1):
-        try:
-            fields = json.loads(line)
-        except ValueError as error:
-            raise RecordError(f"{queries}: line {number} is not JSON: {error}. Fix: write it so.") from error
-        record = Record(queries, number, fields if isinstance(fields, dict) else {})
+    for record in _records(queries):
         with own_data():
             rows.append(_session(record) if "session_id" in record.fields else _query(record))
     sizes = {len(row.get("subset_image_ids", ())) for row in rows} - {0}
@@ -135,21 +173,38 @@ def from_files(queries: Path, gallery: Path, main: str | None, reference: str) -
     return Material(rows, list(whole), reference, subset, tuple(metrics), main or usual)
 
 
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CallError(f"{path}: cannot be read: {error}. Fix: check the path.") from error
+
+
+def _records(path: Path) -> Iterator[Record]:
+    """The lines of a file of JSON lines."""
+    for number, line in enumerate(_lines(path), start=1):
+        try:
+            fields = json.loads(line)
+        except ValueError as error:
+            raise RecordError(f"{path}: line {number} is not JSON: {error}. Fix: write it so.") from error
+        yield Record(path, number, fields if isinstance(fields, dict) else {})
+
+
+def _ids(record: Record, name: str) -> list[str]:
+    return list(record.ids(name, may_be_empty=True)) if name in record.fields else []
+
+
 def _query(record: Record) -> Row:
     caption, target = record.text("caption"), record.id("target_image_id")
-
-    def ids(name: str) -> list[str]:
-        return list(record.ids(name, may_be_empty=True)) if name in record.fields else []
-
     return query_row(
         record.id("query_id"),
         reference_image_id=record.id("reference_image_id"),
         captions=[caption],
         relative_caption=caption,
         target_image_id=target,
-        positive_image_ids=ids("positive_image_ids") or [target],
-        negative_image_ids=ids("negative_image_ids"),
-        subset_image_ids=ids("subset_image_ids"),
+        positive_image_ids=_ids(record, "positive_image_ids") or [target],
+        negative_image_ids=_ids(record, "negative_image_ids"),
+        subset_image_ids=_ids(record, "subset_image_ids"),
     )
 
 

@@ -205,6 +205,40 @@ def test_a_benchmark_without_its_truth_cannot_be_sealed(made: Made) -> None:
         from_benchmark(world.ID, None)
 
 
+def test_a_withheld_split_is_sealed_with_its_answers(
+    places: world.Places, made: Made, tmp_path: Path
+) -> None:
+    """The split of a publisher is here without its truth, and somebody has that in a file."""
+    lines = [
+        {name: row[name] for name in ("query_id", "target_image_id", "positive_image_ids")}
+        for row in world.rows()
+    ]
+    answers = tmp_path / "answers.jsonl"
+
+    def written(lines: list[dict[str, Any]]) -> Path:
+        answers.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        return answers
+
+    material = from_benchmark(world.ID, None, written(lines[::-1]))
+    truth = str(places.secret / "winter.jsonl")
+    make(material, replace(rules(places, ground_truth=truth), name="winter"))
+    sealed = laid_over(cir_datasets.load("winter/test"), read(truth))
+    assert {row["query_id"]: row["positive_image_ids"] for row in sealed.rows()} == {
+        row["query_id"]: row["positive_image_ids"] for row in world.rows()
+    }
+    assert list(faults(boards.board("winter/test"))) == []
+    for wrong, words in (
+        (lines[1:], "1 of 60 queries of autumn/test have no line, 'query-000' first"),
+        ([*lines, lines[0]], "line 61: 'query-000' is there twice"),
+        ([*lines, {**lines[0], "query_id": "x"}], "line 61: 'x' is not of autumn/test"),
+        ([{"query_id": "query-000"}], "target_image_id"),
+    ):
+        with pytest.raises(RecordError, match=words):
+            from_benchmark(world.ID, None, written(wrong))
+    with pytest.raises(CallError, match=r"is public\. Fix: leave --answers out"):
+        from_benchmark("shapes/val", None, written(lines))
+
+
 def test_a_board_of_a_public_truth_is_not_sealed() -> None:
     board = boards.board("shapes/val").model_dump() | {"track": "sealed", "ground_truth": "/secret/truth"}
     with pytest.raises(BoardError, match="is public, so that no board of it is sealed"):
