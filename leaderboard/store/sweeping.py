@@ -147,7 +147,7 @@ class Sweeper:
 
 
 class Unnamed(Sweeper):
-    """Removes files that no submission names.
+    """Removes files that no submission names, or that were removed once and are claimed by nobody since.
 
     Args:
         database: of the store.
@@ -160,4 +160,7 @@ class Unnamed(Sweeper):
 
     def _is_unneeded(self, connection: sa.Connection, sha256: str) -> bool:
         named = sa.select(submissions.c.id).where(submissions.c.sha256 == sha256).limit(1)
-        return connection.execute(named).first() is None
+        marked = sa.select(swept.c.sha256).where(swept.c.sha256 == sha256)
+        return any(
+            (connection.execute(named).first() is None, connection.execute(marked).first() is not None)
+        )

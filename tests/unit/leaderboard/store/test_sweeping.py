@@ -321,3 +321,13 @@ def test_an_upload_that_loses_the_last_place_leaves_no_file(server: Server) -> N
         intake.take(BOARD, [CONTENT], Cover(owner="c"))
     assert list(server.files.names()) == [kept.sha256]
     assert now(server, kept).file_removed_at is None
+
+
+def test_a_removed_file_that_comes_again_beyond_a_quota_goes_again(server: Server) -> None:
+    gone = refused(server, sent(server, owner="a"))
+    assert swept(server) == [gone.sha256]
+    intake = Intake(server.settings, server.store, server.files, lambda board: None, Late(server.store))
+    with pytest.raises(UploadRefusedError):
+        intake.take(BOARD, [CONTENT], Cover(owner="d"))
+    assert list(server.files.names()) == []
+    assert now(server, gone).file_removed_at is not None
