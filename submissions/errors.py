@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from cir_metrics.errors import CallError, CirError
 
@@ -53,15 +54,15 @@ class LanguageError(SubmissionError, ValueError):
     Args:
         message: what is wrong, which questions, and the fix.
         failed: what each question without an answer is about (a picture's id, the start of a text), and why.
-        answers: the answers in the order of the questions, None where there is none; empty where nothing
-            was asked.
+        answers: the answers in the order of the questions, texts or forms, None where there is none; empty
+            where nothing was asked.
     """
 
     def __init__(
         self,
         message: str,
         failed: Sequence[tuple[str, str]] = (),
-        answers: Sequence[str | None] = (),
+        answers: Sequence[Any] = (),
     ) -> None:
         """See the class."""
         super().__init__(message)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from submissions.language.forms import Form
     from submissions.language.prompts import Template
     from submissions.language.protocol import Picture
 
@@ -24,25 +25,37 @@ class Question:
     Args:
         template: the prompt.
         words: for its placeholders.
-        picture: what is to be looked at, or None.
+        pictures: what is to be looked at.
+        form: what the answer is to hold, or None where it is free text.
     """
 
     template: Template
     words: Mapping[str, str] = field(default_factory=dict)
-    picture: Picture | None = None
+    pictures: tuple[Picture, ...] = ()
+    form: type[Form] | None = None
 
     @property
     def prompt(self) -> str:
         """What is sent."""
-        return self.template.filled(self.words)
+        filled = self.template.filled(self.words)
+        return filled if self.form is None else f"{filled}\n\n{self.form.request()}"
 
     @property
     def about(self) -> str:
-        """How errors name it: the picture's id, or the start of its words."""
-        if self.picture is not None:
-            return self.picture.id
+        """How errors name it: the pictures' ids, or the start of its words."""
+        if self.pictures:
+            return " | ".join(picture.id for picture in self.pictures)
         words = " | ".join(self.words[name] for name in self.words)
         return words if len(words) <= _SHOWN else f"{words[: _SHOWN - 3]}..."
+
+    def read(self, said: str | None) -> str:
+        """The usable answer in what a model said: its words, or the JSON of the form.
+
+        Raises:
+            NoAnswerError: there is none.
+        """
+        words = usable(said)
+        return words if self.form is None else self.form.read(words).model_dump_json()
 
 
 @dataclass(frozen=True)
@@ -75,6 +88,23 @@ class NoAnswerError(Exception):
         self.why = why
         self.final = final
         self.fix = fix
+
+
+class WrongFormError(NoAnswerError):
+    """An answer is there, but not in the form that was asked for.
+
+    Args:
+        said: the answer.
+        why: what is wrong with it, as the model is told.
+    """
+
+    def __init__(self, said: str, why: str) -> None:
+        """See the class."""
+        super().__init__(f"the answer is not of the form that was asked for: {why}", fix="change the prompt")
+        self.said = said
+        self.correction = (
+            f"That answer is not of the form that was asked for: {why}. Answer again, in that form."
+        )
 
 
 def usable(text: str | None) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from cir_datasets.common.progress import step_progress
 from cir_metrics.errors import CirError
@@ -17,8 +17,11 @@ from submissions.errors import LanguageError
 from submissions.language.answers import Answer, NoAnswerError, Question, is_text
 from submissions.language.cache import AnswerCache, cache_key, picture_digest
 from submissions.language.prompts import Prompts
-from submissions.language.protocol import Picture
+from submissions.language.protocol import FormT, Item, Picture
 from submissions.language.usage import Usage
+
+if TYPE_CHECKING:
+    from submissions.language.forms import Form
 
 _EXAMPLES = 5
 _READ_AHEAD = 8
@@ -71,7 +74,7 @@ class AskingLanguage:
     def caption(self, images: Sequence[Picture]) -> list[str]:
         """A caption of each picture."""
         template = self.prompts["caption"]
-        return self._answers([Question(template, picture=image) for image in images])
+        return self._answers([Question(template, pictures=(image,)) for image in images])
 
     def merge(self, captions: Sequence[str], changes: Sequence[str]) -> list[str]:
         """The caption of each target."""
@@ -87,14 +90,27 @@ class AskingLanguage:
 
     def judge(self, prompt: str, items: Sequence[Mapping[str, str]]) -> list[str]:
         """The answer to a question of your own about each item."""
+        return self._answers(self._questions(prompt, [Item(words) for words in items]))
+
+    def ask(self, prompt: str, items: Sequence[Item], form: type[FormT]) -> list[FormT]:
+        """The answer to one question about each item, in the fields of a form."""
+        try:
+            answers = self._answers(self._questions(prompt, items, form))
+        except LanguageError as error:
+            kept = [None if text is None else form.model_validate_json(text) for text in error.answers]
+            raise LanguageError(str(error), error.failed, kept) from error
+        return [form.model_validate_json(text) for text in answers]
+
+    def _questions(
+        self, prompt: str, items: Sequence[Item], form: type[Form] | None = None
+    ) -> list[Question]:
         template = self.prompts[prompt]
-        questions = [
-            Question(template, {name: item[name] for name in item if name in template.placeholders})
-            for item in items
-        ]
-        for question in questions:
-            template.filled(question.words)
-        return self._answers(questions)
+        questions = []
+        for item in items:
+            words = {name: item.words[name] for name in item.words if name in template.placeholders}
+            template.filled(words)
+            questions.append(Question(template, words, item.pictures, form))
+        return questions
 
     def _answers(self, questions: Sequence[Question]) -> list[str]:
         """The answers in the order of the questions.
@@ -155,8 +171,10 @@ class AskingLanguage:
             "template": question.template.sha256,
             "words": dict(question.words),
         }
-        if question.picture is not None:
-            depends["picture"] = picture_digest(opened(question.picture))
+        if question.form is not None:
+            depends["form"] = question.form.request()
+        if question.pictures:
+            depends["pictures"] = [picture_digest(opened(picture)) for picture in question.pictures]
         key = cache_key(depends)
         return key, depends, None if self.cache is None else self.cache.get(key)
 

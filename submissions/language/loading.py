@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
-from submissions.language.protocol import LanguageIdentity, Picture
+from submissions.errors import LanguageError
+from submissions.language.protocol import FormLanguage, FormT, Item, LanguageIdentity, Picture
 
 if TYPE_CHECKING:
     from submissions.language.protocol import Language
@@ -139,7 +140,7 @@ class PairedLanguage:
     """Two backends as one, as CIReVL has them: the first sees, the second writes.
 
     Args:
-        sees: captions pictures.
+        sees: captions pictures, and is asked whatever is about pictures.
         writes: does everything else.
     """
 
@@ -175,3 +176,13 @@ class PairedLanguage:
     def judge(self, prompt: str, items: Sequence[Mapping[str, str]]) -> list[str]:
         """The answer to a question of your own about each item."""
         return self.writes.judge(prompt, items)
+
+    def ask(self, prompt: str, items: Sequence[Item], form: type[FormT]) -> list[FormT]:
+        """The answer to one question about each item, in the fields of a form."""
+        speaker = self.sees if any(item.pictures for item in items) else self.writes
+        if not isinstance(speaker, FormLanguage):
+            raise LanguageError(
+                f"{speaker.identity.text()} has no ask, so that it fills in no forms. "
+                "Fix: use another --language."
+            )
+        return speaker.ask(prompt, items, form)

@@ -17,13 +17,15 @@ from typing import Any
 from cir_metrics.errors import CallError, MissingExtraError, without_secret_cause
 from submissions.encoders.pretrained import NO_FOREIGN_CODE, device_of, libraries, quiet, update_with
 from submissions.errors import LanguageError
-from submissions.language.answers import Answer, NoAnswerError, Question, usable
+from submissions.language.answers import Answer, NoAnswerError, Question, WrongFormError
 from submissions.language.asking import AskingLanguage, opened
 from submissions.language.cache import answer_cache
 from submissions.language.prompts import load_prompts
 from submissions.language.protocol import LanguageIdentity
 from submissions.language.usage import Usage
 
+_ATTEMPTS = 3
+"""Times that a question is asked whose answers are not of the form that was asked for."""
 _DTYPES = ("auto", "float32", "float16", "bfloat16")
 _CONTENT = (".safetensors", ".bin", ".json", ".jinja", ".txt", ".model")
 """Endings of the files that a model's answers depend on."""
@@ -129,8 +131,22 @@ class LocalLanguage(AskingLanguage):
         return self._identity
 
     def _replies(self, questions: Sequence[Question]) -> list[Answer | NoAnswerError]:
-        """What the model says to questions of one task."""
-        looks = questions[0].picture is not None
+        """What the model says to questions of one task; those answered in another form are asked again."""
+        replies = self._said(questions, [None] * len(questions))
+        for _ in range(_ATTEMPTS - 1):
+            wrong = {place: reply for place, reply in enumerate(replies) if isinstance(reply, WrongFormError)}
+            if not wrong:
+                break
+            again = self._said([questions[place] for place in wrong], list(wrong.values()))
+            for place, reply in zip(wrong, again, strict=True):
+                replies[place] = reply
+        return replies
+
+    def _said(
+        self, questions: Sequence[Question], wrong: Sequence[WrongFormError | None]
+    ) -> list[Answer | NoAnswerError]:
+        """One answer to each question, after what the model has answered wrongly before."""
+        looks = bool(questions[0].pictures)
         if looks and not self._sees:
             raise NoAnswerError(
                 "the model sees no pictures",
@@ -146,7 +162,7 @@ class LocalLanguage(AskingLanguage):
         self.usage.sent()
         torch = self._torch
         try:
-            inputs = self._inputs(questions).to(self._device)
+            inputs = self._inputs(questions, wrong).to(self._device)
             with torch.inference_mode():
                 made = self._model.generate(
                     **inputs, do_sample=False, num_beams=1, max_new_tokens=self._max_tokens
@@ -161,19 +177,19 @@ class LocalLanguage(AskingLanguage):
         start = 0 if asked is None else asked.shape[1]
         sizes = [0] * len(questions) if asked is None else inputs["attention_mask"].sum(dim=1).tolist()
         return [
-            self._answer(row[start:].tolist(), int(size)) for row, size in zip(made.cpu(), sizes, strict=True)
+            self._answer(question, row[start:].tolist(), int(size))
+            for question, row, size in zip(questions, made.cpu(), sizes, strict=True)
         ]
 
-    def _inputs(self, questions: Sequence[Question]) -> Any:
+    def _inputs(self, questions: Sequence[Question], wrong: Sequence[WrongFormError | None]) -> Any:
         """Tensors of the questions, padded on the left."""
-        images = [opened(question.picture).convert("RGB") for question in questions if question.picture]
+        images = [[opened(picture).convert("RGB") for picture in question.pictures] for question in questions]
         if not self._writes:
-            inputs = self._processor(images=images, return_tensors="pt")
+            inputs = self._processor(images=[each[0] for each in images], return_tensors="pt")
             inputs["pixel_values"] = inputs["pixel_values"].to(self._model.dtype)
             return inputs
-        parts = [{"type": "image"}] if images else []
         asked = [
-            [{"role": "user", "content": self._content(parts, question.prompt)}] for question in questions
+            self._conversation(question, before) for question, before in zip(questions, wrong, strict=True)
         ]
         texts = self._processor.apply_chat_template(asked, tokenize=False, add_generation_prompt=True)
         if not self._sees:
@@ -181,7 +197,7 @@ class LocalLanguage(AskingLanguage):
         begun = self._tokenizer.bos_token is not None and texts[0].startswith(self._tokenizer.bos_token)
         inputs = self._processor(
             text=texts,
-            images=[[image] for image in images] or None,
+            images=images if images[0] else None,
             padding=True,
             add_special_tokens=not begun,
             return_tensors="pt",
@@ -191,16 +207,31 @@ class LocalLanguage(AskingLanguage):
                 inputs[name] = values.to(self._model.dtype)
         return inputs
 
+    def _conversation(self, question: Question, wrong: WrongFormError | None) -> list[dict[str, Any]]:
+        """A question's prompt behind its pictures; several have their numbers."""
+        parts: list[dict[str, str]] = []
+        for number, _ in enumerate(question.pictures, start=1):
+            if len(question.pictures) > 1:
+                parts.append({"type": "text", "text": f"Picture {number}:"})
+            parts.append({"type": "image"})
+        messages = [{"role": "user", "content": self._content(parts, question.prompt)}]
+        if wrong is not None:
+            messages.append({"role": "assistant", "content": self._content([], wrong.said)})
+            messages.append({"role": "user", "content": self._content([], wrong.correction)})
+        return messages
+
     def _content(self, parts: list[dict[str, str]], prompt: str) -> Any:
         return [*parts, {"type": "text", "text": prompt}] if self._sees else prompt
 
-    def _answer(self, tokens: list[int], asked: int) -> Answer | NoAnswerError:
+    def _answer(self, question: Question, tokens: list[int], asked: int) -> Answer | NoAnswerError:
         said = len([token for token in tokens if token != self._tokenizer.pad_token_id])
         self.usage.paid(asked, said)
         if len(tokens) >= self._max_tokens and tokens[-1] not in self._ends:
             return NoAnswerError("the answer was cut off", fix="raise max_tokens")
         try:
-            return Answer(usable(self._tokenizer.decode(tokens, skip_special_tokens=True)), asked, said)
+            return Answer(
+                question.read(self._tokenizer.decode(tokens, skip_special_tokens=True)), asked, said
+            )
         except NoAnswerError as error:
             return error
 

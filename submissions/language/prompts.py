@@ -1,8 +1,8 @@
 """Prompt templates: text files with placeholders, ours or a user's folder of them.
 
-A template is Markdown or plain text, `NAME.md`, with placeholders such as `{caption}`. The tasks `caption`,
-`merge` and `difference` need theirs; every other file is a question for `Language.judge`. A user's folder
-replaces the templates that it holds; what it leaves out stays ours.
+A template is Markdown or plain text, `NAME.md`, with placeholders such as `{caption}`. It may begin with its
+version, between two lines of `---`. Our tasks need their placeholders; every other file is a question of your
+own for `judge` or `ask`. A user's folder replaces the templates that it holds; what it leaves out stays ours.
 """
 
 from __future__ import annotations
@@ -25,12 +25,20 @@ PLACEHOLDERS: Mapping[str, tuple[str, ...]] = {
     "difference": ("first", "second"),
     "fits": ("caption", "change", "target"),
     "same": ("first", "second"),
+    "caption_clothes": (),
+    "feedback": ("first", "second", "words", "limits"),
+    "feedback_pictures": ("words", "limits"),
+    "next_difference": ("history",),
+    "frame": ("number",),
+    "session": ("utterances",),
+    "reverse": ("change",),
 }
 """The words that each of our templates is given; each of them must occur in it."""
 
 VARIABLE = "CIR_PROMPTS"
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
+_VERSIONED = re.compile(r"---\nversion: (?P<version>\w[\w.-]{0,39})\n---\n(?P<text>.*)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -40,10 +48,12 @@ class Template:
     Args:
         name: the file's name without ending, or `judge` for a text that was passed.
         text: what is sent, with placeholders.
+        version: what its file says of it; empty where it says nothing.
     """
 
     name: str
     text: str
+    version: str = ""
 
     @property
     def placeholders(self) -> frozenset[str]:
@@ -54,6 +64,16 @@ class Template:
             ['caption', 'change']
         """
         return frozenset(_PLACEHOLDER.findall(self.text))
+
+    @property
+    def label(self) -> str:
+        """Name, version and the start of the hash, for headers of what was made with it.
+
+        Example:
+            >>> Template("merge", "{caption}, but {change}", "2").label
+            'merge 2 (d2987231840c)'
+        """
+        return " ".join(filter(None, (self.name, self.version, f"({self.sha256[:12]})")))
 
     @property
     def sha256(self) -> str:
@@ -125,11 +145,11 @@ def load_prompts(folder: str | Path | None = None) -> Prompts:
         LanguageError: a template lacks a placeholder, has one that nothing fills, or is empty.
 
     Example:
-        >>> sorted(load_prompts().templates)
-        ['caption', 'difference', 'fits', 'merge', 'same']
+        >>> list(load_prompts().templates)[:5]
+        ['caption', 'merge', 'difference', 'fits', 'same']
     """
     ours = resources.files("submissions") / "language" / "templates"
-    found = {name: Template(name, _text((ours / f"{name}.md").read_bytes(), name)) for name in PLACEHOLDERS}
+    found = {name: _template(name, (ours / f"{name}.md").read_bytes(), name) for name in PLACEHOLDERS}
     folder = folder or os.environ.get(VARIABLE) or None
     if folder is None:
         return Prompts(found)
@@ -150,7 +170,7 @@ def _checked(file: Path) -> Template:
             f"{file}: {file.stem!r} is not a name of a prompt. "
             "Fix: small letters, digits and _, as in merge.md or my_question.md."
         )
-    template = Template(file.stem, _text(file.read_bytes(), str(file)))
+    template = _template(file.stem, file.read_bytes(), str(file))
     if not template.text:
         raise LanguageError(f"{file}: the prompt is empty. Fix: write what is asked, or remove the file.")
     wanted = PLACEHOLDERS.get(file.stem)
@@ -166,11 +186,15 @@ def _checked(file: Path) -> Template:
     return template
 
 
-def _text(content: bytes, where: str) -> str:
+def _template(name: str, content: bytes, where: str) -> Template:
     try:
-        return content.decode("utf-8-sig").strip()
+        text = content.decode("utf-8-sig").replace("\r\n", "\n").strip()
     except UnicodeDecodeError as error:
         raise LanguageError(f"{where}: it is not UTF-8 ({error.reason}). Fix: save it as UTF-8.") from error
+    versioned = _VERSIONED.fullmatch(text)
+    if versioned is None:
+        return Template(name, text)
+    return Template(name, versioned["text"].strip(), versioned["version"])
 
 
 def _braced(names: tuple[str, ...] | list[str]) -> str:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
     from submissions.embeddings.pictures import Pictures
+    from submissions.language.forms import Form
+
+FormT = TypeVar("FormT", bound="Form")
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,19 @@ class Picture:
 
     id: str
     open: Callable[[], Image]
+
+
+@dataclass(frozen=True)
+class Item:
+    """What one question of `Language.ask` is about.
+
+    Args:
+        words: for the template's placeholders.
+        pictures: what is looked at; a prompt calls them "Picture 1", "Picture 2" and so on.
+    """
+
+    words: Mapping[str, str] = field(default_factory=dict)
+    pictures: tuple[Picture, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -98,6 +114,22 @@ class Language(Protocol):
         Args:
             prompt: the name of a template in the prompts' folder (`fits`, `same`), or a template's text.
             items: for each question the words for the template's placeholders.
+        """
+
+
+@runtime_checkable
+class FormLanguage(Language, Protocol):
+    """A backend that also answers questions about several pictures and texts, in the fields of a form."""
+
+    def ask(self, prompt: str, items: Sequence[Item], form: type[FormT]) -> list[FormT]:
+        """The answer to one question about each item.
+
+        A model that answers in another form is shown what is wrong and asked again.
+
+        Args:
+            prompt: as for `judge`.
+            items: the words and pictures of each question.
+            form: what an answer holds (`submissions.language.forms`, or one of your own).
         """
 
 

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from cir_datasets.sources.addresses import check_proxies
 from cir_datasets.sources.deadline import Deadline
 from cir_metrics.errors import CallError, MissingExtraError
-from submissions.language.answers import Answer, NoAnswerError, Question, usable
+from submissions.language.answers import Answer, NoAnswerError, Question, WrongFormError
 from submissions.language.asking import AskingLanguage, opened
 from submissions.language.cache import answer_cache
 from submissions.language.pacing import Pace
@@ -152,7 +152,8 @@ class ServerLanguage(AskingLanguage):
     def _ask_patiently(self, question: Question) -> Answer:
         from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
-        content, parameters = _content(question), dict(self._parameters)
+        messages = [{"role": "user", "content": _content(question)}]
+        parameters = dict(self._parameters)
         retrying = Retrying(
             retry=retry_if_exception(lambda error: isinstance(error, _RetryError)),
             stop=stop_after_attempt(self._attempts),
@@ -161,7 +162,7 @@ class ServerLanguage(AskingLanguage):
             reraise=True,
         )
         try:
-            answer: Answer = retrying(self._ask_once, content, parameters)
+            answer: Answer = retrying(self._ask_once, question, messages, parameters)
         except _RetryError as error:
             times = f"{self._attempts} times" if self._attempts > 1 else "once"
             raise NoAnswerError(f"{error.why} (asked {times})", fix=error.fix) from error
@@ -183,8 +184,10 @@ class ServerLanguage(AskingLanguage):
         if self._stopping.wait(seconds):
             raise NoAnswerError("it was interrupted")
 
-    def _ask_once(self, content: Any, parameters: dict[str, Any]) -> Answer:
-        """One request; an answer that is cut off gives the next one more room, by changing `parameters`."""
+    def _ask_once(
+        self, question: Question, messages: list[dict[str, Any]], parameters: dict[str, Any]
+    ) -> Answer:
+        """One request; what is wrong with its answer changes `messages` or `parameters` for the next one."""
         import openai
 
         self._pace.wait()
@@ -193,9 +196,16 @@ class ServerLanguage(AskingLanguage):
             with Deadline(self._timeout) as deadline:
                 self._current.deadline = deadline
                 reply = self._client.chat.completions.create(
-                    model=self._model, messages=[{"role": "user", "content": content}], extra_body=parameters
+                    model=self._model, messages=messages, extra_body=parameters
                 )
-            return self._read(reply)
+            return self._read(question, reply)
+        except _WrongFormError as error:
+            # The same question would have the same answer.
+            messages[1:] = [
+                {"role": "assistant", "content": error.said},
+                {"role": "user", "content": error.correction},
+            ]
+            raise
         except _CutOffError:
             for name in _LIMITS:
                 if name in parameters:
@@ -220,7 +230,7 @@ class ServerLanguage(AskingLanguage):
             return _RetryError(f"no connection to {self.url}", fix=fix)
         return _RetryError("the reply is not JSON of the chat API")
 
-    def _read(self, reply: Any) -> Answer:
+    def _read(self, question: Question, reply: Any) -> Answer:
         """The answer in a reply; servers differ in what they leave out: nothing is taken for granted."""
         tokens = getattr(reply, "usage", None)
         prompt_tokens = _count(getattr(tokens, "prompt_tokens", 0))
@@ -238,7 +248,9 @@ class ServerLanguage(AskingLanguage):
         if content is not None and not isinstance(content, str):
             raise _RetryError("the reply is not JSON of the chat API")
         try:
-            return Answer(usable(content), prompt_tokens, completion_tokens)
+            return Answer(question.read(content), prompt_tokens, completion_tokens)
+        except WrongFormError as error:
+            raise _WrongFormError(error.why, error.said, error.correction) from error
         except NoAnswerError as error:
             raise _RetryError(error.why, fix=error.fix) from error
 
@@ -253,6 +265,15 @@ class _RetryError(NoAnswerError):
 
 class _CutOffError(_RetryError):
     """Had no room for its end."""
+
+
+class _WrongFormError(_RetryError):
+    """Is not of the form that was asked for."""
+
+    def __init__(self, why: str, said: str, correction: str) -> None:
+        super().__init__(why, fix="change the prompt")
+        self.said = said
+        self.correction = correction
 
 
 def _refused(error: Any, key: str) -> NoAnswerError:
@@ -318,13 +339,15 @@ def _check_parameters(parameters: Mapping[str, Any]) -> None:
 
 
 def _content(question: Question) -> Any:
-    """A message's content: the prompt alone, or with the picture before it."""
-    if question.picture is None:
+    """A message's content: the prompt alone, or with the pictures before it; several have their numbers."""
+    if not question.pictures:
         return question.prompt
-    return [
-        {"type": "image_url", "image_url": {"url": _data_url(question.picture)}},
-        {"type": "text", "text": question.prompt},
-    ]
+    parts: list[dict[str, Any]] = []
+    for number, picture in enumerate(question.pictures, start=1):
+        if len(question.pictures) > 1:
+            parts.append({"type": "text", "text": f"Picture {number}:"})
+        parts.append({"type": "image_url", "image_url": {"url": _data_url(picture)}})
+    return [*parts, {"type": "text", "text": question.prompt}]
 
 
 def _data_url(picture: Picture) -> str:

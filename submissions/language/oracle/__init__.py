@@ -13,15 +13,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from cir_datasets.errors import RecordError
-from cir_datasets.shapes import Scene, Thing, describe, read, scene
-from cir_datasets.shapes import difference as describe_difference
-from cir_datasets.shapes.captions import ADJECTIVES, VIEWS, noun_phrase
-from cir_datasets.shapes.merging import Mention, Reading
-from cir_datasets.shapes.world import CELLS, Look
+from cir_datasets.shapes import describe, scene
+from cir_datasets.shapes.merging import Reading
 from cir_metrics.errors import UnknownNameError
 from submissions.errors import LanguageError
 from submissions.language.asking import paired_up
-from submissions.language.protocol import LanguageIdentity, Picture
+from submissions.language.oracle.answers import ANSWERS
+from submissions.language.oracle.reading import apart, merged, read_caption, said
+from submissions.language.protocol import FormT, Item, LanguageIdentity, Picture
 
 YES, NO = "yes", "no"
 _EXAMPLES = 5
@@ -60,7 +59,12 @@ class OracleLanguage:
             LanguageError: a caption or a change is not in the language of shapes.
         """
         pairs = paired_up(captions, changes, "captions", "changes")
-        return _each("merge", pairs, lambda pair: _said(_merged(_read(pair[0]), _read(pair[1]))), " | ".join)
+        return _each(
+            "merge",
+            pairs,
+            lambda pair: said(merged(read_caption(pair[0]), read_caption(pair[1]))),
+            " | ".join,
+        )
 
     def difference(self, first: Sequence[str], second: Sequence[str]) -> list[str]:
         """What the second caption's scene has that the first one's lacks, as `cir_datasets.shapes` says it.
@@ -70,7 +74,7 @@ class OracleLanguage:
                 thing's size or colour.
         """
         pairs = paired_up(first, second, "first captions", "second captions")
-        return _each("difference", pairs, _apart, " | ".join)
+        return _each("difference", pairs, apart, " | ".join)
 
     def judge(self, prompt: str, items: Sequence[Mapping[str, str]]) -> list[str]:
         """`yes` or `no`.
@@ -96,6 +100,28 @@ class OracleLanguage:
             return YES if judged(item) else NO
 
         return _each(prompt, items, answer, lambda item: " | ".join(item.values()))
+
+    def ask(self, prompt: str, items: Sequence[Item], form: type[FormT]) -> list[FormT]:
+        """What scenes and grammar answer to the questions about pictures.
+
+        Args:
+            prompt: one of `submissions.language.oracle.answers`, which says what each answer is.
+            items: their words and pictures, as the templates of those names need them. Feedback with a word
+                `aspect` names changes of that kind alone.
+            form: what an answer holds.
+
+        Raises:
+            LanguageError: another prompt, words that are missing or not in the language of shapes, or a
+                picture that is not one of shapes.
+        """
+        if prompt not in ANSWERS:
+            raise LanguageError(
+                f"the oracle is asked by {', '.join(ANSWERS)} alone, not by {prompt[:60]!r}. "
+                "Fix: use one of them, or another --language."
+            )
+        answer = ANSWERS[prompt]
+        found = _each(prompt, items, lambda item: form.model_validate(answer(item)).model_dump_json(), _about)
+        return [form.model_validate_json(text) for text in found]
 
 
 def _each(
@@ -126,106 +152,8 @@ def _each(
     return [answer for answer in answers if answer is not None]
 
 
-def _read(caption: str) -> Reading:
-    """What a caption says, a capital at its start and a full stop at its end aside."""
-    return read(caption.strip().rstrip(".").lower())
-
-
-def _merged(caption: Reading, change: Reading) -> Reading:
-    absent = [mention for mention in change.mentions if mention.number == 0]
-    left = [
-        thing
-        for thing in caption.mentions
-        if thing.number and not any(_is_meant(thing, mention) for mention in absent)
-    ]
-    things = list(left)
-    for mention in change.mentions:
-        if mention.number == 0:
-            continue
-        place = None if mention.added else _place(left, mention)
-        if place is None:
-            things.append(mention._replace(added=False))
-        else:
-            things[place] = _altered(things[place], mention)
-    return Reading(
-        tuple(things), change.background or caption.background, change.viewpoint or caption.viewpoint
-    )
-
-
-def _is_meant(thing: Mention, mention: Mention) -> bool:
-    return thing.shape == mention.shape and mention.colour in (None, thing.colour)
-
-
-def _place(things: Sequence[Mention], mention: Mention) -> int | None:
-    """Of the thing that is meant: the one of that shape, else the one of that colour."""
-    shapes = [thing.shape for thing in things]
-    if mention.shape in shapes:
-        return shapes.index(mention.shape)
-    colours = [thing.colour for thing in things]
-    return colours.index(mention.colour) if mention.colour in colours and mention.colour else None
-
-
-def _altered(thing: Mention, mention: Mention) -> Mention:
-    cell = thing.cell if mention.cell is None else mention.cell
-    return Mention(
-        number=mention.number,
-        size=mention.size or thing.size,
-        texture=mention.texture or thing.texture,
-        colour=mention.colour or thing.colour,
-        shape=mention.shape,
-        cell=cell if mention.number == 1 else None,
-        added=False,
-    )
-
-
-def _said(reading: Reading) -> str:
-    """A reading in words again, as `describe` says complete captions."""
-    items = []
-    for mention in reading.mentions:
-        look = Look(
-            mention.shape, mention.colour or "", mention.size or "", mention.texture or "", mention.number
-        )
-        words = [word for word in ADJECTIVES if getattr(look, word) not in ("", "plain")]
-        items.append(noun_phrase(look, words, mention.cell))
-    text = " and ".join(part for part in (", ".join(items[:-1]), *items[-1:]) if part)
-    if reading.background is not None:
-        article = "an" if reading.background[0] in "aeiou" else "a"
-        ground = f"{article} {reading.background} background"
-        text = f"{text} on {ground}" if text else ground
-    view = None if reading.viewpoint in (None, "straight") else VIEWS[str(reading.viewpoint)]
-    return ", ".join(filter(None, (text, view)))
-
-
-def _apart(pair: tuple[str, str]) -> str:
-    first, second = (_scene(caption) for caption in pair)
-    return describe_difference(first, second, viewpoint=True)
-
-
-def _scene(caption: str) -> Scene:
-    """A scene of which the caption is true; things whose place is not named stand where there is room."""
-    reading = _read(caption)
-    mentions = [mention for mention in reading.mentions if mention.number]
-    taken = {mention.cell for mention in mentions}
-    free = [cell for cell in range(CELLS) if cell not in taken]
-    things = []
-    for mention in mentions:
-        for word in ("colour", "size"):
-            if getattr(mention, word) is None:
-                raise RecordError(
-                    f"caption {caption!r}: it does not say the {word} of the {mention.shape}. "
-                    "Fix: compare complete captions."
-                )
-        known = () if mention.cell is None else (mention.cell,)
-        more = mention.number - len(known)
-        cells, free = (*known, *free[:more]), free[more:]
-        things.append(
-            Thing(mention.shape, str(mention.colour), str(mention.size), mention.texture or "plain", cells)
-        )
-    if reading.background is None:
-        raise RecordError(
-            f"caption {caption!r}: it does not say the background. Fix: compare complete captions."
-        )
-    return Scene(tuple(things), reading.background, reading.viewpoint or "straight")
+def _about(item: Item) -> str:
+    return " | ".join((*(picture.id for picture in item.pictures), *item.words.values()))
 
 
 def _meaning(reading: Reading) -> tuple[Counter[tuple[object, ...]], str | None]:
@@ -238,15 +166,15 @@ def _meaning(reading: Reading) -> tuple[Counter[tuple[object, ...]], str | None]
 
 
 def _is_same(item: Mapping[str, str]) -> bool:
-    return _meaning(_read(item["first"])) == _meaning(_read(item["second"]))
+    return _meaning(read_caption(item["first"])) == _meaning(read_caption(item["second"]))
 
 
 def _does_fit(item: Mapping[str, str]) -> bool:
-    caption, change, target = (_read(item[name]) for name in ("caption", "change", "target"))
+    caption, change, target = (read_caption(item[name]) for name in ("caption", "change", "target"))
     if change.viewpoint not in (None, target.viewpoint or "straight"):
         return False
     cells = {mention.shape: mention.cell for mention in target.mentions}
     moved = [mention for mention in change.mentions if mention.cell is not None]
     if any(cells.get(mention.shape) not in (None, mention.cell) for mention in moved):
         return False
-    return _meaning(_merged(caption, change)) == _meaning(target)
+    return _meaning(merged(caption, change)) == _meaning(target)

@@ -1,0 +1,99 @@
+"""Forms of answers: what `Language.ask` asks a model to fill in, and checks.
+
+A form is a class with a line about each field. From it come the words behind the prompt and the check of the
+answer, so that neither can differ from the other. Prompts say what is asked; they are files that a user
+replaces. Forms are what the program goes on with; they are not.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from submissions.language.answers import WrongFormError
+
+_FENCED = re.compile(r"```[a-zA-Z]*\s*\n(?P<inside>.*?)```", re.DOTALL)
+_SHOWN = 3
+"""Faults of an answer that a model is told of at once."""
+
+Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1000)]
+Scale = Annotated[int, Field(ge=1, le=5)]
+
+
+class Form(BaseModel):
+    """What an answer holds; fields that were not asked for are left out."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    @classmethod
+    def request(cls) -> str:
+        """What stands behind the prompt.
+
+        Example:
+            >>> print(Instruction.request())
+            Answer with one JSON object alone, with these fields:
+            "instruction": the request, as text
+        """
+        lines = [f'"{name}": {field.description}' for name, field in cls.model_fields.items()]
+        return "\n".join(("Answer with one JSON object alone, with these fields:", *lines))
+
+    @classmethod
+    def read(cls, said: str) -> Self:
+        """The form as a model filled it in, with or without a fence or words around the object.
+
+        Raises:
+            WrongFormError: there is no JSON object, a field is missing, or its value is not what was asked.
+
+        Example:
+            >>> Instruction.read('```json\\n{"instruction": "make it red"}\\n```').instruction
+            'make it red'
+        """
+        fenced = _FENCED.search(said)
+        inside = said if fenced is None else fenced["inside"]
+        start, end = inside.find("{"), inside.rfind("}")
+        if start < 0 or end < start:
+            raise WrongFormError(said, "it holds no JSON object")
+        try:
+            return cls.model_validate_json(inside[start : end + 1])
+        except ValidationError as error:
+            raise WrongFormError(said, _faults(error)) from error
+
+
+def _faults(error: ValidationError) -> str:
+    """What is wrong, field by field, without the answer's own words."""
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    named = [
+        f'"{".".join(map(str, each["loc"]))}": {each["msg"]}' if each["loc"] else each["msg"]
+        for each in found
+    ]
+    return "; ".join(named[:_SHOWN])
+
+
+class Instruction(Form):
+    """One relative caption."""
+
+    instruction: Words = Field(description="the request, as text")
+
+
+class Caption(Form):
+    """What a picture shows."""
+
+    caption: Words = Field(description="the description, as text")
+
+
+class FrameChoice(Form):
+    """One of several pictures, or none."""
+
+    choice: Annotated[int, Field(ge=0)] = Field(description="number of the picture, 0 for none")
+
+
+class SessionScores(Form):
+    """Five scales of a session, each from 1 (worst) to 5 (best); CIRCLED, appendix D."""
+
+    naturalness: Scale = Field(description="whole number from 1 to 5")
+    coherence: Scale = Field(description="whole number from 1 to 5")
+    progress: Scale = Field(description="whole number from 1 to 5")
+    redundancy: Scale = Field(description="whole number from 1 to 5; 5 is least repetition")
+    overall: Scale = Field(description="whole number from 1 to 5")

@@ -1,0 +1,116 @@
+"""Captions in the language of shapes, read, changed and said again: what the oracle knows of words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cir_datasets.errors import RecordError
+from cir_datasets.shapes import Scene, Thing, read
+from cir_datasets.shapes import difference as describe_difference
+from cir_datasets.shapes.captions import ADJECTIVES, VIEWS, noun_phrase
+from cir_datasets.shapes.merging import Mention, Reading
+from cir_datasets.shapes.world import CELLS, Look
+
+
+def read_caption(caption: str) -> Reading:
+    """What a caption says, a capital at its start and a full stop at its end aside."""
+    return read(caption.strip().rstrip(".").lower())
+
+
+def merged(caption: Reading, change: Reading) -> Reading:
+    """What a caption says once a change is true."""
+    absent = [mention for mention in change.mentions if mention.number == 0]
+    left = [
+        thing
+        for thing in caption.mentions
+        if thing.number and not any(_is_meant(thing, mention) for mention in absent)
+    ]
+    things = list(left)
+    for mention in change.mentions:
+        if mention.number == 0:
+            continue
+        place = None if mention.added else _place(left, mention)
+        if place is None:
+            things.append(mention._replace(added=False))
+        else:
+            things[place] = _altered(things[place], mention)
+    return Reading(
+        tuple(things), change.background or caption.background, change.viewpoint or caption.viewpoint
+    )
+
+
+def _is_meant(thing: Mention, mention: Mention) -> bool:
+    return thing.shape == mention.shape and mention.colour in (None, thing.colour)
+
+
+def _place(things: Sequence[Mention], mention: Mention) -> int | None:
+    """Of the thing that is meant: the one of that shape, else the one of that colour."""
+    shapes = [thing.shape for thing in things]
+    if mention.shape in shapes:
+        return shapes.index(mention.shape)
+    colours = [thing.colour for thing in things]
+    return colours.index(mention.colour) if mention.colour in colours and mention.colour else None
+
+
+def _altered(thing: Mention, mention: Mention) -> Mention:
+    cell = thing.cell if mention.cell is None else mention.cell
+    return Mention(
+        number=mention.number,
+        size=mention.size or thing.size,
+        texture=mention.texture or thing.texture,
+        colour=mention.colour or thing.colour,
+        shape=mention.shape,
+        cell=cell if mention.number == 1 else None,
+        added=False,
+    )
+
+
+def said(reading: Reading) -> str:
+    """A reading in words again, as `describe` says complete captions."""
+    items = []
+    for mention in reading.mentions:
+        look = Look(
+            mention.shape, mention.colour or "", mention.size or "", mention.texture or "", mention.number
+        )
+        words = [word for word in ADJECTIVES if getattr(look, word) not in ("", "plain")]
+        items.append(noun_phrase(look, words, mention.cell))
+    text = " and ".join(part for part in (", ".join(items[:-1]), *items[-1:]) if part)
+    if reading.background is not None:
+        article = "an" if reading.background[0] in "aeiou" else "a"
+        ground = f"{article} {reading.background} background"
+        text = f"{text} on {ground}" if text else ground
+    view = None if reading.viewpoint in (None, "straight") else VIEWS[str(reading.viewpoint)]
+    return ", ".join(filter(None, (text, view)))
+
+
+def apart(pair: tuple[str, str]) -> str:
+    """What the second caption's scene has that the first one's lacks."""
+    first, second = (scene_of(caption) for caption in pair)
+    return describe_difference(first, second, viewpoint=True)
+
+
+def scene_of(caption: str) -> Scene:
+    """A scene of which the caption is true; things whose place is not named stand where there is room."""
+    reading = read_caption(caption)
+    mentions = [mention for mention in reading.mentions if mention.number]
+    taken = {mention.cell for mention in mentions}
+    free = [cell for cell in range(CELLS) if cell not in taken]
+    things = []
+    for mention in mentions:
+        for word in ("colour", "size"):
+            if getattr(mention, word) is None:
+                raise RecordError(
+                    f"caption {caption!r}: it does not say the {word} of the {mention.shape}. "
+                    "Fix: compare complete captions."
+                )
+        known = () if mention.cell is None else (mention.cell,)
+        more = mention.number - len(known)
+        cells, free = (*known, *free[:more]), free[more:]
+        things.append(
+            Thing(mention.shape, str(mention.colour), str(mention.size), mention.texture or "plain", cells)
+        )
+    if reading.background is None:
+        raise RecordError(
+            f"caption {caption!r}: it does not say the background. Fix: compare complete captions."
+        )
+    return Scene(tuple(things), reading.background, reading.viewpoint or "straight")

@@ -1,0 +1,241 @@
+"""Questions over pictures whose answers fill in forms: a chat server, a local model, the oracle."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Self
+
+import pytest
+from language_server import Fault, LanguageServer
+from PIL import Image
+
+from submissions.errors import LanguageError
+from submissions.language import Picture, load_language
+from submissions.language.answers import WrongFormError
+from submissions.language.forms import Form, FrameChoice, Instruction, SessionScores
+from submissions.language.loading import PairedLanguage
+from submissions.language.protocol import FormLanguage, Item, Language
+from submissions.language.server import ServerLanguage
+
+ORACLE = load_language("oracle")
+
+
+def picture(name: str) -> Picture:
+    """A plain picture of shapes' gallery by name; its colour tells it from others."""
+    return Picture(name, lambda: Image.new("RGB", (8, 8), (int(name[-3:]) % 256, 0, 0)))
+
+
+PAIR = (picture("val-000618"), picture("val-000967"))
+ASKED = Item({"words": "10", "limits": ""}, PAIR)
+
+
+@pytest.fixture(autouse=True)
+def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    for name in ("OPENAI_BASE_URL", "CIR_PROMPTS", "CIR_LANGUAGE_PRICES"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def server() -> Iterator[LanguageServer]:
+    with LanguageServer(answer=lambda prompt: json.dumps({"instruction": "make it red"})) as running:
+        yield running
+
+
+def asking(server: LanguageServer, **options: object) -> ServerLanguage:
+    return ServerLanguage("tiny", url=server.url, sleep=lambda seconds: None, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ("a red star", "it holds no JSON object"),
+        ("} {", "it holds no JSON object"),
+        ('{"instruction": "a"', "it holds no JSON object"),
+        ('{"instruction": ', "it holds no JSON object"),
+        ('{"wish": "a red star"}', '"instruction": Field required'),
+        ('{"instruction": "  "}', '"instruction": String should have at least 1 character'),
+        ('{"instruction": ["a"]}', '"instruction": Input should be a valid string'),
+        ("{instruction: a}", "Invalid JSON"),
+    ],
+)
+def test_what_is_not_of_the_form_says_why_without_the_answers_words(said: str, why: str) -> None:
+    with pytest.raises(WrongFormError) as caught:
+        Instruction.read(said)
+    assert why in caught.value.why
+    assert why in caught.value.correction
+    assert "red star" not in caught.value.correction
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        '{"instruction": "a red star"}',
+        'Sure!\n```json\n{"instruction": " a red star "}\n```\nAnything else?',
+        'Here it is: {"instruction": "a red star", "confidence": 1}.',
+    ],
+)
+def test_a_form_is_found_among_other_words(said: str) -> None:
+    assert Instruction.read(said) == Instruction(instruction="a red star")
+
+
+def test_scales_have_ends() -> None:
+    five = dict.fromkeys(SessionScores.model_fields, 5)
+    assert SessionScores.read(json.dumps(five)).overall == 5
+    for wrong in (0, 6, 2.5):
+        with pytest.raises(WrongFormError, match="progress"):
+            SessionScores.read(json.dumps({**five, "progress": wrong}))
+    with pytest.raises(WrongFormError, match="choice"):
+        FrameChoice.read('{"choice": -1}')
+
+
+def test_all_pictures_of_a_question_reach_the_server_in_order(server: LanguageServer) -> None:
+    language = asking(server)
+    assert isinstance(language, FormLanguage)
+    assert language.ask("feedback_pictures", [ASKED], Instruction) == [Instruction(instruction="make it red")]
+    (asked,) = server.requests
+    content = asked.body["messages"][0]["content"]
+    assert [part["type"] for part in content] == ["text", "image_url", "text", "image_url", "text"]
+    assert [content[0]["text"], content[2]["text"]] == ["Picture 1:", "Picture 2:"]
+    assert len(set(asked.images)) == 2
+    assert asked.prompt.endswith(Instruction.request())
+    swapped = Item(ASKED.words, PAIR[::-1])
+    language.ask("feedback_pictures", [ASKED, swapped], Instruction)
+    assert len(server.requests) == 2
+    assert server.requests[1].images == asked.images[::-1]
+
+
+def test_nonsense_is_corrected_once_and_the_good_answer_is_kept(server: LanguageServer) -> None:
+    server.fault = lambda prompt, times: Fault("nonsense") if times == 1 else None
+    assert asking(server).ask("feedback_pictures", [ASKED], Instruction)[0].instruction == "make it red"
+    first, second = server.requests
+    assert first.correction is None
+    assert "it holds no JSON object" in (second.correction or "")
+    assert second.body["messages"][1] == {"role": "assistant", "content": "at last"}
+    assert second.images == first.images
+    assert asking(server).ask("feedback_pictures", [ASKED], Instruction)[0].instruction == "make it red"
+    assert len(server.requests) == 2
+
+
+def test_what_stays_nonsense_is_listed_and_the_rest_is_kept(server: LanguageServer) -> None:
+    other = Item({"words": "30", "limits": ""}, PAIR)
+    server.fault = lambda prompt, times: Fault("nonsense") if "30 words" in prompt else None
+    with pytest.raises(LanguageError, match="not of the form that was asked for") as caught:
+        asking(server, attempts=3).ask("feedback_pictures", [other, ASKED], Instruction)
+    assert [why for _, why in caught.value.failed] == [
+        "the answer is not of the form that was asked for: it holds no JSON object (asked 3 times)"
+    ]
+    assert caught.value.answers == (None, Instruction(instruction="make it red"))
+    asking(server).ask("feedback_pictures", [ASKED], Instruction)
+    assert len(server.requests) == 4
+
+
+class Chosen(Form):
+    """Another form for the same words."""
+
+    instruction: str
+
+
+def test_another_form_is_another_question(server: LanguageServer) -> None:
+    asking(server).ask("feedback_pictures", [ASKED], Instruction)
+    asking(server).ask("feedback_pictures", [ASKED], Chosen)
+    assert len(server.requests) == 2
+
+
+def test_the_oracle_answers_every_question_about_scenes() -> None:
+    assert isinstance(ORACLE, FormLanguage)
+    first, second = ORACLE.caption(PAIR)
+    by_pictures = ORACLE.ask("feedback_pictures", [ASKED], Instruction)
+    by_words = ORACLE.ask("feedback", [Item({"first": first, "second": second})], Instruction)
+    assert by_pictures == by_words == [Instruction(instruction="a small star")]
+    back = ORACLE.ask("reverse", [Item({"change": "a small star"}, PAIR[:1])], Instruction)
+    assert back == [Instruction(instruction="a large star")]
+    assert ORACLE.ask("frame", [Item({"number": "2"}, PAIR)], FrameChoice)[0].choice in (1, 2)
+    perfect = ORACLE.ask("session", [Item({"utterances": "a small star"}, PAIR)], SessionScores)[0]
+    assert set(perfect.model_dump().values()) == {5}
+    wrong = ORACLE.ask("session", [Item({"utterances": "no star"}, PAIR)], SessionScores)[0]
+    assert wrong.coherence == 1
+
+
+def test_the_next_difference_names_what_was_not_named_before() -> None:
+    far = (picture("val-000618"), picture("val-000001"))
+    said: list[str] = []
+    for _ in range(4):
+        (found,) = ORACLE.ask("next_difference", [Item({"history": "\n".join(said)}, far)], Instruction)
+        said.append(found.instruction)
+    assert len(set(said)) == 4
+
+
+@pytest.mark.parametrize("aspect", ["background", "change", "addition"])
+def test_feedback_of_an_aspect_names_changes_of_that_kind_where_there_are_some(aspect: str) -> None:
+    far = (picture("val-000618"), picture("val-000001"))
+    whole = ORACLE.ask("feedback_pictures", [Item({}, far)], Instruction)[0].instruction
+    part = ORACLE.ask("feedback_pictures", [Item({"aspect": aspect}, far)], Instruction)[0].instruction
+    assert 0 < len(part) <= len(whole)
+
+
+def test_the_oracle_says_what_it_cannot_answer() -> None:
+    with pytest.raises(LanguageError, match="is asked by caption_clothes, feedback"):
+        ORACLE.ask("Is {a} nice?", [Item({"a": "b"})], Instruction)  # type: ignore[attr-defined]
+    with pytest.raises(LanguageError, match="the question has 1 pictures, and needs 2"):
+        ORACLE.ask("feedback_pictures", [Item({}, PAIR[:1])], Instruction)  # type: ignore[attr-defined]
+
+
+def test_of_two_backends_the_one_that_sees_is_asked_about_pictures(server: LanguageServer) -> None:
+    both = PairedLanguage(asking(server), ORACLE)
+    assert both.ask("feedback_pictures", [ASKED], Instruction)[0].instruction == "make it red"
+    captions = dict(zip(("first", "second"), ORACLE.caption(PAIR), strict=True))
+    assert both.ask("feedback", [Item(captions)], Instruction)[0].instruction == "a small star"
+    assert len(server.requests) == 1
+
+
+class WithoutAsk:
+    """A backend of one's own from before there were forms."""
+
+    identity = ORACLE.identity
+    caption = staticmethod(ORACLE.caption)
+    merge = staticmethod(ORACLE.merge)
+    difference = staticmethod(ORACLE.difference)
+    judge = staticmethod(ORACLE.judge)
+
+
+def test_a_backend_without_forms_is_still_a_language() -> None:
+    mute = WithoutAsk()
+    assert isinstance(mute, Language)
+    assert not isinstance(mute, FormLanguage)
+    with pytest.raises(LanguageError, match="has no ask"):
+        PairedLanguage(mute, mute).ask("feedback_pictures", [ASKED], Instruction)
+
+
+class Said(Form):
+    """Takes any words, so that a model without JSON can fill it in."""
+
+    said: str
+
+    @classmethod
+    def read(cls, said: str) -> Self:
+        return cls(said=said)
+
+
+def test_a_local_model_sees_several_pictures_and_is_corrected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("transformers")
+    import language_models as models
+
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    models.save_image_text_model(tmp_path / "both")
+    language = load_language(f"transformers:{tmp_path / 'both'}", device="cpu", max_tokens=8)
+    assert isinstance(language, FormLanguage)
+    pictures = tuple(
+        Picture(colour, lambda colour=colour: Image.new("RGB", (40, 50), colour)) for colour in models.COLOURS
+    )
+    (answer,) = language.ask("{word}", [Item({"word": "star"}, pictures[:2])], Said)
+    assert answer.said
+    before = language.usage.requests  # type: ignore[attr-defined]
+    with pytest.raises(LanguageError, match="it holds no JSON object"):
+        language.ask("{word}", [Item({"word": "star"}, pictures[:2])], Instruction)
+    assert language.usage.requests == before + 3  # type: ignore[attr-defined]
