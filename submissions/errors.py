@@ -56,6 +56,7 @@ class LanguageError(SubmissionError, ValueError):
         failed: what each question without an answer is about (a picture's id, the start of a text), and why.
         answers: the answers in the order of the questions, texts or forms, None where there is none; empty
             where nothing was asked.
+        final: whether every further question would fare the same, as with a key that is refused.
     """
 
     def __init__(
@@ -63,11 +64,14 @@ class LanguageError(SubmissionError, ValueError):
         message: str,
         failed: Sequence[tuple[str, str]] = (),
         answers: Sequence[Any] = (),
+        *,
+        final: bool = False,
     ) -> None:
         """See the class."""
         super().__init__(message)
         self.failed = tuple(failed)
         self.answers = tuple(answers)
+        self.final = final
 
 
 class TruncationWarning(UserWarning):

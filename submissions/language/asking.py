@@ -98,7 +98,7 @@ class AskingLanguage:
             answers = self._answers(self._questions(prompt, items, form))
         except LanguageError as error:
             kept = [None if text is None else form.model_validate_json(text) for text in error.answers]
-            raise LanguageError(str(error), error.failed, kept) from error
+            raise LanguageError(str(error), error.failed, kept, final=error.final) from error
         return [form.model_validate_json(text) for text in answers]
 
     def _questions(
@@ -256,6 +256,7 @@ class AskingLanguage:
             f"Fix: {fix}.",
             listed,
             texts,
+            final=any(error.final for error in failed.values()),
         )
 
 

@@ -82,13 +82,20 @@ def prepare(
     Raises:
         CirError: as for `make_rank_file`.
     """
-    benchmark = _loaded(benchmark)
-    name, who = _named(method, options)
+    benchmark = loaded_benchmark(benchmark)
+    name, who = named_method(method, options)
     options.check(benchmark, name, who)
     return functools.partial(_ranked, name, who, benchmark, options)
 
 
-def _loaded(benchmark: str | Benchmark) -> Benchmark:
+def loaded_benchmark(benchmark: str | Benchmark) -> Benchmark:
+    """A benchmark by its id, or as it is given.
+
+    Raises:
+        UnknownNameError: none has that id.
+        MethodError: it is something else.
+        SourceError: its data is not available.
+    """
     if isinstance(benchmark, str):
         import cir_datasets
 
@@ -148,11 +155,11 @@ def prepare_bundle(
     from cir_datasets.registry.suites import suite as suite_of
 
     declared = suite_of(suite)
-    name, who = _named(method, options)
+    name, who = named_method(method, options)
     loads = isinstance(options.encoder, str | Path) and kind_of_class(who) == "composer"
     if loads:
         options.check_loading(str(options.encoder))
-    benchmarks = [_loaded(each) for each in declared.benchmarks]
+    benchmarks = [loaded_benchmark(each) for each in declared.benchmarks]
     for each in benchmarks:
         options.check(each, name, who)
 
@@ -167,7 +174,7 @@ def prepare_bundle(
     return make
 
 
-def _named(
+def named_method(
     method: str | Composer | Scorer | Ranker, options: RunOptions
 ) -> tuple[str, Composer | Scorer | Ranker]:
     """A method, and what it is called in messages."""
@@ -194,6 +201,28 @@ def _depth(benchmark: Benchmark, options: RunOptions) -> int:
 def _by_embeddings(name: str, method: Composer, benchmark: Benchmark, options: RunOptions) -> RankFile:
     gallery = gallery_of(benchmark)
     turns = [turn for row in benchmark.rows() for turn in turns_of(row)]
+    context = context_of(name, method, gallery, turns, options)
+    how, depth = options.aggregated(), _depth(benchmark, options)
+    made, answers = rank_by_embeddings(name, method, context, gallery, turns, how, depth, options.search)
+    return _file(benchmark, made, answers)
+
+
+def context_of(
+    name: str, method: Composer, gallery: Candidates, turns: Sequence[Turn], options: RunOptions
+) -> Context:
+    """What a method on embeddings works with: its encoder, loaded, and the gallery, embedded.
+
+    Args:
+        name: the method's, for messages.
+        method: who composes.
+        gallery: what is ranked, and of which benchmark.
+        turns: what is asked, which says which caption rule is usual and which references are needed.
+        options: all options.
+
+    Raises:
+        CirError: as for `make_rank_file`.
+    """
+    benchmark = gallery.benchmark
     speaker = cast("Language | None", options.with_language().language)
     chosen = options.encoder_for(benchmark, name, getattr(method, "own_encoder", None))
     pictures = pictures_of(benchmark, images=options.images)
@@ -208,7 +237,7 @@ def _by_embeddings(name: str, method: Composer, benchmark: Benchmark, options: R
         workers=options.workers,
         skip_missing=options.skip_missing,
     )
-    context = Context(
+    return Context(
         encoder,
         embedded,
         pictures,
@@ -219,9 +248,6 @@ def _by_embeddings(name: str, method: Composer, benchmark: Benchmark, options: R
         options.batch_size,
         options.skip_missing,
     )
-    how, depth = options.aggregated(), _depth(benchmark, options)
-    made, answers = rank_by_embeddings(name, method, context, gallery, turns, how, depth, options.search)
-    return _file(benchmark, made, answers)
 
 
 def _encoder(name: str, chosen: str | Encoder, benchmark: Benchmark, options: RunOptions) -> Encoder:

@@ -30,6 +30,9 @@ from submissions.errors import MethodError
 if TYPE_CHECKING:
     from submissions.methods.composing import Vectors
 
+Targets = NDArray[np.int64] | list[NDArray[np.int64]]
+"""The gallery row of each query's target; or for each query an array of several."""
+
 SEARCHES = ("exact", "flat", "hnsw", "ivfpq")
 """Names of the ways to search, in the order of tables."""
 
@@ -53,7 +56,7 @@ class Ranked:
         how: the search's name and, of an index, its settings.
         recall: share of the exact answers that the rankings hold; None where the search is exact.
         measured: number of queries that `recall` is the mean of.
-        ranks: exact rank of each query's target, whatever the search; None where no targets were given.
+        ranks: exact rank of each query's best target, whatever the search; None where no targets were given.
     """
 
     rankings: list[list[str]]
@@ -144,7 +147,7 @@ class Searcher:
         *,
         query_ids: Sequence[str] | None = None,
         excluded: NDArray[np.int64] | None = None,
-        targets: NDArray[np.int64] | None = None,
+        targets: Targets | None = None,
         advance: Callable[[int], object] = lambda count: None,
     ) -> Ranked:
         """The k best images of each query, and the exact rank of its target.
@@ -154,7 +157,8 @@ class Searcher:
             k: images a query; all that are ranked where there are fewer.
             query_ids: id of each query; its ties depend on it. None: the queries' numbers, from 0.
             excluded: gallery row that is not ranked in each query, -1 for none.
-            targets: gallery row of each query's target; ties count against it.
+            targets: gallery row of each query's target, or an array of the rows of several, of which the best
+                is ranked; ties with other images count against it.
             advance: called with the number of queries that were searched, as it goes.
 
         Returns:
@@ -257,12 +261,11 @@ class Searcher:
         k: int | None,
         query_ids: Sequence[str],
         excluded: NDArray[np.int64],
-        targets: NDArray[np.int64] | None = None,
+        targets: Targets | None = None,
     ) -> tuple[list[list[str]], NDArray[np.int64] | None]:
         """Rankings by exact search, and the ranks of the targets; the skipped images come last."""
         if self._gallery is not None and not self._missing:
             found = self._gallery.search(queries, k, query_ids=query_ids, targets=targets, excluded=excluded)
-            # There is one target a query, so that its rank is the best one.
             return found.rankings or [], found.best_ranks
         left_out = self._among_seen(excluded)
         rankings: list[list[str]] = [[] for _ in queries]
@@ -271,11 +274,12 @@ class Searcher:
         ranks = None
         if targets is not None:
             ranks = len(self._ids) - (excluded >= 0).astype(np.int64)
-            seen = np.flatnonzero(self._place[targets] >= 0)
+            own = [self._place[np.atleast_1d(rows)] for rows in targets]
+            own = [places[places >= 0] for places in own]
+            seen = np.flatnonzero([len(places) > 0 for places in own])
             if seen.size and self._gallery is not None:
-                ranks[seen] = self._gallery.best_target_ranks(
-                    queries[seen], self._place[targets[seen]], excluded=left_out[seen]
-                )
+                wanted = [own[query] for query in seen.tolist()]
+                ranks[seen] = self._gallery.best_target_ranks(queries[seen], wanted, excluded=left_out[seen])
         return rankings if k is None else self._filled(rankings, k, query_ids, excluded), ranks
 
     def _filled(
@@ -327,7 +331,7 @@ class Searcher:
         return filled
 
 
-def _joined(targets: NDArray[np.int64] | None, ranks: list[NDArray[np.int64]]) -> NDArray[np.int64] | None:
+def _joined(targets: Targets | None, ranks: list[NDArray[np.int64]]) -> NDArray[np.int64] | None:
     return None if targets is None else np.concatenate([*ranks, np.empty(0, dtype=np.int64)])
 
 

@@ -6,11 +6,11 @@ Of a picture it is given the scene. Of words it reads what a model would read.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from cir_datasets.errors import RecordError
-from cir_datasets.shapes import Scene, changes, describe, distance, scene
+from cir_datasets.shapes import Draws, Scene, changes, describe, distance, scene
 from cir_datasets.shapes.captions import relative_caption
 from cir_datasets.shapes.families import aspects
 from cir_datasets.shapes.world import Change
@@ -19,6 +19,8 @@ from submissions.language.protocol import Item
 
 _BEST = 5
 """The best of a session's scales."""
+_ANY = 1000
+"""Words where no number is said."""
 _LONGEST = 40
 """Words of a request that still sounds like a person's."""
 
@@ -39,7 +41,20 @@ def _request(first: Scene, second: Scene, item: Item) -> str:
     aspect = item.words.get("aspect", "complex")
     # `complex` is the aspect of several changes of any kind.
     wanted = found if aspect == "complex" else tuple(one for one in found if aspect in aspects([one]))
-    return relative_caption(wanted or found) if found else describe(second)
+    if not found:
+        return describe(second)
+    return _in_words(
+        wanted or found, int(item.words.get("words", _ANY)), f"{describe(first)}|{describe(second)}"
+    )
+
+
+def _in_words(found: Sequence[Change], most: int, key: str) -> str:
+    """As many of the changes as fit into a number of words, one at least; which ones is drawn by the key."""
+    said: list[Change] = []
+    for change in Draws("feedback", key).shuffled(found):
+        if not said or len(relative_caption([*said, change]).split()) <= most:
+            said.append(change)
+    return relative_caption([change for change in found if change in said])
 
 
 def _next_difference(item: Item) -> dict[str, str]:

@@ -1,0 +1,322 @@
+"""The loop: rank, see whether the target is found, have the user say what is to change, rank again.
+
+Sessions go side by side, round by round: one pass of the encoder and one blocked product a round.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from submissions.errors import LanguageError, MethodError
+from submissions.methods.turns import Turn, gallery_of, removed_reference, turns_of
+from submissions.multiround.transcript import LAST, SILENT, SOLVED, Round
+from submissions.multiround.users import Exchange, Silence, style_of, usual_aspect
+from submissions.rank_file.model import turn_key
+
+if TYPE_CHECKING:
+    from cir_datasets.rows.benchmark import Benchmark
+    from submissions.methods.turns import Candidates
+    from submissions.multiround.journal import Journal
+    from submissions.multiround.models import RoundModel
+    from submissions.multiround.settings import RoundSettings
+    from submissions.multiround.users import User
+
+OWN = "own"
+"""As an aspect: each query's own."""
+
+
+@dataclass
+class Session:
+    """One dialogue while it goes on.
+
+    Args:
+        id: the query's.
+        first: the published query.
+        targets: all images that are right, the annotated one first.
+        aspect: what feedback is limited to, or None.
+        rounds: what was played.
+    """
+
+    id: str
+    first: Turn
+    targets: tuple[str, ...]
+    aspect: str | None
+    rounds: list[Round] = field(default_factory=list)
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """Captions so far."""
+        return tuple(each.caption for each in self.rounds)
+
+    @property
+    def references(self) -> set[str | None]:
+        """Images that were a reference so far."""
+        return {each.reference for each in self.rounds}
+
+
+def sessions_of(benchmark: Benchmark, settings: RoundSettings, limit: int | None = None) -> list[Session]:
+    """A session for each query: what round 1 asks, and what is wanted.
+
+    Args:
+        benchmark: its queries.
+        settings: which aspect is played.
+        limit: sessions at most, the first of the benchmark's order.
+
+    Raises:
+        MethodError: the benchmark has sessions of its own, its ground truth is not public, its gallery is not
+            available, or no query has the aspect.
+    """
+    if benchmark.multi_turn:
+        raise MethodError(
+            f"{benchmark.id} has recorded sessions. Fix: use a benchmark of single queries, "
+            "which a simulated user goes on from."
+        )
+    if benchmark.spec.config.ground_truth == "withheld":
+        raise MethodError(
+            f"the ground truth of {benchmark.id} is withheld, and a user needs a target. "
+            "Fix: use a split whose ground truth is public, such as val."
+        )
+    wanted = settings.aspect or usual_aspect(benchmark.spec.card.name)
+    found = []
+    for row in benchmark.rows():
+        aspects = list(row.get("aspects") or [])
+        if wanted not in (None, OWN) and wanted not in aspects:
+            continue
+        aspect = (aspects[0] if aspects else None) if wanted == OWN else wanted
+        (turn,) = turns_of(row)
+        first = [row["target_image_id"]] if row.get("target_image_id") else []
+        targets = tuple(dict.fromkeys([*first, *row["positive_image_ids"]]))
+        found.append(Session(turn.key, turn, targets, aspect))
+        if limit is not None and len(found) == limit:
+            break
+    if not found:
+        known = sorted({aspect for row in benchmark.rows() for aspect in row.get("aspects") or []})
+        raise MethodError(
+            f"{benchmark.id} has no query of the aspect {wanted!r}. "
+            f"Fix: {'use one of ' + ', '.join(known) if known else 'leave --aspect out'}."
+        )
+    return found
+
+
+def drawn_sessions(benchmark: Benchmark, settings: RoundSettings, number: int, user: User) -> list[Session]:
+    """Sessions between any two images of the gallery, for benchmarks with few queries or easy ones.
+
+    Args:
+        benchmark: whose gallery it is.
+        settings: seed, and how the user speaks.
+        number: sessions.
+        user: who says the first words.
+
+    Raises:
+        MethodError: the gallery is not available, or holds fewer than two images.
+        LanguageError: as for `play`; or a first caption is missing.
+    """
+    ids = gallery_of(benchmark).ids
+    if len(ids) < 2:
+        raise MethodError(f"{benchmark.id} has a gallery of {len(ids)} image. Fix: use a larger one.")
+    style = style_of(benchmark.spec.card.name, settings.aspect, settings.words)
+    exchanges = []
+    for place in range(number):
+        session = f"random-{settings.seed}-{place:05d}"
+        first = _drawn(f"{session}/reference", len(ids))
+        # Any image but that one.
+        second = (first + 1 + _drawn(f"{session}/target", len(ids) - 1)) % len(ids)
+        exchanges.append(Exchange(session, ids[first], ids[second], style, ()))
+    found = []
+    for each, words in zip(exchanges, user.say(exchanges), strict=True):
+        if isinstance(words, Silence):
+            raise LanguageError(
+                f"session {each.session}: the user has no first words: {words.why}. Fix: run the same again."
+            )
+        turn = Turn(each.session, each.candidate, words, (words,))
+        found.append(Session(each.session, turn, (each.target,), settings.aspect))
+    return found
+
+
+def play(
+    sessions: Sequence[Session],
+    model: RoundModel,
+    user: User,
+    gallery: Candidates,
+    settings: RoundSettings,
+    journal: Journal | None = None,
+    after_round: Callable[[int, int, int], object] = lambda number, solved, going: None,
+) -> list[Round]:
+    """All rounds of all sessions.
+
+    Args:
+        sessions: as `sessions_of` gives them.
+        model: the method, which remembers.
+        user: who says what is to change.
+        gallery: what is ranked.
+        settings: the choices.
+        journal: where finished rounds are kept, and gone on from.
+        after_round: called with the round, how many sessions are solved, and how many go on.
+
+    Returns:
+        The rounds, session by session, in the order of `sessions`.
+
+    Raises:
+        LanguageError: the user's backend answers nothing more; what was played is in the journal.
+        MethodError: the method gives something else than it should.
+    """
+    dialogue = _Dialogue(sessions, model, user, gallery, settings)
+    start = 0 if journal is None else journal.rounds()
+    if journal is not None and start:
+        for number in range(1, start + 1):
+            dialogue.take(journal.read(number))
+        model.memory = journal.memory(start)
+    for number in range(start + 1, settings.max_rounds + 1):
+        if not dialogue.going:
+            break
+        played = dialogue.play(number)
+        if journal is not None:
+            journal.write(number, played, model.memory)
+        dialogue.take(played)
+        after_round(number, dialogue.solved, len(dialogue.going))
+    return [each for session in sessions for each in session.rounds]
+
+
+class _Dialogue:
+    """All sessions of a run."""
+
+    def __init__(
+        self,
+        sessions: Sequence[Session],
+        model: RoundModel,
+        user: User,
+        gallery: Candidates,
+        settings: RoundSettings,
+    ) -> None:
+        self._sessions = sessions
+        self._by_id = {session.id: place for place, session in enumerate(sessions)}
+        self._model = model
+        self._user = user
+        self._gallery = gallery
+        self._settings = settings
+        self.going = list(range(len(sessions)))
+        self.solved = 0
+
+    def take(self, played: Sequence[Round]) -> None:
+        """Add a finished round; sessions that it does not end go on."""
+        self.going = []
+        for each in played:
+            place = self._by_id[each.session]
+            self._sessions[place].rounds.append(each)
+            self.solved += each.end == SOLVED
+            if not each.end:
+                self.going.append(place)
+
+    def play(self, number: int) -> list[Round]:
+        """Play one round of all sessions that go on."""
+        turns, silent = self._turns(number)
+        places = np.array(sorted(turns), dtype=np.int64)
+        asked = [turns[place] for place in places.tolist()]
+        played = dict(silent)
+        if asked:
+            self._model.hear(places, asked)
+            ranked = self._model.rank(
+                places,
+                [turn.key for turn in asked],
+                np.array([self._left_out(turn, number) for turn in asked], dtype=np.int64),
+                [self._target_rows(place) for place in places.tolist()],
+            )
+            for place, turn, top, rank in zip(
+                places.tolist(), asked, ranked.top, ranked.ranks.tolist(), strict=True
+            ):
+                played[place] = self._round(place, number, turn, top, rank)
+        return [played[place] for place in sorted(played)]
+
+    def _turns(self, number: int) -> tuple[dict[int, Turn], dict[int, Round]]:
+        """The next query of each session, and the last round of those whose user says nothing of use."""
+        if number == 1:
+            return {place: self._sessions[place].first for place in self.going}, {}
+        candidates = {place: self._candidate(place, number) for place in self.going}
+        turns, silent = {}, {}
+        for place, words in zip(self.going, self._said(candidates), strict=True):
+            session = self._sessions[place]
+            if isinstance(words, Silence):
+                last = session.rounds[-1]
+                change = {"round": number, "reference": candidates[place], "caption": ""}
+                silent[place] = last.model_copy(update={**change, "end": f"{SILENT}{words.why}"[:300]})
+                continue
+            key = turn_key(session.id, number)
+            captions = session.first.captions if words == session.first.text else (words,)
+            turns[place] = Turn(key, candidates[place], words, captions)
+        return turns, silent
+
+    def _said(self, candidates: Mapping[int, str]) -> list[str | Silence]:
+        if self._settings.feedback == "unchanged":
+            return [self._sessions[place].first.text for place in candidates]
+        name = self._gallery.benchmark.spec.card.name
+        exchanges = [
+            Exchange(
+                self._sessions[place].id,
+                candidate,
+                self._sessions[place].rounds[-1].target,
+                style_of(name, self._sessions[place].aspect, self._settings.words),
+                self._sessions[place].said,
+            )
+            for place, candidate in candidates.items()
+        ]
+        return self._user.say(exchanges)
+
+    def _candidate(self, place: int, number: int) -> str:
+        """The next reference, from the last round's list."""
+        session = self._sessions[place]
+        shown = session.rounds[-1].top
+        if self._settings.after_success == "stop":
+            # Whoever is shown the target has found it.
+            shown = [image for image in shown if image not in session.targets] or shown
+        if self._settings.drawn_from:
+            drawn = shown[: self._settings.drawn_from]
+            return drawn[_drawn(f"{self._settings.seed}/{session.id}/{number}", len(drawn))]
+        if self._settings.candidate == "unseen":
+            return next((image for image in shown if image not in session.references), shown[0])
+        return shown[0]
+
+    def _left_out(self, turn: Turn, number: int) -> int:
+        """Row of the reference where the protocol removes it; -1 where it stays."""
+        stays = number > 1 and self._settings.after_success == "continue"
+        removed = None if stays else removed_reference(turn, self._gallery)
+        return -1 if removed is None else self._gallery.place.get(removed, -1)
+
+    def _target_rows(self, place: int) -> NDArray[np.int64]:
+        rows = [self._gallery.place[image] for image in self._sessions[place].targets]
+        return np.array(rows, dtype=np.int64)
+
+    def _round(self, place: int, number: int, turn: Turn, top: list[str], rank: int) -> Round:
+        session = self._sessions[place]
+        end = LAST if number == self._settings.max_rounds else ""
+        if rank <= self._settings.k and self._settings.after_success == "stop":
+            end = SOLVED
+        return Round(
+            session=session.id,
+            round=number,
+            reference=turn.reference,
+            caption=turn.text,
+            target=self._aim(place, turn, top, rank),
+            rank=rank,
+            top=top,
+            end=end,
+        )
+
+    def _aim(self, place: int, turn: Turn, top: list[str], rank: int) -> str:
+        """The image that the user has in mind from now on."""
+        targets = self._sessions[place].targets
+        if self._settings.aim == "target" or len(targets) == 1:
+            return targets[0]
+        if rank <= len(top):
+            return top[rank - 1]
+        return self._model.best(place, targets, turn.key)
+
+
+def _drawn(key: str, among: int) -> int:
+    """A number from 0 to `among` - 1, the same for the same key everywhere."""
+    return int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") % among

@@ -1,0 +1,138 @@
+"""From a benchmark, a method and a user to a transcript."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from submissions.embeddings.pictures import pictures_of
+from submissions.errors import MethodError
+from submissions.language.loading import load_language
+from submissions.language.prompts import load_prompts
+from submissions.methods.own import describe_method
+from submissions.methods.registry import kind_of_class
+from submissions.methods.turns import gallery_of
+from submissions.multiround.dialogue import drawn_sessions, play, sessions_of
+from submissions.multiround.journal import Journal
+from submissions.multiround.models import ScoreModel, VectorModel
+from submissions.multiround.settings import RoundSettings
+from submissions.multiround.transcript import Transcript
+from submissions.multiround.users import SimulatedUser
+from submissions.running.aggregation import aggregation
+from submissions.running.describing import describe
+from submissions.running.make import context_of, loaded_benchmark, named_method
+
+if TYPE_CHECKING:
+    from cir_datasets.rows.benchmark import Benchmark
+    from submissions.language.protocol import Language
+    from submissions.methods.composing import Composer
+    from submissions.methods.protocols import Ranker, Scorer
+    from submissions.methods.turns import Candidates, Turn
+    from submissions.multiround.models import RoundModel
+    from submissions.multiround.users import User
+    from submissions.running.options import RunOptions
+
+_DRAWN = 500
+"""Sessions between random images where their number is not said."""
+_PROMPTS = {
+    "captions": ("feedback",),
+    "pictures": ("feedback_pictures",),
+}
+
+
+def make_transcript(
+    benchmark: str | Benchmark,
+    method: str | Composer | Scorer | Ranker,
+    user: str | Language | User,
+    settings: RoundSettings,
+    options: RunOptions,
+    *,
+    way: str = "captions",
+    limit: int | None = None,
+    journal: str | Path | None = None,
+    after_round: Callable[[int, int, int], object] = lambda number, solved, going: None,
+) -> Transcript:
+    """Play every query of a benchmark as a dialogue (FISD, section 3.2).
+
+    Args:
+        benchmark: an id or a benchmark of single queries with public ground truth.
+        method: as for `make_rank_file`.
+        user: a language backend or its name, in the place of a person; or a `User` of your own.
+        settings: the choices.
+        options: of the method, as for `make_rank_file`; how history counts is said by `settings`.
+        way: how a backend tells two pictures apart: `captions` or `pictures`.
+        limit: sessions at most; None plays all queries, or 500 that start at random.
+        journal: folder in which finished rounds are kept; the same call goes on from there.
+        after_round: called with the round, how many sessions are solved, and how many go on.
+
+    Returns:
+        The transcript; the same call gives the same one on the same machine.
+
+    Raises:
+        CirError: as for `make_rank_file`; the benchmark cannot be played; the journal is of another run.
+        LanguageError: the user's backend answers nothing more; finished rounds are in the journal.
+    """
+    loaded = loaded_benchmark(benchmark)
+    name, who = named_method(method, options)
+    options.check(loaded, name, who)
+    gallery = gallery_of(loaded)
+    speaker = _user(user, loaded, options, way)
+    if settings.start == "random":
+        sessions = drawn_sessions(loaded, settings, limit or _DRAWN, speaker)
+    else:
+        sessions = sessions_of(loaded, settings, limit)
+    model = _model(name, who, gallery, [session.first for session in sessions], settings, options)
+    header = Transcript(
+        benchmark=loaded.id,
+        benchmark_version=loaded.version,
+        method=model.method(),
+        user=dict(speaker.description),
+        prompts=_prompts(speaker, settings, options, way),
+        settings=settings.to_dict(),
+        rounds=[],
+    )
+    kept = None
+    if journal is not None:
+        kept = Journal(Path(journal), {**header.header(), "sessions": [session.id for session in sessions]})
+    rounds = play(sessions, model, speaker, gallery, settings, kept, after_round)
+    return header.model_copy(update={"rounds": rounds})
+
+
+def _model(
+    name: str,
+    who: Composer | Scorer | Ranker,
+    gallery: Candidates,
+    turns: list[Turn],
+    settings: RoundSettings,
+    options: RunOptions,
+) -> RoundModel:
+    kind = kind_of_class(who)
+    if kind == "composer":
+        composer = cast("Composer", who)
+        context = context_of(name, composer, gallery, turns, options)
+        described = describe(composer, context, turns, aggregation("latest"), "")
+        return VectorModel(name, composer, context, gallery, settings, len(turns), described)
+    if kind == "scorer":
+        scorer = cast("Scorer", who)
+        return ScoreModel(name, scorer, gallery, settings, len(turns), describe_method(name, scorer))
+    raise MethodError(
+        f"{name} gives lists, from which no history of rounds can be made. "
+        "Fix: use a method that composes vectors or scores images."
+    )
+
+
+def _user(user: str | Language | User, benchmark: Benchmark, options: RunOptions, way: str) -> User:
+    if hasattr(user, "say"):
+        return cast("User", user)
+    if isinstance(user, str):
+        user = load_language(user, **({} if options.prompts is None else {"prompts": options.prompts}))
+    return SimulatedUser(user, pictures_of(benchmark, images=options.images), way)
+
+
+def _prompts(user: User, settings: RoundSettings, options: RunOptions, way: str) -> dict[str, str]:
+    """Version and hash of the prompts that simulated users are asked by."""
+    if settings.feedback == "unchanged" or not isinstance(user, SimulatedUser):
+        return {}
+    templates: Any = load_prompts(options.prompts)
+    return {name: templates[name].label for name in _PROMPTS[way]}

@@ -1,0 +1,131 @@
+"""What a dialogue depends on, beside the method and the user: each choice has a name, and is written down."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from cir_metrics.errors import UnknownNameError, did_you_mean
+from submissions.errors import MethodError
+
+DEPTH = 50
+"""Images of a ranking that a transcript keeps."""
+MOST_ROUNDS = 50
+_RANDOM = re.compile(r"random-top([1-9][0-9]?)")
+_WEIGHT = 0.8
+"""What an earlier round counts for one that is a round later, with `weighted` (CIRCLED, appendix B)."""
+
+CHOICES = {
+    "after_success": ("stop", "continue"),
+    "history": ("average", "weighted", "none"),
+    "feedback": ("fresh", "unchanged"),
+    "aim": ("target", "best"),
+    "start": ("published", "random"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoundSettings:
+    """The choices of a multi-round evaluation.
+
+    Args:
+        max_rounds: rounds of a session at most, the published query included: 5 are at most 4 feedbacks.
+        k: a session is solved when a target is among the first k.
+        after_success: `stop` ends a solved session, which keeps its rank; `continue` asks on to the last
+            round, and the current reference stays in the ranking (FISD's table 8 cannot come from `stop`).
+        candidate: the next reference: `unseen`, the best image that has not been one in this session;
+            `top1`, the very first, as FISD says it; `random-topM`, one of the first M by the seed.
+        history: how the queries of all rounds become one: `average` (FISD), `weighted` (0.8 for each round
+            that lies back), `none` (the last alone).
+        normalise: whether each query has length 1 before they are added.
+        feedback: `fresh` words each round, or `unchanged`, the published caption again.
+        aim: with several targets, the one that the user has in mind: `target`, the annotated one, or
+            `best`, the best-ranked.
+        aspect: queries of this aspect alone, and feedback on it alone; `own` takes all queries, each with
+            feedback on its own aspect; None limits nothing.
+        words: about how many words the user says; None is what the benchmark's annotators say.
+        start: `published`, where the queries are round 1; or `random`, where reference and target are any two
+            images of the gallery and the user says the first words, too.
+        seed: of what is drawn.
+
+    Raises:
+        UnknownNameError: a choice has another name.
+        MethodError: a number is out of range.
+
+    Example:
+        >>> RoundSettings(max_rounds=3, k=1).text.partition(" candidate")[0]
+        'rounds:3 k:1 after_success:stop'
+    """
+
+    max_rounds: int = 5
+    k: int = 10
+    after_success: str = "stop"
+    candidate: str = "unseen"
+    history: str = "average"
+    normalise: bool = True
+    feedback: str = "fresh"
+    aim: str = "target"
+    aspect: str | None = None
+    words: int | None = None
+    start: str = "published"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what is not a choice."""
+        for name, known in CHOICES.items():
+            value = getattr(self, name)
+            if value not in known:
+                raise UnknownNameError(
+                    f"{name}={value!r} is not a choice.{did_you_mean(str(value), known)} "
+                    f"Fix: use {' or '.join(known)}."
+                )
+        if self.candidate not in ("unseen", "top1") and not _RANDOM.fullmatch(self.candidate):
+            raise UnknownNameError(
+                f"candidate={self.candidate!r} is not a choice. "
+                "Fix: use unseen, top1 or random-topM with M from 1 to 99, such as random-top10."
+            )
+        ranges = {"max_rounds": (1, MOST_ROUNDS), "k": (1, DEPTH), "words": (1, 200), "seed": (0, 2**32 - 1)}
+        for name, (low, high) in ranges.items():
+            value = getattr(self, name)
+            if value is None and name == "words":
+                continue
+            if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+                raise MethodError(
+                    f"{name}={value!r}; it is a whole number from {low} to {high:,}. Fix: choose it so."
+                )
+        if not isinstance(self.normalise, bool):
+            raise MethodError(f"normalise={self.normalise!r} is neither True nor False. Fix: choose one.")
+        if self.drawn_from > DEPTH:
+            raise MethodError(
+                f"candidate={self.candidate!r}; lists hold {DEPTH} images. Fix: choose M up to {DEPTH}."
+            )
+
+    @property
+    def drawn_from(self) -> int:
+        """M of `random-topM`; 0 where nothing is drawn."""
+        found = _RANDOM.fullmatch(self.candidate)
+        return int(found[1]) if found else 0
+
+    @property
+    def weight(self) -> float:
+        """What the sum of the earlier queries is multiplied by before the next one is added."""
+        return {"average": 1.0, "weighted": _WEIGHT, "none": 0.0}[self.history]
+
+    @property
+    def text(self) -> str:
+        """All choices in a line, as they stand in a signature; those without a value are left out."""
+        said = {each.name.replace("max_rounds", "rounds"): getattr(self, each.name) for each in fields(self)}
+        if not self.drawn_from and self.start == "published":
+            # Nothing is drawn, so that no number depends on it.
+            del said["seed"]
+        words = {True: "yes", False: "no"}
+        return " ".join(
+            f"{name}:{words[value] if isinstance(value, bool) else value}"
+            for name, value in said.items()
+            if value is not None
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON."""
+        return asdict(self)

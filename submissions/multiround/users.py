@@ -1,0 +1,253 @@
+"""Users of a dialogue: who looks at what was found, has a target in mind, and says what is to change.
+
+FISD, equation 2: t_(r+1) = LLM(MLLM(candidate), MLLM(target)), or one model that sees both pictures.
+"""
+
+from __future__ import annotations
+
+import functools
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from cir_datasets.common.yaml import parse_yaml
+from cir_metrics.errors import UnknownNameError, did_you_mean
+from submissions.errors import LanguageError, MethodError
+from submissions.language.forms import Caption, Instruction
+from submissions.language.protocol import FormLanguage, Item, Picture, pictures_by_id
+
+if TYPE_CHECKING:
+    from submissions.embeddings.pictures import Pictures
+    from submissions.language.protocol import Language
+
+WAYS = ("captions", "pictures")
+"""How a simulated user tells two pictures apart: by captions of both, or by looking at both."""
+
+_LATIN = "LATIN"
+_In = TypeVar("_In")
+_Out = TypeVar("_Out")
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a user speaks.
+
+    Args:
+        words: about how many words.
+        limits: a sentence on what the words are limited to, or "".
+        caption: the prompt that captions pictures.
+        aspect: the only kind of change that is named, or None.
+    """
+
+    words: int
+    limits: str
+    caption: str
+    aspect: str | None = None
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """What a user is shown.
+
+    Args:
+        session: id of the session.
+        candidate: the image that was found, which becomes the next reference.
+        target: the image that the user has in mind.
+        style: how they speak.
+        said: their words in the rounds before, the published caption first.
+    """
+
+    session: str
+    candidate: str
+    target: str
+    style: Style
+    said: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Silence:
+    """Why a user says nothing that can be used; the session ends with it."""
+
+    why: str
+
+
+class User(Protocol):
+    """Whoever answers: simulated or not."""
+
+    @property
+    def description(self) -> Mapping[str, Any]:
+        """Who it is, for the transcript's header: JSON values."""
+
+    def say(self, exchanges: Sequence[Exchange]) -> list[str | Silence]:
+        """The next relative caption of each exchange."""
+
+
+class SimulatedUser:
+    """A language backend in the place of a person.
+
+    Args:
+        language: what answers.
+        pictures: of the gallery.
+        way: one of `WAYS`.
+
+    Raises:
+        UnknownNameError: no way has that name.
+        MethodError: the backend cannot be asked in that way.
+    """
+
+    def __init__(self, language: Language, pictures: Pictures, way: str = "captions") -> None:
+        """See the class."""
+        if way not in WAYS:
+            raise UnknownNameError(
+                f"no simulator {way!r}.{did_you_mean(way, WAYS)} There are {', '.join(WAYS)}."
+            )
+        if not isinstance(language, FormLanguage):
+            raise MethodError(
+                f"{language.identity.text()} has no ask, which a simulated user needs. "
+                "Fix: use another backend."
+            )
+        self._language = language
+        self._pictures = pictures
+        self._way = way
+        self._captions: dict[tuple[str, str], str | Silence] = {}
+
+    @property
+    def description(self) -> Mapping[str, Any]:
+        """Who it is."""
+        return {"kind": "simulated", "way": self._way, "language": self._language.identity.to_dict()}
+
+    def say(self, exchanges: Sequence[Exchange]) -> list[str | Silence]:
+        """The next relative caption of each exchange.
+
+        Raises:
+            LanguageError: no further question would be answered either (a key that is refused, say).
+        """
+        said = self._by_captions(exchanges) if self._way == "captions" else self._by_pictures(exchanges)
+        return [
+            words if isinstance(words, Silence) else checked_words(words, exchange)
+            for words, exchange in zip(said, exchanges, strict=True)
+        ]
+
+    def _by_pictures(self, exchanges: Sequence[Exchange]) -> list[str | Silence]:
+        pairs = [self._opened((each.candidate, each.target)) for each in exchanges]
+        items = [Item(_words(each.style), pair) for each, pair in zip(exchanges, pairs, strict=True)]
+        return _answered(lambda asked: self._asked("feedback_pictures", asked), items)
+
+    def _by_captions(self, exchanges: Sequence[Exchange]) -> list[str | Silence]:
+        wanted = [
+            (each.style.caption, image) for each in exchanges for image in (each.target, each.candidate)
+        ]
+        for prompt in dict.fromkeys(prompt for prompt, _ in wanted):
+            new = list(dict.fromkeys(i for p, i in wanted if p == prompt and (p, i) not in self._captions))
+            found = _answered(functools.partial(self._captioned, prompt), self._opened(new))
+            self._captions.update(zip(((prompt, image) for image in new), found, strict=True))
+        said: list[str | Silence] = []
+        items: list[Item] = []
+        for each in exchanges:
+            first, second = (self._captions[each.style.caption, i] for i in (each.candidate, each.target))
+            silent = next((one for one in (first, second) if isinstance(one, Silence)), None)
+            said.append(silent or "")
+            if isinstance(first, str) and isinstance(second, str):
+                items.append(Item({"first": first, "second": second, **_words(each.style)}))
+        answers = iter(_answered(lambda asked: self._asked("feedback", asked), items))
+        return [one if isinstance(one, Silence) else next(answers) for one in said]
+
+    def _captioned(self, prompt: str, pictures: Sequence[Picture]) -> list[str]:
+        if prompt == "caption":
+            return self._language.caption(pictures)
+        items = [Item(pictures=(picture,)) for picture in pictures]
+        return [answer.caption for answer in self._form_language.ask(prompt, items, Caption)]
+
+    def _asked(self, prompt: str, items: Sequence[Item]) -> list[str]:
+        return [answer.instruction for answer in self._form_language.ask(prompt, items, Instruction)]
+
+    @property
+    def _form_language(self) -> FormLanguage:
+        return self._language
+
+    def _opened(self, ids: Sequence[str]) -> tuple[Picture, ...]:
+        return tuple(pictures_by_id(self._pictures, ids))
+
+
+def _answered(ask: Callable[[Sequence[_In]], Sequence[str]], items: Sequence[_In]) -> list[str | Silence]:
+    """The answers, with the reason in the place of those that did not come."""
+    try:
+        return list(ask(items))
+    except LanguageError as error:
+        if error.final or not error.failed:
+            raise
+        reasons = (why for _, why in error.failed)
+        return [Silence(next(reasons)) if one is None else _text(one) for one in error.answers]
+
+
+def _text(answer: Any) -> str:
+    if isinstance(answer, Instruction):
+        return answer.instruction
+    return answer.caption if isinstance(answer, Caption) else str(answer)
+
+
+def checked_words(words: str, exchange: Exchange) -> str | Silence:
+    """A user's words as one line, or why they cannot be used.
+
+    Example:
+        >>> style = Style(10, "", "caption")
+        >>> checked_words(" a red\\nstar", Exchange("1", "a", "b", style, ("a star",)))
+        'a red star'
+        >>> checked_words("a star", Exchange("1", "a", "b", style, ("a dog", "a star", "a star")))
+        Silence(why='it says the same for the third time in a row')
+    """
+    line = " ".join(words.split())
+    if not line:
+        return Silence("it says nothing")
+    letters = [character for character in line if character.isalpha()]
+    latin = sum(unicodedata.name(character, "").startswith(_LATIN) for character in letters)
+    if letters and latin * 2 < len(letters):
+        return Silence("it answers in another script than Latin")
+    if [said.casefold() for said in exchange.said[-2:]] == [line.casefold()] * 2:
+        return Silence("it says the same for the third time in a row")
+    return line
+
+
+def _words(style: Style) -> dict[str, str]:
+    words = {"words": str(style.words), "limits": style.limits}
+    return words if style.aspect is None else {**words, "aspect": style.aspect}
+
+
+@functools.cache
+def _styles() -> Mapping[str, Any]:
+    text = (resources.files("submissions") / "multiround" / "feedback.yaml").read_text("utf-8")
+    found: Mapping[str, Any] = parse_yaml(text)
+    return found
+
+
+def usual_aspect(name: str) -> str | None:
+    """What feedback on a benchmark is limited to by itself: FISD's to each query's own aspect."""
+    aspect: str | None = _styles()["benchmarks"].get(name, {}).get("aspect")
+    return aspect
+
+
+def style_of(name: str, aspect: str | None, words: int | None) -> Style:
+    """How users speak about a benchmark.
+
+    Args:
+        name: of the benchmark's card, such as `cirr`.
+        aspect: what they limit themselves to, or None.
+        words: about how many words; None is what is usual there.
+
+    Example:
+        >>> style_of("cirr", None, None).words, style_of("fashioniq", None, None).caption
+        (30, 'caption_clothes')
+        >>> style_of("fisd", "negation", None).limits
+        'Name changes of one kind alone: negation. Leave out all others.'
+    """
+    styles = _styles()
+    own = {**styles["default"], **styles["benchmarks"].get(name, {})}
+    limits, usual = str(own["limits"]), int(own["words"])
+    if aspect in styles["unlimited"]:
+        usual = int(styles["unlimited"][aspect])
+    elif aspect is not None:
+        usual = int(styles["aspect"]["words"])
+        limits = str(styles["aspect"]["limits"]).replace("{aspect}", aspect)
+    return Style(usual if words is None else words, limits, str(own["caption"]), aspect)
