@@ -3,59 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
-if TYPE_CHECKING:
-    from submissions.language.forms import Form
-    from submissions.language.prompts import Template
-    from submissions.language.protocol import Picture
-
-_SHOWN = 60
 _THOUGHTS = re.compile(r".*</think(?:ing)?>", re.DOTALL)
 """Up to the last end: some templates put the opening tag into the prompt, so that no answer has it."""
 _OPEN_THOUGHT = re.compile(r"\s*<think(?:ing)?>")
-
-
-@dataclass(frozen=True)
-class Question:
-    """One question to a model.
-
-    Args:
-        template: the prompt.
-        words: for its placeholders.
-        pictures: what is to be looked at.
-        form: what the answer is to hold, or None where it is free text.
-    """
-
-    template: Template
-    words: Mapping[str, str] = field(default_factory=dict)
-    pictures: tuple[Picture, ...] = ()
-    form: type[Form] | None = None
-
-    @property
-    def prompt(self) -> str:
-        """What is sent."""
-        filled = self.template.filled(self.words)
-        return filled if self.form is None else f"{filled}\n\n{self.form.request()}"
-
-    @property
-    def about(self) -> str:
-        """How errors name it: the pictures' ids, or the start of its words."""
-        if self.pictures:
-            return " | ".join(picture.id for picture in self.pictures)
-        words = " | ".join(self.words[name] for name in self.words)
-        return words if len(words) <= _SHOWN else f"{words[: _SHOWN - 3]}..."
-
-    def read(self, said: str | None) -> str:
-        """The usable answer in what a model said: its words, or the JSON of the form.
-
-        Raises:
-            NoAnswerError: there is none.
-        """
-        words = usable(said)
-        return words if self.form is None else self.form.read(words).model_dump_json()
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from cir_datasets.common.progress import step_progress
 from cir_metrics.errors import CirError
 from submissions.errors import LanguageError
-from submissions.language.answers import Answer, NoAnswerError, Question, is_text
+from submissions.language.answers import Answer, NoAnswerError, is_text, usable
 from submissions.language.cache import AnswerCache, cache_key, picture_digest
-from submissions.language.prompts import Prompts
+from submissions.language.prompts import Prompts, Template
 from submissions.language.protocol import FormT, Item, Picture
 from submissions.language.usage import Usage
 
@@ -24,8 +25,50 @@ if TYPE_CHECKING:
     from submissions.language.forms import Form
 
 _EXAMPLES = 5
+_SHOWN = 60
 _READ_AHEAD = 8
 """Tasks that wait for each thread: enough to keep it busy, few enough to stop soon."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question to a model.
+
+    Args:
+        template: the prompt.
+        words: for its placeholders.
+        pictures: what is to be looked at.
+        form: what the answer is to hold, or None where it is free text.
+    """
+
+    template: Template
+    words: Mapping[str, str] = field(default_factory=dict)
+    pictures: tuple[Picture, ...] = ()
+    form: type[Form] | None = None
+
+    @property
+    def prompt(self) -> str:
+        """What is sent."""
+        filled = self.template.filled(self.words)
+        return filled if self.form is None else f"{filled}\n\n{self.form.request()}"
+
+    @property
+    def about(self) -> str:
+        """How errors name it: the pictures' ids, or the start of its words."""
+        if self.pictures:
+            return " | ".join(picture.id for picture in self.pictures)
+        words = " | ".join(self.words[name] for name in self.words)
+        return words if len(words) <= _SHOWN else f"{words[: _SHOWN - 3]}..."
+
+    def read(self, said: str | None) -> str:
+        """The usable answer in what a model said: its words, or the JSON of the form.
+
+        Raises:
+            NoAnswerError: there is none.
+        """
+        words = usable(said)
+        return words if self.form is None else self.form.read(words).model_dump_json()
+
 
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")

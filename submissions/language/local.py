@@ -17,8 +17,8 @@ from typing import Any
 from cir_metrics.errors import CallError, MissingExtraError, without_secret_cause
 from submissions.encoders.pretrained import NO_FOREIGN_CODE, device_of, libraries, quiet, update_with
 from submissions.errors import LanguageError
-from submissions.language.answers import Answer, NoAnswerError, Question, WrongFormError
-from submissions.language.asking import AskingLanguage, opened
+from submissions.language.answers import Answer, NoAnswerError, WrongFormError
+from submissions.language.asking import AskingLanguage, Question, opened
 from submissions.language.cache import answer_cache
 from submissions.language.prompts import load_prompts
 from submissions.language.protocol import LanguageIdentity

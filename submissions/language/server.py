@@ -22,8 +22,8 @@ from urllib.parse import urlsplit
 from cir_datasets.sources.addresses import check_proxies
 from cir_datasets.sources.deadline import Deadline
 from cir_metrics.errors import CallError, MissingExtraError
-from submissions.language.answers import Answer, NoAnswerError, Question, WrongFormError
-from submissions.language.asking import AskingLanguage, opened
+from submissions.language.answers import Answer, NoAnswerError, WrongFormError
+from submissions.language.asking import AskingLanguage, Question, opened
 from submissions.language.cache import answer_cache
 from submissions.language.pacing import Pace
 from submissions.language.prompts import load_prompts
@@ -199,7 +199,7 @@ class ServerLanguage(AskingLanguage):
                     model=self._model, messages=messages, extra_body=parameters
                 )
             return self._read(question, reply)
-        except _WrongFormError as error:
+        except _CorrectedError as error:
             # The same question would have the same answer.
             messages[1:] = [
                 {"role": "assistant", "content": error.said},
@@ -250,7 +250,7 @@ class ServerLanguage(AskingLanguage):
         try:
             return Answer(question.read(content), prompt_tokens, completion_tokens)
         except WrongFormError as error:
-            raise _WrongFormError(error.why, error.said, error.correction) from error
+            raise _CorrectedError(error.why, error.said, error.correction) from error
         except NoAnswerError as error:
             raise _RetryError(error.why, fix=error.fix) from error
 
@@ -267,7 +267,7 @@ class _CutOffError(_RetryError):
     """Had no room for its end."""
 
 
-class _WrongFormError(_RetryError):
+class _CorrectedError(_RetryError):
     """Is not of the form that was asked for."""
 
     def __init__(self, why: str, said: str, correction: str) -> None:

@@ -30,7 +30,7 @@ Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Ranked:
+class RoundFound:
     """What a round found.
 
     Args:
@@ -54,7 +54,7 @@ class RoundModel(Protocol):
     def hear(self, sessions: Rows, turns: Sequence[Turn]) -> None:
         """Add a round's queries to the memory of these sessions."""
 
-    def rank(self, sessions: Rows, keys: Sequence[str], excluded: Rows, targets: list[Rows]) -> Ranked:
+    def rank(self, sessions: Rows, keys: Sequence[str], excluded: Rows, targets: list[Rows]) -> RoundFound:
         """Rank the gallery for these sessions.
 
         Args:
@@ -110,12 +110,12 @@ class VectorModel:
         new = unit(vectors) if self._settings.normalise else vectors
         self.memory[sessions] = self._settings.weight * self.memory[sessions] + new
 
-    def rank(self, sessions: Rows, keys: Sequence[str], excluded: Rows, targets: list[Rows]) -> Ranked:
+    def rank(self, sessions: Rows, keys: Sequence[str], excluded: Rows, targets: list[Rows]) -> RoundFound:
         """One blocked product for all sessions."""
         queries = unit(self.memory[sessions])
         found = self._searcher.search(queries, DEPTH, query_ids=keys, excluded=excluded, targets=targets)
         # Targets were given, so there are ranks.
-        return Ranked(found.rankings, np.empty(0, dtype=np.int64) if found.ranks is None else found.ranks)
+        return RoundFound(found.rankings, np.empty(0, dtype=np.int64) if found.ranks is None else found.ranks)
 
     def best(self, session: int, images: Sequence[str], key: str) -> str:
         """The best-ranked of a few images in one session."""
@@ -161,10 +161,10 @@ class ScoreModel:
         scores = scored(self._name, self._scorer, turns, self._gallery)
         self.memory[sessions] = self._settings.weight * self.memory[sessions] + scores
 
-    def rank(self, sessions: Rows, keys: Sequence[str], excluded: Rows, targets: list[Rows]) -> Ranked:
+    def rank(self, sessions: Rows, keys: Sequence[str], excluded: Rows, targets: list[Rows]) -> RoundFound:
         """Rank by the summed scores."""
         scores = self.memory[sessions]
-        return Ranked(
+        return RoundFound(
             top_k(scores, self._gallery.ids, DEPTH, query_ids=keys, excluded=excluded),
             best_target_ranks(scores, targets, excluded=excluded),
         )

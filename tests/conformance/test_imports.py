@@ -55,6 +55,7 @@ ORDER = {
         "language": "captions, merges, differences, judgements by language models",
         "methods": "one file a method, the protocols, the registry, the heads",
         "running": "from a benchmark and a method to a rank file",
+        "multiround": "a method in dialogue with a user, round by round",
         "training": "training of the heads and of the shapes encoder",
         # Where the two wings meet.
         "entries": "the rank files of the boards' baselines",
