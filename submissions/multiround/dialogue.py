@@ -15,17 +15,17 @@ from numpy.typing import NDArray
 
 from submissions.errors import LanguageError, MethodError
 from submissions.methods.turns import Turn, gallery_of, removed_reference, turns_of
-from submissions.multiround.transcript import LAST, SILENT, SOLVED, Round
 from submissions.multiround.users import Exchange, Silence, style_of, usual_aspect
 from submissions.rank_file.model import turn_key
+from submissions.transcripts.transcript import LAST, SILENT, SOLVED, Round
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
     from submissions.methods.turns import Candidates
     from submissions.multiround.journal import Journal
     from submissions.multiround.models import RoundModel
-    from submissions.multiround.settings import RoundSettings
     from submissions.multiround.users import User
+    from submissions.transcripts.settings import RoundSettings
 
 OWN = "own"
 """As an aspect: each query's own."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from cir_metrics.atomic import write_whole
 from cir_metrics.errors import CallError
 from submissions.errors import SubmissionError
-from submissions.multiround.transcript import Round
+from submissions.transcripts.transcript import Round
 
 
 class Journal:

@@ -16,12 +16,12 @@ from submissions.methods.turns import gallery_of
 from submissions.multiround.dialogue import drawn_sessions, play, sessions_of
 from submissions.multiround.journal import Journal
 from submissions.multiround.models import ScoreModel, VectorModel
-from submissions.multiround.settings import RoundSettings
-from submissions.multiround.transcript import Transcript
 from submissions.multiround.users import SimulatedUser
 from submissions.running.aggregation import aggregation
 from submissions.running.describing import describe
 from submissions.running.make import context_of, loaded_benchmark, named_method
+from submissions.transcripts.settings import RoundSettings
+from submissions.transcripts.transcript import Transcript
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark

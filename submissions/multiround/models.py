@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from cir_metrics.ranking import best_of, best_target_ranks, top_k
 from submissions.methods.composing import Context, unit
 from submissions.methods.own import composed, scored
-from submissions.multiround.settings import DEPTH, RoundSettings
 from submissions.running.search import Searcher
+from submissions.transcripts.settings import DEPTH, RoundSettings
 
 if TYPE_CHECKING:
     from submissions.methods.composing import Composer

@@ -49,6 +49,7 @@ ORDER = {
         "transform": "convert and fuse",
         "report": "everything that a score says: tables, plots, floors",
         "comparison": "methods side by side: which differences are real",
+        "transcripts": "dialogues: the file, what contradicts itself in it, its numbers",
         # Making rankings.
         "encoders": "pictures and texts to vectors: one file a family",
         "embeddings": "vectors of whole galleries, kept, resumed, spread over machines",
@@ -95,7 +96,8 @@ ORDER = {
 }
 """The rooms, bottom first: a room imports only from those before it."""
 
-JUDGING = ["errors", "rank_file", "formats", "validation", "scoring", "transform", "report", "comparison"]
+_ROOMS = list(ORDER["submissions"])
+JUDGING = _ROOMS[: _ROOMS.index("transcripts") + 1]
 
 
 def name_of(path: Path) -> str:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from cir_metrics.sums import FloatArray
 
 if TYPE_CHECKING:
-    from submissions.multiround.transcript import Round, Transcript
+    from submissions.transcripts.transcript import Round, Transcript
 
 CUTOFFS = (1, 5, 10, 50)
 """Cutoffs of Hits and Recall that tables show."""

@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from cir_metrics.atomic import write_whole
 from submissions.errors import SubmissionError
-from submissions.multiround.settings import DEPTH, MOST_ROUNDS, RoundSettings
 from submissions.rank_file.model import Method
+from submissions.transcripts.settings import DEPTH, MOST_ROUNDS, RoundSettings
 
 FORMAT: Literal["cir-transcript"] = "cir-transcript"
 VERSION: Literal[1] = 1

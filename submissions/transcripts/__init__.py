@@ -1,0 +1,1 @@
+"""Transcripts of dialogues, judged: the file, what contradicts itself in it, its numbers."""
