@@ -31,14 +31,16 @@ class NoAnswerError(Exception):
     Args:
         why: a few words.
         final: whether every other question would fare the same, so that asking on is pointless.
+        unheard: whether it may be the backend that fails, and not this question: no reply came in time, say.
         fix: what to do about it.
     """
 
-    def __init__(self, why: str, *, final: bool = False, fix: str = "") -> None:
+    def __init__(self, why: str, *, final: bool = False, unheard: bool = False, fix: str = "") -> None:
         """See the class."""
         super().__init__(why)
         self.why = why
         self.final = final
+        self.unheard = unheard
         self.fix = fix
 
 

@@ -299,8 +299,14 @@ class AskingLanguage:
             f"Fix: {fix}.",
             listed,
             texts,
-            final=any(error.final for error in failed.values()),
+            final=any(error.final for error in failed.values()) or _is_gone(failed, len(questions)),
         )
+
+
+def _is_gone(failed: Mapping[int, NoAnswerError], asked: int) -> bool:
+    """Whether it is the backend that fails: most questions, and several, have had no reply."""
+    unheard = sum(error.unheard for error in failed.values())
+    return unheard > 1 and 2 * unheard > asked
 
 
 def paired_up(one: Sequence[str], two: Sequence[str], first: str, second: str) -> list[tuple[str, str]]:

@@ -165,7 +165,9 @@ class ServerLanguage(AskingLanguage):
             answer: Answer = retrying(self._ask_once, question, messages, parameters)
         except _RetryError as error:
             times = f"{self._attempts} times" if self._attempts > 1 else "once"
-            raise NoAnswerError(f"{error.why} (asked {times})", fix=error.fix) from error
+            raise NoAnswerError(
+                f"{error.why} (asked {times})", final=error.final, unheard=error.unheard, fix=error.fix
+            ) from error
         return answer
 
     def _pause_before_next(self, state: RetryCallState) -> float:
@@ -224,10 +226,14 @@ class ServerLanguage(AskingLanguage):
         import openai
 
         if deadline.passed or isinstance(error, openai.APITimeoutError):
-            return _RetryError("no reply in time", fix="allow more time (timeout=) or run it again")
-        if isinstance(error, openai.APIConnectionError):
+            fix = "allow more time (timeout=) or run it again"
+            return _RetryError("no reply in time", unheard=True, fix=fix)
+        # By name: which library's error it is depends on the version of openai.
+        if type(error.__cause__).__name__ == "ConnectError":
             fix = "see whether the server is up, and run it again"
-            return _RetryError(f"no connection to {self.url}", fix=fix)
+            return _RetryError(f"no connection to {self.url}", final=True, fix=fix)
+        if isinstance(error, openai.APIConnectionError):
+            return _RetryError("the connection broke off", unheard=True, fix="run it again")
         return _RetryError("the reply is not JSON of the chat API")
 
     def _read(self, question: Question, reply: Any) -> Answer:
@@ -258,8 +264,16 @@ class ServerLanguage(AskingLanguage):
 class _RetryError(NoAnswerError):
     """May be gone the next time."""
 
-    def __init__(self, why: str, *, fix: str = "", retry_after: float | None = None) -> None:
-        super().__init__(why, fix=fix)
+    def __init__(
+        self,
+        why: str,
+        *,
+        final: bool = False,
+        unheard: bool = False,
+        fix: str = "",
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(why, final=final, unheard=unheard, fix=fix)
         self.retry_after = retry_after
 
 
@@ -294,7 +308,9 @@ def _refused(error: Any, key: str) -> NoAnswerError:
                 final=True,
                 fix="run it again then",
             )
-        return _RetryError(f"the server answered {status}", fix=_FIXES.get(status, ""), retry_after=pause)
+        return _RetryError(
+            f"the server answered {status}", unheard=True, fix=_FIXES.get(status, ""), retry_after=pause
+        )
     body = error.body
     said = str(body.get("message", "")) if isinstance(body, Mapping) else ""
     if len(key) >= _SHORTEST_KEY:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from submissions.errors import LanguageError, MethodError
+from submissions.errors import MethodError
 from submissions.methods.turns import Turn, gallery_of, removed_reference, turns_of
 from submissions.multiround.users import Exchange, Silence, style_of, usual_aspect
 from submissions.rank_file.model import turn_key
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 OWN = "own"
 """As an aspect: each query's own."""
+_MOST_WHY = 300
+"""Characters of a reason that a transcript keeps."""
 
 
 @dataclass
@@ -37,7 +39,7 @@ class Session:
 
     Args:
         id: the query's.
-        first: the published query.
+        first: the published query; of one that starts at random without words, which the user says.
         targets: all images that are right, the annotated one first.
         aspect: what feedback is limited to, or None.
         rounds: what was played.
@@ -96,47 +98,48 @@ def sessions_of(benchmark: Benchmark, settings: RoundSettings, limit: int | None
         if limit is not None and len(found) == limit:
             break
     if not found:
-        known = sorted({aspect for row in benchmark.rows() for aspect in row.get("aspects") or []})
-        raise MethodError(
-            f"{benchmark.id} has no query of the aspect {wanted!r}. "
-            f"Fix: {'use one of ' + ', '.join(known) if known else 'leave --aspect out'}."
-        )
+        raise _no_aspect(benchmark, wanted)
     return found
 
 
-def drawn_sessions(benchmark: Benchmark, settings: RoundSettings, number: int, user: User) -> list[Session]:
+def drawn_sessions(benchmark: Benchmark, settings: RoundSettings, number: int) -> list[Session]:
     """Sessions between any two images of the gallery, for benchmarks with few queries or easy ones.
 
     Args:
         benchmark: whose gallery it is.
-        settings: seed, and how the user speaks.
+        settings: seed, and what feedback is limited to.
         number: sessions.
-        user: who says the first words.
 
     Raises:
-        MethodError: the gallery is not available, or holds fewer than two images.
-        LanguageError: as for `play`; or a first caption is missing.
+        MethodError: the gallery is not available, holds fewer than two images, or no query has the aspect.
     """
     ids = gallery_of(benchmark).ids
     if len(ids) < 2:
         raise MethodError(f"{benchmark.id} has a gallery of {len(ids)} image. Fix: use a larger one.")
-    style = style_of(benchmark.spec.card.name, settings.aspect, settings.words)
-    exchanges = []
+    known = _aspects(benchmark)
+    if settings.aspect is not None and settings.aspect not in known:
+        raise _no_aspect(benchmark, settings.aspect)
+    found = []
     for place in range(number):
         session = f"random-{settings.seed}-{place:05d}"
         first = _drawn(f"{session}/reference", len(ids))
         # Any image but that one.
         second = (first + 1 + _drawn(f"{session}/target", len(ids) - 1)) % len(ids)
-        exchanges.append(Exchange(session, ids[first], ids[second], style, ()))
-    found = []
-    for each, words in zip(exchanges, user.say(exchanges), strict=True):
-        if isinstance(words, Silence):
-            raise LanguageError(
-                f"session {each.session}: the user has no first words: {words.why}. Fix: run the same again."
-            )
-        turn = Turn(each.session, each.candidate, words, (words,))
-        found.append(Session(each.session, turn, (each.target,), settings.aspect))
+        turn = Turn(turn_key(session, 1), ids[first], "")
+        found.append(Session(session, turn, (ids[second],), settings.aspect))
     return found
+
+
+def _aspects(benchmark: Benchmark) -> list[str]:
+    return sorted({aspect for row in benchmark.rows() for aspect in row.get("aspects") or []})
+
+
+def _no_aspect(benchmark: Benchmark, wanted: str | None) -> MethodError:
+    known = _aspects(benchmark)
+    return MethodError(
+        f"{benchmark.id} has no query of the aspect {wanted!r}. "
+        f"Fix: {'use one of ' + ', '.join(known) if known else 'leave --aspect out'}."
+    )
 
 
 def play(
@@ -218,7 +221,7 @@ class _Dialogue:
         turns, silent = self._turns(number)
         places = np.array(sorted(turns), dtype=np.int64)
         asked = [turns[place] for place in places.tolist()]
-        played = dict(silent)
+        played = {place: self._ended(place, number, *last) for place, last in silent.items()}
         if asked:
             self._model.hear(places, asked)
             ranked = self._model.rank(
@@ -233,38 +236,61 @@ class _Dialogue:
                 played[place] = self._round(place, number, turn, top, rank)
         return [played[place] for place in sorted(played)]
 
-    def _turns(self, number: int) -> tuple[dict[int, Turn], dict[int, Round]]:
-        """The next query of each session, and the last round of those whose user says nothing of use."""
-        if number == 1:
+    def _turns(self, number: int) -> tuple[dict[int, Turn], dict[int, tuple[str, Silence]]]:
+        """The next query of each session; or, where the user says nothing of use, its reference and why."""
+        published = self._settings.start == "published"
+        if number == 1 and published:
             return {place: self._sessions[place].first for place in self.going}, {}
-        candidates = {place: self._candidate(place, number) for place in self.going}
-        turns, silent = {}, {}
-        for place, words in zip(self.going, self._said(candidates), strict=True):
+        candidates = {
+            place: self._candidate(place, number)
+            if number > 1
+            else str(self._sessions[place].first.reference)
+            for place in self.going
+        }
+        turns: dict[int, Turn] = {}
+        silent = {}
+        for place, words in zip(self.going, self._said(candidates, number), strict=True):
             session = self._sessions[place]
             if isinstance(words, Silence):
-                last = session.rounds[-1]
-                change = {"round": number, "reference": candidates[place], "caption": ""}
-                silent[place] = last.model_copy(update={**change, "end": f"{SILENT}{words.why}"[:300]})
+                silent[place] = (candidates[place], words)
                 continue
             key = turn_key(session.id, number)
             captions = session.first.captions if words == session.first.text else (words,)
             turns[place] = Turn(key, candidates[place], words, captions)
         return turns, silent
 
-    def _said(self, candidates: Mapping[int, str]) -> list[str | Silence]:
-        if self._settings.feedback == "unchanged":
-            return [self._sessions[place].first.text for place in candidates]
+    def _ended(self, place: int, number: int, reference: str, silence: Silence) -> Round:
+        """The last round of a session whose user says nothing of use: what the round before it found stays.
+
+        Where there is none before it nothing was found, and the target is behind all images.
+        """
+        session = self._sessions[place]
+        found = session.rounds[-1] if session.rounds else None
+        return Round(
+            session=session.id,
+            round=number,
+            reference=reference,
+            caption="",
+            target=session.targets[0] if found is None else found.target,
+            rank=self._last_rank(reference) if found is None else found.rank,
+            top=[] if found is None else found.top,
+            end=f"{SILENT}{silence.why}"[:_MOST_WHY],
+        )
+
+    def _last_rank(self, reference: str) -> int:
+        removed = removed_reference(Turn("", reference, ""), self._gallery) is not None
+        return len(self._gallery.ids) - removed
+
+    def _said(self, candidates: Mapping[int, str], number: int) -> list[str | Silence]:
+        if self._settings.feedback == "unchanged" and number > 1:
+            return [self._sessions[place].said[0] for place in candidates]
         name = self._gallery.benchmark.spec.card.name
-        exchanges = [
-            Exchange(
-                self._sessions[place].id,
-                candidate,
-                self._sessions[place].rounds[-1].target,
-                style_of(name, self._sessions[place].aspect, self._settings.words),
-                self._sessions[place].said,
-            )
-            for place, candidate in candidates.items()
-        ]
+        exchanges = []
+        for place, candidate in candidates.items():
+            session = self._sessions[place]
+            target = session.rounds[-1].target if session.rounds else session.targets[0]
+            style = style_of(name, session.aspect, self._settings.words)
+            exchanges.append(Exchange(session.id, candidate, target, style, session.said))
         return self._user.say(exchanges)
 
     def _candidate(self, place: int, number: int) -> str:

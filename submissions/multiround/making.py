@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from submissions.embeddings.pictures import pictures_of
 from submissions.errors import MethodError
 from submissions.language.loading import load_language
-from submissions.language.prompts import load_prompts
 from submissions.methods.own import describe_method
 from submissions.methods.registry import kind_of_class
 from submissions.methods.turns import gallery_of
 from submissions.multiround.dialogue import drawn_sessions, play, sessions_of
 from submissions.multiround.journal import Journal
 from submissions.multiround.models import ScoreModel, VectorModel
-from submissions.multiround.users import SimulatedUser
+from submissions.multiround.users import SimulatedUser, style_of
 from submissions.running.aggregation import aggregation
 from submissions.running.describing import describe
 from submissions.running.make import context_of, loaded_benchmark, named_method
@@ -35,10 +34,6 @@ if TYPE_CHECKING:
 
 _DRAWN = 500
 """Sessions between random images where their number is not said."""
-_PROMPTS = {
-    "captions": ("feedback",),
-    "pictures": ("feedback_pictures",),
-}
 
 
 def make_transcript(
@@ -79,7 +74,7 @@ def make_transcript(
     gallery = gallery_of(loaded)
     speaker = _user(user, loaded, options, way)
     if settings.start == "random":
-        sessions = drawn_sessions(loaded, settings, limit or _DRAWN, speaker)
+        sessions = drawn_sessions(loaded, settings, limit or _DRAWN)
     else:
         sessions = sessions_of(loaded, settings, limit)
     model = _model(name, who, gallery, [session.first for session in sessions], settings, options)
@@ -88,7 +83,7 @@ def make_transcript(
         benchmark_version=loaded.version,
         method=model.method(),
         user=dict(speaker.description),
-        prompts=_prompts(speaker, settings, options, way),
+        prompts=_prompts(speaker, settings, loaded),
         settings=settings.to_dict(),
         rounds=[],
     )
@@ -130,9 +125,10 @@ def _user(user: str | Language | User, benchmark: Benchmark, options: RunOptions
     return SimulatedUser(user, pictures_of(benchmark, images=options.images), way)
 
 
-def _prompts(user: User, settings: RoundSettings, options: RunOptions, way: str) -> dict[str, str]:
+def _prompts(user: User, settings: RoundSettings, benchmark: Benchmark) -> dict[str, str]:
     """Version and hash of the prompts that simulated users are asked by."""
-    if settings.feedback == "unchanged" or not isinstance(user, SimulatedUser):
+    if not isinstance(user, SimulatedUser):
         return {}
-    templates: Any = load_prompts(options.prompts)
-    return {name: templates[name].label for name in _PROMPTS[way]}
+    if settings.feedback == "unchanged" and settings.start == "published":
+        return {}
+    return user.prompts(style_of(benchmark.spec.card.name, None, None).caption)

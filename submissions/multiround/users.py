@@ -6,8 +6,9 @@ FISD, equation 2: t_(r+1) = LLM(MLLM(candidate), MLLM(target)), or one model tha
 from __future__ import annotations
 
 import functools
+import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -111,7 +112,7 @@ class SimulatedUser:
         self._language = language
         self._pictures = pictures
         self._way = way
-        self._captions: dict[tuple[str, str], str | Silence] = {}
+        self._captions: dict[tuple[str, str], str] = {}
 
     @property
     def description(self) -> Mapping[str, Any]:
@@ -130,23 +131,41 @@ class SimulatedUser:
             for words, exchange in zip(said, exchanges, strict=True)
         ]
 
+    def prompts(self, captioned_by: str) -> dict[str, str]:
+        """Version and hash of each prompt in use, by name; of a backend without prompts none.
+
+        Args:
+            captioned_by: the prompt that captions pictures.
+        """
+        sees, writes = (getattr(self._language, name, self._language) for name in ("sees", "writes"))
+        asked = [(sees, captioned_by), (writes, "feedback")]
+        if self._way == "pictures":
+            asked = [(sees, "feedback_pictures")]
+        return {name: speaker.prompts[name].label for speaker, name in asked if hasattr(speaker, "prompts")}
+
     def _by_pictures(self, exchanges: Sequence[Exchange]) -> list[str | Silence]:
-        pairs = [self._opened((each.candidate, each.target)) for each in exchanges]
-        items = [Item(_words(each.style), pair) for each, pair in zip(exchanges, pairs, strict=True)]
+        opened = self._opened(image for each in exchanges for image in (each.candidate, each.target))
+        items = [
+            Item(_words(each.style), (opened[each.candidate], opened[each.target])) for each in exchanges
+        ]
         return _answered(lambda asked: self._asked("feedback_pictures", asked), items)
 
     def _by_captions(self, exchanges: Sequence[Exchange]) -> list[str | Silence]:
         wanted = [
             (each.style.caption, image) for each in exchanges for image in (each.target, each.candidate)
         ]
+        # What has no caption now is asked for again in the next round, as it is after a kill.
+        captions: dict[tuple[str, str], str | Silence] = {**self._captions}
         for prompt in dict.fromkeys(prompt for prompt, _ in wanted):
-            new = list(dict.fromkeys(i for p, i in wanted if p == prompt and (p, i) not in self._captions))
-            found = _answered(functools.partial(self._captioned, prompt), self._opened(new))
-            self._captions.update(zip(((prompt, image) for image in new), found, strict=True))
+            new = list(dict.fromkeys(i for p, i in wanted if p == prompt and (p, i) not in captions))
+            opened = self._opened(new)
+            found = _answered(functools.partial(self._captioned, prompt), [opened[image] for image in new])
+            captions.update(zip(((prompt, image) for image in new), found, strict=True))
+        self._captions = {key: words for key, words in captions.items() if isinstance(words, str)}
         said: list[str | Silence] = []
         items: list[Item] = []
         for each in exchanges:
-            first, second = (self._captions[each.style.caption, i] for i in (each.candidate, each.target))
+            first, second = (captions[each.style.caption, i] for i in (each.candidate, each.target))
             silent = next((one for one in (first, second) if isinstance(one, Silence)), None)
             said.append(silent or "")
             if isinstance(first, str) and isinstance(second, str):
@@ -167,8 +186,8 @@ class SimulatedUser:
     def _form_language(self) -> FormLanguage:
         return self._language
 
-    def _opened(self, ids: Sequence[str]) -> tuple[Picture, ...]:
-        return tuple(pictures_by_id(self._pictures, ids))
+    def _opened(self, ids: Iterable[str]) -> dict[str, Picture]:
+        return {picture.id: picture for picture in pictures_by_id(self._pictures, dict.fromkeys(ids))}
 
 
 def _answered(ask: Callable[[Sequence[_In]], Sequence[str]], items: Sequence[_In]) -> list[str | Silence]:
@@ -178,7 +197,8 @@ def _answered(ask: Callable[[Sequence[_In]], Sequence[str]], items: Sequence[_In
     except LanguageError as error:
         if error.final or not error.failed:
             raise
-        reasons = (why for _, why in error.failed)
+        # What to do about it is for the terminal.
+        reasons = (why.partition(" Fix: ")[0] for _, why in error.failed)
         return [Silence(next(reasons)) if one is None else _text(one) for one in error.answers]
 
 
@@ -197,6 +217,8 @@ def checked_words(words: str, exchange: Exchange) -> str | Silence:
         'a red star'
         >>> checked_words("a star", Exchange("1", "a", "b", style, ("a dog", "a star", "a star")))
         Silence(why='it says the same for the third time in a row')
+        >>> checked_words("une robe rouge avec des fleurs", Exchange("1", "a", "b", style, ()))
+        Silence(why='it answers in another language than English')
     """
     line = " ".join(words.split())
     if not line:
@@ -205,9 +227,17 @@ def checked_words(words: str, exchange: Exchange) -> str | Silence:
     latin = sum(unicodedata.name(character, "").startswith(_LATIN) for character in letters)
     if letters and latin * 2 < len(letters):
         return Silence("it answers in another script than Latin")
+    if _is_foreign(line):
+        return Silence("it answers in another language than English")
     if [said.casefold() for said in exchange.said[-2:]] == [line.casefold()] * 2:
         return Silence("it says the same for the third time in a row")
     return line
+
+
+def _is_foreign(line: str) -> bool:
+    """Whether words hold none that English sentences are joined by, and several of other languages."""
+    words, known = re.findall(r"\w+", line.casefold()), _styles()["joining_words"]
+    return not set(words) & set(known["english"]) and sum(word in known["others"] for word in words) > 1
 
 
 def _words(style: Style) -> dict[str, str]:

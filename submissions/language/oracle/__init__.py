@@ -25,6 +25,7 @@ from submissions.language.protocol import FormT, Item, LanguageIdentity, Picture
 YES, NO = "yes", "no"
 _EXAMPLES = 5
 _In = TypeVar("_In")
+_Out = TypeVar("_Out")
 
 
 class OracleLanguage:
@@ -120,15 +121,14 @@ class OracleLanguage:
                 "Fix: use one of them, or another --language."
             )
         answer = ANSWERS[prompt]
-        found = _each(prompt, items, lambda item: form.model_validate(answer(item)).model_dump_json(), _about)
-        return [form.model_validate_json(text) for text in found]
+        return _each(prompt, items, lambda item: form.model_validate(answer(item)), _about)
 
 
 def _each(
-    task: str, items: Sequence[_In], answer: Callable[[_In], str], about: Callable[[_In], str]
-) -> list[str]:
+    task: str, items: Sequence[_In], answer: Callable[[_In], _Out], about: Callable[[_In], str]
+) -> list[_Out]:
     """The answer to each item, or one error that names all that have none."""
-    answers: list[str | None] = []
+    answers: list[_Out | None] = []
     failed: list[tuple[str, str]] = []
     for item in items:
         try:

@@ -9,9 +9,9 @@ import dialogue_world as world
 
 from submissions.embeddings.store import EmbeddingStore
 from submissions.multiround.making import make_transcript
-from submissions.multiround.settings import RoundSettings
-from submissions.multiround.transcript import Transcript
 from submissions.running.options import RunOptions
+from submissions.transcripts.settings import RoundSettings
+from submissions.transcripts.transcript import Transcript
 
 
 def played(
