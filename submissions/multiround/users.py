@@ -145,9 +145,7 @@ class SimulatedUser:
 
     def _by_pictures(self, exchanges: Sequence[Exchange]) -> list[str | Silence]:
         opened = self._opened(image for each in exchanges for image in (each.candidate, each.target))
-        items = [
-            Item(_words(each.style), (opened[each.candidate], opened[each.target])) for each in exchanges
-        ]
+        items = [Item(_words(each), (opened[each.candidate], opened[each.target])) for each in exchanges]
         return _answered(lambda asked: self._asked("feedback_pictures", asked), items)
 
     def _by_captions(self, exchanges: Sequence[Exchange]) -> list[str | Silence]:
@@ -169,7 +167,7 @@ class SimulatedUser:
             silent = next((one for one in (first, second) if isinstance(one, Silence)), None)
             said.append(silent or "")
             if isinstance(first, str) and isinstance(second, str):
-                items.append(Item({"first": first, "second": second, **_words(each.style)}))
+                items.append(Item({"first": first, "second": second, **_words(each)}))
         answers = iter(_answered(lambda asked: self._asked("feedback", asked), items))
         return [one if isinstance(one, Silence) else next(answers) for one in said]
 
@@ -240,8 +238,10 @@ def _is_foreign(line: str) -> bool:
     return not set(words) & set(known["english"]) and sum(word in known["others"] for word in words) > 1
 
 
-def _words(style: Style) -> dict[str, str]:
-    words = {"words": str(style.words), "limits": style.limits}
+def _words(exchange: Exchange) -> dict[str, str]:
+    """What a prompt is filled with; the oracle, which has no prompts, also reads what else is there."""
+    style = exchange.style
+    words = {"words": str(style.words), "limits": style.limits, "said": "\n".join(exchange.said)}
     return words if style.aspect is None else {**words, "aspect": style.aspect}
 
 

@@ -17,6 +17,8 @@ from cir_datasets.shapes.world import Change
 from submissions.language.oracle.reading import apart, merged, read_caption, said, scene_of
 from submissions.language.protocol import Item
 
+_LESS_VISIBLE = {"background": 0, "viewpoint": 2, "negation": 3}
+"""Order of changes: the ground, which is most of a picture, then its things, the view, and what is to go."""
 _BEST = 5
 """The best of a session's scales."""
 _ANY = 1000
@@ -43,15 +45,18 @@ def _request(first: Scene, second: Scene, item: Item) -> str:
     wanted = found if aspect == "complex" else tuple(one for one in found if aspect in aspects([one]))
     if not found:
         return describe(second)
-    return _in_words(
-        wanted or found, int(item.words.get("words", _ANY)), f"{describe(first)}|{describe(second)}"
-    )
+    key = f"{describe(first)}|{describe(second)}|{item.words.get('said', '')}"
+    return _in_words(wanted or found, int(item.words.get("words", _ANY)), key)
 
 
 def _in_words(found: Sequence[Change], most: int, key: str) -> str:
-    """As many of the changes as fit into a number of words, one at least; which ones is drawn by the key."""
+    """As many of the changes as fit into a number of words, one at least, the most visible ones first.
+
+    Which ones of those that are alike is drawn by the key.
+    """
     said: list[Change] = []
-    for change in Draws("feedback", key).shuffled(found):
+    drawn = Draws("feedback", key).shuffled(found)
+    for change in sorted(drawn, key=lambda one: _LESS_VISIBLE.get(one.kind, 1)):
         if not said or len(relative_caption([*said, change]).split()) <= most:
             said.append(change)
     return relative_caption([change for change in found if change in said])

@@ -177,6 +177,38 @@ def test_feedback_of_an_aspect_names_changes_of_that_kind_where_there_are_some(a
     assert 0 < len(part) <= len(whole)
 
 
+def test_feedback_of_few_words_names_the_most_visible_changes_and_others_where_it_was_said_before() -> None:
+    """The background covers most of a picture; what is to go comes last."""
+    captions = {
+        "first": "a small red star and a large blue circle on a sandy background",
+        "second": "two large green hearts and a small white moon on a snowy background",
+    }
+
+    def feedback(words: int, said: str = "") -> str:
+        item = Item({**captions, "words": str(words), "said": said})
+        return str(ORACLE.ask("feedback", [item], Instruction)[0].instruction)  # type: ignore[attr-defined]
+
+    assert feedback(1) == "a snowy background"
+    whole = feedback(1000)
+    assert "no " in whole
+    assert all("snowy background" in feedback(words) for words in range(3, 30))
+    assert "no " not in feedback(12)
+    assert len({feedback(9, f"{number}") for number in range(9)}) > 1
+
+
+def test_what_the_oracle_could_answer_is_in_its_error_as_forms() -> None:
+    good = {
+        "first": "a small red star on a sandy background",
+        "second": "a small red star on a snowy background",
+    }
+    with pytest.raises(LanguageError) as caught:
+        ORACLE.ask(  # type: ignore[attr-defined]
+            "feedback", [Item(good), Item({**good, "second": "a lamp"})], Instruction
+        )
+    assert caught.value.answers == (Instruction(instruction="a snowy background"), None)
+    assert not caught.value.final
+
+
 def test_the_oracle_says_what_it_cannot_answer() -> None:
     with pytest.raises(LanguageError, match="is asked by caption_clothes, feedback"):
         ORACLE.ask("Is {a} nice?", [Item({"a": "b"})], Instruction)  # type: ignore[attr-defined]

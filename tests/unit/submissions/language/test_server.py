@@ -337,6 +337,27 @@ def test_no_server_is_told_in_a_line() -> None:
         judging(asking(gone, attempts=2), ["a"])
 
 
+@pytest.mark.parametrize(("broken", "final"), [(1, False), (3, False), (4, True), (6, True)])
+def test_where_most_questions_have_no_reply_the_backend_is_gone(broken: int, final: bool) -> None:
+    """So that a dialogue stops, and ends no session for what is the server's fault."""
+    fault = Fault("status", 503)
+    with LanguageServer(lambda prompt, _: fault if int(prompt[-1]) < broken else None) as server:
+        with pytest.raises(LanguageError) as caught:
+            judging(asking(server, attempts=1), [f"text {number}" for number in range(6)])
+        assert len(caught.value.failed) == broken
+        assert caught.value.final is final
+        # What is in the cache counts, so that a run that was killed goes on alike.
+        with pytest.raises(LanguageError) as again:
+            judging(asking(server, attempts=1), [f"text {number}" for number in range(6)])
+        assert again.value.final is final
+
+
+def test_answers_of_no_use_are_no_sign_that_the_backend_is_gone() -> None:
+    with LanguageServer(lambda *_: Fault("empty")) as server, pytest.raises(LanguageError) as caught:
+        judging(asking(server, attempts=1), ["a", "b", "c"])
+    assert not caught.value.final
+
+
 def test_the_pictures_pixels_reach_the_server(server: LanguageServer) -> None:
     def opened() -> Any:
         return shapes.picture("val-000005")
