@@ -67,8 +67,9 @@ def sessions_of(benchmark: Benchmark, settings: RoundSettings, limit: int | None
 
     Args:
         benchmark: its queries.
-        settings: which aspect is played.
-        limit: sessions at most, the first of the benchmark's order.
+        settings: which aspect is played, and the seed.
+        limit: sessions at most, drawn by the seed and in the order in which they were drawn, so that a
+            higher limit adds to them; None takes all, in the benchmark's order.
 
     Raises:
         MethodError: the benchmark has sessions of its own, its ground truth is not public, its gallery is not
@@ -95,10 +96,10 @@ def sessions_of(benchmark: Benchmark, settings: RoundSettings, limit: int | None
         first = [row["target_image_id"]] if row.get("target_image_id") else []
         targets = tuple(dict.fromkeys([*first, *row["positive_image_ids"]]))
         found.append(Session(turn.key, turn, targets, aspect))
-        if limit is not None and len(found) == limit:
-            break
     if not found:
         raise _no_aspect(benchmark, wanted)
+    if limit is not None:
+        found = sorted(found, key=lambda each: _drawn(f"{settings.seed}/{each.id}", 2**64))[:limit]
     return found
 
 
@@ -155,7 +156,7 @@ def play(
 
     Args:
         sessions: as `sessions_of` gives them.
-        model: the method, which remembers.
+        model: the method, which remembers; of what was played with it before, nothing.
         user: who says what is to change.
         gallery: what is ranked.
         settings: the choices.
@@ -171,6 +172,7 @@ def play(
     """
     dialogue = _Dialogue(sessions, model, user, gallery, settings)
     start = 0 if journal is None else journal.rounds()
+    model.memory = np.zeros_like(model.memory)
     if journal is not None and start:
         for number in range(1, start + 1):
             dialogue.take(journal.read(number))

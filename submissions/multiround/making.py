@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from submissions.language.protocol import Language
     from submissions.methods.composing import Composer
     from submissions.methods.protocols import Ranker, Scorer
-    from submissions.methods.turns import Candidates, Turn
+    from submissions.methods.turns import Candidates
+    from submissions.multiround.dialogue import Session
     from submissions.multiround.models import RoundModel
     from submissions.multiround.users import User
     from submissions.running.options import RunOptions
@@ -57,7 +58,7 @@ def make_transcript(
         settings: the choices.
         options: of the method, as for `make_rank_file`; how history counts is said by `settings`.
         way: how a backend tells two pictures apart: `captions` or `pictures`.
-        limit: sessions at most; None plays all queries, or 500 that start at random.
+        limit: sessions at most, drawn by the seed; None plays all queries, or 500 that start at random.
         journal: folder in which finished rounds are kept; the same call goes on from there.
         after_round: called with the round, how many sessions are solved, and how many go on.
 
@@ -73,20 +74,9 @@ def make_transcript(
     options.check(loaded, name, who)
     gallery = gallery_of(loaded)
     speaker = _user(user, loaded, options, way)
-    if settings.start == "random":
-        sessions = drawn_sessions(loaded, settings, limit or _DRAWN)
-    else:
-        sessions = sessions_of(loaded, settings, limit)
-    model = _model(name, who, gallery, [session.first for session in sessions], settings, options)
-    header = Transcript(
-        benchmark=loaded.id,
-        benchmark_version=loaded.version,
-        method=model.method(),
-        user=dict(speaker.description),
-        prompts=_prompts(speaker, settings, loaded),
-        settings=settings.to_dict(),
-        rounds=[],
-    )
+    sessions = sessions_to_play(loaded, settings, limit)
+    model = model_of(name, who, gallery, sessions, settings, options)
+    header = empty_transcript(loaded, model, speaker, settings, _prompts(speaker, settings, loaded))
     kept = None
     if journal is not None:
         kept = Journal(Path(journal), {**header.header(), "sessions": [session.id for session in sessions]})
@@ -94,23 +84,67 @@ def make_transcript(
     return header.model_copy(update={"rounds": rounds})
 
 
-def _model(
+def sessions_to_play(benchmark: Benchmark, settings: RoundSettings, limit: int | None) -> list[Session]:
+    """The sessions that any user plays by these settings: of the published queries, or drawn.
+
+    Raises:
+        MethodError: as for `sessions_of` and `drawn_sessions`.
+    """
+    if settings.start == "random":
+        return drawn_sessions(benchmark, settings, limit or _DRAWN)
+    return sessions_of(benchmark, settings, limit)
+
+
+def empty_transcript(
+    benchmark: Benchmark, model: RoundModel, user: User, settings: RoundSettings, prompts: dict[str, str]
+) -> Transcript:
+    """A transcript in which nothing has been played yet."""
+    return Transcript(
+        benchmark=benchmark.id,
+        benchmark_version=benchmark.version,
+        method=model.method(),
+        user=dict(user.description),
+        prompts=prompts,
+        settings=settings.to_dict(),
+        rounds=[],
+    )
+
+
+def model_of(
     name: str,
     who: Composer | Scorer | Ranker,
     gallery: Candidates,
-    turns: list[Turn],
+    sessions: Sequence[Session],
     settings: RoundSettings,
     options: RunOptions,
+    beside: int | None = None,
 ) -> RoundModel:
+    """A method in dialogue, its encoder loaded and the gallery embedded.
+
+    Args:
+        name: the method's, for messages.
+        who: the method.
+        gallery: what is ranked.
+        sessions: what is to be played.
+        settings: how rounds become one query.
+        options: of the method.
+        beside: how many sessions are played side by side; None for all.
+
+    Raises:
+        MethodError: the method gives lists.
+        CirError: as for `make_rank_file`.
+    """
+    turns = [session.first for session in sessions]
+    number = len(sessions) if beside is None else beside
     kind = kind_of_class(who)
     if kind == "composer":
         composer = cast("Composer", who)
         context = context_of(name, composer, gallery, turns, options)
         described = describe(composer, context, turns, aggregation("latest"), "")
-        return VectorModel(name, composer, context, gallery, settings, len(turns), described)
+        return VectorModel(name, composer, context, gallery, settings, number, described)
     if kind == "scorer":
         scorer = cast("Scorer", who)
-        return ScoreModel(name, scorer, gallery, settings, len(turns), describe_method(name, scorer))
+        return ScoreModel(name, scorer, gallery, settings, number, describe_method(name, scorer))
     raise MethodError(
         f"{name} gives lists, from which no history of rounds can be made. "
         "Fix: use a method that composes vectors or scores images."

@@ -54,7 +54,7 @@ class Round(BaseModel):
 class Transcript(BaseModel):
     """All sessions of one method with one user on one benchmark.
 
-    Rounds stand session by session, in the benchmark's order of queries.
+    Rounds stand session by session: in the benchmark's order of queries, or as they were drawn.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
