@@ -38,6 +38,7 @@ COMMANDS = {
     "run": "submissions.commands.run:run_command",
     "entries": "submissions.commands.entries:entries_command",
     "embed": "submissions.commands.embed:embed_command",
+    "play": "leaderboard.play.commands:play_command",
     "submit": "leaderboard.commands:submit",
 }
 """By name the module and the function of a command, in the order of `cir --help`."""

@@ -28,13 +28,14 @@ class SecurityHeaders:
     Args:
         app: what handles the request.
         framed_by: who may show the pages in a frame, as the policy writes it.
+        policy: what pages may load; the default is what Gradio's need.
     """
 
-    def __init__(self, app: ASGIApp, framed_by: str = "'self'") -> None:
+    def __init__(self, app: ASGIApp, framed_by: str = "'self'", policy: str = _POLICY) -> None:
         """Put them together once."""
         self._app = app
         self._headers = {
-            "Content-Security-Policy": f"{_POLICY}; frame-ancestors {framed_by}",
+            "Content-Security-Policy": f"{policy}; frame-ancestors {framed_by}",
             "X-Content-Type-Options": "nosniff",
             "Referrer-Policy": "same-origin",
             "Cross-Origin-Opener-Policy": "same-origin",

@@ -16,6 +16,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from leaderboard.web.answers import error_answer
 
 _HOST = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::\d{1,5})?")
+_HOST_FIX = (
+    "use the address it is served on; who runs it allows another name with "
+    "--allowed-host or CIR_LEADERBOARD_HOSTS"
+)
 _READING = ("GET", "HEAD", "OPTIONS")
 _FROM_HERE = ("same-origin", "none")
 
@@ -31,12 +35,14 @@ class KnownHosts:
     Args:
         app: what handles the request.
         names: host names without ports, in small letters.
+        fix: what who asks by another name can do.
     """
 
-    def __init__(self, app: ASGIApp, names: Collection[str]) -> None:
-        """Remember both."""
+    def __init__(self, app: ASGIApp, names: Collection[str], fix: str = _HOST_FIX) -> None:
+        """Remember them."""
         self._app = app
         self._names = frozenset(names)
+        self._fix = fix
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check `Host`."""
@@ -48,8 +54,7 @@ class KnownHosts:
                     400,
                     "unknown-host",
                     f"this server does not answer to the host {host[:100]!r}.",
-                    "use the address it is served on; who runs it allows another name with "
-                    "--allowed-host or CIR_LEADERBOARD_HOSTS",
+                    self._fix,
                 )(scope, receive, send)
                 return
         await self._app(scope, receive, send)

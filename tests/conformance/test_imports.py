@@ -87,6 +87,7 @@ ORDER = {
         "export": "standings in the formats of other places",
         "pages": "the pages",
         "web": "the HTTP side: API and pages in one application, its limits, a port",
+        "play": "a person in the place of the simulated user: `cir play`",
         "client": "the other side of the API",
         "challenge": "sealed challenges, made and checked",
         "space": "the leaderboard as a Space of the Hub",

@@ -1,0 +1,172 @@
+"""`cir play`: a person in the place of the simulated user."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cir_datasets.commands.options import NoChecksAnywhere
+from cir_metrics.errors import CallError, MissingExtraError
+from cir_metrics.terminal import echo
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from submissions.multiround.person import PersonDialogue
+
+_PORT = 7861
+_PAGE_MODULES = ("fastapi", "multipart", "sqlalchemy", "uvicorn")
+
+
+def play_command(
+    benchmark: Annotated[
+        str, typer.Option("--benchmark", "-b", help="Id of a benchmark of single queries.")
+    ] = "shapes/val",
+    method: Annotated[
+        str,
+        typer.Option(
+            "--method", "-m", help="Name of the method (cir methods list), or module:Class of your own."
+        ),
+    ] = "image_text_sum",
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            "--encoder",
+            "-e",
+            help="Encoder: a name on the Hub, a folder, or shapes (the shipped one, the default on shapes).",
+        ),
+    ] = None,
+    images: Annotated[
+        Path | None,
+        typer.Option("--images", help="Folder of the images; default: below CIR_IMAGES. Shapes are drawn."),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option("--checkpoint", help="The method's own trained weights, file or folder.")
+    ] = None,
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", help="Transcript to write and to go on with, .jsonl or .parquet."),
+    ] = Path("human.jsonl"),
+    limit: Annotated[int, typer.Option("--limit", "-n", help="Sessions, drawn by the seed.", min=1)] = 10,
+    start: Annotated[
+        str,
+        typer.Option(
+            "--start",
+            help="published: queries are round 1; random: any two images of the gallery, and you say the "
+            "first words, too.",
+        ),
+    ] = "published",
+    max_rounds: Annotated[
+        int, typer.Option("--max-rounds", help="Rounds of a session at most, the first query included.")
+    ] = 5,
+    k: Annotated[
+        int, typer.Option("--k", help="A session is solved when a target is among the first k.")
+    ] = 10,
+    after_success: Annotated[
+        str, typer.Option("--after-success", help="stop, or continue to the last round.")
+    ] = "stop",
+    candidate: Annotated[
+        str, typer.Option("--candidate", help="The next reference: unseen, top1 or random-topM.")
+    ] = "unseen",
+    history: Annotated[
+        str, typer.Option("--history", help="How the rounds become one query: average, weighted, none.")
+    ] = "average",
+    aspect: Annotated[
+        str | None,
+        typer.Option(
+            "--aspect", help="Queries of this aspect alone; own: each by its own.", show_default=False
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of what is drawn, a whole number from 0.")] = 0,
+    web: Annotated[bool, typer.Option("--web", help="Play on a page, for this machine alone.")] = False,
+    port: Annotated[
+        int, typer.Option("--port", help="TCP port of --web; 0 takes any that is free.", min=0, max=65535)
+    ] = _PORT,
+    no_checks: NoChecksAnywhere = False,
+) -> None:
+    """Play the user yourself: see what you want and what was found, and say what is to change.
+
+    Finished sessions stand in --out, the one that goes on beside it: the same command goes on with both.
+    What is stored is what you type and what was shown, no name and no time.
+
+    \b
+    Example:
+        cir play --limit 5 --out human.jsonl
+        cir play --web --limit 5 --out human.jsonl
+    """
+    from submissions.commands.outputs import check_folder
+    from submissions.multiround.person import PersonDialogue
+    from submissions.running.options import RunOptions
+    from submissions.transcripts.settings import RoundSettings
+
+    if out.is_dir() or out.suffix not in (".jsonl", ".parquet"):
+        raise CallError(
+            f"--out {out}: it is not the name of a transcript. Fix: name it NAME.jsonl or NAME.parquet."
+        )
+    check_folder(out.parent)
+    if not web and port != _PORT:
+        raise CallError(f"--port {port} is of no use in the terminal. Fix: add --web, or leave it out.")
+    play = _on_page(port) if web else _in_terminal()
+    if ":" in method:
+        # As `python -m` does it, so that a module in this folder is found.
+        sys.path.insert(0, str(Path.cwd()))
+    settings = RoundSettings(
+        max_rounds=max_rounds,
+        k=k,
+        after_success=after_success,
+        candidate=candidate,
+        history=history,
+        aspect=aspect,
+        start=start,
+        seed=seed,
+    )
+    options = RunOptions(encoder=encoder, images=images, checkpoint=checkpoint)
+    dialogue = PersonDialogue(
+        benchmark, method, settings, options, out=out, limit=limit, form="page" if web else "terminal"
+    )
+    try:
+        play(dialogue)
+    finally:
+        _say_what_remains(dialogue)
+
+
+def _in_terminal() -> Callable[[PersonDialogue], None]:
+    """What plays in this terminal; it is looked at before the method is loaded."""
+    from leaderboard.play.terminal import coloured_console, play_in_terminal
+
+    console = coloured_console()
+    return lambda dialogue: play_in_terminal(dialogue, console)
+
+
+def _on_page(port: int) -> Callable[[PersonDialogue], None]:
+    """What plays on a page."""
+    missing = [name for name in _PAGE_MODULES if find_spec(name) is None]
+    if missing:
+        raise MissingExtraError(
+            f'cir play --web needs {", ".join(missing)}. Fix: pip install "cir-benchmarks[leaderboard]", '
+            "or leave --web out"
+        )
+    from leaderboard.play.page import create_page
+    from leaderboard.web.options import WebOptions
+    from leaderboard.web.serving import serve
+
+    def ready(address: str) -> None:
+        echo(f"Play on {address} (Ctrl-C ends it; what is played is kept).", err=True)
+
+    return lambda dialogue: serve(lambda: create_page(dialogue), "127.0.0.1", port, ready, WebOptions())
+
+
+def _say_what_remains(dialogue: PersonDialogue) -> None:
+    """Where the sessions are, and how to go on, on the way out."""
+    from leaderboard.play.words import summary_words
+
+    echo(summary_words(dialogue.transcript), err=True)
+    if dialogue.left:
+        echo(f"{dialogue.left:,} are left. Go on: {shlex.join(['cir', *sys.argv[1:]])}", err=True)
+    if dialogue.transcript.rounds:
+        echo(str(dialogue.out))
