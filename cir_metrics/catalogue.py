@@ -82,6 +82,9 @@ METRICS = MappingProxyType(_read())
 _BY_PRINTED = {entry.printed: entry for entry in METRICS.values()}
 _BESIDE = {"median_rank": "mean_rank", "censored": "mean_rank"}
 """Results that come with another metric's -> that metric."""
+BY_TURN = ("hits_at_k", "recall_at_k", "map_at_k", "mean_rank")
+"""Metrics that have a value a turn: the first in any session, the others where each round of a dialogue is
+ranked and measured by itself."""
 _PRINTED = re.compile(r"(?P<name>[a-z_]+)(?:@(?P<k>-?\d+))?(?:@turn(?P<turn>\d+))?")
 
 
@@ -107,9 +110,10 @@ def parse_metric(printed: str) -> tuple[str, int | None]:
     entry = _BY_PRINTED.get(name) or METRICS.get(_BESIDE.get(name, ""))
     if entry is None or match is None:
         raise UnknownNameError(_unknown(printed, name))
-    if match["turn"] is not None and entry.name != "hits_at_k":
+    if match["turn"] is not None and entry.name not in BY_TURN:
+        names = ", ".join(METRICS[each].printed for each in BY_TURN)
         raise InputError(
-            f"{printed!r} names a turn; only hits@K has a value a turn. Fix: drop '@turn{match['turn']}'."
+            f"{printed!r} names a turn; only {names} have a value a turn. Fix: drop '@turn{match['turn']}'."
         )
     if not entry.has_cutoff:
         if match["k"] is not None:

@@ -342,7 +342,14 @@ def parse_wanted(metrics: Iterable[str], protocol: str) -> list[tuple[str, int |
     """
     if isinstance(metrics, str):
         raise InputError(f"metrics={metrics!r} is one name. Fix: pass a list, [{metrics!r}].")
+    metrics = list(metrics)
     wanted = list(dict.fromkeys(parse_metric(printed) for printed in metrics))
+    for printed in metrics:
+        if "@turn" in printed and not printed.startswith("hits@"):
+            raise InputError(
+                f"{printed!r} is a value of a dialogue's round, which only transcripts have. "
+                f"Fix: write {printed.partition('@turn')[0]!r}."
+            )
     if not wanted:
         raise InputError("metrics is empty. Fix: name at least one metric, such as 'recall@10'.")
     for name, _ in wanted:

@@ -58,6 +58,7 @@ class Signature:
             target. `listed`: ranks are places in a list, and whoever wrote the list broke the ties.
         search: how the method searched the gallery, with its measured recall; empty where that was exact or
             is not given. For the record, no part of the key.
+        dialogue: of a number from a transcript the choices of the dialogue and who its user was; else empty.
         format: what the parts mean; 1 for what versions until 0.1.0 wrote.
 
     Raises:
@@ -87,6 +88,7 @@ class Signature:
     package_version: str
     ties: Literal["last", "listed"] = "last"
     search: str = ""
+    dialogue: str = ""
     format: int = FORMAT
 
     def __post_init__(self) -> None:
@@ -122,6 +124,7 @@ class Signature:
         checks_skipped: tuple[str, ...] = (),
         ties: Literal["last", "listed"] = "last",
         search: str = "",
+        dialogue: str = "",
     ) -> Signature:
         """The signature of a score named `printed`; metric version and package version are looked up.
 
@@ -145,6 +148,7 @@ class Signature:
             package_version=package_version(),
             ties=ties,
             search=search,
+            dialogue=dialogue,
         )
 
     @classmethod
@@ -163,7 +167,7 @@ class Signature:
             ...
             cir_metrics.errors.InputError: not a signature: 'benchmark_version' is missing. Fix: ...
         """
-        known = {"format": 1, "checks_skipped": (), "search": "", "ties": "last", **stored}
+        known = {"format": 1, "checks_skipped": (), "search": "", "dialogue": "", "ties": "last", **stored}
         absent = [each.name for each in fields(cls) if each.name not in known]
         if absent:
             raise InputError(
@@ -194,13 +198,16 @@ class Signature:
             parts.append(f"skipped:{','.join(self.checks_skipped)}")
         if self.search:
             parts.append(f"search:{self.search}")
+        if self.dialogue:
+            parts.append(f"dialogue:{self.dialogue}")
         return " | ".join([*parts, f"n:{self.n}", f"v:{self.package_version}"])
 
     def to_dict(self) -> dict[str, Any]:
         """The fields and the key, ready for JSON; what format 1 did not write is left out of it."""
         found = {**asdict(self), "checks_skipped": list(self.checks_skipped), "key": self.key}
-        if not self.search:
-            del found["search"]
+        for name in ("search", "dialogue"):
+            if not found[name]:
+                del found[name]
         if self.format == 1:
             del found["format"]
         return found
@@ -215,6 +222,7 @@ class Signature:
             "ties": self.ties,
             "metric": f"{self.metric}:{self._metric_version()}",
             "skipped": ",".join(self.checks_skipped) or "none",
+            **({"dialogue": self.dialogue} if self.dialogue else {}),
         }
 
     def _gallery(self, characters: int | None) -> str:
@@ -251,7 +259,8 @@ def differences(first: Signature, second: Signature) -> list[str]:
         >>> differences(one, two)
         ['benchmark: circo/val#1 against circo/val#2']
     """
-    left, right = ({"sig": "1"} | each._parts() for each in (first, second))
+    absent = {"dialogue": "none"} if first.dialogue or second.dialogue else {}
+    left, right = ({"sig": "1"} | absent | each._parts() for each in (first, second))
     incomparable = () if first.format == second.format else _REDEFINED
     return [
         f"{name}: {left[name]} against {right[name]}"

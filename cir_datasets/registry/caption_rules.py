@@ -7,9 +7,9 @@ is declared by name. The rules are data (`caption_rules.yaml`); the strings of a
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -103,6 +103,26 @@ def caption_rule(name: str) -> CaptionRule:
             f"no caption rule {name!r}.{did_you_mean(name, known)} There are {', '.join(known)}."
         )
     return _rules()[name]
+
+
+TURN_RULE = "trim_and"
+"""How several captions of a query or a turn become the one text that a method reads."""
+
+
+def published_text(row: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
+    """A query's or a turn's captions as one text, and as they were published.
+
+    Args:
+        row: with `captions`, or with `relative_caption` where a publisher has joined them.
+
+    Example:
+        >>> published_text({"captions": ["red ", "big"]})
+        ('red and big', ('red ', 'big'))
+    """
+    captions = row.get("captions") or ([row["relative_caption"]] if row.get("relative_caption") else [])
+    published = tuple(caption or "" for caption in captions)
+    joined = (row["relative_caption"],) if row.get("relative_caption") else published
+    return caption_rule(TURN_RULE).texts(joined)[0], published
 
 
 def _fix() -> str:

@@ -15,7 +15,10 @@ from submissions.commands.words import BENCHMARK_HELP
 
 def compare_command(
     files: Annotated[
-        list[str], typer.Argument(help="Two rank files or bundles, or more, for one benchmark or suite.")
+        list[str],
+        typer.Argument(
+            help="Two rank files or bundles, or more, for one benchmark or suite; or transcripts."
+        ),
     ],
     benchmark: Annotated[str | None, typer.Option("--benchmark", "-b", help=BENCHMARK_HELP)] = None,
     metric: Annotated[
@@ -45,21 +48,35 @@ def compare_command(
 ) -> None:
     """Compare methods on one benchmark: paired differences, intervals, tests and flipped queries.
 
-    Files whose comparability keys differ are refused with exit code 1.
+    Files whose comparability keys differ are refused with exit code 1. Transcripts of cir multiround or cir
+    play are compared round by round over the sessions that all have, whatever their users and settings.
 
     \b
     Example:
         cir compare ours.json theirs.json baseline.json --format latex
+        cir compare human.jsonl simulated.jsonl
     """
     from cir_datasets.common.tables import check_format
     from cir_metrics.errors import CallError
     from submissions.comparison.comparing import compare
     from submissions.rank_file.model import write_bytes
+    from submissions.transcripts.reading import is_transcript
 
     if as_json and format not in (None, "json"):
         raise CallError(f"--json and --format {format} ask for two formats. Fix: leave one of them out.")
     wanted = "json" if as_json else format or "table"
     check_format(wanted)
+    if any(map(is_transcript, files)):
+        from submissions.transcripts.comparing import compare_transcripts
+
+        if flips is not None:
+            raise CallError("--flips is for rank files. Fix: leave it out.")
+        echo(
+            compare_transcripts(
+                files, benchmark, metrics=metric or None, draws=draws, seed=seed, alpha=alpha
+            ).text(wanted)
+        )
+        return
     found = compare(files, benchmark, metrics=metric or None, draws=draws, seed=seed, alpha=alpha)
     if flips is not None:
         lines = [json.dumps(flip, ensure_ascii=False) + "\n" for flip in found.flipped()]

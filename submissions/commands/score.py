@@ -1,4 +1,4 @@
-"""`cir score`: the numbers of a rank file."""
+"""`cir score`: the numbers of a rank file, or of transcripts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 def score_command(
-    file: Annotated[str, typer.Argument(help=FILE_HELP)],
+    files: Annotated[
+        list[str],
+        typer.Argument(help=f"{FILE_HELP} Or one transcript of cir multiround, or several side by side."),
+    ],
     benchmark: Annotated[str | None, typer.Option("--benchmark", "-b", help=BENCHMARK_HELP)] = None,
     metric: Annotated[
         list[str] | None,
@@ -70,12 +73,14 @@ def score_command(
 ) -> None:
     """Validate a rank file and print its scores beside their floors, with signatures, by aspect and by turn.
 
-    With --json a refused file prints what cir validate --json prints, and the exit code is 1.
+    Of transcripts the numbers are by round. With --json a refused file prints what cir validate --json
+    prints, and the exit code is 1.
 
     \b
     Example:
         cir score run.json --json
         cir score run.json --metric recall@20 --format latex --plot run.svg
+        cir score average.jsonl latest.jsonl --intervals --plot rounds.svg
     """
     from cir_datasets.common.tables import check_format
     from cir_metrics.errors import CallError
@@ -83,11 +88,23 @@ def score_command(
     from submissions.rank_file.model import write_bytes
     from submissions.report import full_report
     from submissions.scoring import score
+    from submissions.transcripts.reading import is_transcript
 
     if as_json and format not in (None, "json"):
         raise CallError(f"--json and --format {format} ask for two formats. Fix: leave one of them out.")
     wanted = "json" if as_json else format or "table"
     check_format(wanted)
+    if any(map(is_transcript, files)):
+        from submissions.commands.score_transcripts import score_transcripts
+
+        if metric or per_query is not None:
+            raise CallError("--metric and --per-query are for rank files. Fix: leave them out.")
+        resampled = (draws, seed) if intervals else None
+        score_transcripts(files, benchmark, wanted, resampled, plot, allow_missing=allow_missing)
+        return
+    if len(files) > 1:
+        raise CallError("several rank files are put side by side by cir compare. Fix: call that.")
+    (file,) = files
     try:
         scored = score(
             file,

@@ -1,4 +1,4 @@
-"""`cir validate`: everything that is wrong with a rank file."""
+"""`cir validate`: everything that is wrong with a rank file or a transcript."""
 
 from __future__ import annotations
 
@@ -22,15 +22,24 @@ def validate_command(
 ) -> None:
     """Check a rank file and print everything that is wrong with it; no ground truth is needed.
 
+    Of a transcript (cir multiround) also what contradicts itself: rank against list, a reference that was
+    never shown, a round after the end.
+
     The exit code is 0 where nothing refuses the file, else 1.
 
     \b
     Example:
         cir validate run.json
     """
+    from submissions.transcripts.reading import is_transcript
     from submissions.validation import validate
 
-    report = validate(file, benchmark, part=True if part else None)
+    if is_transcript(file):
+        from submissions.transcripts.checking import check_transcript
+
+        report = check_transcript(file, benchmark).report
+    else:
+        report = validate(file, benchmark, part=True if part else None)
     echo(as_text(report.to_dict()) if as_json else report.text())
     if not report.ok:
         raise typer.Exit(1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import itertools
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -59,7 +60,7 @@ def parse(content: bytes, context: ReaderContext) -> UncheckedFile | None:
         What could be read, or None where the file is damaged, or not a rank file.
     """
     findings = context.findings
-    table = _read(content, findings, context.budget)
+    table = read_table(content, findings, context.budget, _is_schema, _normal)
     if table is None:
         return None
     header = _header(table.schema, findings)
@@ -220,8 +221,22 @@ def _unfolded(chunk: pa.Array, depth: int) -> list[Any]:
     ]
 
 
-def _read(content: bytes, findings: Findings, budget: Budget) -> pa.Table | None:
-    """The table, its texts as dictionaries of strings with int32 places; None with a finding."""
+def read_table(
+    content: bytes,
+    findings: Findings,
+    budget: Budget,
+    sound: Callable[[pa.Schema, Findings], bool],
+    normal: Callable[[pa.Table], pa.Table] = lambda table: table,
+) -> pa.Table | None:
+    """The table of a file that may be hostile; None with a finding.
+
+    Args:
+        content: the file's bytes.
+        findings: collects what is wrong.
+        budget: what reading them may cost.
+        sound: whether the columns are right, with a finding where they are not.
+        normal: makes of each row group a table of the same types, whatever the writer chose.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -240,7 +255,7 @@ def _read(content: bytes, findings: Findings, budget: Budget) -> pa.Table | None
         limits = {"thrift_string_size_limit": MAX_FOOTER, "thrift_container_size_limit": _MAX_ITEMS}
         bare = pq.ParquetFile(pa.BufferReader(content), **limits)
         groups = row_groups(content, budget.limit("headers"))
-        if not _is_schema(bare.schema_arrow, findings) or not _is_light(content, groups, findings, budget):
+        if not sound(bare.schema_arrow, findings) or not _is_light(content, groups, findings, budget):
             return None
         paths = [bare.metadata.schema.column(number).path for number in range(bare.metadata.num_columns)]
         # Text that is not read as a dictionary unfolds to a copy a place, so that it is where Arrow can.
@@ -248,8 +263,8 @@ def _read(content: bytes, findings: Findings, budget: Budget) -> pa.Table | None
         tables = []
         for group, chunks in enumerate(groups):
             file = bare if any(chunk.as_text for chunk in chunks) else encoded
-            tables.append(_normal(file.read_row_group(group, use_threads=False)))
-        table = pa.concat_tables(tables) if tables else _normal(encoded.schema_arrow.empty_table())
+            tables.append(normal(file.read_row_group(group, use_threads=False)))
+        table = pa.concat_tables(tables) if tables else normal(encoded.schema_arrow.empty_table())
         table.validate(full=True)
         return table.replace_schema_metadata(bare.metadata.metadata)
     except EncodingError as error:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.registry.caption_rules import caption_rule
+from cir_datasets.registry.caption_rules import published_text
 from submissions.errors import MethodError
 from submissions.rank_file.model import turn_key
 
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cir_datasets.rows.benchmark import Benchmark
-
-CAPTION_RULE = "trim_and"
-"""How several captions become `Turn.text`, by the names of `cir_datasets.registry.caption_rules`."""
 
 _SHRINK = 4
 
@@ -114,10 +111,8 @@ def turns_of(row: dict[str, Any]) -> list[Turn]:
 
 
 def _turn(key: str, row: dict[str, Any]) -> Turn:
-    captions = row.get("captions") or ([row["relative_caption"]] if row.get("relative_caption") else [])
-    published = tuple(caption or "" for caption in captions)
-    joined = (row["relative_caption"],) if row.get("relative_caption") else published
-    return Turn(key, row["reference_image_id"], caption_rule(CAPTION_RULE).texts(joined)[0], published)
+    text, captions = published_text(row)
+    return Turn(key, row["reference_image_id"], text, captions)
 
 
 def removed_reference(turn: Turn, gallery: Candidates) -> str | None:

@@ -5,7 +5,6 @@ Sessions go side by side, round by round: one pass of the encoder and one blocke
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -14,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submissions.errors import MethodError
-from submissions.methods.turns import Turn, gallery_of, removed_reference, turns_of
+from submissions.methods.turns import Turn, gallery_of, removed_reference
 from submissions.multiround.users import Exchange, Silence, style_of, usual_aspect
 from submissions.rank_file.model import turn_key
+from submissions.transcripts.openings import OWN, drawn_openings, first_of, next_reference, published_openings
 from submissions.transcripts.transcript import LAST, SILENT, SOLVED, Round
 
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from submissions.multiround.users import User
     from submissions.transcripts.settings import RoundSettings
 
-OWN = "own"
-"""As an aspect: each query's own."""
 _MOST_WHY = 300
 """Characters of a reason that a transcript keeps."""
 
@@ -75,31 +73,15 @@ def sessions_of(benchmark: Benchmark, settings: RoundSettings, limit: int | None
         MethodError: the benchmark has sessions of its own, its ground truth is not public, its gallery is not
             available, or no query has the aspect.
     """
-    if benchmark.multi_turn:
-        raise MethodError(
-            f"{benchmark.id} has recorded sessions. Fix: use a benchmark of single queries, "
-            "which a simulated user goes on from."
-        )
-    if benchmark.spec.config.ground_truth == "withheld":
-        raise MethodError(
-            f"the ground truth of {benchmark.id} is withheld, and a user needs a target. "
-            "Fix: use a split whose ground truth is public, such as val."
-        )
     wanted = settings.aspect or usual_aspect(benchmark.spec.card.name)
     found = []
-    for row in benchmark.rows():
-        aspects = list(row.get("aspects") or [])
-        if wanted not in (None, OWN) and wanted not in aspects:
-            continue
-        aspect = (aspects[0] if aspects else None) if wanted == OWN else wanted
-        (turn,) = turns_of(row)
-        first = [row["target_image_id"]] if row.get("target_image_id") else []
-        targets = tuple(dict.fromkeys([*first, *row["positive_image_ids"]]))
-        found.append(Session(turn.key, turn, targets, aspect))
+    openings = published_openings(benchmark, settings)
+    for each in openings if limit is None else first_of(openings, settings, limit):
+        aspect = next(iter(each.aspects), None) if wanted == OWN else wanted
+        turn = Turn(each.session, each.reference, each.caption or "", each.captions)
+        found.append(Session(each.session, turn, each.targets, aspect))
     if not found:
         raise _no_aspect(benchmark, wanted)
-    if limit is not None:
-        found = sorted(found, key=lambda each: _drawn(f"{settings.seed}/{each.id}", 2**64))[:limit]
     return found
 
 
@@ -121,13 +103,9 @@ def drawn_sessions(benchmark: Benchmark, settings: RoundSettings, number: int) -
     if settings.aspect is not None and settings.aspect not in known:
         raise _no_aspect(benchmark, settings.aspect)
     found = []
-    for place in range(number):
-        session = f"random-{settings.seed}-{place:05d}"
-        first = _drawn(f"{session}/reference", len(ids))
-        # Any image but that one.
-        second = (first + 1 + _drawn(f"{session}/target", len(ids) - 1)) % len(ids)
-        turn = Turn(turn_key(session, 1), ids[first], "")
-        found.append(Session(session, turn, (ids[second],), settings.aspect))
+    for each in drawn_openings(ids, settings, number):
+        turn = Turn(turn_key(each.session, 1), each.reference, "")
+        found.append(Session(each.session, turn, each.targets, settings.aspect))
     return found
 
 
@@ -299,15 +277,7 @@ class _Dialogue:
         """The next reference, from the last round's list."""
         session = self._sessions[place]
         shown = session.rounds[-1].top
-        if self._settings.after_success == "stop":
-            # Whoever is shown the target has found it.
-            shown = [image for image in shown if image not in session.targets] or shown
-        if self._settings.drawn_from:
-            drawn = shown[: self._settings.drawn_from]
-            return drawn[_drawn(f"{self._settings.seed}/{session.id}/{number}", len(drawn))]
-        if self._settings.candidate == "unseen":
-            return next((image for image in shown if image not in session.references), shown[0])
-        return shown[0]
+        return next_reference(self._settings, session.id, number, shown, session.targets, session.references)
 
     def _left_out(self, turn: Turn, number: int) -> int:
         """Row of the reference where the protocol removes it; -1 where it stays."""
@@ -343,8 +313,3 @@ class _Dialogue:
         if rank <= len(top):
             return top[rank - 1]
         return self._model.best(place, targets, turn.key)
-
-
-def _drawn(key: str, among: int) -> int:
-    """A number from 0 to `among` - 1, the same for the same key everywhere."""
-    return int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") % among

@@ -19,6 +19,7 @@ from submissions.multiround.users import SimulatedUser, style_of
 from submissions.running.aggregation import aggregation
 from submissions.running.describing import describe
 from submissions.running.make import context_of, loaded_benchmark, named_method
+from submissions.transcripts.openings import DRAWN
 from submissions.transcripts.settings import RoundSettings
 from submissions.transcripts.transcript import Transcript
 
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
     from submissions.multiround.models import RoundModel
     from submissions.multiround.users import User
     from submissions.running.options import RunOptions
-
-_DRAWN = 500
-"""Sessions between random images where their number is not said."""
 
 
 def make_transcript(
@@ -91,7 +89,7 @@ def sessions_to_play(benchmark: Benchmark, settings: RoundSettings, limit: int |
         MethodError: as for `sessions_of` and `drawn_sessions`.
     """
     if settings.start == "random":
-        return drawn_sessions(benchmark, settings, limit or _DRAWN)
+        return drawn_sessions(benchmark, settings, limit or DRAWN)
     return sessions_of(benchmark, settings, limit)
 
 

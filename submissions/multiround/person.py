@@ -25,7 +25,8 @@ from submissions.multiround.making import empty_transcript, model_of, sessions_t
 from submissions.multiround.users import Exchange, Silence
 from submissions.rank_file.texts import plain_text
 from submissions.running.make import loaded_benchmark, named_method
-from submissions.transcripts.transcript import Round, Transcript, read_transcript, write_transcript
+from submissions.transcripts.reading import read_transcript
+from submissions.transcripts.transcript import Round, Transcript, write_transcript
 
 if TYPE_CHECKING:
     from PIL.Image import Image

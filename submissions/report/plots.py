@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 _COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7")
 """Told apart by people who see few colours (Okabe and Ito), and of different lightness in print."""
 
-_MARKERS, _HATCHES = "osD^", ("", "////", "....", "xxxx")
+MARKERS, _HATCHES = "osD^", ("", "////", "....", "xxxx")
 """Beside each colour; from the fifth metric on a colour comes with the next one of these."""
 
 _TURN_INCHES = (5.2, 3.4)
-_PADS = (0.1, 0.08)
+PADS = (0.1, 0.08)
 _SUFFIXES = (".png", ".svg")
 
 
@@ -48,10 +48,28 @@ def write_plot(report: ReportValues, path: str | Path) -> Path:
         MissingExtraError: matplotlib is not installed.
         SubmissionError: the file cannot be written.
     """
+    path = plot_path(path)
+    return save_plot(_drawn(report), path)
+
+
+def plot_path(path: str | Path) -> Path:
+    """Where a picture is written, as an absolute path.
+
+    Raises:
+        CallError: the name ends neither in `.png` nor in `.svg`.
+    """
     path = Path(path).expanduser().absolute()
     if path.suffix.lower() not in _SUFFIXES:
         raise CallError(f"{path.name}: a plot is written as .png or .svg. Fix: name it {path.stem}.png.")
-    figure = _drawn(report)
+    return path
+
+
+def save_plot(figure: Figure, path: Path) -> Path:
+    """Write a figure; text in an SVG stays text, and the same figure gives the same file.
+
+    Raises:
+        SubmissionError: the file cannot be written.
+    """
     from matplotlib import rc_context
 
     metadata = {"Date": None} if path.suffix.lower() == ".svg" else {}
@@ -69,11 +87,11 @@ def _drawn(report: ReportValues) -> Figure:
     score = report.score
     title = f"{score.method} on {score.benchmark}"
     if "by_turn" in report.groupings:
-        figure = empty_figure(*_TURN_INCHES, pads=_PADS)
+        figure = empty_figure(*_TURN_INCHES, pads=PADS)
         _draw_turns(figure.add_subplot(), report, report.groupings["by_turn"])
     else:
         names, metrics, bars, floors = _bars(report)
-        figure = empty_figure(6.2, 1.3 + len(names) * (0.16 + 0.17 * len(metrics)), pads=_PADS)
+        figure = empty_figure(6.2, 1.3 + len(names) * (0.16 + 0.17 * len(metrics)), pads=PADS)
         _draw_bars(figure.add_subplot(), names, metrics, bars, floors)
     drawn = figure.suptitle(title, size=10, color=INK)
     while _too_wide(drawn, figure):
@@ -86,7 +104,7 @@ def _too_wide(drawn: Artist, figure: Figure) -> bool:
     return bool(drawn.get_window_extent().width > 0.97 * figure.bbox.width)
 
 
-def _style(number: int) -> tuple[str, int]:
+def style(number: int) -> tuple[str, int]:
     """Colour of a metric, and the place of its marker or hatch: no two of 16 metrics have both in common."""
     return _COLOURS[number % 4], (number + number // 4) % 4
 
@@ -96,8 +114,8 @@ def _draw_turns(axes: Axes, report: ReportValues, grouping: Grouping) -> None:
     turns = [int(group.key) for group in groups]
     cutoffs = _cutoffs(groups)
     for number, k in enumerate(cutoffs):
-        colour, place = _style(number)
-        marker = _MARKERS[place]
+        colour, place = style(number)
+        marker = MARKERS[place]
         hits = _percent([group.values[f"hits@{k}"] for group in groups])
         axes.plot(turns, hits, color=colour, marker=marker, markersize=5, label=f"Hits@{k}")
         ends = _band(report, k, turns)
@@ -128,13 +146,13 @@ def _draw_turns(axes: Axes, report: ReportValues, grouping: Grouping) -> None:
                 label=f"random Hits@{k}",
             )
     axes.set_xticks(turns, [f"{group.key}\n({group.n:,})" for group in groups])
-    axes.set_xlabel("turn (sessions that have it)", size=8)
+    axes.set_xlabel(f"{grouping.head} (sessions that have it)", size=8)
     axes.set_ylabel("%", size=8, rotation=0, labelpad=8)
     axes.set_ylim(0, 102)
     quiet_axes(axes)
     axes.grid(axis="y", color="#e4e7ea", linewidth=0.6)
     axes.set_axisbelow(True)
-    _legend(axes, 2)
+    legend_below(axes, 2)
 
 
 def _cutoffs(groups: Sequence[Group]) -> list[int]:
@@ -193,8 +211,8 @@ def _draw_bars(axes: Axes, names: Sequence[str], metrics: Sequence[str], bars: L
             places,
             shown,
             height=0.86 * height,
-            color=_style(number)[0],
-            hatch=_HATCHES[_style(number)[1]],
+            color=style(number)[0],
+            hatch=_HATCHES[style(number)[1]],
             edgecolor="white",
             linewidth=0,
             label=metric,
@@ -230,10 +248,10 @@ def _draw_bars(axes: Axes, names: Sequence[str], metrics: Sequence[str], bars: L
         axes.plot(
             [], [], linestyle="", marker="|", markersize=9, markeredgewidth=1.6, color=INK, label="random"
         )
-    _legend(axes, 5)
+    legend_below(axes, 5)
 
 
-def _legend(axes: Axes, most: int) -> None:
+def legend_below(axes: Axes, most: int) -> None:
     """The legend below the axes, the random ranker last, in as many columns as the picture can hold."""
     handles, labels = axes.get_legend_handles_labels()
     order = sorted(range(len(labels)), key=lambda place: labels[place] == "random")

@@ -140,6 +140,10 @@ def check_further(
             raise CallError(
                 f"metric {each.name}: a metric of {other}, and {benchmark.id} has {has}. Fix: leave it out."
             )
+        if each.turn is not None and each.module != "hits_at_k":
+            raise CallError(
+                f"metric {each.name}: only transcripts have it. Fix: leave '@turn{each.turn}' out."
+            )
         if each.turn is not None:
             _check_turn(each.name, each.turn, benchmark)
         if each.printed.partition("@turn")[0] + each.suffix in shown:

@@ -109,7 +109,11 @@ class ScoreReport:
     def notes(self) -> list[str]:
         """What a reader of the numbers must know, a sentence each."""
         notes = [finding.text(self.file) for finding in self.warnings]
-        if self.missing:
+        if self.missing and self.evidence is not None and self.evidence.sessions is not None:
+            notes.append(
+                f"{self.missing:,} sessions are missing and left out; this score cannot be submitted."
+            )
+        elif self.missing:
             notes.append(
                 f"{self.missing:,} rankings are missing and count as misses; this score cannot be submitted."
             )
@@ -155,6 +159,7 @@ class Evidence:
         subset_ranks: rank of the target in its subset, shape (n,), or None.
         reference_ranked: how many lists hold their query's reference, and how many were looked at; None of
             sessions, of subsets, and where the protocol removes the reference.
+        sessions: ids of a dialogue's sessions, which need not be all of the benchmark's queries; else None.
     """
 
     benchmark: Benchmark
@@ -164,11 +169,12 @@ class Evidence:
     num_turns: IntArray | None
     subset_ranks: IntArray | None
     reference_ranked: tuple[int, int] | None = None
+    sessions: tuple[str, ...] | None = None
 
     @property
     def query_ids(self) -> list[str]:
         """Ids of the queries or sessions, in the order of the arrays."""
-        return self.benchmark.query_ids
+        return self.benchmark.query_ids if self.sessions is None else list(self.sessions)
 
 
 def member_metric(metric: str) -> str:
@@ -191,7 +197,8 @@ def shown_value(metric: str, value: float | None) -> str:
         return f"{'-':>6}"
     if metric == "censored" and value == int(value):
         return f"{int(value):>6}"
-    return f"{value if metric in ('mean_rank', 'median_rank', 'censored') else 100 * value:>6.2f}"
+    ranks = metric.partition("@")[0] in ("mean_rank", "median_rank", "censored")
+    return f"{value if ranks else 100 * value:>6.2f}"
 
 
 def main_value(expression: str, values: Mapping[str, float | None]) -> float | None:

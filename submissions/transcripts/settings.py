@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -73,6 +74,10 @@ class RoundSettings:
 
     def __post_init__(self) -> None:
         """Refuse what is not a choice."""
+        for name in ("candidate", "aspect"):
+            value = getattr(self, name)
+            if not isinstance(value, str) and not (value is None and name == "aspect"):
+                raise MethodError(f"{name}={value!r}; it is a text. Fix: choose it so.")
         for name, known in CHOICES.items():
             value = getattr(self, name)
             if value not in known:
@@ -129,3 +134,23 @@ class RoundSettings:
     def to_dict(self) -> dict[str, Any]:
         """As JSON."""
         return asdict(self)
+
+    @classmethod
+    def of(cls, said: Mapping[str, Any]) -> RoundSettings:
+        """The settings that a file says; what it leaves out is as it is by itself.
+
+        Raises:
+            UnknownNameError: there is no such setting, or a choice has another name.
+            MethodError: a value is out of range, or of another type.
+
+        Example:
+            >>> RoundSettings.of({"max_rounds": 3}).max_rounds
+            3
+        """
+        known = [each.name for each in fields(cls)]
+        for name, value in said.items():
+            if name not in known:
+                raise UnknownNameError(f"no setting {name!r}.{did_you_mean(name, known)}")
+            if value is not None and not isinstance(value, str | int):
+                raise MethodError(f"{name} is neither a text nor a number. Fix: choose it so.")
+        return cls(**said)

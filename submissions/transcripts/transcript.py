@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from cir_metrics.atomic import write_whole
 from submissions.errors import SubmissionError
 from submissions.rank_file.model import Method
 from submissions.transcripts.settings import DEPTH, MOST_ROUNDS, RoundSettings
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FORMAT: Literal["cir-transcript"] = "cir-transcript"
 VERSION: Literal[1] = 1
@@ -75,7 +78,7 @@ class Transcript(BaseModel):
     @property
     def choices(self) -> RoundSettings:
         """The settings, checked."""
-        return RoundSettings(**self.settings)
+        return RoundSettings.of(self.settings)
 
     def sessions(self) -> dict[str, list[Round]]:
         """The rounds of each session, in order."""
@@ -105,111 +108,25 @@ def write_transcript(transcript: Transcript, path: str | Path) -> Path:
     return target
 
 
-def read_transcript(path: str | Path) -> Transcript:
-    """Read a transcript.
+def columns() -> pa.Schema:
+    """The columns of a transcript in Parquet: the fields of `Round`."""
+    import pyarrow as pa
 
-    Raises:
-        TranscriptError: the file is not one; the message names the line.
-        OSError: it cannot be read.
-    """
-    source = Path(path)
-    if source.suffix == ".parquet":
-        header, rounds = _from_parquet(source)
-    else:
-        header, rounds = _from_lines(source)
-    try:
-        return Transcript.model_validate({**header, "rounds": rounds})
-    except ValidationError as error:
-        raise TranscriptError(f"{source}: {_fault(error)}") from error
-
-
-def is_transcript(path: str | Path) -> bool:
-    """Whether a file says that it is a transcript; its content may still be wrong."""
-    source = Path(path)
-    if source.suffix == ".parquet":
-        import pyarrow.parquet as pq
-
-        try:
-            return FORMAT.encode() in (pq.read_schema(source).metadata or {})
-        except (OSError, ValueError):
-            return False
-    try:
-        with source.open("rb") as handle:
-            start = handle.readline(1 << 16)
-        return bool(orjson.loads(start).get("format") == FORMAT)
-    except (OSError, orjson.JSONDecodeError, AttributeError):
-        return False
-
-
-def _from_lines(source: Path) -> tuple[dict[str, Any], list[Any]]:
-    values: list[Any] = []
-    with source.open("rb") as handle:
-        for number, line in enumerate(handle, start=1):
-            if not line.strip():
-                continue
-            try:
-                values.append(orjson.loads(line))
-            except orjson.JSONDecodeError as error:
-                raise TranscriptError(
-                    f"{source}, line {number}: it is not JSON ({error}). Fix: write one object a line."
-                ) from error
-    if not values or not isinstance(values[0], dict) or values[0].get("format") != FORMAT:
-        raise TranscriptError(
-            f'{source}: its first line does not say "format": "{FORMAT}". '
-            "Fix: use a file that cir multiround has written."
-        )
-    return values[0], values[1:]
+    texts = ("session", "reference", "caption", "target", "end")
+    kinds = {name: pa.string() for name in texts} | {"round": pa.int32(), "rank": pa.int64()}
+    return pa.schema([(name, kinds.get(name, pa.list_(pa.string()))) for name in Round.model_fields])
 
 
 def _parquet(transcript: Transcript) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schema = pa.schema(
-        [
-            ("session", pa.string()),
-            ("round", pa.int32()),
-            ("reference", pa.string()),
-            ("caption", pa.string()),
-            ("target", pa.string()),
-            ("rank", pa.int64()),
-            ("top", pa.list_(pa.string())),
-            ("end", pa.string()),
-        ],
-        metadata={FORMAT: orjson.dumps(transcript.header())},
-    )
+    schema = columns().with_metadata({FORMAT: orjson.dumps(transcript.header())})
     table = pa.Table.from_pylist([each.model_dump() for each in transcript.rounds], schema)
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink)
     content: bytes = sink.getvalue().to_pybytes()
     return content
-
-
-def _from_parquet(source: Path) -> tuple[dict[str, Any], list[Any]]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        table = pq.read_table(source)
-        header = orjson.loads((table.schema.metadata or {})[FORMAT.encode()])
-    except (pa.ArrowException, KeyError, orjson.JSONDecodeError) as error:
-        raise TranscriptError(
-            f"{source}: it is not a transcript in Parquet. Fix: use a file that cir multiround has written."
-        ) from error
-    return header, table.to_pylist()
-
-
-def _fault(error: ValidationError) -> str:
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    place = list(first["loc"])
-    where = ""
-    if place[:1] == ["rounds"] and len(place) > 1:
-        # The header is the first line.
-        where = f"line {int(place[1]) + 2}, "
-        place = place[2:]
-    field = ".".join(map(str, place))
-    more = f" ({error.error_count() - 1:,} more faults)" if error.error_count() > 1 else ""
-    return f"{where}{field}: {first['msg']}{more}. Fix: correct the file, or run cir multiround again."
 
 
 def ended(rounds: Sequence[Round]) -> str:

@@ -22,7 +22,8 @@ from submissions.multiround.making import make_transcript
 from submissions.multiround.users import Exchange, Silence
 from submissions.running.options import RunOptions
 from submissions.transcripts.measures import ByRound
-from submissions.transcripts.transcript import Transcript, read_transcript
+from submissions.transcripts.reading import read_transcript
+from submissions.transcripts.transcript import Transcript
 
 HOSTILE = "<img src=x onerror=alert(1)> no orange star"
 PLAY = [sys.executable, "-m", "leaderboard.cli", "play", "--k", "1", "--seed", "3"]

@@ -8,10 +8,11 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from cir_datasets.registry.caption_rules import TURN_RULE
 from cir_metrics.sums import exact_means
 from submissions.methods.pixels.image_only import ImageOnlyPixels
 from submissions.methods.pixels.text_only import TextOnlyPixels
-from submissions.methods.turns import CAPTION_RULE, Candidates, Turn
+from submissions.methods.turns import Candidates, Turn
 from submissions.rank_file.model import Method
 
 
@@ -27,7 +28,7 @@ class ImageTextSumPixels:
             name="Image + text, sum",
             backbone="none (colour histogram, thumbnail and colour words)",
             zero_shot=True,
-            caption_rule=CAPTION_RULE,
+            caption_rule=TURN_RULE,
             text_fields=["relative_caption"],
             notes="Standardised scores of Image only and Text only, added. Needs no weights.",
         )

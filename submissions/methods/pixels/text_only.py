@@ -11,7 +11,8 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from submissions.methods.turns import CAPTION_RULE, Candidates, Turn
+from cir_datasets.registry.caption_rules import TURN_RULE
+from submissions.methods.turns import Candidates, Turn
 from submissions.rank_file.model import Method
 
 _ENOUGH = 50
@@ -32,7 +33,7 @@ class TextOnlyPixels:
             name="Text only",
             backbone="none (colour words)",
             zero_shot=True,
-            caption_rule=CAPTION_RULE,
+            caption_rule=TURN_RULE,
             text_fields=["relative_caption"],
             notes="Colour and background words against pixel colours; no reference image. Needs no weights.",
         )

@@ -238,9 +238,12 @@ def test_a_printed_metric_is_parsed_into_module_and_cutoff(
             ("'mean_rank@5' names a cutoff; mean_rank has none. Fix: write 'mean_rank'."),
         ),
         (
-            "recall@5@turn1",
+            "pnr_map@5@turn1",
             InputError,
-            "'recall@5@turn1' names a turn; only hits@K has a value a turn. Fix: drop '@turn1'.",
+            (
+                "'pnr_map@5@turn1' names a turn; only hits, recall, map, mean_rank have a value a turn. "
+                "Fix: drop '@turn1'."
+            ),
         ),
         (
             "recal@5",

@@ -16,7 +16,7 @@ from leaderboard.play.page import create_page
 from submissions.embeddings.store import EmbeddingStore
 from submissions.multiround.person import PersonDialogue
 from submissions.running.options import RunOptions
-from submissions.transcripts.transcript import read_transcript
+from submissions.transcripts.reading import read_transcript
 
 
 @pytest.fixture

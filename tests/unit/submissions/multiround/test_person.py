@@ -19,8 +19,9 @@ from submissions.multiround.making import make_transcript
 from submissions.multiround.person import LONGEST, SKIPPED, PersonDialogue, WordsError, person_words
 from submissions.multiround.users import Silence
 from submissions.running.options import RunOptions
+from submissions.transcripts.reading import read_transcript
 from submissions.transcripts.settings import RoundSettings
-from submissions.transcripts.transcript import Round, Transcript, read_transcript
+from submissions.transcripts.transcript import Round, Transcript
 
 TYPED: list[str | Silence] = ["66", "7", "142", SKIPPED]
 """What the scripted user of `dialogue_world` says, in the order of sessions."""

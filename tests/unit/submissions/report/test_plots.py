@@ -19,7 +19,7 @@ from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics.errors import CallError, MissingExtraError
 from submissions.errors import SubmissionError
 from submissions.report import Report, full_report
-from submissions.report.plots import _drawn, _style
+from submissions.report.plots import _drawn, style
 from submissions.scoring.intervals import intervals
 
 pytest.importorskip("matplotlib")
@@ -103,7 +103,7 @@ def test_five_metrics_by_aspect_look_different_and_their_legend_fits() -> None:
 
 
 def test_sixteen_metrics_look_different() -> None:
-    assert len({_style(number) for number in range(16)}) == 16
+    assert len({style(number) for number in range(16)}) == 16
 
 
 def test_several_cutoffs_by_turn_have_lines_of_their_own() -> None:

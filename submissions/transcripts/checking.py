@@ -1,0 +1,423 @@
+"""What contradicts itself in a transcript: rank against list, a reference that was never shown, and the like.
+
+The sessions' beginnings, and which image each round goes on from, follow from the settings and the data, so
+that both are checked and not believed. What a method ranked and what a user said are believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cir_metrics.errors import CirError
+from submissions.errors import MethodError
+from submissions.formats.budget import MAX_BYTES
+from submissions.rank_file.benchmarks import Benchmarks
+from submissions.rank_file.contradictions import check_words
+from submissions.rank_file.findings import MAX_FINDINGS, Findings, RefusedError, ValidationReport, shown
+from submissions.transcripts.openings import (
+    Opening,
+    drawn_openings,
+    first_of,
+    next_reference,
+    published_openings,
+)
+from submissions.transcripts.reading import parse_transcript
+from submissions.transcripts.scoring import TranscriptScore, score_sessions
+from submissions.transcripts.settings import DEPTH, RoundSettings
+from submissions.transcripts.transcript import LAST, SILENT, SOLVED, Round, Transcript
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from cir_datasets.rows.benchmark import Benchmark
+    from submissions.formats.json_reader import Source
+    from submissions.rank_file.benchmarks import BenchmarkLike
+
+MISSING = "missing-query"
+"""The finding that --allow-missing forgives."""
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedTranscript:
+    """A transcript with what is wrong about it.
+
+    Args:
+        report: the findings.
+        transcript: what was read, or None.
+        benchmark: what it was checked against, or None.
+        openings: the sessions that it should hold.
+        limit: how many these are, where they are the first of a draw; None where they are all.
+    """
+
+    report: ValidationReport
+    transcript: Transcript | None = None
+    benchmark: Benchmark | None = None
+    openings: tuple[Opening, ...] = ()
+    limit: int | None = None
+
+    def score(self, *, allow_missing: bool = False, only: Collection[str] | None = None) -> TranscriptScore:
+        """Its numbers.
+
+        Args:
+            allow_missing: leave out sessions that are missing, instead of refusing the file.
+            only: sessions to score, where not all are wanted.
+
+        Raises:
+            RefusedError: something is wrong with it.
+        """
+        forgiven = {MISSING} if allow_missing or only is not None else set()
+        blocking = [finding for finding in self.report.errors if finding.code not in forgiven]
+        if blocking or self.transcript is None or self.benchmark is None:
+            codes = {finding.code for finding in self.report.errors}
+            hint = " --allow-missing leaves out what is missing." if codes == {MISSING} else ""
+            raise RefusedError(f"{self.report.file} cannot be scored.{hint}", self.report)
+        return score_sessions(
+            self.transcript,
+            self.benchmark,
+            self.openings,
+            file=self.report.file,
+            warnings=self.report.warnings,
+            limit=self.limit,
+            only=only,
+        )
+
+
+def check_transcript(
+    file: Source,
+    benchmark: BenchmarkLike = None,
+    *,
+    max_bytes: int = MAX_BYTES,
+    name: str | None = None,
+) -> CheckedTranscript:
+    """Read a transcript and find everything that contradicts itself.
+
+    Args:
+        file: a path, or the file's bytes.
+        benchmark: what it must have been played on: an id, a `Benchmark`, a mapping of benchmarks by id, or
+            None for what the file says itself.
+        max_bytes: bytes that are read at most.
+        name: the file's name in messages, where `file` is bytes.
+
+    Raises:
+        MissingFileError: no file has that name.
+        UnknownNameError: `benchmark` is not a benchmark.
+        SourceError: the benchmark's own data is not available.
+    """
+    benchmarks = Benchmarks(benchmark)
+    label = name or ("transcript" if isinstance(file, bytes) else str(file))
+    # A server passes names that others chose: nothing in them may steer a terminal.
+    label = "".join(character if character.isprintable() else "?" for character in label)
+    findings = Findings(label, benchmarks.expected)
+    read = parse_transcript(file, findings, max_bytes=max_bytes)
+    loaded = None if read is None else _benchmark(read.transcript, benchmarks, findings)
+    if read is None or loaded is None:
+        return CheckedTranscript(_report(findings, None, 0), None if read is None else read.transcript)
+    findings.benchmark = loaded.id
+    transcript = read.transcript
+    check_words(transcript.method.to_dict(), loaded.spec, findings)
+    try:
+        openings, limit = _openings(transcript, loaded)
+    except CirError as error:
+        findings.add("wrong-benchmark", str(error), fix="play another benchmark")
+        return CheckedTranscript(_report(findings, loaded.id, 0), transcript)
+    checks = _Checks(transcript, loaded, openings, findings)
+    checks.run(list(zip(transcript.rounds, read.places, strict=True)))
+    report = _report(findings, loaded.id, len(transcript.sessions()))
+    return CheckedTranscript(report, transcript, loaded, tuple(openings), limit)
+
+
+def _report(findings: Findings, benchmark: str | None, sessions: int) -> ValidationReport:
+    found = findings.listed()
+    return ValidationReport(
+        file=findings.file,
+        benchmark=benchmark,
+        findings=tuple(found[:MAX_FINDINGS]),
+        rank_file=None,
+        queries=sessions,
+        left_out=max(0, len(found) - MAX_FINDINGS),
+    )
+
+
+def _benchmark(transcript: Transcript, benchmarks: Benchmarks, findings: Findings) -> Benchmark | None:
+    said = transcript.benchmark
+    if benchmarks.expected not in (None, said):
+        findings.add(
+            "wrong-benchmark",
+            f"it was played on {shown(said)}, and {benchmarks.expected} was asked for.",
+            value=said,
+        )
+        return None
+    try:
+        spec = benchmarks.spec(said)
+    except CirError as error:
+        findings.add("wrong-benchmark", str(error), value=said)
+        return None
+    if transcript.benchmark_version != spec.card.version:
+        findings.add(
+            "wrong-version",
+            f"it was played on version {transcript.benchmark_version} of {said}; "
+            f"{spec.card.version} is in use.",
+        )
+        return None
+    return benchmarks.load(said)
+
+
+def _openings(transcript: Transcript, benchmark: Benchmark) -> tuple[list[Opening], int | None]:
+    """The sessions that the file should hold, and how many they are where that is not all there can be.
+
+    A run with a limit holds the first sessions of the seed's draw; nothing else may be left out.
+    """
+    settings, there = transcript.choices, transcript.sessions().keys()
+    if settings.start == "random":
+        if benchmark.gallery is None or len(benchmark.gallery) < 2:
+            raise MethodError(f"the gallery list of {benchmark.id} is not available to draw sessions from.")
+        return drawn_openings(benchmark.gallery, settings, len(there)), len(there)
+    every = published_openings(benchmark, settings)
+    drawn = first_of(every, settings, len(there))
+    if 0 < len(drawn) < len(every) and {each.session for each in drawn} == there:
+        return drawn, len(drawn)
+    return every, None
+
+
+Place = tuple[Round, str]
+"""A round, and where it stands in the file."""
+
+
+class _Checks:
+    """The checks of one transcript."""
+
+    def __init__(
+        self, transcript: Transcript, benchmark: Benchmark, openings: Sequence[Opening], findings: Findings
+    ) -> None:
+        self._settings: RoundSettings = transcript.choices
+        self._openings = {each.session: each for each in openings}
+        self._findings = findings
+        self._gallery = None if benchmark.gallery is None else frozenset(benchmark.gallery)
+        self._removes = benchmark.excludes_reference
+        self._all_ranked = not transcript.method.skipped_images
+        self._where: tuple[str, Round]
+        if self._gallery is None:
+            findings.add(
+                "gallery-unavailable",
+                f"the gallery list of {benchmark.id} is not available; image ids were not checked.",
+            )
+        if not benchmark.pinned:
+            findings.add(
+                "unpinned-data",
+                f"the files of {benchmark.id} are not, or not known to be, the ones that its card pins; "
+                f"data hash {benchmark.data_hash[:7]}.",
+            )
+
+    def run(self, rounds: Sequence[Place]) -> None:
+        """Check all sessions."""
+        by_session: dict[str, dict[int, Place]] = {}
+        for each, place in rounds:
+            self._where = place, each
+            session = by_session.setdefault(each.session, {})
+            if each.session not in self._openings:
+                self._say("unknown-query", f"no session of these settings has the id {shown(each.session)}.")
+            elif each.round in session:
+                self._say("repeated-round", f"round {each.round} stands in {session[each.round][1]} already.")
+            else:
+                session[each.round] = each, place
+        for name, opening in self._openings.items():
+            session = by_session.get(name, {})
+            if session:
+                self._session(opening, [session[number] for number in sorted(session)])
+            else:
+                self._findings.add(
+                    MISSING,
+                    "the session is not in the file; leaving it out would change the numbers.",
+                    query=name,
+                    fix="play all sessions, or the first of the seed's draw with --limit; "
+                    "cir score --allow-missing leaves these out, for your own eyes",
+                )
+
+    def _say(
+        self, code: str, what: str, cause: str = "", *, position: int | None = None, value: object = None
+    ) -> None:
+        place, each = self._where
+        self._findings.add(
+            code,
+            f"{place}: {what}",
+            cause=cause,
+            query=each.session,
+            turn=each.round,
+            position=position,
+            value=value,
+            depth=DEPTH,
+        )
+
+    def _session(self, opening: Opening, rounds: Sequence[Place]) -> None:
+        before: list[Round] = []
+        for number, (each, place) in enumerate(rounds, start=1):
+            self._where = place, each
+            if each.round != number:
+                self._say("missing-round", f"round {number} is not there.")
+                return
+            if before and not self._goes_on(before[-1]):
+                return
+            if each.round > self._settings.max_rounds:
+                said = f"round {each.round} is beyond the last one, {self._settings.max_rounds}."
+                self._say("round-after-end", said)
+                return
+            self._round(opening, each, before)
+            before.append(each)
+        if not before[-1].end:
+            self._where = rounds[-1][1], before[-1]
+            self._say("missing-round", "the session stops here, and does not say why.")
+
+    def _goes_on(self, last: Round) -> bool:
+        """Whether a round may follow."""
+        if last.end:
+            self._say("round-after-end", f"round {last.round} has ended the session: {shown(last.end)}.")
+        elif self._settings.after_success == "stop" and last.rank <= self._settings.k:
+            self._say("round-after-end", f"the target was found in round {last.round}.")
+        else:
+            return True
+        return False
+
+    def _round(self, opening: Opening, each: Round, before: Sequence[Round]) -> None:
+        silent = each.end.startswith(SILENT)
+        if before:
+            self._reference(opening, each, before)
+        else:
+            self._start(opening, each)
+        self._caption(each, before, silent=silent)
+        self._images(each)
+        if silent:
+            self._silence(opening, each, before)
+        else:
+            self._list(opening, each)
+            self._rank(opening, each)
+            self._target(opening, each)
+        self._end(each, silent=silent)
+
+    def _start(self, opening: Opening, each: Round) -> None:
+        if each.reference != opening.reference:
+            said = f"it starts from {_id(each.reference)}; the session starts from {_id(opening.reference)}."
+            self._say("wrong-start", said, value=each.reference)
+        if opening.caption is not None and each.caption != opening.caption:
+            self._say("wrong-start", "its caption is not the published one.", "caption")
+
+    def _reference(self, opening: Opening, each: Round, before: Sequence[Round]) -> None:
+        shown_before = before[-1].top
+        if not shown_before:
+            return
+        wanted = next_reference(
+            self._settings,
+            each.session,
+            each.round,
+            shown_before,
+            opening.targets,
+            {one.reference for one in before},
+        )
+        if each.reference == wanted:
+            return
+        was = "was" if each.reference in shown_before else "was not"
+        said = f"{_id(each.reference)} {was} in the list of round {each.round - 1}; "
+        said += f"candidate={self._settings.candidate} goes on from {_id(wanted)}."
+        self._say("wrong-reference", said, was, value=each.reference)
+
+    def _caption(self, each: Round, before: Sequence[Round], *, silent: bool) -> None:
+        if silent and each.caption:
+            self._say("wrong-caption", "the user is silent, and there are words.", "silent")
+        elif not silent and (before or self._settings.start == "random") and not each.caption.strip():
+            self._say("wrong-caption", "there are no words, and the session does not end as silent.", "none")
+        elif not silent and before and self._changed(each, before[0]):
+            said = "feedback=unchanged repeats the first caption, and this is another."
+            self._say("wrong-caption", said, "changed")
+
+    def _changed(self, each: Round, first: Round) -> bool:
+        return self._settings.feedback == "unchanged" and each.caption != first.caption
+
+    def _images(self, each: Round) -> None:
+        if self._gallery is None:
+            return
+        for position, image in enumerate(each.top, start=1):
+            if image not in self._gallery:
+                said = f"{_id(image)} is not in the gallery."
+                self._say("unknown-image", said, position=position, value=image)
+
+    def _list(self, opening: Opening, each: Round) -> None:
+        seen: set[str] = set()
+        for position, image in enumerate(each.top, start=1):
+            if image in seen:
+                said = f"{_id(image)} stands in the list twice."
+                self._say("duplicate-image", said, position=position, value=image)
+            seen.add(image)
+        if not each.top:
+            self._say("empty-ranking", "the list holds no image.")
+            return
+        if self._removed(each) in seen:
+            said = f"{_id(each.reference)} is the reference, which the protocol removes."
+            self._say("reference-ranked", said, value=each.reference)
+        ranked = self._ranked(each)
+        if ranked is not None and self._all_ranked and len(each.top) < min(DEPTH, ranked):
+            said = f"the list holds {len(each.top)} images; a transcript keeps {min(DEPTH, ranked)}."
+            self._say("short-ranking", said)
+
+    def _rank(self, opening: Opening, each: Round) -> None:
+        right = set(opening.targets)
+        places = [place for place, image in enumerate(each.top, start=1) if image in right]
+        ranked = self._ranked(each)
+        if places and each.rank != places[0]:
+            said = f"rank {each.rank:,}; the best positive stands at {places[0]} in the list."
+            self._say("wrong-rank", said, "place")
+        elif not places and each.rank <= len(each.top):
+            said = f"rank {each.rank:,}; none of the list's {len(each.top)} images is a positive."
+            self._say("wrong-rank", said, "absent")
+        elif ranked is not None and each.rank > ranked:
+            self._say("wrong-rank", f"rank {each.rank:,}; {ranked:,} images are ranked.", "gallery")
+
+    def _target(self, opening: Opening, each: Round) -> None:
+        if each.target not in opening.targets:
+            self._say("wrong-target", f"{_id(each.target)} is not a positive.", value=each.target)
+        elif self._settings.aim == "target" or len(opening.targets) == 1:
+            if each.target != opening.targets[0]:
+                said = f"{_id(each.target)} is not the annotated target, {_id(opening.targets[0])}."
+                self._say("wrong-target", said, value=each.target)
+        elif each.rank <= len(each.top) and each.top[each.rank - 1] in opening.targets:
+            best = each.top[each.rank - 1]
+            if each.target != best:
+                said = f"{_id(each.target)} is not the best-ranked positive, {_id(best)}."
+                self._say("wrong-target", said, value=each.target)
+
+    def _silence(self, opening: Opening, each: Round, before: Sequence[Round]) -> None:
+        """Nothing was ranked: all stays as it was, and in round 1 the target is behind all images."""
+        ranked = self._ranked(each)
+        rank, top, target = each.rank if ranked is None else ranked, list[str](), opening.targets[0]
+        if before:
+            rank, top, target = before[-1].rank, before[-1].top, before[-1].target
+        was = "those of the round before" if before else "the last one and none"
+        if each.rank != rank or each.top != top:
+            self._say("wrong-rank", f"the user is silent, and rank or list are not {was}.", "silent")
+        if each.target != target:
+            self._say("wrong-target", f"the user is silent, and the target is not {_id(target)}.", "silent")
+
+    def _end(self, each: Round, *, silent: bool) -> None:
+        found = each.rank <= self._settings.k and self._settings.after_success == "stop"
+        if silent:
+            if each.round == 1 and self._settings.start == "published":
+                self._say("wrong-end", "the user is silent in round 1, whose words are published.", "silent")
+            return
+        wanted = SOLVED if found else LAST if each.round == self._settings.max_rounds else ""
+        if each.end != wanted:
+            said = f"its end is {shown(each.end)}; by its rank and round it is {shown(wanted)}."
+            self._say("wrong-end", said, value=each.end)
+
+    def _removed(self, each: Round) -> str | None:
+        stays = each.round > 1 and self._settings.after_success == "continue"
+        return each.reference if self._removes and not stays else None
+
+    def _ranked(self, each: Round) -> int | None:
+        """How many images are ranked in a round."""
+        if self._gallery is None:
+            return None
+        return len(self._gallery) - (self._removed(each) in self._gallery)
+
+
+def _id(image: str | None) -> str:
+    return "no image" if image is None else shown(image)

@@ -1,0 +1,151 @@
+"""How sessions begin, and which image each round goes on from: settings and data decide it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cir_datasets.registry.caption_rules import published_text
+from submissions.errors import MethodError
+
+if TYPE_CHECKING:
+    from cir_datasets.rows.benchmark import Benchmark
+    from submissions.transcripts.settings import RoundSettings
+
+OWN = "own"
+"""As an aspect: each query's own."""
+DRAWN = 500
+"""Sessions between random images where their number is not said."""
+
+
+@dataclass(frozen=True)
+class Opening:
+    """The beginning of a session.
+
+    Args:
+        session: its id, the query's.
+        reference: the first reference.
+        caption: the first words as one text; None where the user says them.
+        captions: the same as published; empty where the user says them.
+        targets: all images that are right, the annotated one first.
+        aspects: of the query.
+    """
+
+    session: str
+    reference: str | None
+    caption: str | None
+    captions: tuple[str, ...]
+    targets: tuple[str, ...]
+    aspects: tuple[str, ...] = ()
+
+
+def published_openings(benchmark: Benchmark, settings: RoundSettings) -> list[Opening]:
+    """A session for each query of a benchmark, in its order.
+
+    Args:
+        benchmark: its queries.
+        settings: of which aspect.
+
+    Raises:
+        MethodError: the benchmark has sessions of its own, or its ground truth is not public.
+    """
+    if benchmark.multi_turn:
+        raise MethodError(
+            f"{benchmark.id} has recorded sessions. Fix: use a benchmark of single queries, "
+            "which a user goes on from."
+        )
+    if benchmark.ground_truth_withheld:
+        raise MethodError(
+            f"the ground truth of {benchmark.id} is withheld, and a user needs a target. "
+            "Fix: use a split whose ground truth is public, such as val."
+        )
+    found: list[Opening] = []
+    for row in benchmark.rows():
+        aspects = tuple(row.get("aspects") or ())
+        if settings.aspect not in (None, OWN) and settings.aspect not in aspects:
+            continue
+        text, captions = published_text(row)
+        first = [row["target_image_id"]] if row.get("target_image_id") else []
+        targets = tuple(dict.fromkeys([*first, *row["positive_image_ids"]]))
+        found.append(Opening(row["query_id"], row["reference_image_id"], text, captions, targets, aspects))
+    return found
+
+
+def first_of(openings: Sequence[Opening], settings: RoundSettings, limit: int) -> list[Opening]:
+    """Some of the sessions, drawn by the seed, in the order of the draw: a higher limit adds to them.
+
+    Args:
+        openings: all of them.
+        settings: the seed.
+        limit: how many.
+    """
+    return sorted(openings, key=lambda each: drawn(f"{settings.seed}/{each.session}", 2**64))[:limit]
+
+
+def drawn_openings(gallery: Sequence[str], settings: RoundSettings, number: int) -> list[Opening]:
+    """Sessions between any two images of a gallery, the same for the same seed everywhere.
+
+    Args:
+        gallery: image ids, two or more, in the manifest's order.
+        settings: the seed.
+        number: sessions.
+
+    Example:
+        >>> from submissions.transcripts.settings import RoundSettings
+        >>> drawn_openings(["a", "b", "c"], RoundSettings(start="random", seed=1), 1)[0].session
+        'random-1-00000'
+    """
+    found = []
+    for place in range(number):
+        session = f"random-{settings.seed}-{place:05d}"
+        first = drawn(f"{session}/reference", len(gallery))
+        # Any image but that one.
+        second = (first + 1 + drawn(f"{session}/target", len(gallery) - 1)) % len(gallery)
+        found.append(Opening(session, gallery[first], None, (), (gallery[second],)))
+    return found
+
+
+def next_reference(
+    settings: RoundSettings,
+    session: str,
+    number: int,
+    shown: Sequence[str],
+    targets: Collection[str],
+    references: Collection[str | None],
+) -> str:
+    """The image that a round goes on from.
+
+    Args:
+        settings: how it is chosen.
+        session: id of the session, which a draw depends on.
+        number: the round, from 2.
+        shown: the list of the round before, not empty.
+        targets: images that are right.
+        references: of the rounds before.
+
+    Example:
+        >>> from submissions.transcripts.settings import RoundSettings
+        >>> next_reference(RoundSettings(), "7", 2, ["a", "b", "c"], {"b"}, {"a"})
+        'c'
+    """
+    if settings.after_success == "stop":
+        # Whoever is shown the target has found it.
+        shown = [image for image in shown if image not in targets] or shown
+    if settings.drawn_from:
+        among = shown[: settings.drawn_from]
+        return among[drawn(f"{settings.seed}/{session}/{number}", len(among))]
+    if settings.candidate == "unseen":
+        return next((image for image in shown if image not in references), shown[0])
+    return shown[0]
+
+
+def drawn(key: str, among: int) -> int:
+    """A number from 0 to `among` - 1, the same for the same key everywhere.
+
+    Example:
+        >>> drawn("7/a/2", 10)
+        6
+    """
+    return int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") % among

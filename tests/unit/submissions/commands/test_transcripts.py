@@ -1,0 +1,113 @@
+"""Commands that take transcripts beside rank files: validate, score, compare."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from submissions_worlds import cir
+
+import cir_datasets
+from submissions.multiround.dialogue import sessions_of
+from submissions.rank_file.model import Method
+from submissions.transcripts.openings import next_reference
+from submissions.transcripts.settings import RoundSettings
+from submissions.transcripts.transcript import Round, Transcript, write_transcript
+
+SETTINGS = RoundSettings(max_rounds=2, k=5)
+
+
+@pytest.fixture(scope="module")
+def transcript() -> Transcript:
+    """The first three queries of shapes/val, with the gallery in the manifest's order as every ranking."""
+    benchmark = cir_datasets.load("shapes/val")
+    rounds = []
+    for session in sessions_of(benchmark, SETTINGS, 3):
+        reference, words, used = session.first.reference, session.first.text, set[Any]()
+        for number in (1, 2):
+            order = [image for image in benchmark.gallery or () if image != reference]
+            rank = 1 + min(order.index(image) for image in session.targets)
+            end = "solved" if rank <= 5 else "last round" if number == 2 else ""
+            one = {"session": session.id, "round": number, "reference": reference, "caption": words}
+            found = {"target": session.targets[0], "rank": rank, "top": order[:50], "end": end}
+            rounds.append(Round.model_validate({**one, **found}))
+            used.add(reference)
+            if end:
+                break
+            reference = next_reference(SETTINGS, session.id, 2, order[:50], session.targets, used)
+            words = "another <b>one</b>"
+    return Transcript(
+        benchmark="shapes/val",
+        benchmark_version=benchmark.version,
+        method=Method(name="In order"),
+        user={"kind": "made up"},
+        prompts={},
+        settings=SETTINGS.to_dict(),
+        rounds=rounds,
+    )
+
+
+def call(*words: object) -> Any:
+    return cir(*map(str, words), folder=Path.cwd())
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet", "jsonl.gz"])
+def test_score_takes_every_form(transcript: Transcript, tmp_path: Path, form: str) -> None:
+    path = write_transcript(transcript, tmp_path / f"talk.{form.removesuffix('.gz')}")
+    if form.endswith(".gz"):
+        packed = tmp_path / "talk.jsonl.gz"
+        packed.write_bytes(gzip.compress(path.read_bytes()))
+        path = packed
+    done = call("score", path, "--json", "--intervals", "--draws", "50")
+    assert done.returncode == 0, done.stdout + done.stderr
+    said = json.loads(done.stdout)
+    assert said["main_metric"] == "hits@5@turn2"
+    assert [row["round"] for row in said["by_turn"]] == [1, 2]
+    assert said["intervals"]["resampled"] == "sessions"
+
+
+def test_score_puts_several_side_by_side(transcript: Transcript, tmp_path: Path) -> None:
+    paths = [write_transcript(transcript, tmp_path / f"{name}.jsonl") for name in "ab"]
+    done = call("score", *paths, "--format", "markdown")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "### Hits@5 by round" in done.stdout
+    assert "In order (a.jsonl)" in done.stdout
+
+
+def test_validate_shows_contradictions_and_score_refuses_them(transcript: Transcript, tmp_path: Path) -> None:
+    wrong = [
+        each.model_copy(update={"rank": 3}) if n == 0 else each for n, each in enumerate(transcript.rounds)
+    ]
+    path = write_transcript(transcript.model_copy(update={"rounds": wrong}), tmp_path / "talk.jsonl")
+    done = call("validate", path)
+    assert done.returncode == 1
+    assert "wrong-rank" in done.stdout
+    assert "line 2: rank 3" in " ".join(done.stdout.split())
+    assert call("score", path).returncode == 1
+    refused = call("score", path, "--json")
+    assert json.loads(refused.stdout)["findings"][0]["code"] == "wrong-rank"
+
+
+def test_compare_takes_transcripts(transcript: Transcript, tmp_path: Path) -> None:
+    paths = [write_transcript(transcript, tmp_path / f"{name}.jsonl") for name in "ab"]
+    done = call("compare", *paths, "--draws", "100")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Agreement of" in done.stdout
+
+
+def test_options_of_rank_files_are_refused(transcript: Transcript, tmp_path: Path) -> None:
+    path = write_transcript(transcript, tmp_path / "talk.jsonl")
+    assert call("score", path, "--metric", "recall@5").returncode == 2
+    assert call("compare", path, path, "--flips", tmp_path / "flips.jsonl").returncode == 2
+
+
+def test_words_of_a_file_cannot_steer_a_terminal(transcript: Transcript, tmp_path: Path) -> None:
+    user = {"kind": "\x1b[31mred", "language": {"model": "a|b\nc"}}
+    path = write_transcript(transcript.model_copy(update={"user": user}), tmp_path / "talk.jsonl")
+    for command in ("validate", "score"):
+        done = call(command, path)
+        assert done.returncode == 0
+        assert "\x1b" not in done.stdout + done.stderr

@@ -1,0 +1,157 @@
+"""Contradictions in transcripts: every single change gives its code, and sound transcripts give none."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import dialogue_world as world
+import pytest
+from transcript_mutations import MUTATIONS, Lines, lines
+from transcript_twins import random_dialogue
+
+from submissions.rank_file.findings import RefusedError, ValidationReport, codes
+from submissions.transcripts.checking import CheckedTranscript, check_transcript
+from submissions.transcripts.settings import RoundSettings
+from submissions.transcripts.transcript import write_transcript
+
+
+def content(rows: Lines) -> bytes:
+    return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+
+def checked(rows: Lines, **more: Any) -> CheckedTranscript:
+    return check_transcript(content(rows), world.small_benchmark(), name="talk.jsonl", **more)
+
+
+def found(report: ValidationReport) -> list[str]:
+    return [finding.code for finding in report.findings]
+
+
+def test_the_dialogue_by_hand_is_sound() -> None:
+    report = checked(lines()).report
+    assert report.ok, report.text()
+    assert report.queries == 3
+
+
+@pytest.mark.parametrize(
+    ("code", "change"), [pytest.param(code, change, id=f"{code}: {what}") for code, what, change in MUTATIONS]
+)
+def test_every_single_change_gives_its_code(code: str, change: Any) -> None:
+    rows = lines()
+    change(rows)
+    report = checked(rows).report
+    assert code in found(report), report.text()
+    assert not report.ok
+    [first, *_] = [finding for finding in report.findings if finding.code == code]
+    assert first.severity == codes()[code].severity == "error"
+    assert first.message.endswith((".", "?"))
+    assert first.fix
+    with pytest.raises(RefusedError):
+        checked(rows).score()
+
+
+def test_a_finding_says_the_line() -> None:
+    rows = lines()
+    rows[4]["rank"] = 3
+    [finding] = checked(rows).report.findings
+    assert finding.message == "line 5: rank 3; the best positive stands at 7 in the list."
+    assert (finding.query, finding.turn) == ("never", 2)
+
+
+def test_blank_lines_count(tmp_path: Path) -> None:
+    rows = content(lines()).splitlines(keepends=True)
+    rows.insert(1, b"\n")
+    rows[5] = rows[5].replace(b'"rank": 7', b'"rank": 3')
+    report = check_transcript(b"".join(rows), world.small_benchmark()).report
+    assert report.findings[0].message.startswith("line 6: ")
+
+
+@pytest.mark.parametrize("after_success", ["stop", "continue"])
+@pytest.mark.parametrize("candidate", ["unseen", "top1", "random-top10"])
+@pytest.mark.parametrize("start", ["published", "random"])
+@pytest.mark.parametrize("card", ["shapes/val", "circo/val"])
+def test_dialogues_by_the_rules_are_sound(after_success: str, candidate: str, start: str, card: str) -> None:
+    for seed, (aim, feedback) in enumerate([("target", "fresh"), ("best", "unchanged"), ("best", "fresh")]):
+        choices = {"after_success": after_success, "candidate": candidate, "start": start}
+        settings = RoundSettings(k=3, aim=aim, feedback=feedback, seed=seed, **choices)
+        benchmark, transcript = random_dialogue(seed, settings, card=card)
+        rows = [transcript.header(), *(each.model_dump() for each in transcript.rounds)]
+        report = check_transcript(content(rows), benchmark).report
+        assert report.ok, report.text()
+
+
+def test_random_starts_are_those_of_the_seed() -> None:
+    settings = RoundSettings(start="random", seed=4)
+    benchmark, transcript = random_dialogue(0, settings)
+    rows = [transcript.header(), *(each.model_dump() for each in transcript.rounds)]
+    rows[0]["settings"]["seed"] = 5
+    assert {"unknown-query", "missing-query"} <= set(found(check_transcript(content(rows), benchmark).report))
+    renamed = [{**row, "session": row["session"].replace("-4-", "-5-")} for row in rows[1:]]
+    assert "wrong-start" in found(check_transcript(content([rows[0], *renamed]), benchmark).report)
+
+
+def test_a_rank_beyond_the_gallery_is_refused() -> None:
+    settings = RoundSettings(k=1, max_rounds=1)
+    benchmark, transcript = random_dialogue(3, settings, sessions=20)
+    rows = [transcript.header(), *(each.model_dump() for each in transcript.rounds)]
+    behind = next(row for row in rows[1:] if row["rank"] > 50)
+    behind["rank"] = 70
+    [finding] = check_transcript(content(rows), benchmark).report.findings
+    assert finding.code == "wrong-rank"
+    assert "69 images are ranked" in finding.message
+    behind["rank"] = 49
+    [finding] = check_transcript(content(rows), benchmark).report.findings
+    assert "none of the list's 50 images is a positive" in finding.message
+
+
+def test_changing_any_rank_of_a_listed_target_is_found() -> None:
+    benchmark, transcript = random_dialogue(8, RoundSettings(k=1))
+    sound = [transcript.header(), *(each.model_dump() for each in transcript.rounds)]
+    for place, row in enumerate(sound[1:], start=1):
+        for rank in {1, 2, 25, 50, 51, 69} - {row["rank"]}:
+            rows = [dict(each) for each in sound]
+            rows[place]["rank"] = rank
+            report = check_transcript(content(rows), benchmark).report
+            # A rank behind the list may be any, as nothing says which.
+            assert report.ok is (row["rank"] > 50 and rank > 50)
+
+
+def test_missing_sessions_are_forgiven_only_if_asked() -> None:
+    rows = lines()
+    del rows[3:6]
+    with pytest.raises(RefusedError, match="--allow-missing"):
+        checked(rows).score()
+    report = checked(rows).score(allow_missing=True).report
+    assert (report.n, report.missing, report.submittable) == (2, 1, False)
+    assert "skipped:complete" in report.signature_text(report.main_metric)
+
+
+def test_a_limit_leaves_the_first_sessions_of_the_draw_and_no_others() -> None:
+    # The draw of seed 0: by the first eight bytes of sha256("0/finds") and so on.
+    order = sorted(("finds", "never", "silent"), key=lambda name: sha256(f"0/{name}".encode()).digest()[:8])
+    for number in (1, 2):
+        rows = [row for row in lines() if row.get("session") in (None, *order[:number])]
+        report = checked(rows)
+        assert report.report.ok, report.report.text()
+        signature = report.score().report.signature_text("hits@1@turn1")
+        assert f"sessions:{number} seed:0 " in signature
+    rows = [row for row in lines() if row.get("session") in (None, order[1])]
+    assert found(checked(rows).report) == ["missing-query"]
+
+
+def test_another_benchmark_is_refused() -> None:
+    report = check_transcript(content(lines()), "circo/val").report
+    assert found(report) == ["wrong-benchmark"]
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+def test_both_forms_are_read_and_give_the_same_bytes(tmp_path: Path, suffix: str) -> None:
+    path = write_transcript(world.transcript(), tmp_path / f"talk{suffix}")
+    read = check_transcript(path, world.small_benchmark())
+    assert read.report.ok, read.report.text()
+    assert read.transcript == world.transcript()
+    again = write_transcript(world.transcript(), tmp_path / f"again{suffix}")
+    assert again.read_bytes() == path.read_bytes()

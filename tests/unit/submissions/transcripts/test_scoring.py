@@ -1,0 +1,134 @@
+"""Numbers of transcripts: by hand, against a plain-Python twin, and as they are shown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import dialogue_world as world
+import pytest
+import transcript_twins as twins
+
+from submissions.scoring.intervals import intervals
+from submissions.transcripts.checking import check_transcript
+from submissions.transcripts.report import SideBySide, transcript_report
+from submissions.transcripts.scoring import TranscriptScore, ends, metric_names
+from submissions.transcripts.settings import RoundSettings
+from submissions.transcripts.transcript import Transcript, write_transcript
+
+
+def scored(benchmark: Any, transcript: Transcript, folder: Path, name: str = "talk.jsonl") -> TranscriptScore:
+    path = write_transcript(transcript, folder / name)
+    return check_transcript(path, benchmark).score()
+
+
+def by_hand(folder: Path) -> TranscriptScore:
+    return scored(world.small_benchmark(), world.transcript(), folder)
+
+
+def test_three_dialogues_have_the_numbers_that_were_worked_out_by_hand(tmp_path: Path) -> None:
+    report = by_hand(tmp_path).report
+    # Ranks by round are (4, 1, 1), (9, 7, 9) and (6, 6, 6).
+    third = 1 / 3
+    assert [report.metrics[f"hits@1@turn{number}"] for number in (1, 2, 3)] == [0, third, third]
+    assert [report.metrics[f"hits@5@turn{number}"] for number in (1, 2, 3)] == [third, third, third]
+    assert [report.metrics[f"hits@10@turn{number}"] for number in (1, 2, 3)] == [1, 1, 1]
+    assert [report.metrics[f"mean_rank@turn{number}"] for number in (1, 2, 3)] == [19 / 3, 14 / 3, 16 / 3]
+    assert report.metrics["hits_auc@1"] == 0.25
+    assert (report.main_metric, report.main) == ("hits@1@turn3", third)
+    assert "map@5@turn1" not in report.metrics
+
+
+def test_hits_stay_and_recall_is_of_the_round_itself(tmp_path: Path) -> None:
+    settings = RoundSettings(max_rounds=3, k=8, after_success="continue", candidate="top1")
+    benchmark, transcript = twins.random_dialogue(5, settings)
+    metrics = scored(benchmark, transcript, tmp_path).report.metrics
+    hits = [metrics[f"hits@8@turn{number}"] for number in (1, 2, 3)]
+    recall = [metrics[f"recall@8@turn{number}"] for number in (1, 2, 3)]
+    assert hits == sorted(hits)
+    assert hits != recall
+
+
+@pytest.mark.parametrize("after_success", ["stop", "continue"])
+@pytest.mark.parametrize("card", ["shapes/val", "circo/val"])
+@pytest.mark.parametrize("seed", range(4))
+def test_every_number_is_the_twins(tmp_path: Path, seed: int, card: str, after_success: str) -> None:
+    settings = RoundSettings(max_rounds=4, k=7, after_success=after_success)
+    benchmark, transcript = twins.random_dialogue(seed, settings, card=card, sessions=9)
+    report = scored(benchmark, transcript, tmp_path).report
+    rounds = [each.model_dump() for each in transcript.rounds]
+    targets = {row["query_id"]: row["positive_image_ids"] for row in benchmark.rows()}
+    assert report.metrics == pytest.approx(twins.numbers(rounds, targets, 4, 7), abs=1e-15)
+    assert list(report.metrics) == metric_names(settings, several_targets=True)
+
+
+def test_one_round_has_no_curve(tmp_path: Path) -> None:
+    benchmark, transcript = twins.random_dialogue(1, RoundSettings(max_rounds=1, k=10))
+    metrics = scored(benchmark, transcript, tmp_path).report.metrics
+    assert metrics["hits_auc@10"] == metrics["hits@10@turn1"]
+
+
+def test_the_signature_says_settings_and_user(tmp_path: Path) -> None:
+    report = by_hand(tmp_path).report
+    for name, signature in report.signatures.items():
+        assert "dialogue:rounds:3 k:1 after_success:stop" in str(signature), name
+        assert "user:scripted" in signature.key
+    other = RoundSettings(max_rounds=3, k=1, history="none")
+    changed = scored(world.small_benchmark(), world.transcript(other), tmp_path).report
+    assert changed.signature_key("hits@1@turn1") != report.signature_key("hits@1@turn1")
+
+
+def test_the_report_says_rounds_and_silence(tmp_path: Path) -> None:
+    score = by_hand(tmp_path)
+    assert ends(score.transcript) == {"last round": 1, "silent: it says nothing": 1, "solved": 1}
+    report = transcript_report(score, intervals(score.report, draws=200))
+    groups = report.groupings["by_turn"].groups
+    assert [group.n for group in groups] == [3, 3, 1]
+    assert [group.values["solved"] for group in groups] == [0, 1 / 3, 1 / 3]
+    assert [group.values["silent"] for group in groups] == [0, 1 / 3, 1 / 3]
+    text = report.render()
+    assert "1 sessions ended unsolved since the user was silent: it says nothing (1)." in text
+    assert "95 % percentile bootstrap over sessions" in text
+    for format in ("csv", "latex", "markdown"):
+        assert report.render(format)
+    assert json.loads(report.render("json"))["by_turn"][2]["mean_rank"] == 16 / 3
+
+
+def test_shares_behind_the_list_are_said(tmp_path: Path) -> None:
+    benchmark, transcript = twins.random_dialogue(3, RoundSettings(k=1, max_rounds=1), sessions=20)
+    behind = sum(each.rank > 50 for each in transcript.rounds)
+    score = scored(benchmark, transcript, tmp_path)
+    [group] = transcript_report(score).groupings["by_turn"].groups
+    assert behind
+    assert group.values["unlisted"] == behind / 20
+
+
+def test_several_stand_side_by_side(tmp_path: Path) -> None:
+    settings = RoundSettings(max_rounds=2, k=5)
+    scores = []
+    for seed, history in enumerate(("average", "none")):
+        benchmark, transcript = twins.random_dialogue(7, settings)
+        named = transcript.model_copy(update={"settings": {**settings.to_dict(), "history": history}})
+        scores.append(scored(benchmark, named, tmp_path, f"talk{seed}.jsonl"))
+    shown = SideBySide(scores, [intervals(each.report, draws=100) for each in scores])
+    assert shown.labels == ["history=average", "history=none"]
+    titles = [table.title for table in shown.tables()]
+    assert titles[0] == "Transcripts on shapes/val#2"
+    assert {"Hits@5 by round", "Recall@50 by round", "mAP@5 by round", "Mean rank by round"} <= set(titles)
+    table = next(table for table in shown.tables() if table.title == "Hits@5 by round")
+    assert table.columns == ("transcript", "round 1", "low 1", "high 1", "round 2", "low 2", "high 2")
+    assert table.rows[1][4].value == scores[1].report.metrics["hits@5@turn2"]
+    for format in ("table", "csv", "latex", "markdown"):
+        assert "history=none" in shown.render(format)
+    assert len(json.loads(shown.render("json"))["transcripts"]) == 2
+
+
+def test_side_by_side_is_drawn(tmp_path: Path) -> None:
+    settings = RoundSettings(max_rounds=2, k=5)
+    benchmark, transcript = twins.random_dialogue(7, settings)
+    score = scored(benchmark, transcript, tmp_path)
+    drawn = SideBySide([score, score]).plot(tmp_path / "rounds.svg")
+    assert "Hits@5 by round on shapes/val" in drawn.read_text(encoding="utf-8")
+    alone = transcript_report(score, intervals(score.report, draws=100)).plot(tmp_path / "one.svg")
+    assert "round (sessions that have it)" in alone.read_text(encoding="utf-8")
