@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,7 +16,7 @@ from cir_metrics.errors import CallError, MissingExtraError
 from cir_metrics.terminal import echo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from submissions.multiround.person import PersonDialogue
 
@@ -76,6 +77,13 @@ def play_command(
     history: Annotated[
         str, typer.Option("--history", help="How the rounds become one query: average, weighted, none.")
     ] = "average",
+    aim: Annotated[
+        str,
+        typer.Option(
+            "--aim",
+            help="Of several targets you are shown the annotated one (target) or the best-ranked (best).",
+        ),
+    ] = "target",
     aspect: Annotated[
         str | None,
         typer.Option(
@@ -121,18 +129,40 @@ def play_command(
         after_success=after_success,
         candidate=candidate,
         history=history,
+        aim=aim,
         aspect=aspect,
         start=start,
         seed=seed,
     )
     options = RunOptions(encoder=encoder, images=images, checkpoint=checkpoint)
-    dialogue = PersonDialogue(
-        benchmark, method, settings, options, out=out, limit=limit, form="page" if web else "terminal"
-    )
+    with _alone(out):
+        dialogue = PersonDialogue(
+            benchmark, method, settings, options, out=out, limit=limit, form="page" if web else "terminal"
+        )
+        try:
+            play(dialogue)
+        finally:
+            _say_what_remains(dialogue)
+
+
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """Nobody else plays into the same transcript meanwhile."""
+    from filelock import FileLock, Timeout
+
+    place = out.with_name(f".{out.name}.lock")
+    lock = FileLock(place, blocking=False)
     try:
-        play(dialogue)
+        lock.acquire()
+    except Timeout as error:
+        raise CallError(
+            f"{out}: another cir play writes it. Fix: end that one, or name another --out."
+        ) from error
+    try:
+        yield
     finally:
-        _say_what_remains(dialogue)
+        lock.release()
+        place.unlink(missing_ok=True)
 
 
 def _in_terminal() -> Callable[[PersonDialogue], None]:

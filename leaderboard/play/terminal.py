@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 SKIP, QUIT = "/skip", "/quit"
 _LARGEST = 48
 """Columns of a large picture at most: one a pixel, and two pixels a line."""
+_SMALLEST = 32
+"""Columns that it has also where the window is so low that one must scroll."""
+_OTHERS = 20
+"""Lines below it and above it, about."""
 _GAP = 3
 
 
@@ -46,12 +50,12 @@ def coloured_console() -> Console:
 def play_in_terminal(dialogue: PersonDialogue, console: Console) -> None:
     """Play session after session, until all have ended or the person leaves."""
     while (stage := dialogue.current()) is not None:
-        console.print(_screen(dialogue, stage, console.width))
+        console.print(_screen(dialogue, stage, console))
         after = _answered(dialogue, console)
         if after is None:
             return
         if after.exchange is None:
-            console.print(_ended(dialogue, after, console.width))
+            console.print(_ended(dialogue, after, console))
 
 
 def _answered(dialogue: PersonDialogue, console: Console) -> Stage | None:
@@ -69,7 +73,7 @@ def _answered(dialogue: PersonDialogue, console: Console) -> Stage | None:
             console.print(Text(visible(str(error)), style="red"))
 
 
-def _screen(dialogue: PersonDialogue, stage: Stage, width: int) -> RenderableType:
+def _screen(dialogue: PersonDialogue, stage: Stage, console: Console) -> RenderableType:
     """A session that waits for words."""
     exchange = stage.exchange
     found = "" if exchange is None else exchange.candidate
@@ -81,36 +85,38 @@ def _screen(dialogue: PersonDialogue, stage: Stage, width: int) -> RenderableTyp
     )
     return Group(
         Text(head, style="bold"),
-        _side_by_side(dialogue, target, found, width, "What was found" if stage.rounds else "What is there"),
-        *_so_far(dialogue, stage, width),
+        _side_by_side(
+            dialogue, target, found, console, "What was found" if stage.rounds else "What is there"
+        ),
+        *_so_far(dialogue, stage, console),
     )
 
 
-def _ended(dialogue: PersonDialogue, stage: Stage, width: int) -> RenderableType:
+def _ended(dialogue: PersonDialogue, stage: Stage, console: Console) -> RenderableType:
     """A session that has ended."""
     last = stage.rounds[-1]
     return Group(
-        _side_by_side(dialogue, last.target, best_found(last), width, "What was found"),
-        *_so_far(dialogue, stage, width),
+        _side_by_side(dialogue, last.target, best_found(last), console, "What was found"),
+        *_so_far(dialogue, stage, console),
         Text(end_words(stage.rounds, dialogue.settings.k), style="bold"),
     )
 
 
 def _side_by_side(
-    dialogue: PersonDialogue, target: str, found: str, width: int, label: str
+    dialogue: PersonDialogue, target: str, found: str, console: Console, label: str
 ) -> RenderableType:
-    side = max(8, min(_LARGEST, (width - _GAP) // 2))
+    side = max(8, min(_LARGEST, (console.width - _GAP) // 2, max(_SMALLEST, 2 * (console.height - _OTHERS))))
     grid = Table.grid(padding=(0, _GAP))
     grid.add_row(Text("What you want", style="bold"), Text(label, style="bold"))
     grid.add_row(_drawn(dialogue, target, side), _drawn(dialogue, found, side))
     return grid
 
 
-def _so_far(dialogue: PersonDialogue, stage: Stage, width: int) -> list[RenderableType]:
+def _so_far(dialogue: PersonDialogue, stage: Stage, console: Console) -> list[RenderableType]:
     """The best images of the last round, the words of all, and how the rank moved."""
     if not stage.rounds:
         return []
-    side = max(6, min(_LARGEST // 3, (width - _GAP * SHOWN) // SHOWN))
+    side = max(6, min(_LARGEST // 4, (console.width - _GAP * SHOWN) // SHOWN))
     best = Table.grid(padding=(0, _GAP, 0, 0))
     best.add_row(*(_drawn(dialogue, image, side) for image in stage.rounds[-1].top[:SHOWN]))
     lines: list[RenderableType] = [Text("Best of the last round"), best, Text("Words so far")]
@@ -142,7 +148,8 @@ def half_blocks(picture: Image, side: int) -> Text:
     """
     small = picture.copy()
     small.thumbnail((side, side))
-    small = small.crop((0, 0, small.width, small.height + small.height % 2))
+    # An odd line has no partner.
+    small = small.crop((0, 0, small.width, max(2, small.height - small.height % 2)))
     text = Text()
     pixels = np.asarray(small).tolist()
     for line in range(0, small.height, 2):

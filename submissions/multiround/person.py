@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cir_datasets.errors import MissingImagesError
 from cir_metrics.errors import CallError
 from submissions.embeddings.pictures import pictures_of
 from submissions.errors import SubmissionError
@@ -131,9 +132,14 @@ class PersonDialogue:
         return self._empty.model_copy(update={"rounds": rounds})
 
     def picture(self, image: str) -> Image | None:
-        """The picture of an image of the gallery, or of a first reference; None for any other id."""
+        """The picture of an image of the gallery, or of a first reference; None where there is none."""
         place = self._places.get(image)
-        return None if place is None else self._pictures.open(place)
+        if place is None:
+            return None
+        try:
+            return self._pictures.open(place)
+        except MissingImagesError:  # a reference that the method does not read, say
+            return None
 
     def current(self) -> Stage | None:
         """The session that waits for words; None where all have ended.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from fastapi.testclient import TestClient
 from PIL import Image
 
+from cir_datasets.shapes import picture
 from leaderboard.play.page import create_page
 from submissions.embeddings.store import EmbeddingStore
 from submissions.multiround.person import PersonDialogue
@@ -19,19 +21,25 @@ from submissions.running.options import RunOptions
 from submissions.transcripts.reading import read_transcript
 
 
-@pytest.fixture
-def client(tmp_path: Path) -> Iterator[TestClient]:
-    options = RunOptions(encoder=world.DegreesEncoder(), store=EmbeddingStore(tmp_path / "store"), workers=0)
+@contextmanager
+def serving(folder: Path, options: RunOptions) -> Iterator[TestClient]:
     dialogue = PersonDialogue(
         world.small_benchmark(),
         world.Degrees(),
         world.SETTINGS,
         options,
-        out=tmp_path / "human.jsonl",
+        out=folder / "human.jsonl",
         limit=None,
         form="page",
     )
     with TestClient(create_page(dialogue), base_url="http://127.0.0.1:7861") as opened:
+        yield opened
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[TestClient]:
+    options = RunOptions(encoder=world.DegreesEncoder(), store=EmbeddingStore(tmp_path / "store"), workers=0)
+    with serving(tmp_path, options) as opened:
         yield opened
 
 
@@ -99,6 +107,27 @@ def test_pictures_of_the_gallery_alone_are_given(client: TestClient) -> None:
     assert Image.open(io.BytesIO(answer.content)).size == (96, 96)
     for image in ("val-000099", "../../etc/passwd", ""):
         assert client.get("/picture", params={"image": image}).status_code == 404
+
+
+def test_local_pictures_are_shown_as_large_as_a_page_needs(tmp_path: Path) -> None:
+    files = {image: tmp_path / f"pictures/{image.replace('-', '/')}.png" for image in world.GALLERY}
+    (tmp_path / "pictures/val").mkdir(parents=True)
+    for image, file in files.items():
+        picture(image).save(file)
+    options = RunOptions(
+        encoder=world.DegreesEncoder(),
+        store=EmbeddingStore(tmp_path / "store"),
+        workers=0,
+        images=tmp_path / "pictures",
+    )
+    with serving(tmp_path, options) as client:
+        assert client.get("/state").json()["rank"] == "4th of 12"
+        picture(world.image(40)).resize((2000, 1000)).save(files[world.image(40)])
+        answer = client.get("/picture", params={"image": world.image(40)})
+        assert answer.headers["content-type"] == "image/jpeg"
+        assert Image.open(io.BytesIO(answer.content)).size == (800, 400)
+        files[world.image(40)].unlink()
+        assert client.get("/picture", params={"image": world.image(40)}).status_code == 404
 
 
 def test_another_host_name_is_refused(client: TestClient) -> None:
