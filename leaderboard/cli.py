@@ -36,6 +36,7 @@ COMMANDS = {
     "convert": "submissions.commands.convert:convert_command",
     "fuse": "submissions.commands.fuse:fuse_command",
     "run": "submissions.commands.run:run_command",
+    "multiround": "submissions.commands.multiround:multiround_command",
     "entries": "submissions.commands.entries:entries_command",
     "embed": "submissions.commands.embed:embed_command",
     "play": "leaderboard.play.commands:play_command",

@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cir_datasets.commands.options import NoChecksAnywhere
 from cir_metrics.terminal import echo
 from submissions.commands.outputs import check_file, check_folder
-from submissions.commands.words import as_text
+from submissions.commands.words import as_text, report_usage
 from submissions.running.options import RunOptions
 
 if TYPE_CHECKING:
@@ -214,16 +214,7 @@ def _one(
         echo(f"{method}: ranking {benchmark} ...", err=True)
         yield method.rpartition(":")[2], method, make()
     finally:
-        _report_usage(cast("Language | None", options.language))
-
-
-def _report_usage(language: Language | None) -> None:
-    """What was asked of a language backend, and what it cost."""
-    from submissions.language.usage import usage_text
-
-    words = "" if language is None else usage_text(language)
-    if words:
-        echo(words, err=True)
+        report_usage(options.language)
 
 
 def _all(
@@ -243,7 +234,7 @@ def _all(
             yield each.name, each.method, next(made)[1]
     finally:
         for speaker in speakers.values():
-            _report_usage(speaker)
+            report_usage(speaker)
 
 
 def _warn_of_short_rankings(benchmark: str, k: int | None) -> None:

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
+
+from cir_metrics.terminal import echo
+
+if TYPE_CHECKING:
+    from submissions.language.protocol import Language
 
 FILE_HELP = (
     "A rank file or bundle (JSON, JSON Lines, Parquet, plain or gzip), a TREC run, a file of the CIRR or "
@@ -16,3 +22,14 @@ BENCHMARK_HELP = (
 def as_text(value: object) -> str:
     """A JSON value, indented, as commands print it."""
     return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def report_usage(language: str | Language | None) -> None:
+    """Say what was asked of a language backend, and what it cost; nothing of one that does not count."""
+    if language is None or isinstance(language, str):
+        return
+    from submissions.language.usage import usage_text
+
+    words = usage_text(language)
+    if words:
+        echo(words, err=True)

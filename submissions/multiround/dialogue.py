@@ -291,6 +291,8 @@ class _Dialogue:
 
     def _round(self, place: int, number: int, turn: Turn, top: list[str], rank: int) -> Round:
         session = self._sessions[place]
+        # Where images tie, as duplicates do, the list that the user sees says which comes first.
+        rank = next((at for at, image in enumerate(top, start=1) if image in session.targets), rank)
         end = LAST if number == self._settings.max_rounds else ""
         if rank <= self._settings.k and self._settings.after_success == "stop":
             end = SOLVED

@@ -7,7 +7,6 @@ counts when its JSON is there; it is written last, and whole or not at all.
 from __future__ import annotations
 
 import io
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -90,9 +89,14 @@ class Journal:
         # Only the last memory is gone on from.
         (self.folder / f"memory-{number - 1}.npy").unlink(missing_ok=True)
 
-    def remove(self) -> None:
-        """Take the folder away: the transcript holds everything."""
-        shutil.rmtree(self.folder)
+
+def remove_rounds(folder: Path) -> None:
+    """Take a journal's own files away, and the folder where nothing else is in it."""
+    for pattern in ("round-*.json", "memory-*.npy", "header.json"):
+        for path in folder.glob(pattern):
+            path.unlink()
+    if folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
 
 
 def _damaged(path: Path) -> SubmissionError:

@@ -1,0 +1,354 @@
+"""`cir multiround`: a method in dialogue with a simulated user, and its transcript."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cir_datasets.commands.options import NoChecksAnywhere
+from cir_metrics.terminal import echo
+from submissions.commands.outputs import check_file, check_folder
+from submissions.commands.words import as_text, report_usage
+from submissions.running.options import RunOptions
+from submissions.transcripts.settings import RoundSettings
+
+if TYPE_CHECKING:
+    from cir_datasets.rows.benchmark import Benchmark
+    from submissions.transcripts.transcript import Transcript
+
+_ENDINGS = (".jsonl", ".parquet")
+
+
+def multiround_command(
+    benchmark: Annotated[
+        str,
+        typer.Option("--benchmark", "-b", help="Id of a benchmark of single queries with public targets."),
+    ],
+    method: Annotated[
+        str,
+        typer.Option(
+            "--method", "-m", help="Name of the method (cir methods list), or module:Class of your own."
+        ),
+    ],
+    simulator: Annotated[
+        str,
+        typer.Option(
+            "--simulator",
+            "-s",
+            help="Who plays the user: oracle (shapes), openai:MODEL, transformers:FOLDER_OR_NAME, "
+            "SEES+WRITES; options behind it, as in openai:MODEL,concurrency=8.",
+        ),
+    ],
+    way: Annotated[
+        str,
+        typer.Option(
+            "--way",
+            help="How it tells two pictures apart: captions (of both, then their difference) or pictures "
+            "(it looks at both).",
+        ),
+    ] = "captions",
+    max_rounds: Annotated[
+        int, typer.Option("--max-rounds", help="Rounds at most, 1 to 50; round 1 is the published query.")
+    ] = RoundSettings.max_rounds,
+    k: Annotated[
+        int, typer.Option("--k", help="A session is solved when a target is among the first K, 1 to 50.")
+    ] = RoundSettings.k,
+    after_success: Annotated[
+        str,
+        typer.Option(
+            "--after-success",
+            help="stop, or continue: all rounds are played and references stay in the ranking.",
+        ),
+    ] = RoundSettings.after_success,
+    candidate: Annotated[
+        str,
+        typer.Option(
+            "--candidate",
+            help="The next reference: unseen (the best that has not been one), top1, or random-topM, "
+            "such as random-top10.",
+        ),
+    ] = RoundSettings.candidate,
+    history: Annotated[
+        str,
+        typer.Option(
+            "--history",
+            help="How all rounds become one query: average, weighted (0.8 for each round back), or none "
+            "(the last alone).",
+        ),
+    ] = RoundSettings.history,
+    normalise: Annotated[
+        bool,
+        typer.Option(
+            "--normalise/--no-normalise", help="Whether queries have length 1 before they are added."
+        ),
+    ] = RoundSettings.normalise,
+    feedback: Annotated[
+        str,
+        typer.Option("--feedback", help="fresh words each round, or unchanged: the published ones again."),
+    ] = RoundSettings.feedback,
+    aim: Annotated[
+        str,
+        typer.Option(
+            "--aim",
+            help="Which of several targets the user aims at: target (the annotated one) or best (ranked).",
+        ),
+    ] = RoundSettings.aim,
+    aspect: Annotated[
+        str | None,
+        typer.Option(
+            "--aspect",
+            help="Queries of this aspect alone, and feedback on it alone; own: each query's own aspect.",
+        ),
+    ] = RoundSettings.aspect,
+    words: Annotated[
+        int | None,
+        typer.Option("--words", help="About how many words the user says; default: what is usual there."),
+    ] = RoundSettings.words,
+    start: Annotated[
+        str,
+        typer.Option(
+            "--start",
+            help="published, or random: reference and target are any two images, and the user says the first "
+            "words, too.",
+        ),
+    ] = RoundSettings.start,
+    seed: Annotated[
+        int, typer.Option("--seed", help="Of random starts and random candidates, a whole number from 0.")
+    ] = RoundSettings.seed,
+    limit: Annotated[
+        int | None,
+        typer.Option("--limit", help="Sessions at most; default: all queries, or 500 that start at random."),
+    ] = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            "--encoder",
+            "-e",
+            help="Encoder: a name on the Hub, a folder, or shapes (the shipped one, the default on shapes).",
+        ),
+    ] = None,
+    images: Annotated[
+        Path | None,
+        typer.Option("--images", help="Folder of the images; default: below CIR_IMAGES. Shapes are drawn."),
+    ] = None,
+    caption_rule: Annotated[
+        str | None,
+        typer.Option(
+            "--caption-rule", help="How several captions become text; default: strip_capitalize_and."
+        ),
+    ] = None,
+    language: Annotated[
+        str | None,
+        typer.Option(
+            "--language", help="Language backend of the method, where it needs one; as --simulator."
+        ),
+    ] = None,
+    prompts: Annotated[
+        Path | None,
+        typer.Option(
+            "--prompts",
+            help="Folder of prompts that replace ours, for --simulator and --language; default: CIR_PROMPTS.",
+        ),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option("--checkpoint", help="The method's own trained weights, file or folder.")
+    ] = None,
+    revision: Annotated[
+        str | None, typer.Option("--revision", help="The encoder's commit, branch or tag on the Hub.")
+    ] = None,
+    device: Annotated[
+        str, typer.Option("--device", help="Where the encoder runs: auto, cpu, cuda, cuda:1, mps.")
+    ] = RunOptions.device,
+    dtype: Annotated[
+        str, typer.Option("--dtype", help="The encoder's numbers: float32, float16, bfloat16 or auto.")
+    ] = RunOptions.dtype,
+    batch_size: Annotated[
+        int, typer.Option("--batch-size", help="Images or texts that are encoded at once.")
+    ] = RunOptions.batch_size,
+    workers: Annotated[
+        int, typer.Option("--workers", help="Processes that read images.")
+    ] = RunOptions.workers,
+    skip_missing: Annotated[
+        bool,
+        typer.Option(
+            "--skip-missing",
+            help="Rank images that cannot be read last instead of refusing; the signature says so.",
+        ),
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="Transcript to write, .jsonl or .parquet; default: METHOD.BENCHMARK.jsonl."
+        ),
+    ] = None,
+    page: Annotated[
+        Path | None,
+        typer.Option("--html", help="Also write a page with the pictures, which lie in a folder beside it."),
+    ] = None,
+    sessions: Annotated[
+        Path | None,
+        typer.Option("--sessions", help="Also write the dialogues as sessions in CIRCLED's form (JSON)."),
+    ] = None,
+    rank_file: Annotated[
+        Path | None,
+        typer.Option("--rank-file", help="Also write the rank file of these sessions, .json or .json.gz."),
+    ] = None,
+    journal: Annotated[
+        Path | None,
+        typer.Option(
+            "--journal",
+            help="Folder for finished rounds, from which a run that was stopped goes on; default: "
+            "OUT.journal. It is removed when the transcript is written.",
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print files, sessions and how they ended as JSON.")
+    ] = False,
+    no_checks: NoChecksAnywhere = False,
+) -> None:
+    """Play every query of a benchmark as a dialogue with a simulated user, and write the transcript.
+
+    Round 1 is the published query. As long as no target is among the first K, the user looks at the best
+    image that was found and says what is to change; that image with these words is the next query. The names
+    of the files written are printed, one a line; cir score TRANSCRIPT gives all numbers by round. The same
+    call goes on where a run was stopped.
+
+    \b
+    Example:
+        cir multiround --benchmark shapes/val --method image_text_sum --simulator oracle --out dialogue.jsonl
+        cir multiround --benchmark cirr/val --method image_text_sum --encoder openai/clip-vit-large-patch14 \\
+            --images ~/images --simulator openai:gpt-4o-mini,concurrency=8 --out cirr.jsonl --html cirr.html
+    """
+    from submissions.encoders.truncation import one_truncation_warning
+    from submissions.language import load_language
+    from submissions.multiround.journal import remove_rounds
+    from submissions.multiround.making import make_transcript
+    from submissions.multiround.sessions import sessions_spec
+    from submissions.running.make import loaded_benchmark
+    from submissions.transcripts.transcript import write_transcript
+
+    settings = RoundSettings(
+        max_rounds=max_rounds,
+        k=k,
+        after_success=after_success,
+        candidate=candidate,
+        history=history,
+        normalise=normalise,
+        feedback=feedback,
+        aim=aim,
+        aspect=aspect,
+        words=words,
+        start=start,
+        seed=seed,
+    )
+    out = out or Path(f"{method.rpartition(':')[2]}.{benchmark.replace('/', '-')}.jsonl")
+    _check_outputs(out, page, sessions, rank_file)
+    options = RunOptions(
+        encoder=encoder,
+        images=images,
+        caption_rule=caption_rule,
+        language=language,
+        prompts=prompts if language is not None else None,
+        checkpoint=checkpoint,
+        revision=revision,
+        device=device,
+        dtype=dtype,
+        batch_size=batch_size,
+        workers=workers,
+        skip_missing=skip_missing,
+    ).with_language()
+    if ":" in method:
+        # As `python -m` does it, so that a module in this folder is found.
+        sys.path.insert(0, str(Path.cwd()))
+    loaded = loaded_benchmark(benchmark)
+    if sessions is not None or rank_file is not None:
+        sessions_spec(loaded)
+    speaker = load_language(simulator, **({} if prompts is None else {"prompts": prompts}))
+    kept = journal or Path(f"{out}.journal")
+    try:
+        with one_truncation_warning():
+            made = make_transcript(
+                loaded,
+                method,
+                speaker,
+                settings,
+                options,
+                way=way,
+                limit=limit,
+                journal=kept,
+                after_round=lambda *done: _say_round(max_rounds, *done),
+            )
+    finally:
+        # Also where it was stopped: what was asked has its price.
+        for language_backend in (speaker, options.language):
+            report_usage(language_backend)
+    write_transcript(made, out)
+    files = {"transcript": str(out)}
+    files |= _write_others(made, loaded, images, page, sessions, rank_file)
+    remove_rounds(kept)
+    _report(made, files, as_json=as_json)
+
+
+def _check_outputs(out: Path, page: Path | None, sessions: Path | None, rank_file: Path | None) -> None:
+    """Look at the names of files before the work."""
+    from cir_metrics.errors import CallError
+
+    for option, path, endings in (
+        ("--out", out, _ENDINGS),
+        ("--html", page, (".html",)),
+        ("--sessions", sessions, (".json",)),
+    ):
+        if path is None:
+            continue
+        if path.is_dir() or path.suffix.lower() not in endings:
+            shown = " or ".join(endings)
+            raise CallError(f"{option} {path}: it is written as {shown}. Fix: name a file that ends so.")
+        check_folder(path.parent)
+    if rank_file is not None:
+        check_file(rank_file)
+
+
+def _say_round(rounds: int, number: int, solved: int, going: int) -> None:
+    echo(f"round {number} of {rounds}: {solved:,} sessions solved so far, {going:,} go on", err=True)
+
+
+def _write_others(
+    made: Transcript,
+    benchmark: Benchmark,
+    images: Path | None,
+    page: Path | None,
+    sessions: Path | None,
+    rank_file: Path | None,
+) -> dict[str, str]:
+    from submissions.embeddings.pictures import pictures_of
+    from submissions.multiround.page import write_page
+    from submissions.multiround.sessions import rank_file_of, write_sessions
+    from submissions.rank_file.model import write
+
+    files = {}
+    if page is not None:
+        files["html"] = str(write_page(made, pictures_of(benchmark, images=images), page))
+    if sessions is not None:
+        files["sessions"] = str(write_sessions(made, benchmark, sessions))
+    if rank_file is not None:
+        files["rank_file"] = str(write(rank_file_of(made, benchmark), rank_file))
+    return files
+
+
+def _report(made: Transcript, files: dict[str, str], *, as_json: bool) -> None:
+    """The files, and how the sessions ended."""
+    ends: dict[str, int] = {}
+    for rounds in made.sessions().values():
+        ends[rounds[-1].end] = ends.get(rounds[-1].end, 0) + 1
+    ends = dict(sorted(ends.items(), key=lambda one: (-one[1], one[0])))
+    total = sum(ends.values())
+    if as_json:
+        echo(as_text({"files": files, "sessions": total, "ended": ends}))
+        return
+    for path in files.values():
+        echo(path)
+    listed = "; ".join(f"{end} {count:,}" for end, count in ends.items())
+    echo(f"{total:,} sessions ended: {listed}. All numbers: cir score {files['transcript']}", err=True)
