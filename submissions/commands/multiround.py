@@ -116,11 +116,12 @@ def multiround_command(
         ),
     ] = RoundSettings.start,
     seed: Annotated[
-        int, typer.Option("--seed", help="Of random starts and random candidates, a whole number from 0.")
+        int,
+        typer.Option("--seed", help="Of what is drawn: starts, candidates, sessions of --limit."),
     ] = RoundSettings.seed,
     limit: Annotated[
         int | None,
-        typer.Option("--limit", help="Sessions at most; default: all queries, or 500 that start at random."),
+        typer.Option("--limit", help="Sessions, drawn by the seed; default: all, or 500 random starts."),
     ] = None,
     encoder: Annotated[
         str | None,
@@ -289,7 +290,7 @@ def multiround_command(
     files = {"transcript": str(out)}
     files |= _write_others(made, loaded, images, page, sessions, rank_file)
     remove_rounds(kept)
-    _report(made, files, as_json=as_json)
+    _report(made, loaded, files, as_json=as_json)
 
 
 def _check_outputs(out: Path, page: Path | None, sessions: Path | None, rank_file: Path | None) -> None:
@@ -338,17 +339,21 @@ def _write_others(
     return files
 
 
-def _report(made: Transcript, files: dict[str, str], *, as_json: bool) -> None:
-    """The files, and how the sessions ended."""
-    ends: dict[str, int] = {}
-    for rounds in made.sessions().values():
-        ends[rounds[-1].end] = ends.get(rounds[-1].end, 0) + 1
-    ends = dict(sorted(ends.items(), key=lambda one: (-one[1], one[0])))
-    total = sum(ends.values())
+def _report(made: Transcript, benchmark: Benchmark, files: dict[str, str], *, as_json: bool) -> None:
+    """The files, how the sessions ended, and the numbers by round."""
+    from cir_datasets.common.tables import render
+    from submissions.transcripts.checking import check_transcript
+    from submissions.transcripts.report import transcript_report
+    from submissions.transcripts.scoring import ends
+
+    ended = ends(made)
     if as_json:
-        echo(as_text({"files": files, "sessions": total, "ended": ends}))
+        echo(as_text({"files": files, "sessions": sum(ended.values()), "ended": dict(ended)}))
         return
     for path in files.values():
         echo(path)
-    listed = "; ".join(f"{end} {count:,}" for end, count in ends.items())
-    echo(f"{total:,} sessions ended: {listed}. All numbers: cir score {files['transcript']}", err=True)
+    *_, by_round = transcript_report(check_transcript(files["transcript"], benchmark).score()).tables()
+    echo(render([by_round], "table"), err=True)
+    listed = "; ".join(f"{end} {count:,}" for end, count in ended.items())
+    echo(f"{sum(ended.values()):,} sessions ended: {listed}.", err=True)
+    echo(f"All numbers: cir score {files['transcript']}", err=True)

@@ -89,6 +89,10 @@ class Journal:
         # Only the last memory is gone on from.
         (self.folder / f"memory-{number - 1}.npy").unlink(missing_ok=True)
 
+    def remove(self) -> None:
+        """Take it away: the transcript holds everything."""
+        remove_rounds(self.folder)
+
 
 def remove_rounds(folder: Path) -> None:
     """Take a journal's own files away, and the folder where nothing else is in it."""

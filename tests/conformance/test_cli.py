@@ -95,6 +95,7 @@ def test_the_commands_are_the_expected_ones() -> None:
         "leaderboard add",
         "leaderboard show",
         "leaderboard submissions",
+        "multiround",
         "play",
         "leaderboard pull",
         "leaderboard export-hub",
