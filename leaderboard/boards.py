@@ -28,6 +28,7 @@ from cir_datasets.common.yaml import checked, read_yaml
 from cir_datasets.registry.challenges import CONFIG
 from cir_datasets.registry.schema import main_metric_terms
 from cir_metrics.errors import UnknownNameError, did_you_mean
+from leaderboard.dialogues import BoardDialogue
 from leaderboard.errors import BoardError
 from leaderboard.settings import default_home, only_own_boards
 
@@ -136,6 +137,8 @@ class Board(BaseModel):
     private place, which only the process that judges a file reads."""
     ground_truth: Annotated[str, AfterValidator(_address)] | None = None
     """Where the ground truth of a sealed board lies."""
+    dialogue: BoardDialogue | None = None
+    """Of a board whose submissions are transcripts: the settings and the user that they were made with."""
     phases: tuple[Phase, ...] = ()
     """When the board takes submissions, in order; always, where there are none."""
     primary: str
@@ -152,6 +155,8 @@ class Board(BaseModel):
     def _track_and_phases_fit(self) -> Board:
         if (self.track == "sealed") != (self.ground_truth is not None):
             raise ValueError("a sealed board, and no other, says where its `ground_truth` lies")
+        if self.dialogue is not None and self.sealed:
+            raise ValueError("a transcript names its targets, so that a board of dialogues is not sealed")
         fault = phases_fault(self.phases)
         if fault is not None:
             raise ValueError(fault)
@@ -259,9 +264,15 @@ def board(board_id: str) -> Board:
     return found
 
 
-def of_benchmark(benchmark_id: str) -> tuple[Board, ...]:
-    """The boards that rank submissions to a benchmark."""
-    return tuple(board for board in boards() if board.benchmark == benchmark_id)
+def of_benchmark(benchmark_id: str, *, dialogue: bool = False) -> tuple[Board, ...]:
+    """The boards that rank submissions to a benchmark.
+
+    Args:
+        benchmark_id: its id.
+        dialogue: whether the submissions are transcripts of dialogues, and not rank files.
+    """
+    found = (board for board in boards() if board.benchmark == benchmark_id)
+    return tuple(board for board in found if (board.dialogue is not None) == dialogue)
 
 
 def parse(data: Any, where: str) -> Board:
@@ -276,7 +287,7 @@ def parse(data: Any, where: str) -> Board:
     """
     found = checked(Board, data, where, BoardError)
     try:
-        known = found.spec.metrics
+        known = _known_metrics(found, where)
     except UnknownNameError as error:
         name, _, config = found.benchmark.partition("/")
         if found.sealed and config == CONFIG:
@@ -299,11 +310,22 @@ def parse(data: Any, where: str) -> Board:
     return found
 
 
+def _known_metrics(board: Board, where: str) -> tuple[str, ...]:
+    if board.dialogue is None:
+        return board.spec.metrics
+    from submissions.transcripts.scoring import metric_names
+
+    if board.spec.kind == "multi_turn" or board.spec.config.ground_truth == "withheld":
+        raise BoardError(
+            f"{where}: {board.benchmark} cannot be played as a dialogue, which goes on from single queries "
+            "with public ground truth. Fix: name such a benchmark."
+        )
+    return tuple(metric_names(board.dialogue.choices, several_targets=True))
+
+
 def _is_computed(name: str, known: tuple[str, ...]) -> bool:
     by_turn = _DERIVED.match(name)
-    if by_turn:
-        return by_turn["metric"] in known
-    return name in known
+    return name in known or (by_turn is not None and by_turn["metric"] in known)
 
 
 _Boards = dict[str, Board]

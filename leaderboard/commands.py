@@ -485,7 +485,7 @@ def submit(
     ] = None,
     no_checks: NoChecksAnywhere = False,
 ) -> None:
-    """Hand a rank file to a leaderboard and wait for its outcome; it is validated here first where possible.
+    """Hand a rank file or a transcript to a leaderboard and wait; it is validated here first where possible.
 
     \b
     Example:
@@ -568,8 +568,10 @@ def _board_of(file: Path) -> Board:
     """The board of the benchmark that a file names."""
     from leaderboard import boards
     from leaderboard.destination import board_of_benchmark
+    from submissions.transcripts.reading import is_transcript
 
-    return board_of_benchmark(_benchmark_of(file, lambda: f": {', '.join(boards.ids())}"))
+    benchmark = _benchmark_of(file, lambda: f": {', '.join(boards.ids())}")
+    return board_of_benchmark(benchmark, dialogue=is_transcript(str(file)))
 
 
 def _benchmark_sent(file: Path, url: str) -> str:
@@ -595,16 +597,22 @@ def _board_there(client: Client, file: Path, benchmark: str) -> str:
         CallError: no board there ranks what the file names.
     """
     from leaderboard.destination import HEAD_BYTES, benchmark_of_head
+    from submissions.transcripts.reading import is_transcript
 
     with file.open("rb") as handle:
         if benchmark_of_head(handle.read(HEAD_BYTES)) is not None:
             return ""
     there = client.boards()
-    found = [str(one.get("id")) for one in there if one.get("benchmark") == benchmark]
+    dialogue = is_transcript(str(file))
+    found = [
+        str(one.get("id"))
+        for one in there
+        if one.get("benchmark") == benchmark and (one.get("dialogue") is not None) == dialogue
+    ]
     if not found:
         known = ", ".join(visible(str(one.get("id"))) for one in there)
         raise CallError(
-            f"{file}: no board of {visible(client.url)} ranks {benchmark}. "
+            f"{file}: no board of {visible(client.url)} ranks {'dialogues of ' * dialogue}{benchmark}. "
             f"Fix: choose one with --board: {known}."
         )
     return found[0]
@@ -614,7 +622,10 @@ def _benchmark_of(file: Path, boards_there: Callable[[], str]) -> str:
     """The benchmark that a file names; for a message, `boards_there` says which boards there are."""
     import submissions
     from submissions.rank_file.findings import RefusedError
+    from submissions.transcripts.reading import is_transcript, read_transcript
 
+    if is_transcript(str(file)):
+        return read_transcript(file).benchmark
     try:
         found = submissions.read(file)
     except RefusedError as error:
@@ -680,7 +691,13 @@ def _validate_here(file: Path, benchmark: str) -> None:
     from cir_metrics.errors import UnknownNameError
     from leaderboard import data
     from submissions.rank_file.findings import RefusedError
+    from submissions.transcripts.checking import check_transcript
+    from submissions.transcripts.reading import is_transcript, read_transcript
 
+    dialogue = is_transcript(str(file))
+    if dialogue:
+        # A board of dialogues has an id of its own.
+        benchmark = read_transcript(file).benchmark
     try:
         spec = registry.spec(benchmark)
     except UnknownNameError:
@@ -689,7 +706,10 @@ def _validate_here(file: Path, benchmark: str) -> None:
         echo(f"{benchmark} is not on this machine: the server alone validates.", err=True)
         return
     try:
-        report = submissions.validate(file, benchmark, part=False)
+        if dialogue:
+            report = check_transcript(str(file), benchmark).report
+        else:
+            report = submissions.validate(file, benchmark, part=False)
     except SourceError as error:
         echo(f"Not validated here, only on the server: {error}", err=True)
         return

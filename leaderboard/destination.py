@@ -19,7 +19,7 @@ from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.errors import UploadRefusedError
 from submissions.formats.containers import GZIP
-from submissions.rank_file.model import BUNDLE
+from submissions.rank_file.model import BUNDLE, TRANSCRIPT
 
 HEAD_BYTES = 64 * 1024
 """Bytes of a file's beginning that are looked at, packed and unpacked."""
@@ -57,20 +57,25 @@ def board_of_head(head: bytes) -> Board:
             f"the file's first {HEAD_BYTES // 1024} KB name no benchmark, so that its board is not clear.",
             fix=f"choose the board (in the API: add ?board=), one of {', '.join(boards.ids())}",
         )
-    return board_of_benchmark(benchmark)
+    return board_of_benchmark(benchmark, dialogue=words.get("format") == TRANSCRIPT)
 
 
-def board_of_benchmark(benchmark: str) -> Board:
+def board_of_benchmark(benchmark: str, *, dialogue: bool = False) -> Board:
     """The board that ranks a benchmark; the first in the list, where several do.
+
+    Args:
+        benchmark: its id.
+        dialogue: whether the submission is a transcript.
 
     Raises:
         UploadRefusedError: none does.
     """
-    found = boards.of_benchmark(benchmark)
+    found = boards.of_benchmark(benchmark, dialogue=dialogue)
     if not found:
+        kind = "transcripts of " if dialogue else ""
         raise UploadRefusedError(
             "unknown-board",
-            f"no board here ranks {_shown(benchmark)}.",
+            f"no board here ranks {kind}{_shown(benchmark)}.",
             fix=f"choose the board (in the API: add ?board=), one of {', '.join(boards.ids())}",
             status=404,
         )

@@ -83,6 +83,7 @@ def rescore(server: Server, board: Board, limits: Limits | None = None) -> Itera
                 limits=limits or Limits(),
                 values_to=Path(folder) / "values.npz",
                 ground_truth=board.ground_truth,
+                dialogue=board.dialogue,
             )
             kept = None if judged.values is None else judged.values.read_bytes()
         yield Rescored(submission, judged, kept)

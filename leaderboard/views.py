@@ -43,6 +43,7 @@ def board_view(
         "direction": board.primary_direction,
         "columns": [column.model_dump() for column in board.columns],
         "description": board.description,
+        "dialogue": None if board.dialogue is None else board.dialogue.model_dump(mode="json"),
         "protocol": {"queries": config.queries, "gallery": config.gallery, "reference": config.reference},
         "max_upload_bytes": board.max_upload_bytes(max_upload_bytes),
         "phases": [phase.model_dump(mode="json") for phase in board.phases],

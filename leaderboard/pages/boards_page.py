@@ -112,10 +112,13 @@ def _intro(board: Board, view: View) -> str:
     facts.append(f"{board.track} track")
     facts.append(f"files up to {view['max_upload_bytes'] / 2**20:.0f} MB")
     facts += [_phase(phase) for phase in board.phases]
+    if board.dialogue is not None:
+        facts.append(f"transcripts of cir multiround, {board.dialogue.choices.text}")
     listed = joined(element("li", text(fact)) for fact in facts)
     submit = ""
     if view["unavailable"] is None:
-        submit = element("a", "Submit a rank file", "button", href=f"./submit?board={text(board.id)}")
+        words = f"Submit a {'rank file' if board.dialogue is None else 'transcript'}"
+        submit = element("a", words, "button", href=f"./submit?board={text(board.id)}")
     title = element("div", element("h1", text(board.title)) + submit, "title")
     return title + element("p", text(board.description), "lead") + element("ul", listed, "facts")
 

@@ -33,6 +33,7 @@ from leaderboard.errors import ChildCrashedError, PassingError, is_passing
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
+    from leaderboard.dialogues import BoardDialogue
 
 log = logging.getLogger("leaderboard.child")
 
@@ -135,6 +136,7 @@ def judge(
     limits: Limits = Limits(),
     values_to: Path | None = None,
     ground_truth: str | None = None,
+    dialogue: BoardDialogue | None = None,
     stopped: threading.Event | None = None,
 ) -> Judged:
     """Validate and score one file in a process of its own, and wait for it.
@@ -149,6 +151,7 @@ def judge(
         ground_truth: address of a sealed board's ground truth, which the process alone reads. Its answer is
             rounded then, nothing that it writes on stderr is kept, and the values kept are no scores but
             fingerprints of the answers.
+        dialogue: of a board that takes transcripts; None of one that takes rank files.
         stopped: ends the process when it is set.
 
     Raises:
@@ -163,6 +166,7 @@ def judge(
         "form": dict(form),
         "values_to": None if values_to is None else str(values_to),
         "ground_truth": ground_truth,
+        "dialogue": None if dialogue is None else dialogue.model_dump(),
         "keys": sorted(_truth_keys()),
     }
     kills = _oom_kills()
@@ -413,6 +417,12 @@ def _confine(parent: int, memory: int, cpu: int) -> None:
         resource.setrlimit(kind, limit)
 
 
+def _dialogue_of(asked: Mapping[str, Any]) -> BoardDialogue:
+    from leaderboard.dialogues import BoardDialogue
+
+    return BoardDialogue.model_validate(asked)
+
+
 def _with_ground_truth(benchmark: Benchmark, address: str) -> Benchmark:
     from leaderboard.queue.ground_truth import laid_over, read
 
@@ -436,7 +446,10 @@ def _answer(request: dict[str, Any], benchmark: Benchmark, sealed: Benchmark | N
         # A disk that does not give the bytes is not the file's fault; validation would call it unreadable.
         while file.read(_CHUNK):
             pass
-    judged = judge_file(path, benchmark, file_name=request["file_name"], form=request["form"])
+    dialogue = None if request["dialogue"] is None else _dialogue_of(request["dialogue"])
+    judged = judge_file(
+        path, benchmark, file_name=request["file_name"], form=request["form"], dialogue=dialogue
+    )
     if isinstance(judged, Rejected):
         return {"outcome": "rejected", **judged.payload}
     report = score_file(judged, benchmark if sealed is None else sealed)

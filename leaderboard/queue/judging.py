@@ -12,9 +12,11 @@ from submissions.formats.budget import MAX_BYTES
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
+    from leaderboard.dialogues import BoardDialogue
     from submissions.rank_file.findings import ValidationReport
     from submissions.rank_file.model import RankFile
     from submissions.scoring.score_report import ScoreReport
+    from submissions.transcripts.checking import CheckedTranscript
 
 
 CLAIMS = ("oracle", "zero_shot", "trained_on")
@@ -37,10 +39,16 @@ class Validated:
     rank_file: RankFile
     method: dict[str, Any]
     claims: dict[str, Any]
+    transcript: CheckedTranscript | None = None
 
 
 def judge_file(
-    path: Path, benchmark: Benchmark, *, file_name: str, form: Mapping[str, Any]
+    path: Path,
+    benchmark: Benchmark,
+    *,
+    file_name: str,
+    form: Mapping[str, Any],
+    dialogue: BoardDialogue | None = None,
 ) -> Rejected | Validated:
     """Validate a stored file against its board's benchmark.
 
@@ -52,14 +60,20 @@ def judge_file(
         benchmark: what the board ranks.
         file_name: the sender's name for the file, which stands in the messages.
         form: the method's fields as they were sent beside the file.
+        dialogue: of a board that takes transcripts; None of one that takes rank files.
     """
     from submissions.rank_file.benchmarks import Benchmarks
     from submissions.rank_file.model import Method, RankFile
     from submissions.validation import validate_with
 
-    report = validate_with(
-        path, Benchmarks(benchmark), part=False, max_bytes=MAX_BYTES, name=file_name, form=form
-    )
+    transcript = None
+    if dialogue is None:
+        report = validate_with(
+            path, Benchmarks(benchmark), part=False, max_bytes=MAX_BYTES, name=file_name, form=form
+        )
+    else:
+        transcript = _checked_transcript(path, benchmark, dialogue, file_name)
+        report = transcript.report
     payload = {"findings": [finding.to_dict() for finding in report.findings], "text": report.text()}
     rank_file = report.rank_file
     if not report.ok or not isinstance(rank_file, RankFile):
@@ -70,7 +84,31 @@ def judge_file(
         report = _with_words_checked(report, method, benchmark)
         payload = {"findings": [finding.to_dict() for finding in report.findings], "text": report.text()}
     claims = _claims(rank_file, form)
-    return Validated(payload, replace(report, rank_file=named), named, method, claims)
+    return Validated(payload, replace(report, rank_file=named), named, method, claims, transcript)
+
+
+def _checked_transcript(
+    path: Path, benchmark: Benchmark, dialogue: BoardDialogue, file_name: str
+) -> CheckedTranscript:
+    """A transcript with its findings, those against its board's dialogue included.
+
+    Its report holds the lists as rankings by turn, by which the same answers are known again.
+    """
+    from submissions.rank_file.findings import Findings
+    from submissions.rank_file.model import RankFile
+    from submissions.transcripts.checking import check_transcript
+
+    checked = check_transcript(path, benchmark, max_bytes=MAX_BYTES, name=file_name)
+    transcript = checked.transcript
+    if transcript is None or checked.benchmark is None:
+        return checked
+    found = Findings(checked.report.file, benchmark.id)
+    for line in dialogue.differences(transcript.choices, transcript.user, checked.limit):
+        found.add("wrong-settings", f"{line}.", cause=line)
+    lists = {name: [each.top for each in rounds] for name, rounds in transcript.sessions().items()}
+    rank_file = RankFile(benchmark.id, benchmark.version, transcript.method, lists)
+    findings = (*found.listed(), *checked.report.findings)
+    return replace(checked, report=replace(checked.report, findings=findings, rank_file=rank_file))
 
 
 def _with_words_checked(
@@ -88,6 +126,8 @@ def _with_words_checked(
 
 def score_file(judged: Validated, benchmark: Benchmark) -> ScoreReport:
     """Score a validated file; it is not validated again."""
+    if judged.transcript is not None:
+        return judged.transcript.score().report
     from submissions.rank_file.benchmarks import Benchmarks
     from submissions.scoring import score_checked
 

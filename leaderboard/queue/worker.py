@@ -226,6 +226,7 @@ class Worker:
                     limits=self._limits,
                     values_to=Path(folder) / "values.npz",
                     ground_truth=board.ground_truth,
+                    dialogue=board.dialogue,
                     stopped=self._stop,
                 )
             except (DatasetError, PassingError) as error:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from leaderboard.boards import Column, Phase
+from leaderboard.dialogues import BoardDialogue
 from leaderboard.receipts import Receipt
 from leaderboard.submission import EventKind, State
 from submissions.rank_file.model import Method
@@ -90,6 +91,9 @@ class BoardAnswer(_StrictAnswer):
     direction: Literal["higher", "lower"]
     columns: list[Column]
     description: str
+    dialogue: Annotated[
+        BoardDialogue | None, Field(description="of a board of transcripts, how these are made; else null")
+    ]
     protocol: ProtocolAnswer
     max_upload_bytes: Annotated[int, Field(description="that a rank file for this board may have")]
     phases: Annotated[

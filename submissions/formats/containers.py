@@ -16,7 +16,7 @@ from pathlib import PurePath
 
 from submissions.formats.budget import TREC_TIMES, Budget
 from submissions.rank_file.findings import Findings
-from submissions.rank_file.model import LINES, LINES_FILE, PARQUET, TREC
+from submissions.rank_file.model import LINES, LINES_FILE, PARQUET, TRANSCRIPT, TREC
 
 JSON = "json"
 """What is not another container: JSON, or what the JSON reader will explain."""
@@ -30,7 +30,9 @@ _LOOKED_AT = 2**16
 _SUFFIXES = {LINES: ".jsonl", PARQUET: ".parquet", TREC: ".trec"}
 _TREC_LINES = 5
 _TREC_COLUMNS = 6
-_LINES_HEADER = re.compile(rb'"format"\s*:\s*"' + LINES_FILE.encode() + rb'"|^\s*\{\s*"query_id"\s*:')
+_LINES_HEADER = re.compile(
+    rb'"format"\s*:\s*"(?:' + f"{LINES_FILE}|{TRANSCRIPT}".encode() + rb')"|^\s*\{\s*"query_id"\s*:'
+)
 _NUMBER = re.compile(rb"[-+]?(?:nan|inf|[0-9.]+(?:e[-+]?[0-9]+)?)", re.IGNORECASE)
 
 

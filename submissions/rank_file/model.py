@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import orjson
 from pydantic import (
@@ -36,6 +36,8 @@ BUNDLE = "cir-rank-bundle"
 """What a bundle says there."""
 LINES_FILE = "cir-rank-file-lines"
 """What the first line of a rank file in JSON Lines says there."""
+TRANSCRIPT: Literal["cir-transcript"] = "cir-transcript"
+"""What the first line of a transcript of dialogues says there."""
 FORMAT_VERSION = 1
 
 NATIVE = "native"

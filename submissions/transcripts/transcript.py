@@ -15,13 +15,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from cir_metrics.atomic import write_whole
 from submissions.errors import SubmissionError
-from submissions.rank_file.model import Method
+from submissions.rank_file.model import TRANSCRIPT, Method
 from submissions.transcripts.settings import DEPTH, MOST_ROUNDS, RoundSettings
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FORMAT: Literal["cir-transcript"] = "cir-transcript"
+FORMAT = TRANSCRIPT
 VERSION: Literal[1] = 1
 SOLVED, LAST, SILENT = "solved", "last round", "silent: "
 """How a session ends: the target was found, all rounds were played, or the user said nothing of use."""

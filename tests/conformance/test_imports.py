@@ -67,6 +67,7 @@ ORDER = {
     "leaderboard": {
         "errors": "what goes wrong, in words",
         "settings": "what a server is given from outside",
+        "dialogues": "what a board of transcripts asks of these",
         "boards": "which boards there are, and what they show",
         "destination": "which board a file is for, from its own words",
         "submission": "a submission and its events",

@@ -32,6 +32,7 @@ def test_the_boards_are_the_expected_ones() -> None:
     assert set(boards.ids()) == {
         "shapes/val",
         "shapes/multiturn_val",
+        "shapes/dialogue_val",
         "cirr/val",
         "fashioniq/dress_val",
         "fashioniq/shirt_val",
@@ -46,15 +47,19 @@ def test_the_boards_are_the_expected_ones() -> None:
 
 @pytest.mark.parametrize("board", boards.boards(), ids=lambda board: board.id)
 def test_every_board_ranks_by_its_benchmarks_main_metric(board: boards.Board) -> None:
-    assert board.primary == board.spec.main_metric
+    if board.dialogue is None:
+        assert board.primary == board.spec.main_metric
+    else:
+        # The last round of what the dialogue aims at.
+        assert board.primary == f"hits@{board.dialogue.choices.k}@turn{board.dialogue.choices.max_rounds}"
     assert board.spec.config.ground_truth == "public"
-    assert boards.of_benchmark(board.benchmark) == (board,)
+    assert boards.of_benchmark(board.benchmark, dialogue=board.dialogue is not None) == (board,)
 
 
 @pytest.mark.parametrize("board", boards.boards(), ids=lambda board: board.id)
 def test_directions_and_units_are_the_metrics_own(board: boards.Board) -> None:
     for column in board.columns:
-        rank = column.metric in ("mean_rank", "median_rank")
+        rank = column.metric.partition("@")[0] in ("mean_rank", "median_rank")
         assert (column.direction, column.unit) == (("lower", "rank") if rank else ("higher", "percent"))
 
 

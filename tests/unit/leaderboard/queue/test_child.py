@@ -21,9 +21,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from judging_worlds import SECONDS, children, reading
+from shapes_dialogues import BOARD, as_lines, shapes_dialogue
 
 import cir_datasets
 import submissions
+from leaderboard import boards
 from leaderboard.errors import ChildCrashedError, PassingError
 from leaderboard.queue.child import Judged, Limits, _environment, judge
 
@@ -229,9 +231,16 @@ def test_a_child_dies_with_its_parent(pipe: Path) -> None:
     assert child not in children()
 
 
-def test_a_child_imports_nothing_heavy(run: Path) -> None:
+@pytest.mark.parametrize("kind", ["rank file", "transcript"])
+def test_a_child_imports_nothing_heavy(run: Path, tmp_path: Path, kind: str) -> None:
+    dialogue = None
+    if kind == "transcript":
+        run = tmp_path / "talk.jsonl"
+        run.write_bytes(as_lines(shapes_dialogue()))
+        asked = boards.board(BOARD).dialogue
+        dialogue = None if asked is None else asked.model_dump()
     request = {"file": str(run), "benchmark": BENCHMARK, "file_name": "run", "form": {}, "values_to": None}
-    request |= {"ground_truth": None, "keys": []}
+    request |= {"ground_truth": None, "dialogue": dialogue, "keys": []}
     command = [sys.executable, "-X", "importtime", "-m", "leaderboard.queue.child", str(os.getpid())]
     command += [str(USUAL.memory_bytes), "60"]
     done = subprocess.run(

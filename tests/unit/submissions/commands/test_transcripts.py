@@ -8,46 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from shapes_dialogues import shapes_dialogue
 from submissions_worlds import cir
 
-import cir_datasets
-from submissions.multiround.dialogue import sessions_of
-from submissions.rank_file.model import Method
-from submissions.transcripts.openings import next_reference
 from submissions.transcripts.settings import RoundSettings
-from submissions.transcripts.transcript import Round, Transcript, write_transcript
+from submissions.transcripts.transcript import Transcript, write_transcript
 
 SETTINGS = RoundSettings(max_rounds=2, k=5)
 
 
 @pytest.fixture(scope="module")
 def transcript() -> Transcript:
-    """The first three queries of shapes/val, with the gallery in the manifest's order as every ranking."""
-    benchmark = cir_datasets.load("shapes/val")
-    rounds = []
-    for session in sessions_of(benchmark, SETTINGS, 3):
-        reference, words, used = session.first.reference, session.first.text, set[Any]()
-        for number in (1, 2):
-            order = [image for image in benchmark.gallery or () if image != reference]
-            rank = 1 + min(order.index(image) for image in session.targets)
-            end = "solved" if rank <= 5 else "last round" if number == 2 else ""
-            one = {"session": session.id, "round": number, "reference": reference, "caption": words}
-            found = {"target": session.targets[0], "rank": rank, "top": order[:50], "end": end}
-            rounds.append(Round.model_validate({**one, **found}))
-            used.add(reference)
-            if end:
-                break
-            reference = next_reference(SETTINGS, session.id, 2, order[:50], session.targets, used)
-            words = "another <b>one</b>"
-    return Transcript(
-        benchmark="shapes/val",
-        benchmark_version=benchmark.version,
-        method=Method(name="In order"),
-        user={"kind": "made up"},
-        prompts={},
-        settings=SETTINGS.to_dict(),
-        rounds=rounds,
-    )
+    return shapes_dialogue(SETTINGS, sessions=3, hits=0.0, words="another <b>one</b>")
 
 
 def call(*words: object) -> Any:
@@ -74,7 +46,7 @@ def test_score_puts_several_side_by_side(transcript: Transcript, tmp_path: Path)
     done = call("score", *paths, "--format", "markdown")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "### Hits@5 by round" in done.stdout
-    assert "In order (a.jsonl)" in done.stdout
+    assert "Made up (a.jsonl)" in done.stdout
 
 
 def test_validate_shows_contradictions_and_score_refuses_them(transcript: Transcript, tmp_path: Path) -> None:

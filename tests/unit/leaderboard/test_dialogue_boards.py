@@ -1,0 +1,144 @@
+"""Boards of dialogues: the transcript is the submission, judged in its own process like any other file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from leaderboard_world import as_bytes, rank_file
+from pydantic import ValidationError
+from shapes_dialogues import BOARD, ORACLE, as_lines, shapes_dialogue
+
+from leaderboard import boards
+from leaderboard.destination import board_of_head
+from leaderboard.dialogues import BoardDialogue
+from leaderboard.errors import BoardError, UploadRefusedError
+from leaderboard.intake import Cover
+from leaderboard.pages.submission_page import page_html
+from leaderboard.rescoring import rescore
+from leaderboard.server import Server
+from leaderboard.settings import Settings
+from leaderboard.submission import Submission
+from leaderboard.views import submission_view
+from submissions.transcripts.settings import RoundSettings
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    opened = Server.open(Settings(tmp_path_factory.mktemp("home")))
+    yield opened
+    opened.close()
+
+
+def handed_in(server: Server, content: bytes, board: str = BOARD) -> Submission:
+    submission, _ = server.intake.take(board, [content], Cover(file_name="talk.jsonl"))
+    return server.worker.process(submission)
+
+
+def codes(submission: Submission) -> list[str]:
+    return [finding["code"] for finding in submission_view(submission)["findings"]]
+
+
+def test_the_beginning_of_a_transcript_names_its_board() -> None:
+    head = as_lines(shapes_dialogue(sessions=1))[:5000]
+    assert board_of_head(head).id == BOARD
+    rank_files = b'{"format": "cir-rank-file", "benchmark": "shapes/val", "rankings": {'
+    assert board_of_head(rank_files).id == "shapes/val"
+    with pytest.raises(UploadRefusedError, match="no board here ranks transcripts of 'circo/val'"):
+        board_of_head(b'{"format": "cir-transcript", "benchmark": "circo/val"}')
+
+
+def test_transcripts_are_scored_ranked_and_kept(server: Server) -> None:
+    better, worse = (
+        handed_in(server, as_lines(shapes_dialogue(seed=seed, hits=hits, name=name)))
+        for seed, hits, name in ((1, 0.6, "Better"), (2, 0.05, "Worse"))
+    )
+    assert (better.state, worse.state) == ("published", "published")
+    rows = server.tables.refresh(boards.board(BOARD)).view["rows"]
+    assert [row["method"]["name"] for row in rows] == ["Better", "Worse"]
+    assert [row["rank"] for row in rows] == [1, 2]
+    assert rows[0]["main"] == rows[0]["metrics"]["hits@10@turn5"] > rows[1]["main"]
+    assert "dialogue:rounds:5 k:10" in rows[0]["signature"]
+    results = list(rescore(server, boards.board(BOARD)))
+    assert [result.changed(boards.board(BOARD)) for result in results] == [False, False]
+
+
+def test_the_same_dialogue_again_is_no_entry_of_its_own(server: Server) -> None:
+    transcript = shapes_dialogue(seed=7, name="Once")
+    first = handed_in(server, as_lines(transcript))
+    again = handed_in(server, as_lines(transcript.model_copy(update={"prompts": {"feedback": "2"}})))
+    assert first.state == "published"
+    assert submission_view(again)["same_as"] == first.id
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"settings": RoundSettings(k=5)}, "k is 5, and the board asks for 10"),
+        ({"settings": RoundSettings(history="none")}, 'history is "none", and the board asks for "average"'),
+        ({"user": {**ORACLE, "kind": "person"}}, 'user.kind is "person"'),
+        ({"user": {"kind": "simulated", "way": "captions"}}, "user.language.backend is null"),
+        ({"sessions": 5}, "the number of sessions is 5"),
+    ],
+)
+def test_other_dialogues_than_the_boards_are_refused(server: Server, changed: Any, words: str) -> None:
+    submission = handed_in(server, as_lines(shapes_dialogue(**changed)))
+    assert submission.state == "rejected"
+    assert codes(submission) == ["wrong-settings"]
+    assert words in submission_view(submission)["findings"][0]["message"]
+
+
+def test_contradictions_are_refused_with_their_code_and_line(server: Server) -> None:
+    transcript = shapes_dialogue()
+    place = next(n for n, each in enumerate(transcript.rounds) if each.rank > 50)
+    rounds = list(transcript.rounds)
+    rounds[place] = rounds[place].model_copy(update={"rank": 50})
+    submission = handed_in(server, as_lines(transcript.model_copy(update={"rounds": rounds})))
+    assert submission.state == "rejected"
+    assert codes(submission) == ["wrong-rank"]
+    message = submission_view(submission)["findings"][0]["message"]
+    assert message == f"line {place + 2}: rank 50; none of the list's 50 images is a positive."
+
+
+def test_rank_files_and_transcripts_do_not_stand_on_each_others_boards(server: Server) -> None:
+    transcript = handed_in(server, as_lines(shapes_dialogue(sessions=2)), "shapes/val")
+    assert codes(transcript) == ["wrong-format"]
+    assert "transcript" in submission_view(transcript)["findings"][0]["message"]
+    assert codes(handed_in(server, as_bytes(rank_file(1)))) == ["wrong-format"]
+
+
+def test_texts_of_strangers_come_out_escaped(server: Server) -> None:
+    evil = '<script>alert("x")</script>'
+    transcript = shapes_dialogue(seed=9, words=evil, name="Named")
+    rounds = list(transcript.rounds)
+    rounds[0] = rounds[0].model_copy(update={"end": evil, "target": evil})
+    submission = handed_in(server, as_lines(transcript.model_copy(update={"rounds": rounds})))
+    assert submission.state == "rejected"
+    view = submission_view(submission)
+    assert "wrong-target" in [finding["code"] for finding in view["findings"]]
+    page = page_html(server, submission, is_owner=True, edit_key="")
+    assert "alert" in page
+    assert "<script>alert" not in page
+
+
+@pytest.mark.parametrize(
+    ("dialogue", "words"),
+    [
+        ({"settings": {"k": 0}}, "k=0"),
+        ({"settings": {"speed": 3}}, "no setting 'speed'"),
+        ({"settings": {"start": "random"}}, "how many `sessions`"),
+    ],
+)
+def test_a_board_of_dialogues_that_cannot_be_is_refused(dialogue: Any, words: str) -> None:
+    with pytest.raises((ValidationError, BoardError, ValueError), match=words):
+        BoardDialogue.model_validate(dialogue)
+
+
+def test_a_board_of_dialogues_names_metrics_of_transcripts() -> None:
+    data = boards.board(BOARD).model_dump(exclude={"ground_truth", "phases"})
+    assert boards.parse(data, "here").id == BOARD
+    with pytest.raises(BoardError, match="no metric 'hits@10@turn6'"):
+        boards.parse({**data, "primary": "hits@10@turn6"}, "here")
+    with pytest.raises(BoardError, match="cannot be played as a dialogue"):
+        boards.parse({**data, "benchmark": "shapes/multiturn_val"}, "here")
