@@ -224,6 +224,7 @@ def multiround_command(
             --images ~/images --simulator openai:gpt-4o-mini,concurrency=8 --out cirr.jsonl --html cirr.html
     """
     from submissions.encoders.truncation import one_truncation_warning
+    from submissions.errors import LanguageError
     from submissions.language import load_language
     from submissions.multiround.journal import remove_rounds
     from submissions.multiround.making import make_transcript
@@ -282,6 +283,10 @@ def multiround_command(
                 journal=kept,
                 after_round=lambda *done: _say_round(max_rounds, *done),
             )
+    except LanguageError:
+        if kept.is_dir():
+            echo(f"Finished rounds are in {kept}: the same call goes on from there.", err=True)
+        raise
     finally:
         # Also where it was stopped: what was asked has its price.
         for language_backend in (speaker, options.language):

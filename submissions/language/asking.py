@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _EXAMPLES = 5
 _SHOWN = 60
+UNREADABLE = "the picture cannot be read"
 _READ_AHEAD = 8
 """Tasks that wait for each thread: enough to keep it busy, few enough to stop soon."""
 
@@ -334,5 +335,5 @@ def opened(picture: Picture) -> Any:
         return picture.open()
     except (OSError, CirError) as error:
         raise NoAnswerError(
-            f"the picture cannot be read: {error}", fix="repair the pictures and run the same again"
+            f"{UNREADABLE}: {error}", fix="repair the pictures and run the same again"
         ) from error

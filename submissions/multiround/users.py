@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from cir_datasets.common.yaml import parse_yaml
 from cir_metrics.errors import UnknownNameError, did_you_mean
 from submissions.errors import LanguageError, MethodError
+from submissions.language.asking import UNREADABLE
 from submissions.language.forms import Caption, Instruction
 from submissions.language.protocol import FormLanguage, Item, Picture, pictures_by_id
 
@@ -195,9 +196,13 @@ def _answered(ask: Callable[[Sequence[_In]], Sequence[str]], items: Sequence[_In
     except LanguageError as error:
         if error.final or not error.failed:
             raise
-        # What to do about it is for the terminal.
-        reasons = (why.partition(" Fix: ")[0] for _, why in error.failed)
+        reasons = (_public(why) for _, why in error.failed)
         return [Silence(next(reasons)) if one is None else _text(one) for one in error.answers]
+
+
+def _public(why: str) -> str:
+    """A reason as transcripts hold it: paths of this machine, and what to do there, are for its terminal."""
+    return UNREADABLE if why.startswith(UNREADABLE) else why.partition(" Fix: ")[0]
 
 
 def _text(answer: Any) -> str:

@@ -139,6 +139,17 @@ def test_the_script_of_encoding_prints_its_parts() -> None:
     assert "function calls" in output
 
 
+@pytest.mark.slow
+def test_the_script_of_multi_round_evaluation_prints_its_parts() -> None:
+    pytest.importorskip("torch", reason="needs the extra `retrieval`")
+    output = keeps_its_word("multiround.py", "--quick")
+    assert output.startswith("60 sessions, ")
+    parts = re.findall(r"^(\w+) +(\d+\.\d+) s +\d+\.\d%$", output, re.MULTILINE)
+    assert {name for name, _ in parts} == {"encoder", "user", "search", "bookkeeping"}
+    (wall,) = re.findall(r"^all +(\d+\.\d+) s$", output, re.MULTILINE)
+    assert abs(sum(float(seconds) for _, seconds in parts) - float(wall)) < 0.05
+
+
 def test_the_script_of_intervals_prints_its_parts() -> None:
     output = keeps_its_word("intervals.py", "--queries", "200", "--draws", "300", "--repeat", "1")
     head, *lines = output.splitlines()[:6]

@@ -1,0 +1,247 @@
+"""Simulated users: what they are asked, and what becomes of answers that are of no use."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dialogue_world as world
+import pytest
+from dialogue_world import image
+from language_server import Asked, Fault, LanguageServer
+
+from cir_metrics.errors import UnknownNameError
+from submissions.embeddings.pictures import FilePictures, ShapesPictures
+from submissions.embeddings.store import EmbeddingStore
+from submissions.errors import LanguageError, MethodError
+from submissions.language import load_language
+from submissions.language.loading import PairedLanguage
+from submissions.language.server import ServerLanguage
+from submissions.multiround.making import make_transcript
+from submissions.multiround.users import Exchange, Silence, SimulatedUser, style_of
+from submissions.running.options import RunOptions
+from submissions.transcripts.transcript import Transcript
+
+PICTURES = ShapesPictures("shapes/val", tuple(world.GALLERY))
+
+
+@pytest.fixture(autouse=True)
+def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    for name in ("OPENAI_BASE_URL", "CIR_PROMPTS", "CIR_LANGUAGE_PRICES"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def instruction(words: str) -> str:
+    return json.dumps({"instruction": words})
+
+
+def speaks(asked: Asked) -> str:
+    """A caption for a picture alone, an instruction otherwise."""
+    return "a picture" if asked.image and "JSON" not in asked.prompt else instruction("40")
+
+
+@pytest.fixture
+def server() -> Iterator[LanguageServer]:
+    with LanguageServer(look=speaks) as running:
+        yield running
+
+
+def asking(server: LanguageServer, **options: Any) -> ServerLanguage:
+    return ServerLanguage("tiny", url=server.url, sleep=lambda seconds: None, **{"attempts": 2, **options})
+
+
+def exchange(candidate: int, target: int, *said: str, benchmark: str = "shapes") -> Exchange:
+    return Exchange("one", image(candidate), image(target), style_of(benchmark, None, None), said or ("1",))
+
+
+def dialogue(language: Any, folder: Path, **more: Any) -> Transcript:
+    store = EmbeddingStore(folder / "store")
+    options = RunOptions(encoder=world.DegreesEncoder(), store=store, workers=0)
+    return make_transcript(
+        world.small_benchmark(), world.Degrees(), language, world.SETTINGS, options, **more
+    )
+
+
+def ends(made: Transcript) -> dict[str, str]:
+    return {session: rounds[-1].end for session, rounds in made.sessions().items()}
+
+
+def test_by_captions_each_picture_is_captioned_once_and_then_asked_about(server: LanguageServer) -> None:
+    user = SimulatedUser(asking(server), PICTURES)
+    assert user.say([exchange(0, 10), exchange(20, 10)]) == ["40", "40"]
+    assert user.say([exchange(0, 20)]) == ["40"]
+    assert sum(bool(asked.images) for asked in server.requests) == 3
+    # Both captions are the same here, and so is the question about them.
+    (question,) = {asked.prompt for asked in server.requests if not asked.images}
+    assert "What was found shows: a picture" in question
+    assert "about 15 words" in question
+
+
+def test_by_pictures_both_are_looked_at_the_candidate_first(server: LanguageServer) -> None:
+    user = SimulatedUser(asking(server), PICTURES, "pictures")
+    assert user.say([exchange(0, 10), exchange(10, 0)]) == ["40", "40"]
+    first, second = (asked.images for asked in server.requests)
+    assert len(first) == 2
+    assert first == second[::-1]
+
+
+def test_clothes_have_a_prompt_of_their_own(server: LanguageServer) -> None:
+    server.look = lambda asked: json.dumps({"caption": "a dress", "instruction": "longer"})
+    user = SimulatedUser(asking(server), PICTURES)
+    assert user.say([exchange(0, 10, benchmark="fashioniq")]) == ["longer"]
+    assert any("clothes" in asked.prompt or "garment" in asked.prompt for asked in server.requests)
+    assert list(user.prompts("caption_clothes")) == ["caption_clothes", "feedback"]
+
+
+def test_every_prompt_in_use_stands_in_the_header_with_its_version(
+    server: LanguageServer, tmp_path: Path
+) -> None:
+    made = dialogue(asking(server), tmp_path)
+    assert list(made.prompts) == ["caption", "feedback"]
+    assert made.prompts["feedback"].startswith("feedback 1 (")
+    assert list(dialogue(asking(server), tmp_path, way="pictures").prompts) == ["feedback_pictures"]
+    both = PairedLanguage(asking(server), load_language("oracle"))
+    assert list(SimulatedUser(both, PICTURES).prompts("caption")) == ["caption"]
+
+
+def test_prompts_of_ones_own_are_asked_by_and_named(server: LanguageServer, tmp_path: Path) -> None:
+    (tmp_path / "feedback.md").write_text("{first} {second} {words} {limits} Be kind.")
+    made = dialogue(asking(server, prompts=tmp_path), tmp_path)
+    assert made.prompts["feedback"].startswith("feedback (")
+    assert any("Be kind." in asked.prompt for asked in server.requests)
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (instruction("  "), "the answer is not of the form that was asked for"),
+        ("", "the answer is empty"),
+        (instruction("сделай красным"), "it answers in another script than Latin"),
+        (instruction("赤くして"), "it answers in another script than Latin"),
+        (
+            instruction("una falda roja con flores y sin mangas"),
+            "it answers in another language than English",
+        ),
+        (instruction("ein rotes Kleid mit Blumen und ohne Muster"), "it answers in another language"),
+    ],
+)
+def test_a_simulator_of_no_use_ends_every_session_with_its_reason(
+    tmp_path: Path, said: str, why: str
+) -> None:
+    def answers(asked: Asked) -> str:
+        return "a picture" if asked.images else said
+
+    with LanguageServer(look=answers) as server:
+        made = dialogue(asking(server), tmp_path)
+    assert list(made.sessions()) == list(world.RANKS)
+    for rounds in made.sessions().values():
+        assert [each.round for each in rounds] == [1, 2]
+        assert rounds[1].end.startswith(f"silent: {why}")
+        assert (rounds[1].rank, rounds[1].top, rounds[1].caption) == (rounds[0].rank, rounds[0].top, "")
+
+
+@pytest.mark.parametrize("words", ["in red", "une", "SPF 50+", "a la carte dress with a más label", "40"])
+def test_english_words_and_those_of_any_language_are_taken(server: LanguageServer, words: str) -> None:
+    server.look = lambda asked: "a picture" if asked.images else instruction(words)
+    assert SimulatedUser(asking(server), PICTURES).say([exchange(0, 10)]) == [words]
+
+
+def test_a_simulator_that_repeats_itself_ends_the_session(tmp_path: Path) -> None:
+    with LanguageServer(look=speaks) as server:
+        made = make_transcript(
+            world.small_benchmark(),
+            world.Degrees(),
+            asking(server),
+            world.RoundSettings(max_rounds=5, k=1),
+            RunOptions(encoder=world.DegreesEncoder(), store=EmbeddingStore(tmp_path), workers=0),
+        )
+    rounds = made.sessions()["silent"]
+    assert [each.caption for each in rounds] == ["58", "40", "40", ""]
+    assert rounds[-1].end == "silent: it says the same for the third time in a row"
+
+
+def test_a_picture_that_cannot_be_read_ends_the_sessions_that_need_it(
+    server: LanguageServer, tmp_path: Path
+) -> None:
+    """Its path is this machine's, and stands in no transcript."""
+    pictures = FilePictures("x", tuple(world.GALLERY), (None,) * 12, str(tmp_path))
+    (said,) = SimulatedUser(asking(server), pictures).say([exchange(0, 10)])
+    assert said == Silence("the picture cannot be read")
+
+
+def test_a_question_that_fails_for_good_ends_its_session_alone(tmp_path: Path) -> None:
+    """Whatever else goes wrong with it: it is asked again first."""
+    bad: list[str] = []
+
+    def fault(prompt: str, times: int) -> Fault | None:
+        return Fault("status", 400) if "picture 20" in prompt else None
+
+    def answers(asked: Asked) -> str:
+        if not asked.images:
+            return instruction("40")
+        # Captions tell pictures apart by their order of arrival.
+        if asked.images[0] not in bad:
+            bad.append(asked.images[0])
+        return f"picture {10 * bad.index(asked.images[0])}"
+
+    with LanguageServer(fault, look=answers) as server:
+        made = dialogue(asking(server, concurrency=1), tmp_path)
+    reasons = [end for end in ends(made).values() if end.startswith("silent: the server answered 400")]
+    assert len(reasons) == 1
+    assert len(made.sessions()) == 3
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (Fault("status", 401), "the server refuses the key"),
+        (Fault("status", 503, {"Retry-After": "0"}), "the server answered 503"),
+        (Fault("cut"), "the connection broke off"),
+    ],
+)
+def test_a_backend_that_answers_nothing_more_stops_the_run_and_the_journal_keeps_the_rounds(
+    tmp_path: Path, fault: Fault, message: str
+) -> None:
+    down = True
+    with LanguageServer(lambda *_: fault if down else None, look=speaks) as server:
+        with pytest.raises(LanguageError, match=message):
+            dialogue(asking(server), tmp_path, journal=tmp_path / "journal")
+        assert (tmp_path / "journal" / "round-1.json").is_file()
+        down = False
+        again = dialogue(asking(server), tmp_path, journal=tmp_path / "journal")
+        whole = dialogue(asking(server, cache=False), tmp_path)
+    assert again == whole
+
+
+def test_a_server_that_is_gone_stops_the_run_though_one_question_is_left(tmp_path: Path) -> None:
+    with LanguageServer() as gone:
+        pass
+    with pytest.raises(LanguageError, match="no connection to") as caught:
+        SimulatedUser(asking(gone), PICTURES).say([exchange(0, 0)])
+    assert caught.value.final
+
+
+def test_a_caption_that_failed_is_asked_for_again_in_the_next_round(server: LanguageServer) -> None:
+    """As it is when a run that was killed goes on."""
+    server.fault = lambda prompt, times: Fault("empty") if times < 3 and "JSON" not in prompt else None
+    user = SimulatedUser(asking(server, concurrency=1), PICTURES)
+    (first,) = user.say([exchange(0, 0)])
+    assert isinstance(first, Silence)
+    assert user.say([exchange(0, 0)]) == ["40"]
+
+
+def test_what_is_no_simulator_is_refused() -> None:
+    oracle = load_language("oracle")
+    with pytest.raises(UnknownNameError, match=r"no simulator 'picture'\. Did you mean 'pictures'"):
+        SimulatedUser(oracle, PICTURES, "picture")
+
+    class Mute:
+        identity = oracle.identity
+        caption = merge = difference = judge = staticmethod(lambda *_: [])
+
+    with pytest.raises(MethodError, match="has no ask, which a simulated user needs"):
+        SimulatedUser(Mute(), PICTURES)
