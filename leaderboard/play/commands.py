@@ -26,8 +26,9 @@ _PAGE_MODULES = ("fastapi", "multipart", "sqlalchemy", "uvicorn")
 
 def play_command(
     benchmark: Annotated[
-        str, typer.Option("--benchmark", "-b", help="Id of a benchmark of single queries.")
-    ] = "shapes/val",
+        str | None,
+        typer.Option("--benchmark", "-b", help="Id of a benchmark of single queries; default: shapes/val."),
+    ] = None,
     method: Annotated[
         str,
         typer.Option(
@@ -45,6 +46,14 @@ def play_command(
     images: Annotated[
         Path | None,
         typer.Option("--images", help="Folder of the images; default: below CIR_IMAGES. Shapes are drawn."),
+    ] = None,
+    own: Annotated[
+        Path | None,
+        typer.Option(
+            "--pictures",
+            help="Folder of pictures of your own, in the place of --benchmark: sessions lie between any two. "
+            "Needs --encoder.",
+        ),
     ] = None,
     checkpoint: Annotated[
         Path | None, typer.Option("--checkpoint", help="The method's own trained weights, file or folder.")
@@ -108,6 +117,7 @@ def play_command(
         cir play --web --limit 5 --out human.jsonl
     """
     from submissions.commands.outputs import check_folder
+    from submissions.multiround.own_pictures import own_pictures
     from submissions.multiround.person import PersonDialogue
     from submissions.running.options import RunOptions
     from submissions.transcripts.settings import RoundSettings
@@ -119,6 +129,12 @@ def play_command(
     check_folder(out.parent)
     if not web and port != _PORT:
         raise CallError(f"--port {port} is of no use in the terminal. Fix: add --web, or leave it out.")
+    if own is not None:
+        if benchmark is not None or images is not None or encoder is None:
+            raise CallError(
+                "--pictures needs --encoder, and neither --benchmark nor --images. Fix: call it so."
+            )
+        start, images = "random", own
     play = _on_page(port) if web else _in_terminal()
     if ":" in method:
         # As `python -m` does it, so that a module in this folder is found.
@@ -137,7 +153,13 @@ def play_command(
     options = RunOptions(encoder=encoder, images=images, checkpoint=checkpoint)
     with _alone(out):
         dialogue = PersonDialogue(
-            benchmark, method, settings, options, out=out, limit=limit, form="page" if web else "terminal"
+            benchmark or "shapes/val" if own is None else own_pictures(own),
+            method,
+            settings,
+            options,
+            out=out,
+            limit=limit,
+            form="page" if web else "terminal",
         )
         try:
             play(dialogue)

@@ -10,11 +10,12 @@ import threading
 from importlib import resources
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import FastAPI, Query
+from fastapi import FastAPI, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.middleware import Middleware
 
+from cir_metrics.errors import CirError
 from leaderboard.play.words import best_found, end_words, rank_words, summary_words
 from leaderboard.web.answers import error_answer
 from leaderboard.web.bodies import Bodies, Patience
@@ -84,6 +85,12 @@ def create_page(dialogue: PersonDialogue) -> FastAPI:
         ],
     )
     playing = threading.Lock()
+
+    @app.exception_handler(CirError)
+    def failed(request: Request, error: CirError) -> Response:
+        """What the command would print: a damaged journal, or a method that fails."""
+        return _answer(500, "failed", error)
+
     for path, (package, name, media_type) in _FILES.items():
         content = (resources.files(package) / name).read_bytes()
         app.add_api_route(path, _file(content, media_type), methods=["GET"])
@@ -104,8 +111,7 @@ def create_page(dialogue: PersonDialogue) -> FastAPI:
             try:
                 return _state(dialogue, dialogue.say(SKIPPED if said.words is None else said.words))
             except WordsError as error:
-                message, _, fix = str(error).partition(" Fix: ")
-                return error_answer(422, "words", message, fix)
+                return _answer(422, "words", error)
 
     @app.get("/picture", response_model=None)
     def picture(image: Annotated[str, Query(max_length=300)]) -> Response:
@@ -128,6 +134,11 @@ def _file(content: bytes, media_type: str) -> Any:
         return Response(content, media_type=media_type, headers={"Cache-Control": "no-cache"})
 
     return answer
+
+
+def _answer(status: int, code: str, error: CirError) -> Response:
+    message, _, fix = str(error).partition(" Fix: ")
+    return error_answer(status, code, message, fix)
 
 
 def _state(dialogue: PersonDialogue, stage: Stage | None) -> dict[str, Any]:

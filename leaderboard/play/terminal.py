@@ -67,6 +67,9 @@ def _answered(dialogue: PersonDialogue, console: Console) -> Stage | None:
             return None
         if typed == QUIT:
             return None
+        if typed.startswith("/") and typed != SKIP:
+            console.print(Text(f"{visible(typed[:20])} is neither {SKIP} nor {QUIT}.", style="red"))
+            continue
         try:
             return dialogue.say(SKIPPED if typed == SKIP else typed)
         except WordsError as error:

@@ -248,7 +248,7 @@ class _Typing:
 
     @property
     def description(self) -> Mapping[str, Any]:
-        shown = ["target", "candidate", "words", "ranks", f"top {SHOWN}"]
+        shown = f"target, candidate, words, ranks, top {SHOWN}"
         return {"kind": "person", "form": self._form, "shown": shown}
 
     def say(self, exchanges: Sequence[Exchange]) -> list[str | Silence]:

@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import signal
 import subprocess
 import sys
@@ -15,13 +16,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
+from docs_shell import ROOT, Shell, commands
 from interruptible import interruptible
 
 from submissions.multiround.making import make_transcript
 from submissions.multiround.users import Exchange, Silence
 from submissions.running.options import RunOptions
-from submissions.transcripts.measures import ByRound
+from submissions.transcripts.checking import check_transcript
 from submissions.transcripts.reading import read_transcript
 from submissions.transcripts.transcript import Transcript
 
@@ -56,10 +59,16 @@ def played_again(transcript: Transcript) -> Transcript:
 
 
 @contextmanager
-def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """`cir play --web`, and its address."""
-    command = interruptible([*PLAY, "--web", "--port", "0", *arguments])
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def serving(command: Sequence[str], folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A `cir play --web` on a free port, and its address."""
+    process = subprocess.Popen(
+        interruptible([*command, "--port", "0"]),
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     assert process.stderr is not None
     try:
         for line in process.stderr:
@@ -80,7 +89,8 @@ def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
 @pytest.mark.browser
 def test_a_person_plays_sessions_in_a_browser_and_the_transcript_is_scored(page: Any, tmp_path: Path) -> None:
     out = tmp_path / "human.jsonl"
-    with serving("--limit", "3", "--out", str(out)) as (process, address):
+    command = [*PLAY, "--web", "--limit", "3", "--out", str(out)]
+    with serving(command, tmp_path) as (process, address):
         page.goto(address)
         page.wait_for_selector("#words:focus")
         assert page.inner_text("#place") == "Session 1 of 3 · Round 2 of 5"
@@ -112,7 +122,10 @@ def test_a_person_plays_sessions_in_a_browser_and_the_transcript_is_scored(page:
         page.click("#send")
         page.wait_for_selector("#problem:text('does not answer')")
     assert [len(rounds) for rounds in read_transcript(out).sessions().values()] == [5, 2]
-    with serving("--limit", "3", "--out", str(out)) as (process, address):
+    with serving(command, tmp_path) as (process, address):
+        second = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+        assert second.returncode == 2
+        assert "another cir play writes it" in second.stderr
         page.goto(address)
         page.wait_for_selector("#words:focus")
         assert page.inner_text("#place") == "Session 3 of 3 · Round 3 of 5"
@@ -132,8 +145,8 @@ def test_a_person_plays_sessions_in_a_browser_and_the_transcript_is_scored(page:
         "a red square",
         "no triangle",
     ]
-    by_round = ByRound.of(transcript)
-    first, last = by_round.ranks[:, 0].mean(), by_round.ranks[:, -1].mean()
+    numbers = check_transcript(out).score().report.metrics
+    first, last = numbers["mean_rank@turn1"], numbers["mean_rank@turn5"]
     assert f"{first:.1f} in the first round, {last:.1f} in the last" in summary
     assert played_again(transcript).rounds == transcript.rounds
 
@@ -198,6 +211,9 @@ def test_a_person_plays_in_a_terminal_is_killed_and_goes_on(tmp_path: Path) -> N
         terminal.type("")
         terminal.until("nothing was typed")
         terminal.until(ASKED)
+        terminal.type("/skpi")
+        terminal.until("/skpi is neither /skip nor /quit")
+        terminal.until(ASKED)
         terminal.type("a small moon")
         assert "before: 9th" in terminal.until(ASKED)
         terminal.type("звезда")  # the method does not know it; that is a person's right
@@ -233,6 +249,30 @@ def test_a_person_plays_in_a_terminal_is_killed_and_goes_on(tmp_path: Path) -> N
     transcript = read_transcript(out)
     assert [each.caption for each in transcript.rounds if each.round == 3][:1] == ["звезда"]
     assert played_again(transcript).rounds == transcript.rounds
+
+
+@pytest.mark.slow
+def test_the_four_commands_of_the_docs_run_in_their_order(tmp_path: Path) -> None:
+    play, *others = commands("play.md", "A study in four commands")
+    words = shlex.split(play)
+    assert words[:3] == ["cir", "play", "--web"]
+    with (
+        serving([sys.executable, "-m", "leaderboard.cli", *words[1:]], tmp_path) as (process, address),
+        httpx.Client(base_url=address, timeout=60) as client,
+    ):
+        while "done" not in (state := client.get("/state").json()):
+            answer = {"session": state["session"], "round": state["round"], "words": "no stars"}
+            assert client.post("/say", json=answer).status_code == 200
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+    shell = Shell(tmp_path)
+    outputs = [shell.run(line) for line in others]
+    human, simulated = (read_transcript(tmp_path / f"{name}.jsonl") for name in ("human", "simulated"))
+    assert list(human.sessions()) == list(simulated.sessions())
+    assert [rounds[0] for rounds in human.sessions().values()] == [
+        rounds[0] for rounds in simulated.sessions().values()
+    ]
+    assert all(outputs)
 
 
 def test_without_colours_the_terminal_form_says_what_to_do(tmp_path: Path) -> None:

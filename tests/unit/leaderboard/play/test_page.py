@@ -12,6 +12,7 @@ import dialogue_world as world
 import pytest
 from fastapi.testclient import TestClient
 from PIL import Image
+from says import says
 
 from cir_datasets.shapes import picture
 from leaderboard.play.page import create_page
@@ -98,6 +99,14 @@ def test_words_that_cannot_be_taken_are_answered_with_the_reason(client: TestCli
     assert (answer.status_code, answer.json()["error"]["code"]) == (422, "words")
     assert answer.json()["error"]["fix"]
     assert client.get("/state").json()["round"] == 2
+
+
+def test_what_fails_is_answered_as_the_command_would_say_it(client: TestClient, tmp_path: Path) -> None:
+    client.get("/state")
+    (tmp_path / "human.jsonl.journal/00001/round-1.json").write_bytes(b"[")
+    answer = client.get("/state")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (500, "failed")
+    says(str(answer.json()["error"]), "round-1.json: it is damaged.", "remove")
 
 
 def test_pictures_of_the_gallery_alone_are_given(client: TestClient) -> None:

@@ -94,7 +94,7 @@ def test_a_person_sees_the_target_what_was_found_and_their_words(tmp_path: Path)
 def test_the_transcript_says_what_was_shown_and_nothing_of_who_played(tmp_path: Path) -> None:
     play_on(opened(tmp_path), TYPED)
     header, *lines = map(json.loads, (tmp_path / "human.jsonl").read_text().splitlines())
-    shown = ["target", "candidate", "words", "ranks", "top 6"]
+    shown = "target, candidate, words, ranks, top 6"
     assert header["user"] == {"kind": "person", "form": "terminal", "shown": shown}
     assert {key for line in lines for key in line} == set(Round.model_fields)
     assert set(header) == set(simulated(tmp_path, world.SETTINGS, None).header())
