@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import io
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _HEAD = 2**16
+_SAYS = re.compile(rb'"format"\s*:\s*"' + FORMAT.encode() + rb'"')
 _HEADER = f'start with the line  {{{{"format": "{FORMAT}", "version": 1, "benchmark": ...}}}}'
 _COLUMNS = f"write the columns {', '.join(Round.model_fields)}, as cir multiround does"
 _CORRECT = "correct it, or run cir multiround again, then run  cir validate {file}"
@@ -62,8 +65,8 @@ def is_transcript(file: Source) -> bool:
             return False
     if kind_of(head) == PARQUET:
         return _is_parquet(file)
-    # The header's first key, which every writer of ours puts first; a long header may be cut here.
-    return head.lstrip().replace(b" ", b"").startswith(f'{{"format":"{FORMAT}"'.encode())
+    head = head.removeprefix(codecs.BOM_UTF8).lstrip()
+    return head.startswith(b"{") and _SAYS.search(head.partition(b"\n")[0]) is not None
 
 
 def read_transcript(file: Source, *, max_bytes: int = MAX_BYTES) -> Transcript:

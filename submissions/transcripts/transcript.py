@@ -26,6 +26,7 @@ VERSION: Literal[1] = 1
 SOLVED, LAST, SILENT = "solved", "last round", "silent: "
 """How a session ends: the target was found, all rounds were played, or the user said nothing of use."""
 
+_MOST_IMAGES = 10**9
 Id = Annotated[str, Field(min_length=1, max_length=300)]
 
 
@@ -46,7 +47,7 @@ class Round(BaseModel):
     caption: Annotated[str, Field(max_length=2000)]
     target: Id
     """The image that the user has in mind."""
-    rank: Annotated[int, Field(ge=1)]
+    rank: Annotated[int, Field(ge=1, le=_MOST_IMAGES)]
     """Of the best-ranked target among all images."""
     top: Annotated[list[Id], Field(max_length=DEPTH)]
     """The best images, best first."""
