@@ -801,10 +801,15 @@ def _score_lines(outcome: Outcome) -> list[str]:
 
     scores: dict[str, Any] = outcome["scores"]
     width = max(map(len, scores["metrics"]))
-    lines = [
-        f"{name:<{width}}  {shown_value(name, value)}  {scores['signatures'][name]['text']}"
-        for name, value in scores["metrics"].items()
-    ]
+    texts = {name: f"  {each['text']}" for name, each in scores["signatures"].items()}
+    below = []
+    if "dialogue" in next(iter(scores["signatures"].values())) and len(set(texts.values())) == 1:
+        # There are fifty of them, with one long signature.
+        below = [f"signature:{next(iter(texts.values()))}"]
+        texts = dict.fromkeys(texts, "")
+    values = scores["metrics"].items()
+    lines = [f"{name:<{width}}  {shown_value(name, value)}{texts[name]}" for name, value in values]
+    lines += below
     main = scores["main_metric"]
     return [*lines, f"main: {main} = {shown_value(main, scores['main']).strip()}"]
 

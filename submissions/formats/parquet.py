@@ -378,7 +378,7 @@ def _is_schema(schema: pa.Schema, findings: Findings) -> bool:
         elif names.index(name) != number:
             findings.add("repeated-key", f"the column {shown(name)} is there twice.", cause="columns")
             sound = False
-        elif not _is_text(schema.field(number).type, _DEPTHS[name]):
+        elif not is_text(schema.field(number).type, _DEPTHS[name]):
             found = shown(str(schema.field(number).type))[1:-1]
             message = f'the column "{name}" is of type {found}; it must be {_SHAPES[name]}.'
             findings.add("bad-type", message, cause=name, fix=_COLUMNS)
@@ -392,12 +392,13 @@ _COLUMNS = (
 )
 
 
-def _is_text(kind: pa.DataType, depth: int) -> bool:
+def is_text(kind: pa.DataType, depth: int) -> bool:
+    """Whether a column holds texts, or lists inside each other of them, in any of Arrow's types for that."""
     import pyarrow as pa
 
     if depth:
         nested = pa.types.is_list(kind) or pa.types.is_large_list(kind)
-        return nested and _is_text(kind.value_type, depth - 1)
+        return nested and is_text(kind.value_type, depth - 1)
     own = kind.value_type if pa.types.is_dictionary(kind) else kind
     return bool(pa.types.is_string(own) or pa.types.is_large_string(own))
 

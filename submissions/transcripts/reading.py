@@ -17,6 +17,7 @@ from cir_metrics.errors import CirError
 from submissions.formats.budget import MAX_BYTES, Budget, OverBudgetError
 from submissions.formats.containers import GZIP, unpack
 from submissions.formats.json_reader import Source, parse_json, read_bytes
+from submissions.formats.parquet import is_text, read_table
 from submissions.rank_file.findings import Findings, json_type, shown
 from submissions.rank_file.model import PARQUET
 from submissions.transcripts.transcript import FORMAT, Round, Transcript, TranscriptError, columns
@@ -142,8 +143,6 @@ class _TranscriptReader:
 
     def of_parquet(self, content: bytes) -> Read | None:
         """Of Parquet."""
-        from submissions.formats.parquet import read_table
-
         table = read_table(content, self._findings, self._budget, _has_columns)
         if table is None:
             return None
@@ -222,12 +221,9 @@ class _TranscriptReader:
 
 def _has_columns(schema: pa.Schema, findings: Findings) -> bool:
     wanted = columns()
-    for name in wanted.names:
+    for name, kind in zip(wanted.names, wanted.types, strict=True):
         places = schema.get_all_field_indices(name)
-        if len(places) != 1 or str(schema.field(places[0]).type).replace("element", "item") != str(
-            wanted.field(name).type
-        ):
-            kind = shown(str(wanted.field(name).type))[1:-1]
+        if len(places) != 1 or not _is_like(schema.field(places[0]).type, kind):
             findings.add(
                 "wrong-format", f'the Parquet file has no column "{name}" of type {kind}.', fix=_COLUMNS
             )
@@ -236,6 +232,15 @@ def _has_columns(schema: pa.Schema, findings: Findings) -> bool:
         findings.add("wrong-format", "the Parquet file has columns that no transcript has.", fix=_COLUMNS)
         return False
     return True
+
+
+def _is_like(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether a writer may have meant this type: integers and texts have several."""
+    import pyarrow as pa
+
+    if pa.types.is_integer(wanted):
+        return bool(pa.types.is_integer(found))
+    return is_text(found, depth=int(pa.types.is_list(wanted)))
 
 
 def _head(path: Path) -> bytes:

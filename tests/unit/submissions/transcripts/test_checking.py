@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import dialogue_world as world
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from transcript_mutations import MUTATIONS, Lines, lines
 from transcript_twins import random_dialogue
@@ -155,3 +157,29 @@ def test_both_forms_are_read_and_give_the_same_bytes(tmp_path: Path, suffix: str
     assert read.transcript == world.transcript()
     again = write_transcript(world.transcript(), tmp_path / f"again{suffix}")
     assert again.read_bytes() == path.read_bytes()
+
+
+def test_parquet_of_other_writers_is_read(tmp_path: Path) -> None:
+    path = write_transcript(world.transcript(), tmp_path / "talk.parquet")
+    table = pq.read_table(path)
+    kinds = {"round": pa.int64(), "rank": pa.int32(), "session": pa.dictionary(pa.int32(), pa.string())}
+    kinds |= {"caption": pa.large_string(), "top": pa.large_list(pa.large_string())}
+    fields = [pa.field(each.name, kinds.get(each.name, each.type)) for each in table.schema]
+    pq.write_table(table.cast(pa.schema(fields, metadata=table.schema.metadata)), path)
+    read = check_transcript(path, world.small_benchmark())
+    assert read.report.ok, read.report.text()
+    assert read.transcript == world.transcript()
+
+
+@pytest.mark.parametrize("change", ["drop", "rename", "more", "type"])
+def test_parquet_with_other_columns_is_refused(tmp_path: Path, change: str) -> None:
+    path = write_transcript(world.transcript(), tmp_path / "talk.parquet")
+    table = pq.read_table(path)
+    changed = {
+        "drop": lambda: table.drop_columns(["end"]),
+        "rename": lambda: table.rename_columns({"end": "ending"}),
+        "more": lambda: table.append_column("score", pa.array([0.5] * len(table))),
+        "type": lambda: table.set_column(2, "round", pa.array([1.5] * len(table))),
+    }[change]()
+    pq.write_table(changed.replace_schema_metadata(table.schema.metadata), path)
+    assert found(check_transcript(path, world.small_benchmark()).report) == ["wrong-format"]
