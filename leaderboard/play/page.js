@@ -65,6 +65,7 @@ function show(state) {
   part("end").hidden = !ended;
   part("form").hidden = ended;
   part("next").hidden = !ended;
+  part("next").textContent = state.left ? "Next session" : "See the result";
   part("best").hidden = !state.top.length;
   part("top").replaceChildren(...state.top.map(topItem));
   part("so-far").hidden = !state.said.length;

@@ -143,7 +143,7 @@ def _answer(status: int, code: str, error: CirError) -> Response:
 
 def _state(dialogue: PersonDialogue, stage: Stage | None) -> dict[str, Any]:
     """Everything that the page shows."""
-    total = {"sessions": len(dialogue), "file": str(dialogue.out)}
+    total = {"sessions": len(dialogue), "left": dialogue.left, "file": str(dialogue.out)}
     if stage is None:
         return {**total, "done": summary_words(dialogue.transcript)}
     rounds, settings = stage.rounds, dialogue.settings

@@ -131,7 +131,7 @@ def test_a_person_plays_sessions_in_a_browser_and_the_transcript_is_scored(page:
         assert page.inner_text("#place") == "Session 3 of 3 · Round 3 of 5"
         assert page.inner_text("#rank") == rank
         page.click("#skip")
-        page.wait_for_selector("#end:text('Skipped')")
+        page.wait_for_selector("#next:focus:text('See the result')")
         page.keyboard.press("Enter")
         page.wait_for_selector("#done:visible")
         summary = page.inner_text("#summary")

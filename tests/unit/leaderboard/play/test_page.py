@@ -77,6 +77,7 @@ def test_all_sessions_end_in_a_summary(client: TestClient, tmp_path: Path) -> No
     for session, number in (("finds", 2), ("never", 2), ("silent", 2)):
         assert client.post("/say", json=words(None, session, number)).json()["end"].startswith("Skipped")
     done = client.get("/state").json()
+    assert done["left"] == 0
     assert done["done"] == (
         "3 sessions are finished, 0 of them found. "
         "Mean rank of what you wanted: 6.3 in the first round, 6.3 in the last."
