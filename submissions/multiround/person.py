@@ -167,7 +167,8 @@ class PersonDialogue:
     def _stage(self, place: int, words: str | Silence | None) -> Stage:
         """Where a session stands after these words; None says nothing yet."""
         session = replace(self._sessions[place], rounds=[])
-        header = {**self._empty.header(), "sessions": [session.id]}
+        wanted = {"reference": session.first.reference, "targets": list(session.targets)}
+        header = {**self._empty.header(), "sessions": [session.id], **wanted}
         journal = Journal(self._journals / f"{place + 1:05d}", header)
         user = _Typing(words, self._form)
         try:
@@ -195,7 +196,9 @@ class PersonDialogue:
                 "Fix: call as before to go on with it, or name another --out."
             )
         found = {session: tuple(rounds) for session, rounds in before.sessions().items()}
-        strange = next((session for session in found if session not in self._ids), None)
+        # Of the same name there are other ones where a folder holds other pictures now.
+        own = {session.id: session.first.reference for session in self._sessions}
+        strange = next((s for s, rounds in found.items() if own.get(s, "") != rounds[0].reference), None)
         if strange is not None:
             raise CallError(
                 f"{self.out}: it holds the session {strange}, which is not among these {len(self):,}. "

@@ -12,10 +12,11 @@ from says import says
 
 from cir_datasets.errors import SourceError
 from cir_datasets.shapes import picture
+from cir_metrics.errors import CallError
 from submissions.embeddings.store import EmbeddingStore
 from submissions.multiround.making import make_transcript
 from submissions.multiround.own_pictures import own_pictures
-from submissions.multiround.person import PersonDialogue
+from submissions.multiround.person import SKIPPED, PersonDialogue
 from submissions.running.options import RunOptions
 from submissions.transcripts.checking import check_transcript
 from submissions.transcripts.reading import read_transcript
@@ -56,6 +57,31 @@ def test_sessions_between_own_pictures_are_played_and_scored(folder: Path, tmp_p
         own_pictures(folder), world.Degrees(), world.ScriptedUser(), SETTINGS, options, limit=4
     )
     assert list(simulated.sessions()) == list(dialogue.transcript.sessions())
+
+
+def test_a_folder_that_holds_other_pictures_is_not_gone_on_with(folder: Path, tmp_path: Path) -> None:
+    def opened() -> PersonDialogue:
+        options = RunOptions(
+            encoder=world.DegreesEncoder(), store=EmbeddingStore(tmp_path / "store"), workers=0, images=folder
+        )
+        out = tmp_path / "human.jsonl"
+        return PersonDialogue(
+            own_pictures(folder), world.Degrees(), SETTINGS, options, out=out, limit=2, form="terminal"
+        )
+
+    opened().say("45")
+    for image in world.GALLERY[:7]:
+        next(folder.rglob(f"{image}.png")).unlink()
+    with pytest.raises(CallError) as raised:
+        opened().current()
+    says(raised, "another run", "reference", "--out")
+    (tmp_path / "human.jsonl.journal").rename(tmp_path / "away")
+    opened().say(SKIPPED)
+    for image in world.GALLERY:
+        picture(image).save(folder / f"{image}.png")
+    with pytest.raises(CallError) as raised:
+        opened()
+    says(raised, "random-5-00000", "not among these 2", "--out")
 
 
 def test_the_python_of_the_docs_runs(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
