@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from hashlib import sha256
 from pathlib import Path
@@ -16,6 +17,7 @@ from transcript_twins import random_dialogue
 
 from submissions.rank_file.findings import RefusedError, ValidationReport, codes
 from submissions.transcripts.checking import CheckedTranscript, check_transcript
+from submissions.transcripts.reading import is_transcript
 from submissions.transcripts.settings import RoundSettings
 from submissions.transcripts.transcript import write_transcript
 
@@ -183,3 +185,16 @@ def test_parquet_with_other_columns_is_refused(tmp_path: Path, change: str) -> N
     }[change]()
     pq.write_table(changed.replace_schema_metadata(table.schema.metadata), path)
     assert found(check_transcript(path, world.small_benchmark()).report) == ["wrong-format"]
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+def test_a_file_says_that_it_is_a_transcript(tmp_path: Path, suffix: str) -> None:
+    path = write_transcript(world.transcript(), tmp_path / f"talk{suffix}")
+    packed = gzip.compress(path.read_bytes())
+    assert is_transcript(path)
+    assert is_transcript(path.read_bytes())
+    assert is_transcript(packed) is (suffix == ".jsonl")
+    other = tmp_path / "run.parquet"
+    pq.write_table(pa.table({"query_id": ["1"]}).replace_schema_metadata({"cir-rank-file": "{}"}), other)
+    assert not is_transcript(other)
+    assert not is_transcript(tmp_path / "nowhere")
