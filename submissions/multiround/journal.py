@@ -15,9 +15,9 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from cir_metrics.atomic import write_whole
 from cir_metrics.errors import CallError
 from submissions.errors import SubmissionError
+from submissions.rank_file.model import write_bytes
 from submissions.transcripts.transcript import Round
 
 
@@ -30,6 +30,7 @@ class Journal:
 
     Raises:
         CallError: the folder holds rounds of another run.
+        SubmissionError: the system refuses to write there.
     """
 
     def __init__(self, folder: Path, header: Mapping[str, Any]) -> None:
@@ -43,8 +44,7 @@ class Journal:
                 f"{folder}: it holds rounds of another run ({', '.join(changed)} differ). "
                 "Fix: call as before to go on with it, remove the folder, or name another --out."
             )
-        folder.mkdir(parents=True, exist_ok=True)
-        write_whole(path, wanted)
+        write_bytes(wanted, path)
 
     def rounds(self) -> int:
         """How many rounds are finished."""
@@ -82,9 +82,9 @@ class Journal:
         """Keep a round; when this returns, it is on disk."""
         buffer = io.BytesIO()
         np.save(buffer, memory, allow_pickle=False)
-        write_whole(self.folder / f"memory-{number}.npy", buffer.getvalue())
-        write_whole(
-            self.folder / f"round-{number}.json", orjson.dumps([each.model_dump() for each in rounds])
+        write_bytes(buffer.getvalue(), self.folder / f"memory-{number}.npy")
+        write_bytes(
+            orjson.dumps([each.model_dump() for each in rounds]), self.folder / f"round-{number}.json"
         )
         # Only the last memory is gone on from.
         (self.folder / f"memory-{number - 1}.npy").unlink(missing_ok=True)

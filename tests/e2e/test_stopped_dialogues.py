@@ -37,10 +37,10 @@ def says(asked: Asked) -> str:
 
 
 def started(server: LanguageServer, folder: Path, cache: str, *more: str) -> subprocess.Popen[str]:
-    """A dialogue of methods without weights, with a server as user that looks at both pictures."""
+    """A dialogue whose method needs no pictures, with a server as user that looks at two of them."""
     folder.mkdir(exist_ok=True)
     command = [
-        *("multiround", "--benchmark", "shapes/val", "--method", "image_text_sum_pixels", "--limit", "12"),
+        *("multiround", "--benchmark", "shapes/val", "--method", "random", "--limit", "12"),
         *("--simulator", "openai:tiny,timeout=20", "--way", "pictures", "--start", "random"),
         *("--k", "1", "--max-rounds", str(ROUNDS), "--out", "dialogue.jsonl", *more),
     ]

@@ -1,0 +1,134 @@
+"""`cir multiround`: what it prints and writes, and what it refuses before the work."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from language_server import LanguageServer
+from typer.testing import CliRunner
+
+from cir_metrics.errors import CallError, CirError, UnknownNameError
+from leaderboard.cli import build
+from submissions.errors import MethodError, SubmissionError
+from submissions.transcripts.reading import read_transcript
+
+PLAY = ("multiround", "--benchmark", "shapes/val", "--method", "random", "--simulator", "oracle")
+FEW = (*PLAY, "--limit", "3", "--max-rounds", "2")
+
+
+@pytest.fixture(autouse=True)
+def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    for name in ("OPENAI_BASE_URL", "CIR_PROMPTS", "CIR_LANGUAGE_PRICES"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def cir(*arguments: str) -> Any:
+    return CliRunner().invoke(build(), list(arguments))
+
+
+def test_files_are_named_on_stdout_and_numbers_stand_on_stderr(tmp_path: Path) -> None:
+    done = cir(*FEW)
+    assert done.exit_code == 0, done.output
+    assert done.stdout == "random.shapes-val.jsonl\n"
+    assert "round 2 of 2: 0 sessions solved so far, 0 go on" in done.stderr
+    assert "By round" in done.stderr
+    assert "3 sessions ended: last round 3." in done.stderr
+    assert not (tmp_path / "random.shapes-val.jsonl.journal").exists()
+
+
+def test_every_choice_stands_in_the_header(tmp_path: Path) -> None:
+    chosen = {
+        "max_rounds": 2,
+        "k": 3,
+        "after_success": "continue",
+        "candidate": "random-top7",
+        "history": "weighted",
+        "normalise": False,
+        "feedback": "unchanged",
+        "aim": "best",
+        "aspect": "change",
+        "words": 4,
+        "start": "random",
+        "seed": 9,
+    }
+    options = [
+        part
+        for name, value in chosen.items()
+        for part in (["--no-normalise"] if value is False else [f"--{name.replace('_', '-')}", str(value)])
+    ]
+    done = cir(*PLAY, *options, "--limit", "4", "--way", "pictures", "--out", "made.parquet")
+    assert done.exit_code == 0, done.output
+    made = read_transcript(tmp_path / "made.parquet")
+    assert made.settings == chosen
+    assert made.user["way"] == "pictures"
+    assert len(made.sessions()) == 4
+    for value in ("k:3", "random-top7", "weighted", "unchanged", "seed:9"):
+        assert value in made.choices.text
+
+
+def test_page_sessions_and_rank_file_are_written_beside_the_transcript(tmp_path: Path) -> None:
+    options = ("--html", "page.html", "--sessions", "sessions.json", "--rank-file", "runs.json.gz", "--json")
+    done = cir(*FEW, "--out", "made.jsonl", *options)
+    assert done.exit_code == 0, done.output
+    said = json.loads(done.stdout)
+    assert list(said["files"]) == ["transcript", "html", "sessions", "rank_file"]
+    assert all(Path(path).is_file() for path in said["files"].values())
+    assert (said["sessions"], said["ended"]) == (3, {"last round": 3})
+    assert len(json.loads((tmp_path / "sessions.json").read_text())) == 3
+
+
+def test_the_same_call_gives_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("one.jsonl", "two.jsonl", "one.parquet", "two.parquet"):
+        assert cir(*FEW, "--start", "random", "--out", name).exit_code == 0
+    for ending in ("jsonl", "parquet"):
+        assert (tmp_path / f"one.{ending}").read_bytes() == (tmp_path / f"two.{ending}").read_bytes()
+    assert read_transcript(tmp_path / "one.jsonl") == read_transcript(tmp_path / "one.parquet")
+
+
+def test_a_journal_takes_only_its_own_files_away(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("keep")
+    assert cir(*FEW, "--journal", "mine").exit_code == 0
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.txt"]
+
+
+def test_what_a_simulator_cost_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "prices.yaml").write_text("tiny: {input: 1.0, output: 2.0}")
+    monkeypatch.setenv("CIR_LANGUAGE_PRICES", str(tmp_path / "prices.yaml"))
+    with LanguageServer(answer=lambda prompt: '{"instruction": "in red"}') as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        done = cir(*FEW, "--simulator", "openai:tiny", "--way", "pictures")
+    assert done.exit_code == 0, done.output
+    assert "3 answered (3 requests, 300 + 30 tokens, cost 0.00036), 0 from the cache" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        (("--out", "made.json"), CallError, r"--out made.json: it is written as .jsonl or .parquet"),
+        (("--html", "page.htm"), CallError, r"--html page.htm: it is written as .html"),
+        (("--sessions", "s.jsonl"), CallError, r"--sessions s.jsonl: it is written as .json"),
+        (("--rank-file", "run.csv"), CallError, "the native format is written"),
+        (("--out", "/proc/made.jsonl"), SubmissionError, "header.json: cannot be written"),
+        (("--way", "words"), UnknownNameError, "no simulator 'words'"),
+        (("--simulator", "orakle"), UnknownNameError, "no language backend 'orakle'"),
+        (("--history", "none at all"), UnknownNameError, "is not a choice"),
+        (("--candidate", "random-top99"), MethodError, "lists hold 50 images"),
+        (("--aspect", "colours"), MethodError, "has no query of the aspect 'colours'"),
+        (("--benchmark", "shapes/multiturn_val"), MethodError, "has recorded sessions"),
+        (("--prompts", "nowhere"), CallError, "no option 'prompts'"),
+        (("--k", "0"), MethodError, "k=0; it is a whole number from 1 to 50"),
+    ],
+)
+def test_what_cannot_be_played_or_written_is_refused(
+    options: tuple[str, ...], error: type[CirError], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(error, match=message):
+        raise cir(*FEW, *options).exception
+    assert not list(tmp_path.glob("*.jsonl"))
