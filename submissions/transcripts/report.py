@@ -14,6 +14,7 @@ from submissions.report.document import Report
 from submissions.report.grouping import Group, Grouping
 from submissions.scoring.score_report import shown_value
 from submissions.transcripts.scoring import MAP, TranscriptScore, ends, solved, user_text
+from submissions.transcripts.settings import RoundSettings
 from submissions.transcripts.transcript import SILENT
 
 if TYPE_CHECKING:
@@ -205,8 +206,11 @@ class SideBySide:
 
 
 def row_labels(scores: Sequence[TranscriptScore]) -> list[str]:
-    """Names that tell transcripts apart: by what differs of method, user and settings, else by the file."""
-    differing = differing_settings(scores)
+    """Names that tell transcripts apart: by what differs of method, user and settings, else by the file.
+
+    Of settings that differ, those are named that are not as they are by themselves.
+    """
+    differing, usual = differing_settings(scores), RoundSettings().to_dict()
     methods = [score.report.method for score in scores]
     users = [user_text(score.transcript) for score in scores]
     labels = []
@@ -214,7 +218,7 @@ def row_labels(scores: Sequence[TranscriptScore]) -> list[str]:
         parts = [method] if len(set(methods)) > 1 else []
         parts += [user] if len(set(users)) > 1 else []
         values = score.settings.to_dict()
-        parts += [f"{name}={values[name]}" for name in differing]
+        parts += [f"{name}={values[name]}" for name in differing if values[name] != usual[name]]
         labels.append(", ".join(parts) or method)
     named = []
     for number, (label, score) in enumerate(zip(labels, scores, strict=True), start=1):

@@ -112,7 +112,7 @@ def test_several_stand_side_by_side(tmp_path: Path) -> None:
         named = transcript.model_copy(update={"settings": {**settings.to_dict(), "history": history}})
         scores.append(scored(benchmark, named, tmp_path, f"talk{seed}.jsonl"))
     shown = SideBySide(scores, [intervals(each.report, draws=100) for each in scores])
-    assert shown.labels == ["history=average", "history=none"]
+    assert shown.labels == ["Made up", "history=none"]
     titles = [table.title for table in shown.tables()]
     assert titles[0] == "Transcripts on shapes/val#2"
     assert {"Hits@5 by round", "Recall@50 by round", "mAP@5 by round", "Mean rank by round"} <= set(titles)
