@@ -146,6 +146,6 @@ def drawn(key: str, among: int) -> int:
 
     Example:
         >>> drawn("7/a/2", 10)
-        6
+        9
     """
     return int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") % among
