@@ -196,7 +196,7 @@ class _Checks:
         self._findings = findings
         self._gallery = None if benchmark.gallery is None else frozenset(benchmark.gallery)
         self._removes = benchmark.excludes_reference
-        self._all_ranked = not transcript.method.skipped_images
+        self._skipped = transcript.method.skipped_images or 0
         self._where: tuple[str, Round]
         if self._gallery is None:
             findings.add(
@@ -355,9 +355,9 @@ class _Checks:
             said = f"{_id(each.reference)} is the reference, which the protocol removes."
             self._say("reference-ranked", said, value=each.reference)
         ranked = self._ranked(each)
-        if ranked is not None and self._all_ranked and len(each.top) < min(DEPTH, ranked):
-            said = f"the list holds {len(each.top)} images; a transcript keeps {min(DEPTH, ranked)}."
-            self._say("short-ranking", said)
+        wanted = 0 if ranked is None else min(DEPTH, ranked - self._skipped)
+        if len(each.top) < wanted:
+            self._say("short-ranking", f"the list holds {len(each.top)} images; a transcript keeps {wanted}.")
 
     def _rank(self, opening: Opening, each: Round) -> None:
         right = set(opening.targets)
@@ -366,7 +366,8 @@ class _Checks:
         if places and each.rank != places[0]:
             said = f"rank {each.rank:,}; the best positive stands at {places[0]} in the list."
             self._say("wrong-rank", said, "place")
-        elif not places and each.rank <= len(each.top):
+        elif not places and each.rank <= (len(each.top) if ranked is None or ranked < DEPTH else DEPTH):
+            # A list that is shorter for images that could not be read leaves no room for a hit.
             said = f"rank {each.rank:,}; none of the list's {len(each.top)} images is a positive."
             self._say("wrong-rank", said, "absent")
         elif ranked is not None and each.rank > ranked:

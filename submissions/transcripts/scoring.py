@@ -6,11 +6,13 @@ list in the rounds that it does not play, so that every round is over all sessio
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import orjson
 
 from cir_metrics.coding import BoolArray, IntArray, mark_ids
 from cir_metrics.evaluation import CodedSessions, evaluate_coded
@@ -238,8 +240,12 @@ def user_text(transcript: Transcript) -> str:
     words = ", ".join(_leaves(transcript.user)) or "not said"
     prompts = ", ".join(f"{name} {label}" for name, label in sorted(transcript.prompts.items()))
     said = f"{words}; {prompts}" if prompts else words
+    if len(said) > _NAME:
+        # Who differs behind the cut is somebody else.
+        whole = orjson.dumps([transcript.user, transcript.prompts], option=orjson.OPT_SORT_KEYS)
+        said = f"{said[: _NAME - 15]}... {hashlib.sha256(whole).hexdigest()[:8]}"
     # The words are the file's own, and go into lines and tables.
-    return "".join(each if each.isprintable() and each != "|" else " " for each in said)[:_NAME]
+    return "".join(each if each.isprintable() and each != "|" else " " for each in said)
 
 
 def _leaves(value: Any) -> list[str]:

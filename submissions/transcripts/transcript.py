@@ -82,11 +82,12 @@ class Transcript(BaseModel):
         return RoundSettings.of(self.settings)
 
     def sessions(self) -> dict[str, list[Round]]:
-        """The rounds of each session, in order."""
+        """The rounds of each session, by number, wherever they stand in the file."""
         found: dict[str, list[Round]] = {}
-        for each in self.rounds:
+        for each in sorted(self.rounds, key=lambda one: one.round):
             found.setdefault(each.session, []).append(each)
-        return found
+        # Sessions as the file has them.
+        return {name: found[name] for name in dict.fromkeys(each.session for each in self.rounds)}
 
     def header(self) -> dict[str, Any]:
         """All but the rounds."""

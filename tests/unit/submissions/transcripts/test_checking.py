@@ -57,6 +57,32 @@ def test_every_single_change_gives_its_code(code: str, change: Any) -> None:
         checked(rows).score()
 
 
+def test_images_that_were_skipped_give_no_list_away() -> None:
+    rows = lines()
+    rows[0]["method"]["skipped_images"] = 1
+    ranked = len(rows[1]["top"])
+    rows[1]["top"] = rows[1]["top"][:1]
+    report = checked(rows).report
+    [finding] = [one for one in report.findings if one.code == "short-ranking"]
+    assert f"a transcript keeps {ranked - 1}." in finding.message
+
+
+def test_a_rank_within_the_list_needs_its_image(tmp_path: Path) -> None:
+    """However short the list is by images that could not be read."""
+    benchmark, transcript = random_dialogue(5, RoundSettings(max_rounds=1, k=10), sessions=4)
+    size = len(benchmark.gallery or ())
+    assert size > 50
+    method = transcript.method.model_copy(update={"skipped_images": size - 2})
+    first = transcript.rounds[0]
+    wrong = next(image for image in first.top if image not in benchmark.rows()[0]["positive_image_ids"])
+    forged = first.model_copy(update={"top": [wrong], "rank": 2, "end": "solved"})
+    path = write_transcript(
+        transcript.model_copy(update={"method": method, "rounds": [forged, *transcript.rounds[1:]]}),
+        tmp_path / "forged.jsonl",
+    )
+    assert "wrong-rank" in found(check_transcript(path, benchmark).report)
+
+
 def test_a_finding_says_the_line() -> None:
     rows = lines()
     rows[4]["rank"] = 3

@@ -13,7 +13,7 @@ import transcript_twins as twins
 from submissions.scoring.intervals import intervals
 from submissions.transcripts.checking import check_transcript
 from submissions.transcripts.report import SideBySide, transcript_report
-from submissions.transcripts.scoring import TranscriptScore, ends, metric_names
+from submissions.transcripts.scoring import TranscriptScore, ends, metric_names, user_text
 from submissions.transcripts.settings import RoundSettings
 from submissions.transcripts.transcript import Transcript, write_transcript
 
@@ -48,6 +48,27 @@ def test_hits_stay_and_recall_is_of_the_round_itself(tmp_path: Path) -> None:
     recall = [metrics[f"recall@8@turn{number}"] for number in (1, 2, 3)]
     assert hits == sorted(hits)
     assert hits != recall
+
+
+@pytest.mark.parametrize("after_success", ["stop", "continue"])
+def test_where_rounds_stand_in_the_file_changes_nothing(tmp_path: Path, after_success: str) -> None:
+    settings = RoundSettings(max_rounds=4, k=7, after_success=after_success)
+    benchmark, transcript = twins.random_dialogue(3, settings, sessions=9)
+    turned = transcript.model_copy(update={"rounds": transcript.rounds[::-1]})
+    first = scored(benchmark, transcript, tmp_path)
+    second = scored(benchmark, turned, tmp_path, "turned.jsonl")
+    assert first.report.metrics == second.report.metrics
+    assert ends(transcript) == ends(turned)
+
+
+def test_users_that_differ_behind_the_cut_of_a_signature_are_others() -> None:
+    described = [
+        world.transcript().model_copy(update={"user": {"language": f"{'sees by a long name ' * 9}{size}B"}})
+        for size in (8, 70)
+    ]
+    first, second = map(user_text, described)
+    assert first != second
+    assert len(first) == len(second) <= 160
 
 
 @pytest.mark.parametrize("after_success", ["stop", "continue"])
