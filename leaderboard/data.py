@@ -53,8 +53,8 @@ def current_keys(board: Board) -> tuple[str, ...] | None:
     """The comparability keys that a submission to a board would get now, from what was prepared last.
 
     Returns:
-        A key for each term of what ranks; None where nothing was prepared here with all checks, and of a
-        sealed board, whose keys depend on its ground truth.
+        A key for each term of what ranks, of a dialogue without its user; None where nothing was prepared
+        here with all checks, and of a sealed board, whose keys depend on its ground truth.
     """
     from cir_datasets.prepared.folder import last_prepared
     from cir_metrics.signature import Signature
@@ -73,6 +73,7 @@ def current_keys(board: Board) -> tuple[str, ...] | None:
             reference=board.spec.config.reference,
             n=last.meta["rows"],
             ties="listed",
+            dialogue="" if board.dialogue is None else board.dialogue.text,
         ).key
         for term in board.primary_terms
     )

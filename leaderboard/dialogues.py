@@ -33,6 +33,11 @@ class BoardDialogue(BaseModel):
         """The settings, checked."""
         return RoundSettings.of(self.settings)
 
+    @property
+    def text(self) -> str:
+        """Settings and sessions, as a signature begins to say them."""
+        return self.choices.text_of(self.sessions)
+
     def differences(
         self, settings: RoundSettings, user: Mapping[str, Any], sessions: int | None
     ) -> list[str]:

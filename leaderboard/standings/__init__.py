@@ -2,9 +2,10 @@
 
 Equal values share a rank, the next rank counts everyone above it (1, 1, 3), and inside a tie the earlier
 submission stands first. Only numbers whose signatures agree are ranked against each other: those that this
-server would give now, from the data that it has; where it has none, those of the latest entry. The others are
-listed below, without a rank, until they are scored again. So are oracles: they know what no user's query
-holds, say how far a method could come, and never have a rank.
+server would give now, from the data that it has; where it has none, those of the latest entry that skipped
+no images. The others are listed below, without a rank, until they are scored again. So are oracles: they
+know what no user's query holds, say how far a method could come, and never have a rank. Of a dialogue the
+settings are compared and not the user: its board has refused users that it does not want.
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ from leaderboard.boards import Board
 from leaderboard.errors import BoardError
 from leaderboard.submission import Submission
 from submissions.rank_file.words import is_oracle
+from submissions.scoring import SKIPPED_IMAGES
+from submissions.transcripts.settings import USER
 
 log = logging.getLogger("leaderboard.standings")
 
 Comparability = tuple[str, ...]
-"""The signatures' keys of what ranks, a key a term."""
+"""The signatures' keys of what ranks, a key a term; of a dialogue without its user."""
 
 _EQUAL_DIGITS = 12
 """Values that agree to so many digits after the point are one value: the exactness that scores promise."""
@@ -106,11 +109,11 @@ def standings(
         board: says what ranks, and which values are better.
         published: what stands on it, in any order.
         current: the comparability keys that the server would give now, or None where it cannot tell. Where no
-            entry has them, the latest entry's keys take their place.
+            entry has them, those of the latest entry that skipped no images take their place.
     """
     ordered = sorted((one for one in published if _is_whole(board, one)), key=lambda one: one.number)
     keys = [_comparability(board, one) for one in ordered]
-    wanted = current if current in keys else keys[-1] if keys else None
+    wanted = current if current in keys else _latest(board, ordered, keys)
     compared = [one for one, key in zip(ordered, keys, strict=True) if key == wanted]
     others = [one for one, key in zip(ordered, keys, strict=True) if key != wanted]
     sign = -1.0 if board.primary_direction == "higher" else 1.0
@@ -173,7 +176,21 @@ def checked_gallery(board: Board, entries: Sequence[Entry]) -> int | None:
 
 def _comparability(board: Board, one: Submission) -> Comparability:
     signatures = _signatures(one)
-    return tuple(str(signatures[term]["key"]) for term in board.primary_terms)
+    keys = (str(signatures[term]["key"]) for term in board.primary_terms)
+    return tuple(key if board.dialogue is None else key.partition(USER)[0] for key in keys)
+
+
+def _latest(
+    board: Board, ordered: Sequence[Submission], keys: Sequence[Comparability]
+) -> Comparability | None:
+    """The keys of the latest entry; those of one that skipped images only where all did."""
+    term = board.primary_terms[0]
+    whole = [
+        key
+        for one, key in zip(ordered, keys, strict=True)
+        if SKIPPED_IMAGES not in _signatures(one)[term].get("checks_skipped", ())
+    ]
+    return next(reversed(whole or keys), None)
 
 
 def _report(one: Submission) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from cir_metrics.signature import Signature
 from cir_metrics.sums import FloatArray, exact_mean
 from submissions.scoring import INCOMPLETE, SKIPPED_IMAGES
 from submissions.scoring.score_report import Evidence, ScoreReport
-from submissions.transcripts.settings import RoundSettings
+from submissions.transcripts.settings import USER, RoundSettings
 from submissions.transcripts.transcript import SILENT, Round, Transcript
 
 if TYPE_CHECKING:
@@ -217,13 +217,7 @@ def dialogue_text(transcript: Transcript, limit: int | None = None) -> str:
         transcript: the file.
         limit: how many sessions were drawn, where not all were wanted.
     """
-    settings = transcript.choices
-    parts = [settings.text]
-    if limit is not None:
-        parts.append(f"sessions:{limit}")
-        parts += [f"seed:{settings.seed}"] if " seed:" not in settings.text else []
-    parts.append(f"user:{user_text(transcript)}")
-    return " ".join(parts)
+    return f"{transcript.choices.text_of(limit)}{USER}{user_text(transcript)}"
 
 
 def user_text(transcript: Transcript) -> str:

@@ -10,6 +10,8 @@ from typing import Any
 from cir_metrics.errors import UnknownNameError, did_you_mean
 from submissions.errors import MethodError
 
+USER = " user:"
+"""What stands in a signature between the choices of a dialogue and who its user was."""
 DEPTH = 50
 """Images of a ranking that a transcript keeps."""
 MOST_ROUNDS = 50
@@ -130,6 +132,21 @@ class RoundSettings:
             for name, value in said.items()
             if value is not None
         )
+
+    def text_of(self, sessions: int | None) -> str:
+        """All choices in a line, with how many sessions were drawn.
+
+        Args:
+            sessions: None where all were wanted.
+
+        Example:
+            >>> RoundSettings(seed=3).text_of(500).partition(" start:")[2]
+            'published sessions:500 seed:3'
+        """
+        if sessions is None:
+            return self.text
+        seed = "" if " seed:" in self.text else f" seed:{self.seed}"
+        return f"{self.text} sessions:{sessions}{seed}"
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON."""

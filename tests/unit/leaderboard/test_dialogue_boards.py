@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +18,7 @@ from leaderboard.dialogues import BoardDialogue
 from leaderboard.errors import BoardError, UploadRefusedError
 from leaderboard.intake import Cover
 from leaderboard.pages.submission_page import page_html
-from leaderboard.rescoring import rescore
+from leaderboard.rescoring import rescore, switch
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.submission import Submission
@@ -62,6 +64,47 @@ def test_transcripts_are_scored_ranked_and_kept(server: Server) -> None:
     assert "dialogue:rounds:5 k:10" in rows[0]["signature"]
     results = list(rescore(server, boards.board(BOARD)))
     assert [result.changed(boards.board(BOARD)) for result in results] == [False, False]
+
+
+def ranks(server: Server) -> dict[str, int | None]:
+    rows = server.tables.refresh(boards.board(BOARD)).view["rows"]
+    return {row["method"]["name"]: row["rank"] for row in rows}
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Iterator[Server]:
+    opened = Server.open(Settings(tmp_path / "home"))
+    for seed, hits, name in ((1, 0.6, "First"), (2, 0.05, "Second")):
+        handed_in(opened, as_lines(shapes_dialogue(seed=seed, hits=hits, name=name)))
+    yield opened
+    opened.close()
+
+
+@pytest.mark.parametrize("here", [True, False])
+def test_a_header_takes_nobodys_rank(two: Server, monkeypatch: pytest.MonkeyPatch, here: bool) -> None:
+    if not here:
+        monkeypatch.setattr("leaderboard.data.current_keys", lambda board: None)
+    strange = shapes_dialogue(seed=3, hits=0.3, name="Strange", user={"x": "y", **ORACLE})
+    handed_in(two, as_lines(strange.model_copy(update={"prompts": {"feedback": "2 (cd34)"}})))
+    skipping = shapes_dialogue(seed=4, name="Skipping")
+    method = skipping.method.model_copy(update={"skipped_images": 1})
+    assert handed_in(two, as_lines(skipping.model_copy(update={"method": method}))).state == "published"
+    assert ranks(two) == {"First": 1, "Strange": 2, "Second": 3, "Skipping": None}
+
+
+def test_an_entry_of_an_earlier_metric_has_its_rank_again_when_it_is_scored_again(two: Server) -> None:
+    board = boards.board(BOARD)
+    strange = shapes_dialogue(seed=3, hits=0.3, name="Strange", user={**ORACLE, "x": "y"})
+    old = handed_in(two, as_lines(strange))
+    report = copy.deepcopy(old.scores or {})
+    signature = report["signatures"][board.primary]
+    signature["key"] = signature["key"].replace(f"metric:{board.primary}:", f"metric:{board.primary}:0")
+    two.store.append(old, [("rescored", {"report": report})])
+    assert ranks(two) == {"First": 1, "Second": 2, "Strange": None}
+    results = list(rescore(two, board))
+    assert [result.changed(board) for result in results] == [False, False, True]
+    assert switch(two, board, results) == 1
+    assert ranks(two) == {"First": 1, "Strange": 2, "Second": 3}
 
 
 def test_the_same_dialogue_again_is_no_entry_of_its_own(server: Server) -> None:

@@ -63,6 +63,13 @@ def test_where_nothing_was_scored_on_the_servers_data_the_latest_is_ranked() -> 
         assert ranked_against(current, old, new) == [(1, "new"), (None, "old")]
 
 
+def test_who_skipped_images_takes_nobodys_rank() -> None:
+    first, late = entry("first", 0.5, 0, key="whole"), entry("late", 0.9, 1, key="skipped")
+    late.events[0].payload["report"]["signatures"]["recall@10"]["checks_skipped"] = ["images"]
+    assert ranked_against(None, first, late) == [(1, "first"), (None, "late")]
+    assert ranked_against(None, late) == [(1, "late")]
+
+
 def test_the_current_keys_are_those_that_a_submission_gets() -> None:
     for board_id in ("shapes/val", "shapes/multiturn_val"):
         board = boards.board(board_id)
