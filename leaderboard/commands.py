@@ -814,7 +814,9 @@ def _score_lines(outcome: Outcome) -> list[str]:
     return [*lines, f"main: {main} = {shown_value(main, scores['main']).strip()}"]
 
 
-_NOT_RANKED = "-: skipped images, or scored on other data or by another version than this board has now; not comparable."
+_NOT_RANKED = (
+    "-: skipped images, or scored on other data or by another version than this board has now; not comparable."
+)
 _ORACLE = "oracle: knows what no user's query holds; it has no rank."
 
 
