@@ -121,7 +121,9 @@ def multiround_command(
     ] = RoundSettings.seed,
     limit: Annotated[
         int | None,
-        typer.Option("--limit", help="Sessions, drawn by the seed; default: all, or 500 random starts."),
+        typer.Option(
+            "--limit", help="Sessions, drawn by the seed; default: all, or 500 random starts.", min=1
+        ),
     ] = None,
     encoder: Annotated[
         str | None,

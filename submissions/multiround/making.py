@@ -19,7 +19,7 @@ from submissions.multiround.users import SimulatedUser, style_of
 from submissions.running.aggregation import aggregation
 from submissions.running.describing import describe
 from submissions.running.make import context_of, loaded_benchmark, named_method
-from submissions.transcripts.openings import DRAWN
+from submissions.transcripts.openings import DRAWN, OWN
 from submissions.transcripts.settings import RoundSettings
 from submissions.transcripts.transcript import Transcript
 
@@ -56,7 +56,8 @@ def make_transcript(
         settings: the choices.
         options: of the method, as for `make_rank_file`; how history counts is said by `settings`.
         way: how a backend tells two pictures apart: `captions` or `pictures`.
-        limit: sessions at most, drawn by the seed; None plays all queries, or 500 that start at random.
+        limit: sessions at most, from 1, drawn by the seed; None plays all queries, or 500 that start at
+            random.
         journal: folder in which finished rounds are kept; the same call goes on from there.
         after_round: called with the round, how many sessions are solved, and how many go on.
 
@@ -86,10 +87,20 @@ def sessions_to_play(benchmark: Benchmark, settings: RoundSettings, limit: int |
     """The sessions that any user plays by these settings: of the published queries, or drawn.
 
     Raises:
-        MethodError: as for `sessions_of` and `drawn_sessions`.
+        MethodError: as for `sessions_of` and `drawn_sessions`; the limit is not a whole number from 1 on;
+            queries' own aspects are asked for where sessions have no query.
     """
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+        raise MethodError(
+            f"limit={limit!r}; it is a whole number from 1 on. Fix: choose it so, or leave it out."
+        )
     if settings.start == "random":
-        return drawn_sessions(benchmark, settings, limit or DRAWN)
+        if settings.aspect == OWN:
+            raise MethodError(
+                "aspect='own' is of published queries, and sessions that start at random have none. "
+                "Fix: start with the published queries, or name one aspect."
+            )
+        return drawn_sessions(benchmark, settings, DRAWN if limit is None else limit)
     return sessions_of(benchmark, settings, limit)
 
 

@@ -132,3 +132,11 @@ def test_what_cannot_be_played_or_written_is_refused(
     with pytest.raises(error, match=message):
         raise cir(*FEW, *options).exception
     assert not list(tmp_path.glob("*.jsonl"))
+
+
+@pytest.mark.parametrize("limit", ["0", "-3"])
+def test_a_limit_below_1_is_refused(limit: str, tmp_path: Path) -> None:
+    done = cir(*PLAY, "--limit", limit)
+    assert done.exit_code == 2
+    assert "--limit" in done.stderr
+    assert not list(tmp_path.glob("*.jsonl"))

@@ -214,6 +214,11 @@ def test_an_aspect_that_no_query_has_is_refused(play: Any) -> None:
         play(aspect="colour")
 
 
+def test_own_aspects_are_of_published_queries(play: Any) -> None:
+    with pytest.raises(MethodError, match=r"aspect='own' is of published queries.* Fix: start with the"):
+        play(benchmark=with_aspects(), aspect="own", start="random")
+
+
 def test_words_are_said_to_the_user(play: Any) -> None:
     user = world.ScriptedUser()
     play(user, words=7)
@@ -254,6 +259,13 @@ def test_a_user_without_first_words_ends_the_session_and_no_other(play: Any) -> 
 def test_a_limit_draws_sessions_by_the_seed(play: Any) -> None:
     drawn = {frozenset(play(limit=2, seed=seed, max_rounds=1).sessions()) for seed in range(10)}
     assert drawn == {frozenset(pair) for pair in itertools.combinations(world.RANKS, 2)}
+
+
+@pytest.mark.parametrize("start", ["published", "random"])
+@pytest.mark.parametrize("limit", [0, -3, True, 2.0, "2"])
+def test_a_limit_is_a_whole_number_from_1_on(play: Any, start: str, limit: Any) -> None:
+    with pytest.raises(MethodError, match=rf"limit={limit!r}; it is a whole number from 1 on\. Fix:"):
+        play(start=start, limit=limit)
 
 
 def test_images_that_tie_rank_as_the_list_shows_them(play: Any) -> None:
