@@ -7,13 +7,15 @@ counts when its JSON is there; it is written last, and whole or not at all.
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
+from pydantic import TypeAdapter
 
 from cir_metrics.errors import CallError
 from submissions.errors import SubmissionError
@@ -21,25 +23,34 @@ from submissions.rank_file.model import write_bytes
 from submissions.transcripts.transcript import Round
 
 
+_ROUNDS = TypeAdapter(list[Round])
+
+
 class Journal:
     """The finished rounds of one run.
 
     Args:
         folder: where they lie.
-        header: what the run is; rounds of another run are not gone on with.
+        header: what the run is, with the ids of its `sessions`; rounds of another run are not gone on with.
+        shape: of what the method remembers; None where only its rows are known, one a session.
 
     Raises:
         CallError: the folder holds rounds of another run.
-        SubmissionError: the system refuses to write there.
+        SubmissionError: its header is damaged, or the system refuses to write there.
     """
 
-    def __init__(self, folder: Path, header: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Path, header: Mapping[str, Any], shape: tuple[int, ...] | None = None) -> None:
         """See the class."""
         self.folder = folder
+        self._sessions: list[str] = list(header["sessions"])
+        self._going = self._sessions
+        self._shape = shape
         wanted = orjson.dumps(header, option=orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2)
         path = folder / "header.json"
+        if self.rounds() and not path.is_file():
+            raise _damaged(path)
         if path.is_file() and path.read_bytes() != wanted:
-            changed = _changed(orjson.loads(path.read_bytes()), dict(header))
+            changed = _changed(_header(path), dict(header))
             raise CallError(
                 f"{folder}: it holds rounds of another run ({', '.join(changed)} differ). "
                 "Fix: call as before to go on with it, remove the folder, or name another --out."
@@ -54,28 +65,37 @@ class Journal:
         return number
 
     def read(self, number: int) -> list[Round]:
-        """What was played in a round.
+        """What was played in a round; rounds are read in their order, from the first.
 
         Raises:
-            SubmissionError: its file is damaged.
+            SubmissionError: its file is damaged, or holds another round or other sessions.
         """
         path = self.folder / f"round-{number}.json"
         try:
-            return [Round.model_validate(each) for each in orjson.loads(path.read_bytes())]
-        except ValueError as error:
+            found = _ROUNDS.validate_json(path.read_bytes())
+        except (OSError, ValueError) as error:
             raise _damaged(path) from error
+        going = self._sessions if number == 1 else self._going
+        if [(each.session, each.round) for each in found] != [(session, number) for session in going]:
+            raise _damaged(path)
+        self._going = [each.session for each in found if not each.end]
+        return found
 
     def memory(self, number: int) -> NDArray[np.float64]:
         """What the method remembered after a round.
 
         Raises:
-            SubmissionError: its file is damaged.
+            SubmissionError: its file is damaged, or holds numbers of another type or shape.
         """
         path = self.folder / f"memory-{number}.npy"
         try:
-            found: NDArray[np.float64] = np.load(path, allow_pickle=False)
+            with path.open("rb") as file:
+                found: NDArray[np.float64] = np.lib.format.read_array(file, allow_pickle=False)
         except (OSError, ValueError) as error:
             raise _damaged(path) from error
+        shape = self._shape or (len(self._sessions), *found.shape[1:2])
+        if found.dtype != np.float64 or found.ndim != 2 or found.shape != shape:
+            raise _damaged(path)
         return found
 
     def write(self, number: int, rounds: list[Round], memory: NDArray[np.float64]) -> None:
@@ -103,8 +123,47 @@ def remove_rounds(folder: Path) -> None:
         folder.rmdir()
 
 
+@contextmanager
+def only_program(folder: Path) -> Iterator[None]:
+    """No other program plays into the same journal meanwhile.
+
+    Raises:
+        CallError: another one does.
+        SubmissionError: the system refuses to write beside the folder.
+    """
+    from filelock import FileLock, Timeout
+
+    place = Path(f"{folder.resolve()}.lock")
+    lock = FileLock(place, blocking=False)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise CallError(
+            f"{folder}: another cir multiround writes it. Fix: wait for that one, or name another --out."
+        ) from error
+    except OSError as error:
+        raise SubmissionError(f"{place}: cannot be written: {error.strerror or error}.") from error
+    try:
+        yield
+    finally:
+        # Before the release: afterwards it may be the lock of the next program.
+        with suppress(OSError):
+            place.unlink()
+        lock.release()
+
+
+def _header(path: Path) -> dict[str, Any]:
+    try:
+        found = orjson.loads(path.read_bytes())
+    except ValueError as error:
+        raise _damaged(path) from error
+    if not isinstance(found, dict):
+        raise _damaged(path)
+    return found
+
+
 def _damaged(path: Path) -> SubmissionError:
-    return SubmissionError(f"{path}: it is damaged. Fix: remove {path.parent} and start anew.")
+    return SubmissionError(f"{path}: it is damaged. Fix: remove {path.parent} and run again.")
 
 
 def _changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

@@ -78,7 +78,8 @@ def make_transcript(
     header = empty_transcript(loaded, model, speaker, settings, _prompts(speaker, settings, loaded))
     kept = None
     if journal is not None:
-        kept = Journal(Path(journal), {**header.header(), "sessions": [session.id for session in sessions]})
+        said = {**header.header(), "sessions": [session.id for session in sessions]}
+        kept = Journal(Path(journal), said, model.memory.shape)
     rounds = play(sessions, model, speaker, gallery, settings, kept, after_round)
     return header.model_copy(update={"rounds": rounds})
 

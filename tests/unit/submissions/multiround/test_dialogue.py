@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import itertools
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -345,12 +347,54 @@ def test_rounds_of_another_run_are_not_gone_on_with(play: Any, tmp_path: Path) -
         play(journal=tmp_path / "journal", limit=2)
 
 
-@pytest.mark.parametrize("name", ["round-2.json", "memory-2.npy"])
-def test_a_damaged_round_is_named(play: Any, tmp_path: Path, name: str) -> None:
+def _npy(array: Any) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        *(("header.json", content) for content in (b"{", b"[]", b"", None)),
+        *(
+            ("round-2.json", content)
+            for content in (b"[", b"null", b"5", b"[]", b"{}", b"[5]", b"round-1.json")
+        ),
+        *(("memory-2.npy", content) for content in (b"[", b"", None)),
+        *(
+            ("memory-2.npy", _npy(array))
+            for array in (
+                np.zeros((3, 3)),
+                np.zeros((2, 2)),
+                np.zeros(3),
+                np.float64(0),
+                np.zeros((3, 2), dtype=np.float32),
+            )
+        ),
+    ],
+)
+def test_a_damaged_journal_names_the_file_and_its_removal_mends_it(
+    play: Any, tmp_path: Path, name: str, content: bytes | None
+) -> None:
+    """None is a file that is missing; a name, a copy of that file."""
     journal = tmp_path / "journal"
-    play(journal=journal, max_rounds=3)
-    (journal / "round-3.json").unlink()
-    (journal / "memory-3.npy").rename(journal / "memory-2.npy")
-    (journal / name).write_bytes(b"[")
-    with pytest.raises(SubmissionError, match=rf"{name}: it is damaged\. Fix: remove"):
+
+    def end(number: int, solved: int, going: int) -> None:
+        if number == 2:
+            raise Killed
+
+    with pytest.raises(Killed):
+        play(journal=journal, after_round=end)
+    if content is None:
+        (journal / name).unlink()
+    else:
+        (journal / name).write_bytes(
+            (journal / "round-1.json").read_bytes() if content == b"round-1.json" else content
+        )
+    with pytest.raises(
+        SubmissionError, match=rf"{name}: it is damaged\. Fix: remove .*journal and run again"
+    ):
         play(journal=journal)
+    shutil.rmtree(journal)
+    assert play(journal=journal).rounds == world.rounds()
