@@ -10,7 +10,7 @@ import typer
 
 from cir_datasets.commands.options import NoChecksAnywhere
 from cir_metrics.terminal import echo
-from submissions.commands.outputs import check_file, check_folder
+from submissions.commands.outputs import check_folder
 from submissions.commands.words import as_text, report_usage
 from submissions.running.options import RunOptions
 from submissions.transcripts.settings import RoundSettings
@@ -228,7 +228,7 @@ def multiround_command(
     from submissions.encoders.truncation import one_truncation_warning
     from submissions.errors import LanguageError
     from submissions.language import load_language
-    from submissions.multiround.journal import remove_rounds
+    from submissions.multiround.journal import only_program, remove_rounds
     from submissions.multiround.making import make_transcript
     from submissions.multiround.sessions import sessions_spec
     from submissions.running.make import loaded_benchmark
@@ -272,31 +272,32 @@ def multiround_command(
         sessions_spec(loaded)
     speaker = load_language(simulator, **({} if prompts is None else {"prompts": prompts}))
     kept = journal or Path(f"{out}.journal")
-    try:
-        with one_truncation_warning():
-            made = make_transcript(
-                loaded,
-                method,
-                speaker,
-                settings,
-                options,
-                way=way,
-                limit=limit,
-                journal=kept,
-                after_round=lambda *done: _say_round(max_rounds, *done),
-            )
-    except LanguageError:
-        if kept.is_dir():
-            echo(f"Finished rounds are in {kept}: the same call goes on from there.", err=True)
-        raise
-    finally:
-        # Also where it was stopped: what was asked has its price.
-        for language_backend in (speaker, options.language):
-            report_usage(language_backend)
-    write_transcript(made, out)
-    files = {"transcript": str(out)}
-    files |= _write_others(made, loaded, images, page, sessions, rank_file)
-    remove_rounds(kept)
+    with only_program(kept):
+        try:
+            with one_truncation_warning():
+                made = make_transcript(
+                    loaded,
+                    method,
+                    speaker,
+                    settings,
+                    options,
+                    way=way,
+                    limit=limit,
+                    journal=kept,
+                    after_round=lambda *done: _say_round(max_rounds, *done),
+                )
+        except LanguageError:
+            if kept.is_dir():
+                echo(f"Finished rounds are in {kept}: the same call goes on from there.", err=True)
+            raise
+        finally:
+            # Also where it was stopped: what was asked has its price.
+            for language_backend in (speaker, options.language):
+                report_usage(language_backend)
+        write_transcript(made, out)
+        files = {"transcript": str(out)}
+        files |= _write_others(made, loaded, images, page, sessions, rank_file)
+        remove_rounds(kept)
     _report(made, loaded, files, as_json=as_json)
 
 
@@ -304,19 +305,22 @@ def _check_outputs(out: Path, page: Path | None, sessions: Path | None, rank_fil
     """Look at the names of files before the work."""
     from cir_metrics.errors import CallError
 
+    named: dict[Path, str] = {}
     for option, path, endings in (
         ("--out", out, _ENDINGS),
         ("--html", page, (".html",)),
         ("--sessions", sessions, (".json",)),
+        ("--rank-file", rank_file, (".json", ".json.gz")),
     ):
         if path is None:
             continue
-        if path.is_dir() or path.suffix.lower() not in endings:
+        other = named.setdefault(path.resolve(), option)
+        if other != option:
+            raise CallError(f"{other} and {option} both name {path}. Fix: name two files.")
+        if path.is_dir() or not path.name.lower().endswith(endings):
             shown = " or ".join(endings)
             raise CallError(f"{option} {path}: it is written as {shown}. Fix: name a file that ends so.")
         check_folder(path.parent)
-    if rank_file is not None:
-        check_file(rank_file)
 
 
 def _say_round(rounds: int, number: int, solved: int, going: int) -> None:

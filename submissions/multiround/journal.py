@@ -22,7 +22,6 @@ from submissions.errors import SubmissionError
 from submissions.rank_file.model import write_bytes
 from submissions.transcripts.transcript import Round
 
-
 _ROUNDS = TypeAdapter(list[Round])
 
 
@@ -136,8 +135,11 @@ def only_program(folder: Path) -> Iterator[None]:
     place = Path(f"{folder.resolve()}.lock")
     lock = FileLock(place, blocking=False)
     try:
+        place.parent.mkdir(parents=True, exist_ok=True)
         lock.acquire()
     except Timeout as error:
+        if not place.exists():  # some systems say of a folder that takes no files that it is not there
+            raise SubmissionError(f"{place}: cannot be written. Fix: name another folder.") from error
         raise CallError(
             f"{folder}: another cir multiround writes it. Fix: wait for that one, or name another --out."
         ) from error

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from cir_metrics.errors import CallError, CirError, UnknownNameError
 from leaderboard.cli import build
 from submissions.errors import MethodError, SubmissionError
+from submissions.multiround.journal import only_program
 from submissions.transcripts.reading import read_transcript
 
 PLAY = ("multiround", "--benchmark", "shapes/val", "--method", "random", "--simulator", "oracle")
@@ -114,8 +115,16 @@ def test_what_a_simulator_cost_is_printed(tmp_path: Path, monkeypatch: pytest.Mo
         (("--out", "made.json"), CallError, r"--out made.json: it is written as .jsonl or .parquet"),
         (("--html", "page.htm"), CallError, r"--html page.htm: it is written as .html"),
         (("--sessions", "s.jsonl"), CallError, r"--sessions s.jsonl: it is written as .json"),
-        (("--rank-file", "run.csv"), CallError, "the native format is written"),
-        (("--out", "/proc/made.jsonl"), SubmissionError, "header.json: cannot be written"),
+        (("--rank-file", "run.csv"), CallError, r"--rank-file run.csv: it is written as .json or .json.gz"),
+        (("--rank-file", "o.jsonl"), CallError, r"--rank-file o.jsonl: it is written as .json or .json.gz"),
+        (
+            ("--sessions", "o.json", "--rank-file", "./o.json"),
+            CallError,
+            r"--sessions and --rank-file both name o.json\. Fix: name two files",
+        ),
+        (("--out", "o.jsonl", "--sessions", "o.jsonl"), CallError, "--out and --sessions both name o.jsonl"),
+        (("--html", "o.html", "--rank-file", "o.html"), CallError, "--html and --rank-file both name o.html"),
+        (("--out", "/proc/made.jsonl"), SubmissionError, "/proc/made.jsonl.journal.*: cannot be written"),
         (("--way", "words"), UnknownNameError, "no simulator 'words'"),
         (("--simulator", "orakle"), UnknownNameError, "no language backend 'orakle'"),
         (("--history", "none at all"), UnknownNameError, "is not a choice"),
@@ -140,3 +149,12 @@ def test_a_limit_below_1_is_refused(limit: str, tmp_path: Path) -> None:
     assert done.exit_code == 2
     assert "--limit" in done.stderr
     assert not list(tmp_path.glob("*.jsonl"))
+
+
+def test_a_second_program_does_not_play_into_the_same_journal(tmp_path: Path) -> None:
+    with only_program(tmp_path / "made.jsonl.journal"):
+        with pytest.raises(CallError, match=r"made.jsonl.journal: another cir multiround writes it\. Fix:"):
+            raise cir(*FEW, "--out", "made.jsonl").exception
+        assert not (tmp_path / "made.jsonl").exists()
+    assert cir(*FEW, "--out", "new/made.jsonl").exit_code == 0
+    assert not list(tmp_path.rglob("*.journal*"))
