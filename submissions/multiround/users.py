@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from cir_datasets.common.yaml import parse_yaml
 from cir_metrics.errors import UnknownNameError, did_you_mean
+from cir_metrics.terminal import visible
 from submissions.errors import LanguageError, MethodError
 from submissions.language.asking import UNREADABLE
 from submissions.language.forms import Caption, Instruction
 from submissions.language.protocol import FormLanguage, Item, Picture, pictures_by_id
+from submissions.rank_file.texts import plain_text
 
 if TYPE_CHECKING:
     from submissions.embeddings.pictures import Pictures
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 
 WAYS = ("captions", "pictures")
 """How a simulated user tells two pictures apart: by captions of both, or by looking at both."""
+
+LONGEST = 2000
+"""Characters of an answer that a transcript holds."""
 
 _LATIN = "LATIN"
 _In = TypeVar("_In")
@@ -73,6 +78,9 @@ class Silence:
     """Why a user says nothing that can be used; the session ends with it."""
 
     why: str
+
+
+NOTHING = Silence("it says nothing")
 
 
 class User(Protocol):
@@ -202,7 +210,7 @@ def _answered(ask: Callable[[Sequence[_In]], Sequence[str]], items: Sequence[_In
 
 def _public(why: str) -> str:
     """A reason as transcripts hold it: paths of this machine, and what to do there, are for its terminal."""
-    return UNREADABLE if why.startswith(UNREADABLE) else why.partition(" Fix: ")[0]
+    return UNREADABLE if why.startswith(UNREADABLE) else visible(why.partition(" Fix: ")[0])
 
 
 def _text(answer: Any) -> str:
@@ -218,29 +226,41 @@ def checked_words(words: str, exchange: Exchange) -> str | Silence:
         >>> style = Style(10, "", "caption")
         >>> checked_words(" a red\\nstar", Exchange("1", "a", "b", style, ("a star",)))
         'a red star'
-        >>> checked_words("a star", Exchange("1", "a", "b", style, ("a dog", "a star", "a star")))
+        >>> checked_words("A star!", Exchange("1", "a", "b", style, ("a dog", "a star", "a star.")))
         Silence(why='it says the same for the third time in a row')
         >>> checked_words("une robe rouge avec des fleurs", Exchange("1", "a", "b", style, ()))
         Silence(why='it answers in another language than English')
     """
-    line = " ".join(words.split())
-    if not line:
-        return Silence("it says nothing")
+    if not _spoken(words):
+        return NOTHING
+    try:
+        line = plain_text(" ".join(words.split()), LONGEST)
+    except ValueError as error:
+        return Silence(f"its words are not plain text: {error}")
     letters = [character for character in line if character.isalpha()]
     latin = sum(unicodedata.name(character, "").startswith(_LATIN) for character in letters)
     if letters and latin * 2 < len(letters):
         return Silence("it answers in another script than Latin")
     if _is_foreign(line):
         return Silence("it answers in another language than English")
-    if [said.casefold() for said in exchange.said[-2:]] == [line.casefold()] * 2:
+    if [_spoken(said) for said in exchange.said[-2:]] == [_spoken(line)] * 2:
         return Silence("it says the same for the third time in a row")
     return line
 
 
+def _spoken(words: str) -> str:
+    """The letters and digits of words, case-folded: what makes two answers the same."""
+    return "".join(filter(str.isalnum, words.casefold()))
+
+
 def _is_foreign(line: str) -> bool:
-    """Whether words hold none that English sentences are joined by, and several of other languages."""
-    words, known = re.findall(r"\w+", line.casefold()), _styles()["joining_words"]
-    return not set(words) & set(known["english"]) and sum(word in known["others"] for word in words) > 1
+    """Whether no word joins English sentences, and two others of one language or more join sentences there.
+
+    One of the two at least is a word that English does not have, not even in names such as "de la Renta".
+    """
+    words, known = set(re.findall(r"\w+", line.casefold())), _styles()["joining_words"]
+    others, shared = words.intersection(known["others"]), words.intersection(known["shared"])
+    return not words.intersection(known["english"]) and bool(others) and len(others | shared) > 1
 
 
 def _words(exchange: Exchange) -> dict[str, str]:

@@ -20,7 +20,7 @@ from submissions.language import load_language
 from submissions.language.loading import PairedLanguage
 from submissions.language.server import ServerLanguage
 from submissions.multiround.making import make_transcript
-from submissions.multiround.users import Exchange, Silence, SimulatedUser, style_of
+from submissions.multiround.users import Exchange, Silence, SimulatedUser, checked_words, style_of
 from submissions.running.options import RunOptions
 from submissions.transcripts.transcript import Transcript
 
@@ -127,6 +127,10 @@ def test_prompts_of_ones_own_are_asked_by_and_named(server: LanguageServer, tmp_
             "it answers in another language than English",
         ),
         (instruction("ein rotes Kleid mit Blumen und ohne Muster"), "it answers in another language"),
+        (instruction("…"), "it says nothing"),
+        (instruction("👍 ?"), "it says nothing"),
+        (instruction("backwards \u202e star"), "its words are not plain text: the character U+202E"),
+        (instruction("red\x1b[31m star"), "its words are not plain text: the character U+001B"),
     ],
 )
 def test_a_simulator_of_no_use_ends_every_session_with_its_reason(
@@ -144,7 +148,20 @@ def test_a_simulator_of_no_use_ends_every_session_with_its_reason(
         assert (rounds[1].rank, rounds[1].top, rounds[1].caption) == (rounds[0].rank, rounds[0].top, "")
 
 
-@pytest.mark.parametrize("words", ["in red", "une", "SPF 50+", "a la carte dress with a más label", "40"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "in red",
+        "une",
+        "SPF 50+",
+        "a la carte dress with a más label",
+        "40",
+        "I'm sorry, I cannot help.",
+        "de la renta dress",
+        "die cut la croix",
+        "red avec, avec",
+    ],
+)
 def test_english_words_and_those_of_any_language_are_taken(server: LanguageServer, words: str) -> None:
     server.look = lambda asked: "a picture" if asked.images else instruction(words)
     assert SimulatedUser(asking(server), PICTURES).say([exchange(0, 10)]) == [words]
@@ -164,6 +181,21 @@ def test_a_simulator_that_repeats_itself_ends_the_session(tmp_path: Path) -> Non
     assert rounds[-1].end == "silent: it says the same for the third time in a row"
 
 
+@pytest.mark.parametrize(
+    ("words", "said", "repeats"),
+    [
+        ("A star!", ("a star", "a star."), True),
+        ("2 stars", ("1 star", "1 star"), False),
+        ("a star", ("a star!", "a red star"), False),
+    ],
+)
+def test_only_letters_and_digits_make_words_other_ones(
+    words: str, said: tuple[str, ...], repeats: bool
+) -> None:
+    expected = Silence("it says the same for the third time in a row") if repeats else words
+    assert checked_words(words, exchange(0, 10, *said)) == expected
+
+
 def test_a_picture_that_cannot_be_read_ends_the_sessions_that_need_it(
     server: LanguageServer, tmp_path: Path
 ) -> None:
@@ -171,6 +203,14 @@ def test_a_picture_that_cannot_be_read_ends_the_sessions_that_need_it(
     pictures = FilePictures("x", tuple(world.GALLERY), (None,) * 12, str(tmp_path))
     (said,) = SimulatedUser(asking(server), pictures).say([exchange(0, 10)])
     assert said == Silence("the picture cannot be read")
+
+
+def test_what_a_server_says_of_a_failure_is_written_out(server: LanguageServer) -> None:
+    """It stands in the transcript as the reason of a session's end."""
+    server.fault = lambda prompt, times: Fault("echo", 400, code="\u202e") if "JSON" in prompt else None
+    (said,) = SimulatedUser(asking(server), PICTURES).say([exchange(0, 10)])
+    assert isinstance(said, Silence)
+    assert r"\u202e" in said.why
 
 
 def test_a_question_that_fails_for_good_ends_its_session_alone(tmp_path: Path) -> None:
