@@ -5,7 +5,7 @@ Sessions go side by side, round by round: one pass of the encoder and one blocke
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from submissions.errors import MethodError
 from submissions.methods.turns import Turn, gallery_of, removed_reference
-from submissions.multiround.users import Exchange, Silence, style_of, usual_aspect
+from submissions.multiround.users import LONGEST, NOTHING, Exchange, Silence, style_of, usual_aspect
 from submissions.rank_file.model import turn_key
 from submissions.transcripts.openings import OWN, drawn_openings, first_of, next_reference, published_openings
 from submissions.transcripts.transcript import LAST, SILENT, SOLVED, Round
@@ -146,7 +146,7 @@ def play(
 
     Raises:
         LanguageError: the user's backend answers nothing more; what was played is in the journal.
-        MethodError: the method gives something else than it should.
+        MethodError: the method or the user gives something else than it should.
     """
     dialogue = _Dialogue(sessions, model, user, gallery, settings)
     start = 0 if journal is None else journal.rounds()
@@ -271,7 +271,7 @@ class _Dialogue:
             target = session.rounds[-1].target if session.rounds else session.targets[0]
             style = style_of(name, session.aspect, self._settings.words)
             exchanges.append(Exchange(session.id, candidate, target, style, session.said))
-        return self._user.say(exchanges)
+        return _answers(self._user, exchanges)
 
     def _candidate(self, place: int, number: int) -> str:
         """The next reference, from the last round's list."""
@@ -315,3 +315,52 @@ class _Dialogue:
         if rank <= len(top):
             return top[rank - 1]
         return self._model.best(place, targets, turn.key)
+
+
+def _answers(user: User, exchanges: Sequence[Exchange]) -> list[str | Silence]:
+    """What a user says, one answer an exchange; words without any are silence.
+
+    Raises:
+        MethodError: another number of answers, or one that no transcript can hold.
+    """
+    name = type(user).__name__
+    given: object = user.say(exchanges)
+    if not isinstance(given, Iterable) or isinstance(given, str | bytes):
+        raise MethodError(
+            f"the user {name} gave {type(given).__name__} as answers. "
+            "Fix: say() gives a list, one answer an exchange."
+        )
+    answers = list(given)
+    if len(answers) != len(exchanges):
+        raise MethodError(
+            f"the user {name} gave {len(answers):,} answers to {len(exchanges):,} exchanges. "
+            "Fix: say() gives one for each, in their order."
+        )
+    return [_answer(name, answer, each) for answer, each in zip(answers, exchanges, strict=True)]
+
+
+def _answer(name: str, answer: object, exchange: Exchange) -> str | Silence:
+    said = answer.why if isinstance(answer, Silence) else answer
+    where = f"the user {name}, session {exchange.session}, round {len(exchange.said) + 1}"
+    if not isinstance(said, str):
+        what = "Silence of " if isinstance(answer, Silence) else ""
+        raise MethodError(
+            f"{where}: the answer is {what}{type(said).__name__}. "
+            "Fix: say() gives a str, or Silence(why) with a reason in words, for each exchange."
+        )
+    try:
+        said.encode()
+    except UnicodeEncodeError as error:
+        raise MethodError(
+            f"{where}: the answer holds U+{ord(said[error.start]):04X}, half of a character, at "
+            f"{error.start:,}. Fix: give whole characters; text.encode('utf-8', 'replace').decode() has none."
+        ) from error
+    if isinstance(answer, Silence):
+        return answer
+    if len(said) > LONGEST:
+        raise MethodError(
+            f"{where}: the answer has {len(said):,} characters; a transcript holds {LONGEST:,}. "
+            "Fix: shorten it, or give Silence(why)."
+        )
+    # Without the types of other libraries, which no JSON can hold.
+    return str(said) if said.strip() else NOTHING

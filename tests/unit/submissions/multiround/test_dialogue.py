@@ -14,6 +14,7 @@ import dialogue_world as world
 import numpy as np
 import pytest
 from dialogue_world import Always, image
+from pydantic import ValidationError
 from submissions_worlds import query
 
 import cir_datasets
@@ -23,10 +24,12 @@ from submissions.embeddings.store import EmbeddingStore
 from submissions.errors import MethodError, SubmissionError
 from submissions.methods.turns import Candidates, Turn
 from submissions.multiround.making import make_transcript
+from submissions.multiround.users import LONGEST, Silence
 from submissions.rank_file.model import Method
 from submissions.running.options import RunOptions
+from submissions.transcripts.checking import check_transcript
 from submissions.transcripts.settings import RoundSettings
-from submissions.transcripts.transcript import Round, Transcript
+from submissions.transcripts.transcript import Round, Transcript, write_transcript
 
 
 @pytest.fixture
@@ -305,6 +308,49 @@ def test_what_cannot_be_played_is_refused(play: Any) -> None:
         play(benchmark="shapes/multiturn_val")
     with pytest.raises(MethodError, match="gives lists, from which no history"):
         play(method=Lists())
+
+
+class Gives:
+    """A user of one's own whose answers are what a function makes of the exchanges."""
+
+    description: ClassVar[dict[str, Any]] = {"kind": "own"}
+
+    def __init__(self, say: Any) -> None:
+        self.say = say
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (lambda _: None, r"the user Gives gave NoneType as answers\. Fix: say\(\) gives a list"),
+        (lambda _: "abc", "the user Gives gave str as answers"),
+        (lambda _: ["40"], r"gave 1 answers to 3 exchanges\. Fix: say\(\) gives one for each"),
+        (lambda _: ["40", None, "40"], "Gives, session never, round 2: the answer is NoneType. Fix: "),
+        (lambda _: ["40", Silence(None), "40"], "never, .* is Silence of NoneType"),  # type: ignore[arg-type]
+        (lambda _: ["40", "a \ud800", "40"], r"session never, .* U\+D800, half of a character, at 2\. Fix"),
+        (lambda _: ["40", Silence("\ud800"), "40"], r"session never, round 2: the answer holds U\+D800"),
+        (lambda _: ["40", "a" * 2001, "40"], r"session never, .* 2,001 characters; .* 2,000\. Fix: "),
+    ],
+)
+def test_what_a_user_of_ones_own_gives_is_checked(play: Any, given: Any, message: str) -> None:
+    with pytest.raises(MethodError, match=message):
+        play(Gives(given))
+
+
+def test_words_as_long_as_a_transcript_holds_are_taken(play: Any) -> None:
+    words = "40".rjust(LONGEST, "0")
+    made = play(Gives(lambda shown: (words for _ in shown)), max_rounds=2)
+    assert of(made, "never")[1].caption == words
+    with pytest.raises(ValidationError):
+        Round(**{**made.rounds[0].model_dump(), "caption": words + "0"})
+
+
+@pytest.mark.parametrize("words", ["", " \n"])
+def test_words_without_any_are_silence(play: Any, tmp_path: Path, words: str) -> None:
+    made = play(Gives(lambda shown: [words for _ in shown]))
+    assert of(made, "never")[1].end == "silent: it says nothing"
+    path = write_transcript(made, tmp_path / "made.jsonl")
+    assert not check_transcript(path, world.small_benchmark()).report.errors
 
 
 class Lists:
