@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cir_metrics.ranking import best_of, best_target_ranks, top_k
+from submissions.errors import MethodError
 from submissions.methods.composing import Context, unit
 from submissions.methods.own import composed, scored
 from submissions.running.search import Searcher
@@ -157,9 +158,22 @@ class ScoreModel:
         return self._described
 
     def hear(self, sessions: Rows, turns: Sequence[Turn]) -> None:
-        """Add this round's scores."""
+        """Add this round's scores.
+
+        Raises:
+            MethodError: as for `scored`; or their sum over rounds is too large for a number.
+        """
         scores = scored(self._name, self._scorer, turns, self._gallery)
-        self.memory[sessions] = self._settings.weight * self.memory[sessions] + scores
+        with np.errstate(over="ignore"):
+            summed = self._settings.weight * self.memory[sessions] + scores
+        finite = np.isfinite(summed).all(axis=1)
+        if not finite.all():
+            key = turns[int(finite.argmin())].key
+            raise MethodError(
+                f"the method {self._name}, turn {key}: the sum of its scores over rounds is too large for a "
+                "number. Fix: give scores of ordinary size."
+            )
+        self.memory[sessions] = summed
 
     def rank(self, sessions: Rows, keys: Sequence[str], excluded: Rows, targets: list[Rows]) -> RoundFound:
         """Rank by the summed scores."""

@@ -85,6 +85,19 @@ def test_a_method_that_scores_is_summed_as_vectors_are(play: Any) -> None:
     assert play(method=Nearness()).rounds == world.rounds()
 
 
+def test_scores_whose_sum_is_not_finite_are_refused(play: Any) -> None:
+    """Each round's scores are finite."""
+
+    class Vast(Nearness):
+        def scores(self, turns: Sequence[Turn], gallery: Candidates) -> Any:
+            return np.full((len(turns), len(gallery.ids)), 1.7e308)
+
+    with pytest.raises(
+        MethodError, match=r"the method Vast, turn .* too large .* Fix: give scores of ordinary size\."
+    ):
+        play(method=Vast())
+
+
 def test_a_user_is_shown_the_best_image_the_target_and_what_was_said(play: Any) -> None:
     user = world.ScriptedUser()
     play(user)
