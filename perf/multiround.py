@@ -143,7 +143,8 @@ def main() -> None:
         )
         model.rank = parts.timed("search", model.rank)
         transcript = empty_transcript(benchmark, model, user, settings, {})
-        journal = Journal(Path(folder) / "journal", transcript.header())
+        played = [session.id for session in drawn]
+        journal = Journal(Path(folder) / "journal", transcript.header(), played, model.memory.shape)
         rounds = play(drawn, model, user, gallery, settings, journal)
         write_transcript(transcript.model_copy(update={"rounds": rounds}), Path(folder) / "made.jsonl")
         wall = time.perf_counter() - started

@@ -7,7 +7,7 @@ counts when its JSON is there; it is written last, and whole or not at all.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,8 @@ class Journal:
 
     Args:
         folder: where they lie.
-        header: what the run is, with the ids of its `sessions`; rounds of another run are not gone on with.
+        header: what the run is; rounds of another run are not gone on with.
+        sessions: the ids of its sessions, in the order in which they are played.
         shape: of what the method remembers; None where only its rows are known, one a session.
 
     Raises:
@@ -38,18 +39,25 @@ class Journal:
         SubmissionError: its header is damaged, or the system refuses to write there.
     """
 
-    def __init__(self, folder: Path, header: Mapping[str, Any], shape: tuple[int, ...] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        header: Mapping[str, Any],
+        sessions: Sequence[str],
+        shape: tuple[int, ...] | None = None,
+    ) -> None:
         """See the class."""
         self.folder = folder
-        self._sessions: list[str] = list(header["sessions"])
+        self._sessions = list(sessions)
         self._going = self._sessions
         self._shape = shape
-        wanted = orjson.dumps(header, option=orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2)
+        said = {**header, "sessions": self._sessions}
+        wanted = orjson.dumps(said, option=orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2)
         path = folder / "header.json"
         if self.rounds() and not path.is_file():
             raise _damaged(path)
         if path.is_file() and path.read_bytes() != wanted:
-            changed = _changed(_header(path), dict(header))
+            changed = _changed(_header(path), said)
             raise CallError(
                 f"{folder}: it holds rounds of another run ({', '.join(changed)} differ). "
                 "Fix: call as before to go on with it, remove the folder, or name another --out."

@@ -78,8 +78,8 @@ def make_transcript(
     header = empty_transcript(loaded, model, speaker, settings, _prompts(speaker, settings, loaded))
     kept = None
     if journal is not None:
-        said = {**header.header(), "sessions": [session.id for session in sessions]}
-        kept = Journal(Path(journal), said, model.memory.shape)
+        played = [session.id for session in sessions]
+        kept = Journal(Path(journal), header.header(), played, model.memory.shape)
     rounds = play(sessions, model, speaker, gallery, settings, kept, after_round)
     return header.model_copy(update={"rounds": rounds})
 

@@ -168,8 +168,8 @@ class PersonDialogue:
         """Where a session stands after these words; None says nothing yet."""
         session = replace(self._sessions[place], rounds=[])
         wanted = {"reference": session.first.reference, "targets": list(session.targets)}
-        header = {**self._empty.header(), "sessions": [session.id], **wanted}
-        journal = Journal(self._journals / f"{place + 1:05d}", header)
+        header = {**self._empty.header(), **wanted}
+        journal = Journal(self._journals / f"{place + 1:05d}", header, [session.id])
         user = _Typing(words, self._form)
         try:
             rounds = play([session], self._model, user, self.gallery, self.settings, journal)
