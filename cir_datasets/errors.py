@@ -72,6 +72,10 @@ class PushError(PublishError):
     exit_code = 2
 
 
+class ConstructionError(DatasetError):
+    """A benchmark cannot be made: its input, its settings or the folder of its stages forbid it."""
+
+
 class UnpinnedDataWarning(UserWarning):
     """A local file is not the one that the card pins: it is used, and everything computed from it says so."""
 

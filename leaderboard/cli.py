@@ -50,6 +50,7 @@ GROUPS = {
     "embeddings": "submissions.commands.embeddings:embeddings_commands",
     "methods": "submissions.commands.methods:methods_commands",
     "train": "submissions.commands.train:train_commands",
+    "make": "submissions.commands.make:make_commands",
     "challenge": "leaderboard.challenge.commands:challenge_commands",
     "receipt": "leaderboard.commands:receipt_commands",
     "leaderboard": "leaderboard.commands:leaderboard_commands",

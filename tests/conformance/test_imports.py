@@ -37,6 +37,7 @@ ORDER = {
         "statistics": "counts of rows, words and parts of speech",
         "audit": "is what is here what the card says",
         "export": "qrels, files of evaluators, templates, training triplets",
+        "construction": "the pipelines that make benchmarks: stages in a folder, then a benchmark and a page",
         "commands": "`cir datasets`",
     },
     "submissions": {
@@ -58,6 +59,7 @@ ORDER = {
         "running": "from a benchmark and a method to a rank file",
         "multiround": "a method in dialogue with a user, round by round",
         "training": "training of the heads and of the shapes encoder",
+        "making": "encoders, language backends and Ray for the construction pipelines",
         # Where the two wings meet.
         "entries": "the rank files of the boards' baselines",
         "commands": "`cir run`, `cir validate`, `cir score` and the others",

@@ -1,0 +1,204 @@
+"""The page about how a benchmark came to be: counts, figures and examples with pictures, in one file.
+
+The page needs no network and no other file: plots are SVG and pictures small JPEG images inside it.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from cir_datasets.common.tables import Table
+from cir_datasets.construction.workspace import StageState
+from cir_datasets.errors import ConstructionError
+from cir_metrics.atomic import write_whole
+from cir_metrics.errors import CirError, MissingExtraError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from PIL.Image import Image
+
+_SIDE = 192
+_QUALITY = 82
+
+
+@dataclass(frozen=True)
+class Step:
+    """One picture of an example, with what is said about it.
+
+    Args:
+        image: its id.
+        title: above it, such as `reference`.
+        words: below it, such as a relative caption.
+        kind: `good` for a target or positive, `bad` for a negative, else `plain`.
+    """
+
+    image: str
+    title: str = ""
+    words: str = ""
+    kind: Literal["plain", "good", "bad"] = "plain"
+
+
+@dataclass(frozen=True)
+class Example:
+    """One query, session or subset.
+
+    Args:
+        title: its id.
+        steps: its pictures, in order.
+        note: a line below them.
+    """
+
+    title: str
+    steps: tuple[Step, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page.
+
+    Args:
+        title: its heading.
+        tables: shown first.
+        plots: figures by what they show.
+        examples: shown with their pictures.
+        notes: sentences below.
+    """
+
+    title: str
+    tables: tuple[Table, ...] = ()
+    plots: tuple[tuple[str, Figure], ...] = ()
+    examples: tuple[Example, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def write_report(
+    path: str | Path,
+    *,
+    title: str,
+    summary: str,
+    stages: Sequence[StageState],
+    sections: Sequence[Section],
+    open_picture: Callable[[str], Image],
+) -> Path:
+    """Write the page.
+
+    Args:
+        path: the file, ending in .html.
+        title: its heading.
+        summary: a sentence below it.
+        stages: of the pipeline; they become the first table.
+        sections: in order.
+        open_picture: gives the picture of an id; one that cannot be opened is shown by its id.
+
+    Raises:
+        ConstructionError: the system refuses to write there.
+        MissingExtraError: Jinja is not installed.
+    """
+    try:
+        from jinja2 import Environment, StrictUndefined
+    except ImportError as error:
+        raise MissingExtraError(
+            'reports of `cir make` need Jinja. Fix: pip install "cir-benchmarks[construction]".'
+        ) from error
+    folder = resources.files(__package__ or "cir_datasets.construction")
+    thumbnails: dict[str, str] = {}
+    shown = [stage_section(stages), *sections]
+    for section in shown:
+        for example in section.examples:
+            for step in example.steps:
+                if step.image not in thumbnails:
+                    thumbnails[step.image] = _thumbnail(step.image, open_picture)
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    page = environment.from_string((folder / "page.html").read_text("utf-8")).render(
+        title=title,
+        summary=summary,
+        style=(folder / "page.css").read_text("utf-8"),
+        sections=[_plain(section, thumbnails) for section in shown],
+    )
+    target = Path(path)
+    try:
+        write_whole(target, page.encode())
+    except OSError as error:
+        raise ConstructionError(
+            f"{target}: cannot be written: {error.strerror}. Fix: name another folder."
+        ) from error
+    return target
+
+
+def stage_section(stages: Sequence[StageState]) -> Section:
+    """What each stage has made, as a table."""
+    return Section("Stages", (stage_table(stages),))
+
+
+def stage_table(stages: Sequence[StageState]) -> Table:
+    """A row a stage: what it does, its rows, those that failed."""
+    from cir_datasets.common.tables import Cell
+
+    rows = []
+    for stage in stages:
+        state = "done" if stage.finished else f"{stage.parts:,} parts" if stage.parts else "to do"
+        counts = (f"{stage.rows:,}", f"{stage.failed:,}") if stage.finished else ("", "")
+        rows.append(tuple(map(Cell, (stage.name, stage.what, state, *counts, stage.file.name))))
+    return Table("Stages", ("stage", "what it does", "state", "rows", "failed", "file"), tuple(rows))
+
+
+def _plain(section: Section, thumbnails: dict[str, str]) -> dict[str, Any]:
+    """A section as the template takes it."""
+    return {
+        "title": section.title,
+        "tables": section.tables,
+        "plots": [{"title": title, "src": _svg(figure)} for title, figure in section.plots],
+        "examples": [
+            {
+                "title": example.title,
+                "note": example.note,
+                "steps": [
+                    {
+                        "image": step.image,
+                        "title": step.title,
+                        "words": step.words,
+                        "kind": step.kind,
+                        "src": thumbnails[step.image],
+                    }
+                    for step in example.steps
+                ],
+            }
+            for example in section.examples
+        ],
+        "notes": section.notes,
+    }
+
+
+def _thumbnail(image: str, open_picture: Callable[[str], Image]) -> str:
+    """A small JPEG as an address, or "" where the picture cannot be opened."""
+    try:
+        picture = open_picture(image).convert("RGB")
+    except (OSError, CirError):
+        return ""
+    picture.thumbnail((_SIDE, _SIDE))
+    buffer = io.BytesIO()
+    picture.save(buffer, "JPEG", quality=_QUALITY)
+    return _address("image/jpeg", buffer.getvalue())
+
+
+def _svg(figure: Figure) -> str:
+    from matplotlib import rc_context
+
+    buffer = io.BytesIO()
+    # Ids and dates would make two pages of one run differ.
+    with rc_context({"svg.hashsalt": "cir-benchmarks", "svg.fonttype": "none"}):
+        figure.savefig(buffer, format="svg", metadata={"Date": None})
+    return _address("image/svg+xml", buffer.getvalue())
+
+
+def _address(kind: str, content: bytes) -> str:
+    return f"data:{kind};base64,{base64.b64encode(content).decode()}"

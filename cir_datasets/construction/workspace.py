@@ -1,0 +1,380 @@
+"""A pipeline's folder: what each stage has made is on disk, can be read by a person, and is made once.
+
+    make.json             the pipeline, its settings, and of each finished stage its rows and hash
+    01-captions.jsonl     a stage of rows, one JSON object a line
+    02-features.npy       a stage of vectors
+    03-frames.parts/      the finished chunks of a stage that has not ended yet
+
+A file appears whole or not at all. A run that was killed goes on with the first chunk that is not there. What
+a stage gives depends on the settings and on the stages before it alone, so that a resumed run ends with the
+same bytes. Rows that could not be made are rows with a `failed`, which says why.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import orjson
+
+from cir_datasets.common.progress import step_progress
+from cir_datasets.construction.backends import Engine, Here
+from cir_datasets.errors import ConstructionError
+from cir_metrics.atomic import write_whole
+from cir_metrics.errors import UnknownNameError, did_you_mean
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+ROW_FORMAT = 1
+FAILED = "failed"
+"""Field of a row that could not be made: why."""
+
+_STATE = "make.json"
+_LOCK = ".lock"
+_In = TypeVar("_In")
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class StageState:
+    """How far a stage is.
+
+    Args:
+        name: the stage.
+        what: what it does, in a line.
+        file: what it writes, whether it is there or not.
+        finished: whether it is done.
+        rows: of its file; of a stage of vectors their number.
+        failed: rows among them with a `failed`.
+        parts: finished chunks of a stage that has not ended.
+    """
+
+    name: str
+    what: str
+    file: Path
+    finished: bool
+    rows: int = 0
+    failed: int = 0
+    parts: int = 0
+
+
+class Workspace:
+    """The folder of one run of a pipeline.
+
+    Args:
+        folder: where everything is written; made where it is missing.
+        pipeline: `circled`, `cirr`, `zerosight` or `fisd`.
+        stages: by name, in order, what each does in a line.
+        settings: everything that the result depends on, as JSON values: options, seeds, hashes of the
+            input, identities of encoders and language backends.
+
+    Raises:
+        ConstructionError: the folder holds a run with other settings or is damaged, a stage's file was
+            changed since it was made, or the system refuses to write there.
+    """
+
+    def __init__(
+        self, folder: str | Path, pipeline: str, stages: Mapping[str, str], settings: Mapping[str, Any]
+    ) -> None:
+        """See the class."""
+        self.folder = Path(folder).expanduser().absolute()
+        self._stages = dict(stages)
+        plain: Row = orjson.loads(orjson.dumps(dict(settings)))
+        wanted: Row = {"format": ROW_FORMAT, "pipeline": pipeline, "stages": self._stages, "settings": plain}
+        self._state = _read_state(self.folder)
+        if self._state is None:
+            self._state = {**wanted, "done": {}}
+            self._save()
+            return
+        there = {key: self._state.get(key) for key in wanted}
+        if there != wanted:
+            changed = ", ".join(_changed(there, wanted))
+            raise ConstructionError(
+                f"{self.folder}: it holds a run with other settings ({changed}). Fix: call it as before to "
+                "go on with that run, or name another folder."
+            )
+        for name in self._done:
+            self._check(name)
+
+    @property
+    def _done(self) -> dict[str, Row]:
+        done: dict[str, Row] = (self._state or {})["done"]
+        return done
+
+    def rows(self, stage: str, make: Callable[[], Iterable[Row]]) -> list[Row]:
+        """The rows of a stage, made where they are not there.
+
+        Args:
+            stage: its name.
+            make: gives the rows; JSON values alone. What it asks of language backends is in their cache.
+        """
+        path = self.path(stage, ".jsonl")
+        if not path.is_file():
+            self._write_rows(stage, make())
+        elif stage not in self._done:
+            # It was written, and the run ended before that was noted.
+            self._note(stage, _read_rows(path), path)
+        return _read_rows(path)
+
+    def rows_in_chunks(
+        self,
+        stage: str,
+        items: Sequence[_In],
+        make: Callable[[Sequence[_In]], list[Row]],
+        *,
+        size: int,
+        engine: Engine | None = None,
+    ) -> list[Row]:
+        """The rows of a stage that is long: every finished chunk is kept.
+
+        Args:
+            stage: its name.
+            items: what rows are made of, in order.
+            make: the rows of some items; it sees one chunk, so that what it gives does not depend on where
+                an earlier run ended. An engine of several machines must be able to pickle it.
+            size: items of a chunk, from 1.
+            engine: where chunks are worked on; None is this process.
+        """
+        path = self.path(stage, ".jsonl")
+        if path.is_file():
+            return self.rows(stage, list)
+        parts = path.with_suffix(".parts")
+        chunks = [items[at : at + size] for at in range(0, len(items), size)]
+        files = [parts / f"{number:06d}.jsonl" for number in range(len(chunks))]
+        to_do = [(number, chunk) for number, chunk in enumerate(chunks) if not files[number].is_file()]
+        with step_progress(f"{stage}: {self._stages[stage]}", len(chunks)) as advance:
+            advance(len(chunks) - len(to_do))
+            for number, rows in (engine or Here()).map(make, to_do):
+                self._write(files[number], _lines(rows))
+                advance(1)
+        self._write_rows(stage, (row for file in files for row in _read_rows(file)))
+        shutil.rmtree(parts, ignore_errors=True)
+        return _read_rows(path)
+
+    def vectors(self, stage: str, make: Callable[[], NDArray[np.float32]]) -> NDArray[np.float32]:
+        """The vectors of a stage, shape (n, dimensions), float32, read from disk as they are needed."""
+        import numpy as np
+
+        path = self.path(stage, ".npy")
+        if not path.is_file():
+            buffer = io.BytesIO()
+            np.save(buffer, np.ascontiguousarray(make(), np.float32), allow_pickle=False)
+            self._write(path, buffer.getvalue())
+        try:
+            found: NDArray[np.float32] = np.load(path, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise _damaged(path) from error
+        if stage not in self._done:
+            self._note(stage, [{}] * len(found), path)
+        return found
+
+    def path(self, stage: str, ending: str) -> Path:
+        """The file of a stage.
+
+        Raises:
+            UnknownNameError: the pipeline has no such stage.
+        """
+        return self.folder / f"{number_of(self._stages, stage):02d}-{stage}{ending}"
+
+    def states(self) -> list[StageState]:
+        """How far each stage is."""
+        return states_of(self.folder)
+
+    def _write_rows(self, stage: str, rows: Iterable[Row]) -> None:
+        made = list(rows)
+        path = self.path(stage, ".jsonl")
+        self._write(path, _lines(made))
+        self._note(stage, made, path)
+
+    def _note(self, stage: str, rows: Sequence[Row], path: Path) -> None:
+        failed = sum(bool(row.get(FAILED)) for row in rows)
+        self._done[stage] = {"file": path.name, "rows": len(rows), "failed": failed, "sha256": _sha256(path)}
+        self._save()
+
+    def _check(self, stage: str) -> None:
+        path = self.folder / self._done[stage]["file"]
+        if not path.is_file() or _sha256(path) != self._done[stage]["sha256"]:
+            what = "was changed since it was made" if path.is_file() else "is gone"
+            raise ConstructionError(
+                f"{path}: it {what}, and later stages were made from it. Fix: put it back, or run "
+                f"`cir make again {self.folder} --from STAGE` with the first stage that is to be made anew."
+            )
+
+    def _save(self) -> None:
+        self._write(self.folder / _STATE, orjson.dumps(self._state, option=orjson.OPT_INDENT_2) + b"\n")
+
+    def _write(self, path: Path, content: bytes) -> None:
+        try:
+            write_whole(path, content)
+        except OSError as error:
+            raise ConstructionError(
+                f"{path}: cannot be written: {error.strerror}. Fix: make room, or name another folder."
+            ) from error
+
+
+@contextmanager
+def only_run(folder: str | Path) -> Iterator[None]:
+    """Hold a pipeline's folder for the length of the block.
+
+    Raises:
+        ConstructionError: another program works there, or the system refuses to write there.
+    """
+    from filelock import FileLock, Timeout
+
+    target = Path(folder).expanduser().absolute()
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(target / _LOCK)
+        lock.acquire(blocking=False)
+    except Timeout as error:
+        raise ConstructionError(
+            f"{target}: another program works there. Fix: wait for it, or name another folder."
+        ) from error
+    except OSError as error:
+        raise ConstructionError(
+            f"{target}: cannot be written: {error.strerror}. Fix: name another folder."
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def states_of(folder: str | Path) -> list[StageState]:
+    """How far each stage of a pipeline's folder is.
+
+    Raises:
+        ConstructionError: no pipeline has written there.
+    """
+    state = _existing(folder)
+    root = Path(folder).expanduser().absolute()
+    found = []
+    for number, (name, what) in enumerate(state["stages"].items(), start=1):
+        done = state["done"].get(name)
+        if done is not None:
+            file = root / done["file"]
+            found.append(StageState(name, what, file, file.is_file(), done["rows"], done["failed"]))
+            continue
+        file = root / f"{number:02d}-{name}.jsonl"
+        parts = len(list(file.with_suffix(".parts").glob("[0-9]*.jsonl")))
+        found.append(StageState(name, what, file, finished=False, parts=parts))
+    return found
+
+
+def settings_of(folder: str | Path) -> tuple[str, Row]:
+    """The pipeline of a folder and its settings.
+
+    Raises:
+        ConstructionError: no pipeline has written there.
+    """
+    state = _existing(folder)
+    return str(state["pipeline"]), dict(state["settings"])
+
+
+def forget_from(folder: str | Path, stage: str) -> list[Path]:
+    """Remove what a stage and all later ones have made, so that the next run makes them anew.
+
+    Returns:
+        The files that were removed.
+
+    Raises:
+        ConstructionError: no pipeline has written there.
+        UnknownNameError: the pipeline has no such stage.
+    """
+    state = _existing(folder)
+    root = Path(folder).expanduser().absolute()
+    first = number_of(state["stages"], stage)
+    removed = []
+    for number, name in enumerate(state["stages"], start=1):
+        if number < first:
+            continue
+        state["done"].pop(name, None)
+        for path in sorted(root.glob(f"{number:02d}-{name}.*")):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+            removed.append(path)
+    write_whole(root / _STATE, orjson.dumps(state, option=orjson.OPT_INDENT_2) + b"\n")
+    return removed
+
+
+def number_of(stages: Mapping[str, str], stage: str) -> int:
+    """A stage's place, from 1.
+
+    Raises:
+        UnknownNameError: there is no such stage.
+
+    Example:
+        >>> number_of({"captions": "", "features": ""}, "features")
+        2
+    """
+    if stage not in stages:
+        raise UnknownNameError(
+            f"no stage {stage!r}.{did_you_mean(stage, tuple(stages))} There are {', '.join(stages)}."
+        )
+    return list(stages).index(stage) + 1
+
+
+def _existing(folder: str | Path) -> Row:
+    root = Path(folder).expanduser().absolute()
+    found = _read_state(root)
+    if found is None:
+        raise ConstructionError(f"{root}: no pipeline has written there. Fix: name a folder of `cir make`.")
+    return found
+
+
+def _read_state(root: Path) -> Row | None:
+    path = root / _STATE
+    try:
+        found = orjson.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except NotADirectoryError as error:
+        raise ConstructionError(f"{root}: it is a file. Fix: name a folder.") from error
+    except (OSError, orjson.JSONDecodeError) as error:
+        raise _damaged(path) from error
+    whole = isinstance(found, dict) and all(
+        isinstance(found.get(key), dict) for key in ("stages", "settings", "done")
+    )
+    if not whole or not isinstance(found.get("pipeline"), str):
+        raise _damaged(path)
+    checked: Row = found
+    return checked
+
+
+def _read_rows(path: Path) -> list[Row]:
+    try:
+        return [orjson.loads(line) for line in path.read_bytes().splitlines()]
+    except (OSError, orjson.JSONDecodeError) as error:
+        raise _damaged(path) from error
+
+
+def _damaged(path: Path) -> ConstructionError:
+    return ConstructionError(
+        f"{path}: it is damaged. Fix: remove the folder {path.parent}, or name another one; answers of "
+        "language backends are kept in their cache."
+    )
+
+
+def _lines(rows: Iterable[Row]) -> bytes:
+    return b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _changed(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
+    """Which settings differ, by name."""
+    for key in wanted:
+        if key != "settings" and there[key] != wanted[key]:
+            yield key
+    one, two = there["settings"] or {}, wanted["settings"]
+    yield from (key for key in sorted({*one, *two}) if one.get(key) != two.get(key))

@@ -1,0 +1,1 @@
+"""The construction pipelines' encoders, language backends and Ray workers."""

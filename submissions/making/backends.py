@@ -1,0 +1,178 @@
+"""Encoders and language backends as the construction pipelines take them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from cir_datasets.construction.backends import Failed, Question
+from cir_metrics.errors import UnknownNameError, did_you_mean
+from cir_metrics.terminal import visible
+from submissions.embeddings.embed import embed_gallery
+from submissions.errors import LanguageError, MethodError
+from submissions.language.asking import UNREADABLE
+from submissions.language.forms import Caption, Form, FrameChoice, Instruction, SessionScores
+from submissions.language.protocol import FormLanguage, Item, pictures_by_id
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from submissions.embeddings.pictures import Pictures
+    from submissions.encoders.protocol import Encoder
+    from submissions.language.protocol import Language
+
+FORMS: Mapping[str, type[Form]] = {
+    "caption_clothes": Caption,
+    "frame": FrameChoice,
+    "next_difference": Instruction,
+    "session": SessionScores,
+}
+"""By prompt what an answer holds; a prompt of a user's own has the form of the prompt that it replaces."""
+
+_TEXT_BATCH = 256
+_T = TypeVar("_T")
+
+
+class EncoderFeatures:
+    """An encoder and pictures as `cir_datasets.construction.backends.Features`.
+
+    Args:
+        encoder: of `load_encoder`, or your own.
+        pictures: makes the pictures of ids.
+        store: folder in which vectors are kept, so that a killed run goes on; None is the store in the cache.
+        batch_size: images that the model takes at once.
+        workers: processes that open pictures.
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        pictures: Callable[[Sequence[str]], Pictures],
+        *,
+        store: str | Path | None = None,
+        batch_size: int = 64,
+        workers: int = 0,
+    ) -> None:
+        """See the class."""
+        self._encoder = encoder
+        self._pictures = pictures
+        self._store = store
+        self._batch_size = batch_size
+        self._workers = workers
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """What the vectors depend on."""
+        return self._encoder.identity.key()
+
+    def images(self, ids: Sequence[str]) -> NDArray[np.float32]:
+        """Shape (n, dimensions), rows of length 1, in the order of the ids."""
+        unique = tuple(dict.fromkeys(ids))
+        made = embed_gallery(
+            self._encoder,
+            self._pictures(unique),
+            store=self._store,
+            batch_size=self._batch_size,
+            workers=self._workers,
+        )
+        places = {image: place for place, image in enumerate(unique)}
+        vectors: NDArray[np.float32] = made.vectors[[places[image] for image in ids]]
+        return vectors
+
+    def texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Shape (n, dimensions), rows of length 1, in the order of the texts; each text is encoded once.
+
+        A batch holds texts in sorted order, so that a text's vector does not depend on who asked before.
+        """
+        unique = sorted(set(texts))
+        batches = [
+            self._encoder.encode_texts(unique[at : at + _TEXT_BATCH])
+            for at in range(0, len(unique), _TEXT_BATCH)
+        ]
+        dimensions = self._encoder.identity.dimensions
+        whole = np.concatenate(batches) if batches else np.zeros((0, dimensions), np.float32)
+        places = {text: place for place, text in enumerate(unique)}
+        vectors: NDArray[np.float32] = whole[[places[text] for text in texts]].astype(np.float32, copy=False)
+        return vectors
+
+
+class LanguageWords:
+    """A language backend and pictures as `cir_datasets.construction.backends.Words`.
+
+    Args:
+        language: of `load_language`, or your own.
+        pictures: those that questions may be about.
+
+    Raises:
+        MethodError: the backend fills in no forms.
+    """
+
+    def __init__(self, language: Language, pictures: Pictures) -> None:
+        """See the class."""
+        if not isinstance(language, FormLanguage):
+            raise MethodError(
+                f"{language.identity.text()} has no ask, which the construction of benchmarks needs. "
+                "Fix: use another --language."
+            )
+        self._language: FormLanguage = language
+        self._pictures = pictures
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """What the answers depend on, prompts included."""
+        return self._language.identity.to_dict()
+
+    def caption(self, images: Sequence[str], prompt: str = "caption") -> list[str | Failed]:
+        """A caption of each image."""
+        if prompt != "caption":
+            found = self.ask(prompt, [Question(pictures=(image,)) for image in images])
+            return [one if isinstance(one, Failed) else str(one["caption"]) for one in found]
+        return _answered(lambda: self._language.caption(pictures_by_id(self._pictures, images)))
+
+    def merge(self, captions: Sequence[str], changes: Sequence[str]) -> list[str | Failed]:
+        """The caption of each target."""
+        return _answered(lambda: self._language.merge(captions, changes))
+
+    def difference(self, first: Sequence[str], second: Sequence[str]) -> list[str | Failed]:
+        """The relative caption from each first caption to the second."""
+        return _answered(lambda: self._language.difference(first, second))
+
+    def ask(self, prompt: str, questions: Sequence[Question]) -> list[dict[str, Any] | Failed]:
+        """The fields of the form that belongs to a prompt, for each question."""
+        if prompt not in FORMS:
+            raise UnknownNameError(
+                f"no form for the prompt {prompt!r}.{did_you_mean(prompt, FORMS)} "
+                f"There are {', '.join(sorted(FORMS))}."
+            )
+        flat = [image for question in questions for image in question.pictures]
+        opened = {picture.id: picture for picture in pictures_by_id(self._pictures, dict.fromkeys(flat))}
+        items = [
+            Item(question.words, tuple(opened[image] for image in question.pictures))
+            for question in questions
+        ]
+        found = _answered(lambda: self._language.ask(prompt, items, FORMS[prompt]))
+        return [one if isinstance(one, Failed) else one.model_dump() for one in found]
+
+
+def _answered(ask: Callable[[], Sequence[_T]]) -> list[_T | Failed]:
+    """Answers, with `Failed` where there is none.
+
+    Raises:
+        LanguageError: no further question would be answered either.
+    """
+    try:
+        return list(ask())
+    except LanguageError as error:
+        if error.final or not error.failed:
+            raise
+        reasons = (_public(why) for _, why in error.failed)
+        return [Failed(next(reasons)) if one is None else one for one in error.answers]
+
+
+def _public(why: str) -> str:
+    """A reason as output holds it: paths of this machine, and what to do there, are for its terminal."""
+    return UNREADABLE if why.startswith(UNREADABLE) else visible(why.partition(" Fix: ")[0])

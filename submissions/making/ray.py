@@ -1,0 +1,76 @@
+"""Chunks of a stage on a Ray cluster, with the same bytes as in one process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+from cir_metrics.errors import CirError
+from submissions.embeddings.ray_cluster import Cluster, connected
+from submissions.errors import SubmissionError
+
+_In = TypeVar("_In")
+_Out = TypeVar("_Out")
+_AHEAD = 4
+"""Chunks that wait for each processor."""
+
+
+class RayEngine:
+    """Works on the chunks of a stage on the machines of a cluster.
+
+    Args:
+        cluster: where, and what a chunk takes.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        """See the class."""
+        self._cluster = cluster
+
+    def map(
+        self, work: Callable[[_In], _Out], chunks: Iterable[tuple[int, _In]]
+    ) -> Iterator[tuple[int, _Out]]:
+        """Each chunk's number and result, as they come.
+
+        Raises:
+            CirError: a chunk raised it on its worker.
+            SubmissionError: workers died at a chunk more often than it is begun anew.
+        """
+        import ray
+
+        with connected(self._cluster) as decided:
+            resources: Any = ray.cluster_resources
+            ahead = max(1, int(resources().get("CPU", 1))) * _AHEAD
+            remote: Any = ray.remote(
+                num_cpus=decided.cpus, num_gpus=decided.gpus or 0, max_retries=decided.retries
+            )(_caught)
+            running: dict[Any, int] = {}
+            waiting = iter(chunks)
+            while True:
+                while len(running) < (decided.workers or ahead):
+                    following = next(waiting, None)
+                    if following is None:
+                        break
+                    running[remote.remote(work, following[1])] = following[0]
+                if not running:
+                    return
+                (done,), _ = ray.wait(list(running), num_returns=1)
+                number = running.pop(done)
+                try:
+                    result, error = ray.get(done)
+                except ray.exceptions.RayError as lost:
+                    raise SubmissionError(
+                        f"a worker died {decided.retries + 1} times at part {number}, perhaps for want of "
+                        "memory. Finished parts are kept. Fix: run the same again, with more memory for each "
+                        "worker."
+                    ) from lost
+                if error is not None:
+                    raise error
+                yield number, result
+
+
+def _caught(work: Callable[[Any], Any], chunk: Any) -> tuple[Any, CirError | None]:
+    """The result, or the error that a user is to read; Ray would wrap it."""
+    try:
+        return work(chunk), None
+    except CirError as error:
+        return None, error
