@@ -121,7 +121,7 @@ class Workspace:
             self._write_rows(stage, make())
         elif stage not in self._done:
             # It was written, and the run ended before that was noted.
-            self._note(stage, _read_rows(path), path)
+            self._note(stage, path)
         return _read_rows(path)
 
     def rows_in_chunks(
@@ -144,9 +144,10 @@ class Workspace:
             engine: where chunks are worked on; None is this process.
         """
         path = self.path(stage, ".jsonl")
-        if path.is_file():
-            return self.rows(stage, list)
         parts = path.with_suffix(".parts")
+        if path.is_file():
+            shutil.rmtree(parts, ignore_errors=True)
+            return self.rows(stage, list)
         chunks = [items[at : at + size] for at in range(0, len(items), size)]
         files = [parts / f"{number:06d}.jsonl" for number in range(len(chunks))]
         to_do = [(number, chunk) for number, chunk in enumerate(chunks) if not files[number].is_file()]
@@ -173,7 +174,7 @@ class Workspace:
         except (OSError, ValueError) as error:
             raise _damaged(path) from error
         if stage not in self._done:
-            self._note(stage, [{}] * len(found), path)
+            self._note(stage, path)
         return found
 
     def path(self, stage: str, ending: str) -> Path:
@@ -189,14 +190,12 @@ class Workspace:
         return states_of(self.folder)
 
     def _write_rows(self, stage: str, rows: Iterable[Row]) -> None:
-        made = list(rows)
         path = self.path(stage, ".jsonl")
-        self._write(path, _lines(made))
-        self._note(stage, made, path)
+        self._write(path, _lines(rows))
+        self._note(stage, path)
 
-    def _note(self, stage: str, rows: Sequence[Row], path: Path) -> None:
-        failed = sum(bool(row.get(FAILED)) for row in rows)
-        self._done[stage] = {"file": path.name, "rows": len(rows), "failed": failed, "sha256": _sha256(path)}
+    def _note(self, stage: str, path: Path) -> None:
+        self._done[stage] = _noted(path)
         self._save()
 
     def _check(self, stage: str) -> None:
@@ -205,7 +204,8 @@ class Workspace:
             what = "was changed since it was made" if path.is_file() else "is gone"
             raise ConstructionError(
                 f"{path}: it {what}, and later stages were made from it. Fix: put it back, or run "
-                f"`cir make again {self.folder} --from STAGE` with the first stage that is to be made anew."
+                f"`cir make again {self.folder} --from STAGE`: with {stage} it is made anew, with the stage "
+                "behind it your changes are taken."
             )
 
     def _save(self) -> None:
@@ -282,6 +282,8 @@ def settings_of(folder: str | Path) -> tuple[str, Row]:
 def forget_from(folder: str | Path, stage: str) -> list[Path]:
     """Remove what a stage and all later ones have made, so that the next run makes them anew.
 
+    What a person has changed in the files of earlier stages is taken as it is.
+
     Returns:
         The files that were removed.
 
@@ -295,6 +297,8 @@ def forget_from(folder: str | Path, stage: str) -> list[Path]:
     removed = []
     for number, name in enumerate(state["stages"], start=1):
         if number < first:
+            if name in state["done"] and (root / state["done"][name]["file"]).is_file():
+                state["done"][name] = _noted(root / state["done"][name]["file"])
             continue
         state["done"].pop(name, None)
         for path in sorted(root.glob(f"{number:02d}-{name}.*")):
@@ -346,6 +350,18 @@ def _read_state(root: Path) -> Row | None:
         raise _damaged(path)
     checked: Row = found
     return checked
+
+
+def _noted(path: Path) -> Row:
+    """What is written down of a finished stage's file."""
+    if path.suffix == ".npy":
+        import numpy as np
+
+        rows, failed = len(np.load(path, mmap_mode="r", allow_pickle=False)), 0
+    else:
+        found = _read_rows(path)
+        rows, failed = len(found), sum(bool(row.get(FAILED)) for row in found)
+    return {"file": path.name, "rows": rows, "failed": failed, "sha256": _sha256(path)}
 
 
 def _read_rows(path: Path) -> list[Row]:

@@ -1,0 +1,257 @@
+"""The folder of a pipeline: stages on disk, resumed runs, and what a person may change there."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cir_datasets.construction import workspace as room
+from cir_datasets.construction.workspace import (
+    StageState,
+    Workspace,
+    forget_from,
+    only_run,
+    settings_of,
+    states_of,
+)
+from cir_datasets.errors import ConstructionError
+from cir_metrics.errors import UnknownNameError
+
+STAGES = {"captions": "captions pictures", "features": "encodes them", "words": "asks", "last": "ends"}
+SETTINGS = {"seed": 7, "encoder": {"model": "shapes"}}
+
+
+class KilledError(BaseException):
+    """Ends a run as a signal would: nothing catches it."""
+
+
+def opened(folder: Path, **changed: Any) -> Workspace:
+    return Workspace(folder, "circled", STAGES, {**SETTINGS, **changed})
+
+
+def work(folder: Path, asked: list[int] | None = None) -> Workspace:
+    """A run of all four stages; `asked` gets what the third one was called for."""
+
+    def words(chunk: Sequence[int]) -> list[dict[str, Any]]:
+        if asked is not None:
+            asked.extend(chunk)
+        return [
+            {"item": item} if item % 3 else {"item": item, "failed": "it is one of three"} for item in chunk
+        ]
+
+    made = opened(folder)
+    captions = made.rows("captions", lambda: [{"image": str(n), "caption": f"a {n}"} for n in range(7)])
+    made.vectors("features", lambda: np.arange(14, dtype=np.float32).reshape(7, 2))
+    rows = made.rows_in_chunks("words", list(range(len(captions))), words, size=2)
+    made.rows("last", lambda: [row for row in rows if not row.get("failed")])
+    return made
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != ".lock"
+    }
+
+
+def test_stages_are_files_that_a_person_can_read(tmp_path: Path) -> None:
+    work(tmp_path)
+    assert sorted(contents(tmp_path)) == [
+        "01-captions.jsonl",
+        "02-features.npy",
+        "03-words.jsonl",
+        "04-last.jsonl",
+        "make.json",
+    ]
+    assert (tmp_path / "03-words.jsonl").read_text().splitlines()[:2] == [
+        '{"item":0,"failed":"it is one of three"}',
+        '{"item":1}',
+    ]
+    assert [(one.name, one.finished, one.rows, one.failed) for one in states_of(tmp_path)] == [
+        ("captions", True, 7, 0),
+        ("features", True, 7, 0),
+        ("words", True, 7, 3),
+        ("last", True, 4, 0),
+    ]
+    assert settings_of(tmp_path) == ("circled", SETTINGS)
+
+
+def test_what_is_there_is_not_made_again(tmp_path: Path) -> None:
+    work(tmp_path)
+    before = contents(tmp_path)
+    again: list[int] = []
+    work(tmp_path, again)
+    assert again == []
+    assert contents(tmp_path) == before
+
+
+def test_a_run_that_was_killed_before_any_of_its_writes_ends_with_the_same_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = contents(work(tmp_path / "whole").folder)
+    write: Callable[..., None] = room.write_whole
+    writes = 0
+    for kill_at in range(1, 100):
+        folder = tmp_path / f"killed-{kill_at}"
+        left = kill_at
+
+        def killed(path: Path, content: bytes, **options: Any) -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                raise KilledError
+            write(path, content, **options)
+
+        asked: list[int] = []
+        with monkeypatch.context() as patch:
+            patch.setattr(room, "write_whole", killed)
+            try:
+                work(folder, asked)
+            except KilledError:
+                writes = kill_at
+            else:
+                break
+        work(folder, asked)
+        assert contents(folder) == whole, kill_at
+        assert len(asked) <= 7 + 2, "a chunk at most is made twice"
+    assert writes > 10
+
+
+def test_the_parts_of_an_unfinished_stage_are_counted(tmp_path: Path) -> None:
+    made = opened(tmp_path)
+
+    def stop(chunk: Sequence[int]) -> list[dict[str, Any]]:
+        if 4 in chunk:
+            raise KilledError
+        return [{"item": item} for item in chunk]
+
+    made.rows("captions", list)
+    with pytest.raises(KilledError):
+        made.rows_in_chunks("words", [0, 1, 2, 3, 4], stop, size=2)
+    third = states_of(tmp_path)[2]
+    assert third == StageState("words", "asks", tmp_path / "03-words.jsonl", finished=False, parts=2)
+
+
+def test_chunks_may_come_back_in_any_order(tmp_path: Path) -> None:
+    class Backwards:
+        def map(self, work: Any, chunks: Any) -> Iterator[tuple[int, Any]]:
+            for number, chunk in reversed(list(chunks)):
+                yield number, work(chunk)
+
+    def words(chunk: Sequence[int]) -> list[dict[str, Any]]:
+        return [{"item": item} for item in chunk]
+
+    one = opened(tmp_path / "one").rows_in_chunks("words", range(9), words, size=4)
+    two = opened(tmp_path / "two").rows_in_chunks("words", range(9), words, size=4, engine=Backwards())
+    assert one == two == [{"item": item} for item in range(9)]
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+
+
+def test_other_settings_are_named(tmp_path: Path) -> None:
+    opened(tmp_path)
+    with pytest.raises(ConstructionError, match=r"other settings \(limit, seed\)\. Fix: call it as before"):
+        opened(tmp_path, seed=8, limit=3)
+    with pytest.raises(ConstructionError, match=r"other settings \(pipeline\)"):
+        Workspace(tmp_path, "cirr", STAGES, SETTINGS)
+
+
+def test_a_stage_that_a_person_has_changed_is_not_built_upon_in_silence(tmp_path: Path) -> None:
+    work(tmp_path)
+    path = tmp_path / "01-captions.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"a 3", b"a three"))
+    with pytest.raises(
+        ConstructionError, match=r"01-captions\.jsonl: it was changed .*cir make again .*--from"
+    ):
+        opened(tmp_path)
+    path.unlink()
+    with pytest.raises(ConstructionError, match=r"01-captions\.jsonl: it is gone"):
+        opened(tmp_path)
+
+
+def test_changes_are_taken_where_the_next_stage_is_made_anew(tmp_path: Path) -> None:
+    work(tmp_path)
+    path = tmp_path / "01-captions.jsonl"
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:4]))
+    forget_from(tmp_path, "features")
+    asked: list[int] = []
+    work(tmp_path, asked)
+    assert asked == [0, 1, 2, 3]
+    assert states_of(tmp_path)[0].rows == 4
+
+
+def test_stages_can_be_forgotten(tmp_path: Path) -> None:
+    work(tmp_path)
+    before = contents(tmp_path)
+    removed = forget_from(tmp_path, "words")
+    assert [path.name for path in removed] == ["03-words.jsonl", "04-last.jsonl"]
+    assert [one.finished for one in states_of(tmp_path)] == [True, True, False, False]
+    asked: list[int] = []
+    work(tmp_path, asked)
+    assert asked == list(range(7))
+    assert contents(tmp_path) == before
+    with pytest.raises(UnknownNameError, match=r"no stage 'word'\. Did you mean 'words'"):
+        forget_from(tmp_path, "word")
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"pipeline": "circled"}', b"\xff"])
+def test_a_damaged_state_explains_itself(tmp_path: Path, damage: bytes) -> None:
+    opened(tmp_path)
+    (tmp_path / "make.json").write_bytes(damage)
+    for look in (opened, states_of, settings_of):
+        with pytest.raises(ConstructionError, match=r"make\.json: it is damaged\. Fix: "):
+            look(tmp_path)
+
+
+def test_a_damaged_part_explains_itself(tmp_path: Path) -> None:
+    made = opened(tmp_path)
+    parts = tmp_path / "03-words.parts"
+    parts.mkdir()
+    (parts / "000000.jsonl").write_bytes(b'{"item":')
+    with pytest.raises(ConstructionError, match=r"000000\.jsonl: it is damaged"):
+        made.rows_in_chunks("words", [0], lambda chunk: [], size=1)
+
+
+def test_folders_without_a_run_and_files_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConstructionError, match=r"no pipeline has written there\. Fix: name a folder of"):
+        states_of(tmp_path)
+    file = tmp_path / "file"
+    file.write_text("")
+    with pytest.raises(ConstructionError, match=r"it is a file"):
+        opened(file)
+    with pytest.raises(ConstructionError, match=r"cannot be written"), only_run(file):
+        pass
+
+
+def test_a_second_program_is_refused_and_a_killed_one_leaves_the_folder_free(tmp_path: Path) -> None:
+    hold = (
+        "import sys, time\nfrom cir_datasets.construction.workspace import only_run\n"
+        "with only_run(sys.argv[1]):\n    print('held', flush=True)\n    time.sleep(600)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", hold, str(tmp_path)], stdout=subprocess.PIPE, text=True
+    ) as other:
+        try:
+            assert other.stdout is not None
+            assert other.stdout.readline() == "held\n"
+            with pytest.raises(ConstructionError, match=r"another program works there"), only_run(tmp_path):
+                pass
+        finally:
+            other.kill()
+    with only_run(tmp_path):
+        pass
+
+
+def test_a_folder_may_be_moved(tmp_path: Path) -> None:
+    work(tmp_path / "here")
+    shutil.move(tmp_path / "here", tmp_path / "there")
+    asked: list[int] = []
+    work(tmp_path / "there", asked)
+    assert asked == []
