@@ -61,7 +61,7 @@ def benchmark_table() -> str:
         lines += [
             f"## {card.title}\n",
             f"{card.summary}\n",
-            f"- Paper: {paper.authors}: [{paper.title}]({paper.url}), {paper.venue} {paper.year}",
+            f"- Paper: {paper.authors}: [{paper.title}]({paper.url}), {paper.appeared}",
             f"- Licence of the annotations: {card.license.annotations}",
             f"- Licence of the images: {card.license.images}",
             f"- Images: {card.images}",

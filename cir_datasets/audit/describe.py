@@ -289,7 +289,7 @@ def _facts(card: Card) -> list[list[str]]:
     if source.publisher == "unpublished":
         where, at = "pending publication, see ", ", ".join(source.pages)
     return [
-        ["paper", f"{paper.authors}. {paper.title}. {paper.venue} {paper.year}. {paper.url}"],
+        ["paper", f"{paper.authors}. {paper.title}. {paper.appeared}. {paper.url}"],
         ["licence", f"annotations: {card.license.annotations}; images: {card.license.images}"],
         ["publisher", where + at],
         ["by hand", source.instructions],

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def builder_class(name: str) -> type[BenchmarkBuilder]:
-    """The builder of a registered benchmark, found by its name; challenges have one for all.
+    """The builder of a registered benchmark, found by its name; challenges have one, and so have folders.
 
     Example:
         >>> builder_class("cirr").__name__
@@ -18,8 +18,8 @@ def builder_class(name: str) -> type[BenchmarkBuilder]:
     """
     from cir_datasets import registry
 
-    if registry.card(name).source.publisher == "challenge":
-        name = "challenge"
+    publisher = registry.card(name).source.publisher
+    name = {"challenge": "challenge", "folder": "own_folder"}.get(publisher, name)
     module = importlib.import_module(f"{__name__}.{name}")
     found: type[BenchmarkBuilder] = getattr(module, name.title().replace("_", ""))
     return found

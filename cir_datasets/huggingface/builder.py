@@ -109,7 +109,7 @@ class CirBenchmark(datasets.ArrowBasedBuilder):  # type: ignore[misc]
             features=datasets.Features.from_arrow_schema(schema),
             homepage=card.paper.url,
             license=card.license.annotations,
-            citation=f"{card.paper.authors}. {card.paper.title}. {card.paper.venue}, {card.paper.year}.",
+            citation=f"{card.paper.authors}. {card.paper.title}. {card.paper.appeared}.",
         )
 
     def download_and_prepare(

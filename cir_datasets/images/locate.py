@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from cir_datasets import registry
 from cir_datasets.common.paths import data_home
 from cir_datasets.errors import MissingImagesError, RecordError, SourceError
+from cir_datasets.registry.folders import folder_of
 
 if TYPE_CHECKING:
     from cir_datasets.prepared.folder import Prepared
@@ -118,14 +119,15 @@ def image_folders(spec: BenchmarkSpec, roots: Roots) -> tuple[Path, ...]:
     card = image_card(spec)
     if roots is None:
         home = os.environ.get("CIR_IMAGES")
-        if not home:
+        beside = picture_folders(folder_of(card.name), card.image_folder or "") if card.in_folder else ()
+        if not beside and not home:
             where = f" (it would hold {card.image_folder}/)" if card.image_folder else ""
             raise SourceError(
                 f"{spec.id}: where are its images? Fix: name the folder that holds them (--images of cir run "
                 "and cir embed, --root of cir datasets, images= or roots= in Python), or set CIR_IMAGES to "
                 f"its parent{where}.\n  By hand: {card.images}"
             )
-        given = [Path(home) / (card.image_folder or "")]
+        given = list(beside) or [Path(home or "") / (card.image_folder or "")]
     else:
         given = [Path(roots)] if isinstance(roots, str | Path) else [Path(root) for root in roots]
     folders: list[Path] = []
@@ -142,6 +144,18 @@ def image_folders(spec: BenchmarkSpec, roots: Roots) -> tuple[Path, ...]:
     if not folders:
         raise SourceError(f"{spec.id}: roots is empty. Fix: pass the folder that holds the images.")
     return tuple(dict.fromkeys(folders))
+
+
+def picture_folders(folder: Path, image_folder: str) -> tuple[Path, ...]:
+    """Where the pictures of a folder of its makers may lie: beside its card, and below `CIR_IMAGES`.
+
+    Args:
+        folder: the benchmark's.
+        image_folder: as its card says it; an absolute path is taken as it is.
+    """
+    home = os.environ.get("CIR_IMAGES")
+    places = [folder / image_folder, *([Path(home).expanduser().absolute() / image_folder] if home else [])]
+    return tuple(place for place in dict.fromkeys(places) if place.is_dir())
 
 
 def locate(
@@ -164,7 +178,7 @@ def locate(
         RecordError: an id or a path leads out of the folder.
     """
     folders = image_folders(spec, roots)
-    search = _Search(folders, image_card(spec).image_paths)
+    search = Search(folders, image_card(spec).image_paths)
     paths: dict[str, str] = {}
     missing: list[str] = []
     examples: list[Missing] = []
@@ -182,15 +196,22 @@ def locate(
     return Located(spec, folders, paths, tuple(missing), tuple(examples), like)
 
 
-class _Search:
-    """Looks for pictures in listings of folders, each read once."""
+class Search:
+    """Looks for pictures in listings of folders, each read once.
+
+    Args:
+        folders: where to look, in order.
+        templates: paths below a folder, as `image_paths` of a card has them, in order.
+    """
 
     def __init__(self, folders: Sequence[Path], templates: Sequence[str]) -> None:
+        """See the class."""
         self._folders = [str(folder) for folder in folders]
         self._templates = templates
         self._listings: dict[str, frozenset[str]] = {}
 
     def find(self, image_id: str, relative_path: str | None) -> str | None:
+        """The path of a picture, or None where there is none."""
         for path in self.candidates(image_id, relative_path):
             folder, name = os.path.split(path)
             names = self._listings.get(folder)
@@ -201,6 +222,11 @@ class _Search:
         return None
 
     def candidates(self, image_id: str, relative_path: str | None) -> Iterator[str]:
+        """Every path that is tried for a picture.
+
+        Raises:
+            RecordError: one leads out of the folder.
+        """
         for folder in self._folders:
             for template in self._templates:
                 if relative_path is None and _RELATIVE in template:
@@ -246,7 +272,7 @@ def _holds(folders: Sequence[Path]) -> str:
 
 
 def _other_split(
-    spec: BenchmarkSpec, search: _Search, share: float, data_dir: str | Path | None
+    spec: BenchmarkSpec, search: Search, share: float, data_dir: str | Path | None
 ) -> str | None:
     """The benchmark whose pictures the folders hold instead: most of its first images are there."""
     own = {spec.id, spec.config.gallery_from}

@@ -12,8 +12,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from cir_datasets.common.yaml import read_model
+from cir_datasets import registry
+from cir_datasets.common.yaml import checked, read_model
 from cir_datasets.errors import CardError
+from cir_datasets.publishing.card_draft import folder_fields
 from cir_datasets.registry.schema import StrictModel
 
 _FENCE = "---\n"
@@ -56,8 +58,8 @@ class CardText(StrictModel):
     """The licence of the annotations by the Hub's identifier, `other` or `unknown` where it has none."""
     license_name: str | None = None
     """Name of an `other` licence, in the Hub's manner: `cdla-permissive`."""
-    license_url: Annotated[str, Field(pattern=r"^https://")]
-    """Where the licence, or the publisher's word on it, is read."""
+    license_url: Annotated[str, Field(pattern=r"^https://")] | None
+    """Where the licence, or the publisher's word on it, is read; None where it stands nowhere else."""
     languages: tuple[Words, ...] = ("en",)
     tags: tuple[Words, ...] = ()
     creators: tuple[Words, ...] = ()
@@ -72,17 +74,24 @@ class CardText(StrictModel):
     body: Words
 
 
-@functools.cache
 def card_text(name: str) -> CardText:
     """The hand-written part of a benchmark's dataset card.
 
     Raises:
-        CardError: `cards/<name>.md` is not there or breaks the form.
+        CardError: `cards/<name>.md`, or the README.md of a folder, is not there or breaks the form.
 
     Example:
         >>> card_text("cirr").license_id
         'mit'
     """
+    if registry.card(name).in_folder:
+        fields, where = folder_fields(name)
+        return checked(CardText, fields, where, CardError)
+    return _own_text(name)
+
+
+@functools.cache
+def _own_text(name: str) -> CardText:
     path = f"cards/{name}.md"
     try:
         text = (resources.files("cir_datasets") / "cards" / f"{name}.md").read_text(encoding="utf-8")

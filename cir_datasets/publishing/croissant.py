@@ -47,8 +47,8 @@ def croissant(
         "description": " ".join(card.summary.split()),
         "conformsTo": CONFORMS_TO,
         "version": f"{card.version}.0.0",
-        "datePublished": str(text.year or card.paper.year),
-        "license": _license(text),
+        **_published(text.year or card.paper.year),
+        "license": _license(card, text),
         "url": repository_url or card.paper.url,
         "inLanguage": list(text.languages),
         "isLiveDataset": False,
@@ -108,11 +108,17 @@ def _context() -> Json:
     return loaded
 
 
-def _license(text: CardText) -> str:
+def _license(card: Card, text: CardText) -> str:
     """The address of the licence; words where there is none, because an address would assert a document."""
+    if text.license_url is None:
+        return f"Licence of the annotations: {card.license.annotations}."
     if text.license_id == "unknown":
         return f"The publisher states no licence ({text.license_url})."
     return text.license_url
+
+
+def _published(year: int | None) -> Json:
+    return {} if year is None else {"datePublished": str(year)}
 
 
 def _creator_type(text: CardText) -> str:

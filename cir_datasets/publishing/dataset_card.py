@@ -48,7 +48,7 @@ def readme(
     sections = [
         f"# {card.title}",
         card.summary,
-        f"{followed}: {paper.authors}. [{paper.title}]({paper.url}). {paper.venue} {paper.year}.",
+        f"{followed}: {paper.authors}. [{paper.title}]({paper.url}). {paper.appeared}.",
         _use(card, configs, repository),
         "## Configurations",
         _configurations(configs),
@@ -223,7 +223,7 @@ def _named(configs: Sequence[PublishedConfig]) -> str:
 
 def _licence(card: Card, text: CardText) -> str:
     lines = [
-        f"Annotations: {card.license.annotations} ({text.license_url})",
+        f"Annotations: {card.license.annotations}" + (f" ({text.license_url})" if text.license_url else ""),
         f"Images: {card.license.images}",
     ]
     if not card.license.copies_allowed:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from cir_datasets.common.yaml import read_model
 from cir_datasets.errors import CardError
 from cir_datasets.registry.challenges import challenge_card, challenge_names
+from cir_datasets.registry.folders import folders, missing, registered_card
 from cir_metrics.errors import UnknownNameError, did_you_mean
 
 if TYPE_CHECKING:
@@ -83,10 +84,16 @@ class BenchmarkSpec:
 
 
 def names() -> tuple[str, ...]:
-    """Names of all registered benchmarks, sorted."""
+    """Names of all registered benchmarks, those that are folders of their makers included, sorted."""
+    return tuple(sorted({*packaged_names(), *folders()}))
+
+
+@functools.cache
+def packaged_names() -> frozenset[str]:
+    """Names of the benchmarks of this package."""
     folder = resources.files("cir_datasets") / "cards"
-    return tuple(
-        sorted(entry.name.removesuffix(".yaml") for entry in folder.iterdir() if entry.name.endswith(".yaml"))
+    return frozenset(
+        entry.name.removesuffix(".yaml") for entry in folder.iterdir() if entry.name.endswith(".yaml")
     )
 
 
@@ -95,9 +102,18 @@ def card(name: str) -> Card:
 
     Raises:
         UnknownNameError: no benchmark has that name.
-        CardError: the card is malformed.
+        CardError: the card is malformed, or two benchmarks have that name.
     """
-    found = _own_card(name) if name in names() else challenge_card(name)
+    known, packaged = folders().get(name), name in packaged_names()
+    if known is not None and (packaged or challenge_card(name) is not None):
+        what = "a benchmark of this package" if packaged else "a challenge"
+        raise CardError(
+            f"{known.folder}: its name, {name!r}, is that of {what}, so that neither is used. Fix: give it "
+            f"another name in its card.yaml, or take it out of {known.origin}."
+        )
+    if known is not None:
+        return registered_card(known)
+    found = _own_card(name) if packaged else challenge_card(name)
     if found is None:
         raise UnknownNameError(no_benchmark(name, (*names(), *challenge_names())))
     return found
@@ -116,9 +132,24 @@ def _own_card(name: str) -> Card:
 
 def no_benchmark(wanted: str, known: tuple[str, ...]) -> str:
     """What is said of a name or id that no benchmark has."""
-    return f"no benchmark {wanted!r}.{did_you_mean(wanted, known)} `cir datasets list` shows all."
+    said = f"no benchmark {wanted!r}.{did_you_mean(wanted, known)} `cir datasets list` shows all."
+    return "\n  ".join((said, *missing()))
 
 
 def benchmark_ids() -> tuple[str, ...]:
-    """Ids of all registered benchmarks, `name/config`, in card order."""
-    return tuple(f"{name}/{config}" for name in names() for config in card(name).configs)
+    """Ids of all registered benchmarks, `name/config`, in card order; not those of `broken` folders."""
+    left_out = broken()
+    return tuple(
+        f"{name}/{config}" for name in names() if name not in left_out for config in card(name).configs
+    )
+
+
+def broken() -> dict[str, str]:
+    """The folders that are registered and cannot be used: by name the reason."""
+    found = {}
+    for name in folders():
+        try:
+            card(name)
+        except CardError as error:
+            found[name] = str(error)
+    return found

@@ -13,6 +13,7 @@ def base_spec(base_id: str) -> BenchmarkSpec:
 
     Raises:
         UnknownNameError: no benchmark has that id; the message names the nearest.
+        CardError: its card is malformed, or two benchmarks have that name.
 
     Example:
         >>> base_spec("cirr/val").config_name

@@ -67,8 +67,14 @@ class Paper(StrictModel):
     title: str
     authors: str
     venue: str
-    year: Count
+    year: Count | None
+    """None where nothing has appeared."""
     url: str
+
+    @property
+    def appeared(self) -> str:
+        """Venue and year in words."""
+        return self.venue if self.year is None else f"{self.venue} {self.year}"
 
 
 class Licence(StrictModel):
@@ -88,9 +94,9 @@ class Source(StrictModel):
     files with size and sha256, null where unknown.
     """
 
-    publisher: Literal["github", "hub", "embedded", "unpublished", "challenge"]
+    publisher: Literal["github", "hub", "embedded", "unpublished", "challenge", "folder"]
     """`unpublished`: the publisher has not released the files yet; users bring their own folder. `challenge`:
-    the files lie beside the card, which an organiser has made."""
+    the files lie beside the card, which an organiser has made. `folder`: they lie beside a `FolderCard`."""
     repository: str
     folder: str
     revision: Annotated[str, AfterValidator(_commit)] | None
@@ -239,7 +245,7 @@ class Card(StrictModel):
     """+1 whenever the rows of an unchanged source can change; part of the key of what is prepared."""
     kind: Literal["single_turn", "multi_turn", "mixed"]
     """`mixed` where some configurations hold queries and some sessions (shapes)."""
-    status: Literal["published", "embedded", "pending_publication", "challenge"]
+    status: Literal["published", "embedded", "pending_publication", "challenge", "folder"]
     summary: str
     paper: Paper
     license: Licence
@@ -277,6 +283,15 @@ class Card(StrictModel):
     """Differences that concern all configurations together."""
     traps: tuple[str, ...] = ()
     """What users get wrong, a sentence each."""
+    private: bool = False
+    """Whether the data belongs to somebody who has not said that it may leave this machine."""
+    own_fields: tuple[str, ...] = ()
+    """Of a folder: the fields of its rows, or of their turns, that not every benchmark has."""
+
+    @property
+    def in_folder(self) -> bool:
+        """Whether it is a folder of its makers, and not a benchmark of the package or a challenge."""
+        return self.source.publisher == "folder"
 
     @property
     def short_title(self) -> str:
@@ -327,6 +342,8 @@ class Card(StrictModel):
         elsewhere = [name for name in self.examples if name not in self.configs]
         if elsewhere:
             raise ValueError(f"`examples` names {elsewhere[0]!r}, which is not a configuration")
+        if self.in_folder:
+            return self  # the ids are those of its files, whatever characters they have
         quoted = set(re.findall(r"`([^`]+)`", self.ids))
         if not any(
             each.query in quoted and quoted.intersection(each.images) for each in self.examples.values()

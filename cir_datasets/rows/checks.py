@@ -87,14 +87,15 @@ def checked_rows(
     # In the order of the rows, so that a place is a number: a million numbers beside them would take memory.
     seen: dict[str, None] = {}
     for number, row in enumerate(rows, start=1):
-        fault = _fault(spec, row, members)
+        fault = next(row_faults(spec, row, members), None)
         if row[id_name] in seen:
             earlier = list(seen).index(row[id_name]) + 1
             here, first = origin(number).rpartition(": "), origin(earlier).rpartition(": ")
             place = first[2] if here[0] == first[0] else ": ".join(first[::2])
             fault = f"its id occurs a second time (first in {place})"
         if fault is not None:
-            raise RecordError(f"{origin(number)} ({id_name} {row[id_name]}): {fault}. {FIX}")
+            fix = OWN_FIX if spec.card.in_folder else FIX
+            raise RecordError(f"{origin(number)} ({id_name} {row[id_name]}): {fault}. {fix}")
         seen[row[id_name]] = None
         yield row
 
@@ -138,16 +139,27 @@ def _compare(spec: BenchmarkSpec, what: str, found: int, expected: int | None, o
         )
 
 
-def _fault(spec: BenchmarkSpec, row: Row, members: frozenset[str] | None) -> str | None:
-    """What is wrong with a row taken by itself, or None."""
-    fault = _turns_fault(row) if spec.kind == "multi_turn" else _query_fault(spec, row)
-    if fault is None:
-        fault = _repeated(row)
-    if fault is None and members is not None:
+OWN_FIX = "Fix: correct that row."
+"""How a message about a row ends whose file is the user's own."""
+
+
+def row_faults(spec: BenchmarkSpec, row: Row, members: frozenset[str] | None) -> Iterator[str]:
+    """What is wrong with a row taken by itself.
+
+    Args:
+        spec: the benchmark.
+        row: a query or session.
+        members: image ids of the gallery, or None where they cannot be checked.
+    """
+    if spec.kind == "multi_turn":
+        faults = [_turns_fault(row)]
+    else:
+        faults = [_truth_fault(spec, row), _aspects_fault(spec, row), _subset_fault(spec, row)]
+    yield from filter(None, (*faults, _repeated(row)))
+    if members is not None:
         for role, image_id in _images_of(row):
             if image_id not in members:
-                return f"its {role} {image_id!r} is not in the gallery ({len(members):,} images)"
-    return fault
+                yield f"its {role} {image_id!r} is not in the gallery ({len(members):,} images)"
 
 
 def _repeated(row: Row) -> str | None:
@@ -169,10 +181,6 @@ def _turns_fault(row: Row) -> str | None:
         if turn["reference_image_id"] in row["ground_truth_ids"]:
             return f"the reference of turn {turn['turn']}, {turn['reference_image_id']!r}, is a ground truth"
     return None
-
-
-def _query_fault(spec: BenchmarkSpec, row: Row) -> str | None:
-    return _truth_fault(spec, row) or _aspects_fault(spec, row) or _subset_fault(spec, row)
 
 
 def _truth_fault(spec: BenchmarkSpec, row: Row) -> str | None:

@@ -23,6 +23,7 @@ from cir_datasets.common.paths import challenge_home, data_home
 from cir_datasets.common.yaml import read_model
 from cir_datasets.errors import CardError, IntegrityError, SourceError, UnpinnedDataWarning
 from cir_datasets.registry.challenges import PINS_FILE
+from cir_datasets.registry.folders import folder_of
 from cir_datasets.sources.kept import Pin, kept_copy, place, revision_of
 
 if TYPE_CHECKING:
@@ -178,9 +179,11 @@ def local_files(spec: BenchmarkSpec) -> dict[str, Path] | None:
 
 
 def publishers_folder(card: Card) -> Path | None:
-    """The publisher's folder below `CIR_DATA_HOME`, or a challenge's own; None where neither is known."""
+    """The publisher's folder below `CIR_DATA_HOME`, or the one that its card lies in; None without either."""
     if card.source.publisher == "challenge":
         return challenge_home() / card.name
+    if card.in_folder:
+        return folder_of(card.name)
     home = data_home()
     return None if home is None else home / card.source.folder
 
@@ -271,6 +274,11 @@ def _downloaded(spec: BenchmarkSpec, name: str, *, refresh: bool) -> SourceFile:
     card = spec.card
     if card.source.publisher == "unpublished":
         raise SourceError(_pending(spec, name))
+    if card.in_folder:
+        raise SourceError(
+            f"{spec.id}: {folder_of(card.name) / name} does not exist. Fix: write it, or correct card.yaml; "
+            f"`cir datasets check {folder_of(card.name)}` says what else is wrong."
+        )
     if card.source.publisher == "challenge":
         raise SourceError(
             f"{spec.id}: {challenge_home() / card.name / name} does not exist. "
@@ -352,7 +360,9 @@ def _earlier_download(card: Card, name: str) -> SourceFile | None:
 
 def _read(card: Card, name: str, path: Path, origin: Origin, revision: str | None = None) -> SourceFile:
     digest, size = sha256_of(path), path.stat().st_size
-    return SourceFile(name, path, digest, size, pins(card.name).get(name), origin, revision)
+    # The maker's own file is what it is: there is no other that it should be.
+    pin = Pin(digest, size) if card.in_folder else pins(card.name).get(name)
+    return SourceFile(name, path, digest, size, pin, origin, revision)
 
 
 def _warn_if_changed(file: SourceFile) -> None:

@@ -1,0 +1,304 @@
+"""Files of rows that people and pipelines write: JSON Lines, CSV or Parquet, one row at a time.
+
+In CSV a list is written with `|` between its items, and a session is a line for each of its turns. Lines
+count from 1 in messages, the header of a CSV file included; rows of Parquet count from 1, too.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cir_datasets.errors import RecordError
+
+Fields = dict[str, Any]
+
+ENDINGS = (".jsonl", ".parquet", ".csv")
+"""What the name of a file of rows ends with."""
+LISTS = frozenset(
+    (
+        "captions",
+        "positive_image_ids",
+        "negative_image_ids",
+        "subset_image_ids",
+        "aspects",
+        "ground_truth_ids",
+        "auxiliary_captions",
+    )
+)
+"""Fields whose cells in CSV hold several items."""
+OWN_OF_QUERIES = ("subset_id", "auxiliary_captions", "target_soft")
+OWN_OF_TURNS = ("captions",)
+"""Fields that a benchmark has where its first row has them, and else not."""
+_NUMBERS = frozenset(("turn", "num_turns", "subset_id"))
+_OF_TURNS = ("turn", "reference_image_id", "relative_caption", "captions")
+_BETWEEN = "|"
+_NO_CELLS = frozenset(("turns", "target_soft"))
+_BATCH_ROWS = 4096
+
+
+@dataclass
+class Tallied:
+    """What a file of rows holds, as far as a card says it."""
+
+    rows: int = 0
+    turns: Counter[int] = field(default_factory=Counter)
+    """Sessions by number of turns; empty where the rows are queries."""
+    first: Fields = field(default_factory=dict)
+    """The fields of the first row."""
+
+    @property
+    def multi_turn(self) -> bool:
+        """Whether the rows are sessions."""
+        return any(self.first.get(name) is not None for name in ("session_id", "turns"))
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        """The further fields that the first row has."""
+        if not self.multi_turn:
+            return tuple(name for name in OWN_OF_QUERIES if name in self.first)
+        turns = self.first.get("turns")
+        listed = [turn for turn in turns if isinstance(turn, dict)] if isinstance(turns, list) else []
+        return tuple(name for name in OWN_OF_TURNS if any(name in turn for turn in listed))
+
+
+def unit(path: Path) -> str:
+    """What messages count in a file: `line`, or `row` of Parquet.
+
+    Example:
+        >>> unit(Path("queries.csv"))
+        'line'
+    """
+    return "row" if path.suffix == ".parquet" else "line"
+
+
+def read_row_file(path: Path) -> Iterator[tuple[int, Fields | str]]:
+    """The rows of a file, each with its number; instead of the fields what is wrong with a line.
+
+    Raises:
+        RecordError: the file cannot be read, has another ending than `ENDINGS`, or a wrong CSV header.
+    """
+    if path.suffix == ".parquet":
+        return _parquet(path)
+    if path.suffix == ".csv":
+        return _csv(path)
+    if path.suffix == ".jsonl":
+        return _json_lines(path)
+    raise RecordError(
+        f"{path}: rows are JSON Lines, Parquet or CSV. Fix: let the file's name end in {', '.join(ENDINGS)}."
+    )
+
+
+def tally(path: Path) -> Tallied:
+    """Count the rows of a file; a line that is wrong is counted, too.
+
+    Raises:
+        RecordError: as for `read_row_file`; or the first line is wrong.
+    """
+    found, wrong = Tallied(), False
+    for number, fields in read_row_file(path):
+        found.rows += 1
+        wrong = wrong or isinstance(fields, str)
+        if found.rows == 1:
+            if isinstance(fields, str):
+                raise RecordError(f"{path}: {unit(path)} {number}: {fields}")
+            found.first = fields
+            if not found.multi_turn and path.suffix != ".csv":
+                found.rows += _left(path, number)
+                return found
+        turns = fields.get("turns") if isinstance(fields, dict) else None
+        if isinstance(turns, list):
+            found.turns[len(turns)] += 1
+    if wrong:
+        found.turns.clear()  # a part of the sessions is no count
+    if not found.rows:
+        raise RecordError(f"{path}: it holds no row. Fix: write queries or sessions, one a {unit(path)}.")
+    return found
+
+
+def _left(path: Path, first: int) -> int:
+    """How many rows follow the first, which no row needs to be parsed for."""
+    if path.suffix == ".parquet":
+        import pyarrow.parquet as pq
+
+        return int(pq.ParquetFile(path).metadata.num_rows) - 1
+    with path.open("rb") as lines:
+        return sum(bool(line.strip()) for number, line in enumerate(lines, start=1) if number > first)
+
+
+def text_lines(path: Path) -> Iterator[tuple[int, str | None]]:
+    """The lines of a text file that are not blank, without their ends; None for one that is not UTF-8.
+
+    A byte-order mark, which some editors write, is no part of the first line.
+
+    Raises:
+        RecordError: the file cannot be read.
+    """
+    try:
+        with path.open("rb") as lines:
+            for number, line in enumerate(lines, start=1):
+                whole = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+                try:
+                    text = whole.decode("utf-8").rstrip("\r\n")
+                except UnicodeDecodeError:
+                    yield number, None
+                    continue
+                if text.strip():
+                    yield number, text
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+NOT_UTF8 = "it is not UTF-8. Fix: save the file as UTF-8."
+
+
+def unreadable(path: Path, error: OSError) -> RecordError:
+    """The error of a file that cannot be opened."""
+    what = "no such file" if isinstance(error, FileNotFoundError) else f"cannot be read: {error.strerror}"
+    return RecordError(f"{path}: {what}. Fix: write it, or correct its name in card.yaml.")
+
+
+def _json_lines(path: Path) -> Iterator[tuple[int, Fields | str]]:
+    for number, text in text_lines(path):
+        yield number, NOT_UTF8 if text is None else _json_line(text)
+
+
+def _json_line(text: str) -> Fields | str:
+    try:
+        found = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        return f"it is not JSON: {error.msg} (column {error.colno}). Fix: write one JSON object a line."
+    except (ValueError, RecursionError) as error:
+        return f"it is not JSON as it is read here: {error}. Fix: correct that line."
+    if not isinstance(found, dict):
+        return 'it is not an object. Fix: write fields, such as {"query_id": "1", ...}.'
+    return found
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> Fields:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+        raise ValueError(f"the field {twice!r} is there twice")
+    return found
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is not a number of JSON")
+
+
+def _csv(path: Path) -> Iterator[tuple[int, Fields | str]]:
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise unreadable(path, error) from error
+    except UnicodeDecodeError as error:
+        raise RecordError(f"{path}: byte {error.start}: {NOT_UTF8}") from error
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        header = next(reader, [])
+        _check_header(path, header)
+        rows = _cells(reader, header)
+        yield from _sessions(rows) if "session_id" in header else rows
+    except csv.Error as error:
+        raise RecordError(
+            f"{path}: line {reader.line_num}: it is not CSV: {error}. Fix: put text with commas, quotes or "
+            'line ends into "...", with "" for a quote.'
+        ) from error
+
+
+def _check_header(path: Path, header: list[str]) -> None:
+    where = f"{path}: line 1: the header"
+    if "query_id" not in header and "session_id" not in header:
+        shown = ",".join(header)[:80]
+        raise RecordError(
+            f"{where} {shown!r} has neither query_id nor session_id. Fix: write the fields' names first, "
+            "separated by commas: query_id,reference_image_id,relative_caption,target_image_id"
+        )
+    twice = [name for name, count in Counter(header).items() if count > 1]
+    if twice:
+        raise RecordError(f"{where} names {twice[0]!r} twice. Fix: keep one of the two columns.")
+    refused = sorted(_NO_CELLS.intersection(header))
+    if refused:
+        raise RecordError(
+            f"{where} names {refused[0]!r}, which no cell can hold. Fix: write JSON Lines"
+            + (", or a line for each turn." if refused == ["turns"] else ".")
+        )
+
+
+def _cells(reader: Any, header: list[str]) -> Iterator[tuple[int, Fields | str]]:
+    while True:
+        first = reader.line_num + 1
+        row = next(reader, None)
+        if row is None:
+            return
+        if not row:
+            continue  # a blank line
+        if len(row) != len(header):
+            yield (
+                first,
+                (
+                    f"it has {len(row)} cells, but the header {len(header)}. Fix: write as many commas as it "
+                    'has, and text with commas into "...".'
+                ),
+            )
+            continue
+        yield first, {name: _cell(name, text) for name, text in zip(header, row, strict=True) if text != ""}
+
+
+def _cell(name: str, text: str) -> Any:
+    if name in LISTS:
+        return text.split(_BETWEEN)
+    if name in _NUMBERS and text.isascii() and text.isdigit() and len(text) < 10:
+        return int(text)
+    return text
+
+
+def _sessions(rows: Iterator[tuple[int, Fields | str]]) -> Iterator[tuple[int, Fields | str]]:
+    """Lines of turns as sessions: those of one id that follow each other."""
+    open_: tuple[int, Fields] | None = None
+    for number, row in rows:
+        if isinstance(row, str):
+            yield number, row
+            continue
+        turn = {name: row.pop(name) for name in _OF_TURNS if name in row}
+        if open_ is not None and open_[1].get("session_id") == row.get("session_id"):
+            changed = [name for name, value in row.items() if open_[1].get(name) != value]
+            if changed:
+                yield (
+                    number,
+                    (
+                        f"{changed[0]!r} is another than in line {open_[0]}, where it begins. Fix: write it "
+                        "in the session's first line alone, or the same in each."
+                    ),
+                )
+                continue
+            open_[1]["turns"].append(turn)
+            continue
+        if open_ is not None:
+            yield open_
+        open_ = (number, {**row, "turns": [turn]})
+    if open_ is not None:
+        yield open_
+
+
+def _parquet(path: Path) -> Iterator[tuple[int, Fields | str]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    number = 0
+    try:
+        for batch in pq.ParquetFile(path).iter_batches(_BATCH_ROWS):
+            for row in batch.to_pylist():
+                number += 1
+                yield number, row
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise RecordError(f"{path}: it cannot be read as Parquet: {error}. Fix: write it anew.") from error
+    except OSError as error:
+        raise unreadable(path, error) from error

@@ -1,0 +1,224 @@
+"""Writing a folder that is a benchmark: card, rows, galleries and a drafted dataset card."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import orjson
+
+from cir_datasets.common.staging import staging_folder
+from cir_datasets.common.yaml import checked
+from cir_datasets.construction.folder_check import check_folder
+from cir_datasets.errors import CardError, DatasetError, RecordError
+from cir_datasets.publishing.card_draft import README, drafted, is_draft
+from cir_datasets.registry.folder_card import IMAGES_FILE, PICTURES, FolderCard
+from cir_datasets.registry.folders import CARD_FILE, read_folder_card
+from cir_metrics.errors import CallError
+
+if TYPE_CHECKING:
+    from cir_datasets.rows.records import Row
+
+_PREFIX = ".making-"
+_SHOWN = 5
+"""Faults of rows that a message names."""
+
+
+def write_benchmark(
+    folder: str | Path,
+    *,
+    name: str,
+    title: str,
+    configs: Mapping[str, Sequence[Row]],
+    galleries: Sequence[str] | Mapping[str, Sequence[str]],
+    summary: str = "",
+    version: int = 1,
+    reference: Literal["kept", "removed"] = "removed",
+    metrics: Sequence[str] = (),
+    main_metric: str | None = None,
+    report: Mapping[str, Any] | None = None,
+    image_paths: Mapping[str, str] | None = None,
+    picture_folder: str | None = None,
+    private: bool = True,
+    license: str = "unknown",
+    image_license: str = "unknown",
+    traps: Sequence[str] = (),
+    notes: Mapping[str, str] | None = None,
+    made: Mapping[str, Any] | None = None,
+) -> Path:
+    """Write a folder that is a benchmark, whole or not at all; the same arguments give the same bytes.
+
+    Other files of the folder (pictures, the stages of a pipeline) stay as they are. `card.yaml` comes last: a
+    folder whose writing was broken off is not a benchmark, and is written again by the same call.
+
+    Args:
+        folder: made where it is missing.
+        name: the benchmark's name, small letters, digits and `_`.
+        title: how people call it.
+        configs: by configuration (`test`, `train`) its queries, or its sessions, as
+            `cir_datasets.rows.records` has them; fields that are null or empty may be left out.
+        galleries: image ids, for all configurations or by configuration.
+        summary: what it asks, in a paragraph.
+        version: +1 whenever a published number can move.
+        reference: whether the reference image stays in the ranking.
+        metrics: what is scored; empty takes what is usual for such rows.
+        main_metric: the one that ranks, or `mean(a, b)`.
+        report: further tables, as a card's `report:` (`by_aspect` with `aspect_names`).
+        image_paths: by image id where its picture lies below `picture_folder`, where ids alone do not say it.
+        picture_folder: where the pictures lie: below `folder` (`images` without it), absolute, or below
+            `CIR_IMAGES`.
+        private: whether pushing it needs its owner's word.
+        license: of the rows.
+        image_license: of the pictures.
+        traps: what users get wrong, a sentence each.
+        notes: by configuration a line about it.
+        made: how it was made: settings, seeds, models, prompts; plain values, lists and mappings.
+
+    Returns:
+        The folder.
+
+    Raises:
+        CardError: a field of the card is refused.
+        RecordError: rows, galleries and card do not fit each other; the message names each row.
+        CallError: another benchmark is in the folder.
+        DatasetError: the folder cannot be written.
+
+    Example:
+        >>> import tempfile
+        >>> from cir_datasets.rows.records import query_row
+        >>> row = query_row("1", reference_image_id="a", relative_caption="in red", target_image_id="b")
+        >>> with tempfile.TemporaryDirectory() as parent:
+        ...     made = write_benchmark(f"{parent}/mine", name="mine", title="Mine", configs={"test": [row]},
+        ...                            galleries=["a", "b", "c"])
+        ...     sorted(path.name for path in made.iterdir())
+        ['README.md', 'card.yaml', 'images.txt', 'queries.jsonl']
+    """
+    root = Path(folder).expanduser().absolute()
+    shared = not isinstance(galleries, Mapping)
+    by_config = {config: galleries if shared else galleries.get(config, ()) for config in configs}  # type: ignore[union-attr]
+    together = shared or len({tuple(gallery) for gallery in by_config.values()}) == 1
+    fields: dict[str, Any] = {
+        "name": name,
+        "title": title,
+        "summary": summary,
+        "version": version,
+        "private": private,
+        "reference": reference,
+        "configs": {
+            config: {
+                "queries": _rows_file(config, configs),
+                "images": IMAGES_FILE if together else f"{config}_{IMAGES_FILE}",
+                **({"note": notes[config]} if notes and config in notes else {}),
+            }
+            for config in configs
+        },
+        "metrics": list(metrics),
+        "main_metric": main_metric,
+        "report": dict(report or {}),
+        "image_folder": picture_folder or PICTURES,
+        "license": license,
+        "image_license": image_license,
+        "traps": list(traps),
+        "made": dict(made or {}),
+    }
+    card = checked(FolderCard, fields, f"{root / CARD_FILE}", CardError)
+    _check_place(root, name)
+    fix = "choose a folder of yours."
+    with staging_folder(root.parent, _PREFIX, error=DatasetError, fix=fix) as staging:
+        for config, rows in configs.items():
+            place = staging / card.configs[config].queries
+            place.write_bytes(b"".join(orjson.dumps(_short(row)) + b"\n" for row in _even(rows)))
+            listed = staging / card.configs[config].images
+            listed.write_text("".join(_image_lines(by_config[config], image_paths or {})), encoding="utf-8")
+        (staging / CARD_FILE).write_text(_card_text(fields), encoding="utf-8")
+        found = check_folder(staging, pictures=False, registered=False)
+        if not found.ok:
+            shown = "\n  ".join(error.replace(f"{staging}/", f"{root}/") for error in found.errors[:_SHOWN])
+            more = f"\n  and {len(found.errors) - _SHOWN:,} more" if len(found.errors) > _SHOWN else ""
+            raise RecordError(f"{root}: it would not be a benchmark; nothing was written.\n  {shown}{more}")
+        (staging / README).write_text(drafted(staging), encoding="utf-8")
+        try:
+            _move(staging, root)
+        except OSError as error:
+            raise DatasetError(f"{root}: cannot be written: {error.strerror}. Fix: {fix}") from error
+    return root
+
+
+def _rows_file(config: str, configs: Mapping[str, Any]) -> str:
+    return "queries.jsonl" if list(configs) == ["test"] else f"{config}.jsonl"
+
+
+def _check_place(root: Path, name: str) -> None:
+    """A benchmark of that name may be written again; another one is nobody's to overwrite."""
+    if not (root / CARD_FILE).exists():
+        return
+    other = read_folder_card(root).name
+    if other != name:
+        raise CallError(f"{root}: holds the benchmark {other!r}. Fix: choose another folder, or remove it.")
+
+
+def _even(rows: Iterable[Row]) -> Iterator[Row]:
+    """The rows, each with the further fields that any of them has: a file has them from its first row on."""
+    from cir_datasets.common.row_files import OWN_OF_QUERIES
+
+    listed = list(rows)
+    own = {name: None for name in OWN_OF_QUERIES if any(row.get(name) not in (None, []) for row in listed)}
+    for row in listed:
+        kept = {name: value for name, value in row.items() if name not in OWN_OF_QUERIES or name in own}
+        yield own | kept if own else kept
+
+
+def _short(row: Mapping[str, Any]) -> Row:
+    """A row as it is written: without what is empty, or follows from the rest."""
+    kept = {name: value for name, value in row.items() if value not in (None, [], "")}
+    if row.get("relative_caption") is not None and kept.get("captions") == [row["relative_caption"]]:
+        del kept["captions"]
+    if row.get("target_image_id") is not None and kept.get("positive_image_ids") == [row["target_image_id"]]:
+        del kept["positive_image_ids"]
+    kept.pop("num_turns", None)
+    if "turns" in kept and isinstance(kept["turns"], list):
+        kept["turns"] = [_short(turn) if isinstance(turn, Mapping) else turn for turn in kept["turns"]]
+    return kept
+
+
+def _image_lines(gallery: Iterable[str], paths: Mapping[str, str]) -> Iterator[str]:
+    for image in gallery:
+        yield f"{image}\t{paths[image]}\n" if image in paths else f"{image}\n"
+
+
+def _card_text(fields: Mapping[str, Any]) -> str:
+    """The card in YAML, without what is a default anyway."""
+    import yaml
+
+    defaults = {
+        name: field.get_default(call_default_factory=True) for name, field in FolderCard.model_fields.items()
+    }
+    always = ("name", "title", "private", "reference")
+    said = {
+        name: value for name, value in fields.items() if name in always or (value and value != defaults[name])
+    }
+    return yaml.safe_dump(said, sort_keys=False, allow_unicode=True, width=100)
+
+
+def _holds(place: Path, path: Path) -> bool:
+    return place.is_file() and place.read_bytes() == path.read_bytes()
+
+
+def _move(staging: Path, root: Path) -> None:
+    """Put the files in their places: the card goes first and comes last."""
+    root.mkdir(parents=True, exist_ok=True)
+    new = {path.name: path for path in sorted(staging.iterdir())}
+    if (root / README).is_file() and not is_draft((root / README).read_text(encoding="utf-8")):
+        new.pop(README)  # its makers have written their own
+    same = all(
+        (root / name).is_file() and (root / name).read_bytes() == path.read_bytes()
+        for name, path in new.items()
+    )
+    if same:
+        return
+    (root / CARD_FILE).unlink(missing_ok=True)
+    card = new.pop(CARD_FILE)
+    for name, path in new.items():
+        path.replace(root / name)
+    card.replace(root / CARD_FILE)

@@ -1,0 +1,228 @@
+"""Rows as people and pipelines write them: every field looked at, every fault named, then typed.
+
+The names are those of `records`. A query needs its id, its reference, its text (`relative_caption`, or
+`captions` where there are several) and what is right (`target_image_id`, `positive_image_ids` or both); a
+session its id, `ground_truth_ids` and `turns`. Everything else may be left out or null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from cir_datasets.rows.records import Row, query_row, query_schema, session_schema
+from cir_metrics.errors import did_you_mean
+
+_ID, _TEXT, _WHOLE, _IDS, _TEXTS, _ITEMS = "an id", "text", "a whole number", "ids", "texts", "objects"
+
+QUERY = {
+    "query_id": _ID,
+    "reference_image_id": _ID,
+    "relative_caption": _TEXT,
+    "captions": _TEXTS,
+    "target_image_id": _ID,
+    "positive_image_ids": _IDS,
+    "negative_image_ids": _IDS,
+    "subset_image_ids": _IDS,
+    "aspects": _IDS,
+}
+"""Fields of a query and what each holds."""
+OWN_QUERY = {"subset_id": _WHOLE, "auxiliary_captions": _TEXTS, "target_soft": _ITEMS}
+"""Fields of a query that CIRR has and most have not: a column only where the first row has them."""
+SESSION = {
+    "session_id": _ID,
+    "subset": _TEXT,
+    "ground_truth_ids": _IDS,
+    "num_turns": _WHOLE,
+    "turns": _ITEMS,
+}
+TURN = {"turn": _WHOLE, "reference_image_id": _ID, "relative_caption": _TEXT}
+OWN_TURN = {"captions": _TEXTS}
+"""Field of a turn that has several captions: a column only where the first row has it."""
+
+_OWN_TYPES = {
+    "subset_id": pa.int64(),
+    "auxiliary_captions": pa.list_(pa.string()),
+    "target_soft": pa.list_(pa.struct([("image_id", pa.string()), ("score", pa.float64())])),
+    "captions": pa.list_(pa.string()),
+}
+_KNOWN = {"query": QUERY | OWN_QUERY, "session": SESSION, "turn": TURN | OWN_TURN}
+
+
+def written_schema(multi_turn: bool, own: Sequence[str]) -> pa.Schema:
+    """Arrow schema of such rows.
+
+    Args:
+        multi_turn: whether a row is a session.
+        own: the further columns of its file, as `row_files.Tallied.own` found them.
+    """
+    fields = [pa.field(name, _OWN_TYPES[name]) for name in own]
+    return session_schema(*fields) if multi_turn else query_schema(*fields)
+
+
+def typed(fields: Mapping[str, Any], multi_turn: bool, own: Sequence[str] = ()) -> tuple[Row, list[str]]:
+    """A row, and everything that is wrong with its fields; with a fault the row is not to be used.
+
+    Args:
+        fields: as they were written.
+        multi_turn: whether it must be a session.
+        own: the further columns of its file.
+
+    Example:
+        >>> row, faults = typed({"query_id": "1", "reference_image_id": "a", "relative_caption": "in red",
+        ...                      "target_image_id": "b"}, multi_turn=False)
+        >>> row["positive_image_ids"], row["captions"], faults
+        (['b'], ['in red'], [])
+        >>> typed({"captoin": "in red"}, multi_turn=False)[1][0]
+        "there is no field 'captoin'. Did you mean 'captions'? Fix: leave it out, or correct its name."
+    """
+    given = {name: value for name, value in fields.items() if value is not None}
+    this, other = ("session", "query") if multi_turn else ("query", "session")
+    if f"{other}_id" in given:
+        return {}, [f"it is a {other}, and the first row a {this}. Fix: give each kind a folder of its own."]
+    faults = list(_faults(given, this, own))
+    if faults:
+        return {}, faults
+    return (_session if multi_turn else _query)(given, own), []
+
+
+def _faults(given: Mapping[str, Any], what: str, own: Sequence[str]) -> Iterator[str]:
+    known = _KNOWN[what]
+    for name, value in given.items():
+        if name not in known:
+            hint = did_you_mean(name, list(known))
+            yield f"there is no field {name!r}.{hint} Fix: leave it out, or correct its name."
+            continue
+        fault = _type_fault(value, known[name])
+        if fault is not None:
+            yield f"{name} {fault}"
+        elif name in (OWN_TURN if what == "turn" else OWN_QUERY) and name not in own:
+            yield f"{name} is there, but the first row has none. Fix: write it there, too, or in none."
+    yield from {"query": _query_faults, "session": _session_faults, "turn": _turn_faults}[what](given, own)
+
+
+def _type_fault(value: Any, kind: str) -> str | None:
+    """Why a value is not of its field's kind, or None."""
+    if kind in (_ID, _TEXT):
+        if not isinstance(value, str):
+            fix = "in quotation marks" if isinstance(value, int | float) else "as text"
+            return f"must be text, not {_shown(value)}. Fix: write it {fix}."
+        if kind == _ID and (not value or value != value.strip()):
+            return f"is {value!r}: an id is not empty and has no blanks around it. Fix: correct it."
+        return None
+    if kind == _WHOLE:
+        right = isinstance(value, int) and not isinstance(value, bool)
+        return None if right else f"must be a whole number, not {_shown(value)}. Fix: write it so."
+    if not isinstance(value, list):
+        return f'must be a list, not {_shown(value)}. Fix: write ["..."], also where there is one.'
+    if kind == _ITEMS:
+        wrong = next((item for item in value if not isinstance(item, dict)), None)
+        return None if wrong is None else f"holds {_shown(wrong)}, not an object. Fix: write {{...}}."
+    for item in value:
+        fault = _type_fault(item, _ID if kind == _IDS else _TEXT)
+        if fault is not None:
+            return f"holds an item that {fault}"
+    if kind == _IDS and len(set(value)) < len(value):
+        twice = next(item for place, item in enumerate(value) if item in value[:place])
+        return f"holds {twice!r} twice. Fix: name it once."
+    return None
+
+
+def _text_faults(given: Mapping[str, Any]) -> Iterator[str]:
+    caption, captions = given.get("relative_caption"), given.get("captions")
+    if caption is None and not captions:
+        yield 'it has no text. Fix: write "relative_caption", or "captions" where there are several.'
+    texts = [caption, *(captions if isinstance(captions, list) else ())]
+    if any(isinstance(text, str) and not text.strip() for text in texts):
+        yield "a caption is empty. Fix: write what is to be different, or leave the row out."
+    if isinstance(caption, str) and isinstance(captions, list) and captions and captions != [caption]:
+        yield "relative_caption and captions differ. Fix: write one of the two."
+
+
+def _query_faults(given: Mapping[str, Any], own: Sequence[str]) -> Iterator[str]:
+    for name in ("query_id", "reference_image_id"):
+        if name not in given:
+            yield f"{name} is missing. Fix: add it."
+    yield from _text_faults(given)
+    target, positives = given.get("target_image_id"), given.get("positive_image_ids")
+    if target is None and not positives:
+        yield "it says no right answer. Fix: add target_image_id, positive_image_ids or both."
+    for soft in given.get("target_soft") or ():
+        number = soft.get("score") if isinstance(soft, dict) else None
+        if not isinstance(soft, dict) or set(soft) != {"image_id", "score"} or isinstance(number, bool):
+            yield 'target_soft holds objects {"image_id": "...", "score": 0.5}. Fix: write them so.'
+            return
+        if not isinstance(number, int | float) or not isinstance(soft["image_id"], str):
+            yield "target_soft: image_id is text and score a number. Fix: correct them."
+            return
+
+
+def _session_faults(given: Mapping[str, Any], own: Sequence[str]) -> Iterator[str]:
+    for name in ("session_id", "ground_truth_ids", "turns"):
+        if not given.get(name):
+            yield f"{name} is missing. Fix: add it."
+    turns = given.get("turns")
+    if not isinstance(turns, list) or not all(isinstance(turn, dict) for turn in turns):
+        return
+    for place, turn in enumerate(turns, start=1):
+        kept = {name: value for name, value in turn.items() if value is not None}
+        yield from (f"turn {place}: {fault}" for fault in _faults(kept, "turn", own))
+    numbers = [turn.get("turn") for turn in turns]
+    if any(number is not None for number in numbers) and numbers != list(range(1, len(turns) + 1)):
+        yield f"its turns are numbered {numbers}. Fix: number them 1, 2, 3, ... in this order."
+    said = given.get("num_turns")
+    if isinstance(said, int) and said != len(turns):
+        yield f"num_turns is {said}, but there are {len(turns)} turns. Fix: correct it, or leave it out."
+
+
+def _turn_faults(given: Mapping[str, Any], own: Sequence[str]) -> Iterator[str]:
+    yield from _text_faults(given)
+
+
+def _query(given: Mapping[str, Any], own: Sequence[str]) -> Row:
+    target = given.get("target_image_id")
+    return query_row(**given) | {
+        **_texts(given),
+        "positive_image_ids": given.get("positive_image_ids") or [target],
+        **{name: _own_value(name, given) for name in own},
+    }
+
+
+def _session(given: Mapping[str, Any], own: Sequence[str]) -> Row:
+    turns = [
+        {
+            "turn": place,
+            "reference_image_id": turn.get("reference_image_id"),
+            "relative_caption": _texts(turn)["relative_caption"],
+            **({"captions": _texts(turn)["captions"]} if own else {}),
+        }
+        for place, turn in enumerate(given["turns"], start=1)
+    ]
+    return {
+        "session_id": given["session_id"],
+        "subset": given.get("subset", ""),
+        "ground_truth_ids": given["ground_truth_ids"],
+        "num_turns": len(turns),
+        "turns": turns,
+    }
+
+
+def _texts(given: Mapping[str, Any]) -> Row:
+    """Both fields of text, from either; several captions are not joined here."""
+    caption, captions = given.get("relative_caption"), given.get("captions")
+    if not captions:
+        return {"captions": [caption], "relative_caption": caption}
+    return {"captions": captions, "relative_caption": captions[0] if len(captions) == 1 else None}
+
+
+def _own_value(name: str, given: Mapping[str, Any]) -> Any:
+    if name == "target_soft":
+        return [{**soft, "score": float(soft["score"])} for soft in given.get(name, ())]
+    return given.get(name, None if name == "subset_id" else [])
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}..."
