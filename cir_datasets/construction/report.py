@@ -145,7 +145,7 @@ def stage_table(stages: Sequence[StageState]) -> Table:
 
     rows = []
     for stage in stages:
-        state = "done" if stage.finished else f"{stage.parts:,} parts" if stage.parts else "to do"
+        state = f"{stage.parts:,} parts" if stage.parts else stage.state
         counts = (f"{stage.rows:,}", f"{stage.failed:,}") if stage.finished else ("", "")
         rows.append(tuple(map(Cell, (stage.name, stage.what, state, *counts, stage.file.name))))
     return Table("Stages", ("stage", "what it does", "state", "rows", "failed", "file"), tuple(rows))

@@ -65,6 +65,11 @@ class StageState:
     failed: int = 0
     parts: int = 0
 
+    @property
+    def state(self) -> str:
+        """`done`, `begun` or `to do`."""
+        return "done" if self.finished else "begun" if self.parts else "to do"
+
 
 class Workspace:
     """The folder of one run of a pipeline.

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from cir_metrics.terminal import echo
+from submissions.commands.words import as_text
 
 Folder = Annotated[Path, typer.Argument(help="Folder of a run of `cir make`.")]
-Format = Annotated[str, typer.Option("--format", "-f", help="table, json, csv, latex or markdown.")]
 
 
 def make_commands() -> typer.Typer:
@@ -23,16 +24,27 @@ def make_commands() -> typer.Typer:
     return group
 
 
-def status(folder: Folder, format: Format = "table") -> None:
-    """Show how far each stage of a run is.
+def status(
+    folder: Folder,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, settings included.")] = False,
+) -> None:
+    """Show how far each stage of a run is: rows, those that failed, and the file.
 
-    Example: cir make status my-sessions
+    \b
+    Example:
+        cir make status my-sessions
     """
     from cir_datasets.common.tables import render
     from cir_datasets.construction.report import stage_table
-    from cir_datasets.construction.workspace import states_of
+    from cir_datasets.construction.workspace import settings_of, states_of
 
-    echo(render([stage_table(states_of(folder))], format))
+    stages = states_of(folder)
+    if not as_json:
+        echo(render([stage_table(stages)], "table"))
+        return
+    pipeline, settings = settings_of(folder)
+    shown = [{**dataclasses.asdict(each), "file": each.file.name, "state": each.state} for each in stages]
+    echo(as_text({"pipeline": pipeline, "settings": settings, "stages": shown}))
 
 
 def again(
@@ -41,12 +53,16 @@ def again(
 ) -> None:
     """Forget a stage and all later ones; the next run makes them anew.
 
-    What language models have answered stays in their cache, so that none is asked twice.
+    What you have changed in the files of earlier stages is taken as it is. What language models have answered
+    stays in their cache, so that none is asked twice.
 
-    Example: cir make again my-sessions --from captions
+    \b
+    Example:
+        cir make again my-sessions --from turns
     """
-    from cir_datasets.construction.workspace import forget_from, only_run
+    from cir_datasets.construction.workspace import forget_from, only_run, settings_of
 
+    settings_of(folder)
     with only_run(folder):
         for path in forget_from(folder, stage):
             echo(f"removed {path}", err=True)
