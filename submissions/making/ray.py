@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from cir_metrics.errors import CirError
 from submissions.embeddings.ray_cluster import Cluster, connected
+from submissions.encoders.extras import needs_ray
 from submissions.errors import SubmissionError
 
 _In = TypeVar("_In")
@@ -32,9 +33,11 @@ class RayEngine:
         """Each chunk's number and result, as they come.
 
         Raises:
+            MissingExtraError: Ray is not installed.
             CirError: a chunk raised it on its worker.
             SubmissionError: workers died at a chunk more often than it is begun anew.
         """
+        needs_ray("making a stage on many machines")
         import ray
 
         with connected(self._cluster) as decided:
