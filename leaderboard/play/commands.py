@@ -14,6 +14,7 @@ import typer
 from cir_datasets.commands.options import NoChecksAnywhere
 from cir_metrics.errors import CallError, MissingExtraError
 from cir_metrics.terminal import echo
+from submissions.commands.options import Checkpoint, Encoder, Images, MethodName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,24 +30,9 @@ def play_command(
         str | None,
         typer.Option("--benchmark", "-b", help="Id of a benchmark of single queries; default: shapes/val."),
     ] = None,
-    method: Annotated[
-        str,
-        typer.Option(
-            "--method", "-m", help="Name of the method (cir methods list), or module:Class of your own."
-        ),
-    ] = "image_text_sum",
-    encoder: Annotated[
-        str | None,
-        typer.Option(
-            "--encoder",
-            "-e",
-            help="Encoder: a name on the Hub, a folder, or shapes (the shipped one, the default on shapes).",
-        ),
-    ] = None,
-    images: Annotated[
-        Path | None,
-        typer.Option("--images", help="Folder of the images; default: below CIR_IMAGES. Shapes are drawn."),
-    ] = None,
+    method: MethodName = "image_text_sum",
+    encoder: Encoder = None,
+    images: Images = None,
     own: Annotated[
         Path | None,
         typer.Option(
@@ -55,9 +41,7 @@ def play_command(
             "Needs --encoder.",
         ),
     ] = None,
-    checkpoint: Annotated[
-        Path | None, typer.Option("--checkpoint", help="The method's own trained weights, file or folder.")
-    ] = None,
+    checkpoint: Checkpoint = None,
     out: Annotated[
         Path,
         typer.Option("--out", "-o", help="Transcript to write and to go on with, .jsonl or .parquet."),
