@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,7 +16,7 @@ from cir_metrics.terminal import echo
 from submissions.commands.options import Checkpoint, Encoder, Images, MethodName
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from submissions.multiround.person import PersonDialogue
 
@@ -101,6 +100,7 @@ def play_command(
         cir play --web --limit 5 --out human.jsonl
     """
     from submissions.commands.outputs import check_folder
+    from submissions.multiround.journal import only_program
     from submissions.multiround.own_pictures import own_pictures
     from submissions.multiround.person import PersonDialogue
     from submissions.running.options import RunOptions
@@ -135,7 +135,7 @@ def play_command(
         seed=seed,
     )
     options = RunOptions(encoder=encoder, images=images, checkpoint=checkpoint)
-    with _alone(out):
+    with only_program(out, "cir play"):
         dialogue = PersonDialogue(
             benchmark or "shapes/val" if own is None else own_pictures(own),
             method,
@@ -149,26 +149,6 @@ def play_command(
             play(dialogue)
         finally:
             _say_what_remains(dialogue)
-
-
-@contextmanager
-def _alone(out: Path) -> Iterator[None]:
-    """Nobody else plays into the same transcript meanwhile."""
-    from filelock import FileLock, Timeout
-
-    place = out.with_name(f".{out.name}.lock")
-    lock = FileLock(place, blocking=False)
-    try:
-        lock.acquire()
-    except Timeout as error:
-        raise CallError(
-            f"{out}: another cir play writes it. Fix: end that one, or name another --out."
-        ) from error
-    try:
-        yield
-    finally:
-        lock.release()
-        place.unlink(missing_ok=True)
 
 
 def _in_terminal() -> Callable[[PersonDialogue], None]:

@@ -247,7 +247,7 @@ def multiround_command(
         sessions_spec(loaded)
     speaker = load_language(simulator, **({} if prompts is None else {"prompts": prompts}))
     kept = journal or Path(f"{out}.journal")
-    with only_program(kept):
+    with only_program(kept, "cir multiround"):
         try:
             with one_truncation_warning():
                 made = make_transcript(
