@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 State = Literal[
     "received",
@@ -19,18 +19,9 @@ State = Literal[
     "hidden",
 ]
 """What a submission is in."""
-EventKind = Literal[
-    State,
-    "restored",
-    "rerun",
-    "rescored",
-    "corrected",
-    "verified",
-    "unverified",
-    "flagged",
-    "unflagged",
-    "erased",
-]
+NoState = Literal["rescored", "corrected", "verified", "unverified", "flagged", "unflagged", "erased"]
+"""What can happen to a submission that stays in its state."""
+EventKind = Literal[State, "restored", "rerun", NoState]
 """What can happen: a submission comes into a state, or back to one (`restored`, `rerun`), or stays in its."""
 By = Literal["server", "owner", "organiser"]
 """Who made it happen; never who that is by name."""
@@ -40,15 +31,7 @@ ERASED = "(erased)"
 
 WAITING: tuple[State, ...] = ("received", "validated", "scored")
 """States in which the server has something left to do."""
-_NO_STATE: tuple[EventKind, ...] = (
-    "rescored",
-    "corrected",
-    "verified",
-    "unverified",
-    "flagged",
-    "unflagged",
-    "erased",
-)
+NO_STATE: tuple[NoState, ...] = get_args(NoState)
 
 
 @dataclass(frozen=True)
@@ -86,7 +69,7 @@ def state_after(state: State | None, kind: EventKind, payload: dict[str, Any]) -
         >>> state_after("failed", "rerun", {})
         'received'
     """
-    if kind in _NO_STATE:
+    if kind in NO_STATE:
         return state or "received"
     if kind == "restored":
         return cast(State, payload["to"])

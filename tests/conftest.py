@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from http_hub import Hub
@@ -19,6 +20,15 @@ def hub() -> Iterator[Hub]:
     """GitHub's raw files and the Hugging Face Hub, on 127.0.0.1."""
     with Hub() as running:
         yield running
+
+
+@pytest.fixture
+def plain_language(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Language backends keep their answers in the test's own folder, and take no settings from outside."""
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    for name in ("OPENAI_BASE_URL", "CIR_PROMPTS", "CIR_LANGUAGE_PRICES"):
+        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture(scope="module")

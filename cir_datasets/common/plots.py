@@ -44,3 +44,18 @@ def quiet_axes(axes: Any) -> None:
     for side in ("left", "bottom"):
         axes.spines[side].set_color(QUIET)
     axes.tick_params(labelsize=7, colors=INK, color=QUIET)
+
+
+def percent_axes(axes: Any, across: str) -> None:
+    """Quiet axes with per cent from 0 to 100 upwards, and faint lines behind what is drawn.
+
+    Args:
+        axes: of a figure.
+        across: what the other axis is called.
+    """
+    axes.set_xlabel(across, size=8)
+    axes.set_ylabel("%", size=8, rotation=0, labelpad=8)
+    axes.set_ylim(0, 102)
+    quiet_axes(axes)
+    axes.grid(axis="y", color="#e4e7ea", linewidth=0.6)
+    axes.set_axisbelow(True)

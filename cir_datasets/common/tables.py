@@ -10,8 +10,9 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
 from cir_metrics.terminal import aligned
@@ -109,6 +110,31 @@ def render(tables: Sequence[Table], format: str) -> str:
         CLIP_sum,0.4983
     """
     return _renderer(format)(tables)
+
+
+def render_or_json(
+    format: str, tables: Callable[[], Iterable[Table]], values: Callable[[], Mapping[str, Any]]
+) -> str:
+    """A report in any of `FORMATS`: its tables as text, or for `json` its values; only what is shown is made.
+
+    Args:
+        format: one of `FORMATS`.
+        tables: makes the tables.
+        values: makes the JSON values.
+
+    Raises:
+        UnknownNameError: there is no such format.
+
+    Example:
+        >>> print(render_or_json("json", list, lambda: {"recall@5": 0.5}))
+        {
+          "recall@5": 0.5
+        }
+    """
+    check_format(format)
+    if format == "json":
+        return json.dumps(values(), ensure_ascii=False, indent=2)
+    return render(list(tables()), format)
 
 
 def check_format(format: str) -> None:

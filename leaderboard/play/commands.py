@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,9 +13,10 @@ import typer
 from cir_datasets.commands.options import NoChecksAnywhere
 from cir_metrics.errors import CallError, MissingExtraError
 from cir_metrics.terminal import echo
+from submissions.commands.options import Checkpoint, Encoder, Images, MethodName
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from submissions.multiround.person import PersonDialogue
 
@@ -29,24 +29,9 @@ def play_command(
         str | None,
         typer.Option("--benchmark", "-b", help="Id of a benchmark of single queries; default: shapes/val."),
     ] = None,
-    method: Annotated[
-        str,
-        typer.Option(
-            "--method", "-m", help="Name of the method (cir methods list), or module:Class of your own."
-        ),
-    ] = "image_text_sum",
-    encoder: Annotated[
-        str | None,
-        typer.Option(
-            "--encoder",
-            "-e",
-            help="Encoder: a name on the Hub, a folder, or shapes (the shipped one, the default on shapes).",
-        ),
-    ] = None,
-    images: Annotated[
-        Path | None,
-        typer.Option("--images", help="Folder of the images; default: below CIR_IMAGES. Shapes are drawn."),
-    ] = None,
+    method: MethodName = "image_text_sum",
+    encoder: Encoder = None,
+    images: Images = None,
     own: Annotated[
         Path | None,
         typer.Option(
@@ -55,9 +40,7 @@ def play_command(
             "Needs --encoder.",
         ),
     ] = None,
-    checkpoint: Annotated[
-        Path | None, typer.Option("--checkpoint", help="The method's own trained weights, file or folder.")
-    ] = None,
+    checkpoint: Checkpoint = None,
     out: Annotated[
         Path,
         typer.Option("--out", "-o", help="Transcript to write and to go on with, .jsonl or .parquet."),
@@ -117,6 +100,7 @@ def play_command(
         cir play --web --limit 5 --out human.jsonl
     """
     from submissions.commands.outputs import check_folder
+    from submissions.multiround.journal import only_program
     from submissions.multiround.own_pictures import own_pictures
     from submissions.multiround.person import PersonDialogue
     from submissions.running.options import RunOptions
@@ -151,7 +135,7 @@ def play_command(
         seed=seed,
     )
     options = RunOptions(encoder=encoder, images=images, checkpoint=checkpoint)
-    with _alone(out):
+    with only_program(out, "cir play"):
         dialogue = PersonDialogue(
             benchmark or "shapes/val" if own is None else own_pictures(own),
             method,
@@ -165,26 +149,6 @@ def play_command(
             play(dialogue)
         finally:
             _say_what_remains(dialogue)
-
-
-@contextmanager
-def _alone(out: Path) -> Iterator[None]:
-    """Nobody else plays into the same transcript meanwhile."""
-    from filelock import FileLock, Timeout
-
-    place = out.with_name(f".{out.name}.lock")
-    lock = FileLock(place, blocking=False)
-    try:
-        lock.acquire()
-    except Timeout as error:
-        raise CallError(
-            f"{out}: another cir play writes it. Fix: end that one, or name another --out."
-        ) from error
-    try:
-        yield
-    finally:
-        lock.release()
-        place.unlink(missing_ok=True)
 
 
 def _in_terminal() -> Callable[[PersonDialogue], None]:

@@ -1,6 +1,6 @@
 """`cir play --web`: one person's page, on this machine alone, with the guards of the leaderboard's pages.
 
-The page is plain files, and all it is told are words and ids as JSON, which its script writes as text.
+The page is plain files. It gets words and ids only, as JSON, and its script writes them as text.
 """
 
 from __future__ import annotations

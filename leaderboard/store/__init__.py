@@ -24,6 +24,7 @@ from leaderboard.store.database import Database, take_turns, upsert
 from leaderboard.store.schema import board_states, events, jobs, submissions, swept, values, views, workers
 from leaderboard.store.sweeping import claim, refuse_swept
 from leaderboard.submission import (
+    NO_STATE,
     WAITING,
     By,
     Event,
@@ -43,13 +44,7 @@ _SHOWN: tuple[EventKind, ...] = (
     "superseded",
     "hidden",
     "restored",
-    "rescored",
-    "corrected",
-    "verified",
-    "unverified",
-    "flagged",
-    "unflagged",
-    "erased",
+    *NO_STATE,
 )
 """Events that may change what a board shows."""
 

@@ -127,6 +127,12 @@ def _router(server: Server) -> APIRouter:
         "dependencies": [Security(_BEARER), Security(_EDIT_KEY)],
         "openapi_extra": {"security": [{}]},
     }
+    taking: dict[str, Any] = {
+        "response_model": UploadAnswer,
+        "responses": {202: {"model": UploadAnswer, "description": "taken in; it waits to be judged"}},
+        "dependencies": logins["dependencies"],
+        "openapi_extra": {**logins["openapi_extra"], **upload_request()},
+    }
     router = APIRouter(responses=FAILURES, dependencies=[Depends(reading.known_query)])
 
     @router.get("/health", response_model=HealthAnswer)
@@ -134,20 +140,8 @@ def _router(server: Server) -> APIRouter:
         """Whether the server lives and its store answers."""
         return server.health()
 
-    @router.post(
-        V1_UPLOAD_PATH,
-        response_model=UploadAnswer,
-        responses={202: {"model": UploadAnswer, "description": "taken in; it waits to be judged"}},
-        dependencies=logins["dependencies"],
-        openapi_extra={**logins["openapi_extra"], **upload_request()},
-    )
-    @router.post(
-        UPLOAD_PATH,
-        response_model=UploadAnswer,
-        responses={202: {"model": UploadAnswer, "description": "taken in; it waits to be judged"}},
-        dependencies=logins["dependencies"],
-        openapi_extra={**logins["openapi_extra"], **upload_request()},
-    )
+    @router.post(V1_UPLOAD_PATH, **taking)
+    @router.post(UPLOAD_PATH, **taking)
     async def upload(request: Request) -> JSONResponse:
         """Take a rank file in: multipart with the field `file`, or the file alone as the request's body."""
         sender = await run_in_threadpool(sender_of, request, server)
@@ -270,7 +264,7 @@ def _router(server: Server) -> APIRouter:
 
 
 def _others(routers: list[APIRouter]) -> APIRouter:
-    """What is no route of the API."""
+    """Addresses below /api that are not routes of the API."""
     router = APIRouter()
 
     @router.api_route("/health", methods=_METHODS, include_in_schema=False)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cir_datasets.commands.options import NoChecksAnywhere
 from cir_metrics.terminal import echo
+from submissions.commands.options import Device, Encoder, Images, Revision
 from submissions.commands.words import as_text
 
 if TYPE_CHECKING:
@@ -22,24 +22,10 @@ def embed_command(
     benchmark: Annotated[
         str, typer.Option("--benchmark", "-b", help="Id of the benchmark whose gallery to embed.")
     ],
-    encoder: Annotated[
-        str | None,
-        typer.Option(
-            "--encoder",
-            "-e",
-            help="Encoder: a name on the Hub, a folder, or shapes (the shipped one, the default on shapes).",
-        ),
-    ] = None,
-    images: Annotated[
-        Path | None,
-        typer.Option("--images", help="Folder of the images; default: below CIR_IMAGES. Shapes are drawn."),
-    ] = None,
-    revision: Annotated[
-        str | None, typer.Option("--revision", help="The encoder's commit, branch or tag on the Hub.")
-    ] = None,
-    device: Annotated[
-        str, typer.Option("--device", help="Where the encoder runs: auto, cpu, cuda, cuda:1, mps.")
-    ] = "auto",
+    encoder: Encoder = None,
+    images: Images = None,
+    revision: Revision = None,
+    device: Device = "auto",
     dtype: Annotated[
         str,
         typer.Option(

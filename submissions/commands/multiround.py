@@ -10,6 +10,19 @@ import typer
 
 from cir_datasets.commands.options import NoChecksAnywhere
 from cir_metrics.terminal import echo
+from submissions.commands.options import (
+    BatchSize,
+    CaptionRule,
+    Checkpoint,
+    Device,
+    Dtype,
+    Encoder,
+    Images,
+    MethodName,
+    Revision,
+    SkipMissing,
+    Workers,
+)
 from submissions.commands.outputs import check_folder
 from submissions.commands.words import as_text, report_usage
 from submissions.running.options import RunOptions
@@ -27,12 +40,7 @@ def multiround_command(
         str,
         typer.Option("--benchmark", "-b", help="Id of a benchmark of single queries with public targets."),
     ],
-    method: Annotated[
-        str,
-        typer.Option(
-            "--method", "-m", help="Name of the method (cir methods list), or module:Class of your own."
-        ),
-    ],
+    method: MethodName,
     simulator: Annotated[
         str,
         typer.Option(
@@ -125,24 +133,9 @@ def multiround_command(
             "--limit", help="Sessions, drawn by the seed; default: all, or 500 random starts.", min=1
         ),
     ] = None,
-    encoder: Annotated[
-        str | None,
-        typer.Option(
-            "--encoder",
-            "-e",
-            help="Encoder: a name on the Hub, a folder, or shapes (the shipped one, the default on shapes).",
-        ),
-    ] = None,
-    images: Annotated[
-        Path | None,
-        typer.Option("--images", help="Folder of the images; default: below CIR_IMAGES. Shapes are drawn."),
-    ] = None,
-    caption_rule: Annotated[
-        str | None,
-        typer.Option(
-            "--caption-rule", help="How several captions become text; default: strip_capitalize_and."
-        ),
-    ] = None,
+    encoder: Encoder = None,
+    images: Images = None,
+    caption_rule: CaptionRule = None,
     language: Annotated[
         str | None,
         typer.Option(
@@ -156,31 +149,13 @@ def multiround_command(
             help="Folder of prompts that replace ours, for --simulator and --language; default: CIR_PROMPTS.",
         ),
     ] = None,
-    checkpoint: Annotated[
-        Path | None, typer.Option("--checkpoint", help="The method's own trained weights, file or folder.")
-    ] = None,
-    revision: Annotated[
-        str | None, typer.Option("--revision", help="The encoder's commit, branch or tag on the Hub.")
-    ] = None,
-    device: Annotated[
-        str, typer.Option("--device", help="Where the encoder runs: auto, cpu, cuda, cuda:1, mps.")
-    ] = RunOptions.device,
-    dtype: Annotated[
-        str, typer.Option("--dtype", help="The encoder's numbers: float32, float16, bfloat16 or auto.")
-    ] = RunOptions.dtype,
-    batch_size: Annotated[
-        int, typer.Option("--batch-size", help="Images or texts that are encoded at once.")
-    ] = RunOptions.batch_size,
-    workers: Annotated[
-        int, typer.Option("--workers", help="Processes that read images.")
-    ] = RunOptions.workers,
-    skip_missing: Annotated[
-        bool,
-        typer.Option(
-            "--skip-missing",
-            help="Rank images that cannot be read last instead of refusing; the signature says so.",
-        ),
-    ] = False,
+    checkpoint: Checkpoint = None,
+    revision: Revision = None,
+    device: Device = RunOptions.device,
+    dtype: Dtype = RunOptions.dtype,
+    batch_size: BatchSize = RunOptions.batch_size,
+    workers: Workers = RunOptions.workers,
+    skip_missing: SkipMissing = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -272,7 +247,7 @@ def multiround_command(
         sessions_spec(loaded)
     speaker = load_language(simulator, **({} if prompts is None else {"prompts": prompts}))
     kept = journal or Path(f"{out}.journal")
-    with only_program(kept):
+    with only_program(kept, "cir multiround"):
         try:
             with one_truncation_warning():
                 made = make_transcript(

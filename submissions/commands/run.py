@@ -11,6 +11,17 @@ import typer
 
 from cir_datasets.commands.options import NoChecksAnywhere
 from cir_metrics.terminal import echo
+from submissions.commands.options import (
+    BatchSize,
+    CaptionRule,
+    Checkpoint,
+    Device,
+    Dtype,
+    Images,
+    Revision,
+    SkipMissing,
+    Workers,
+)
 from submissions.commands.outputs import check_file, check_folder
 from submissions.commands.words import as_text, report_usage
 from submissions.running.options import RunOptions
@@ -46,10 +57,7 @@ def run_command(
             "with --all-baselines also none.",
         ),
     ] = None,
-    images: Annotated[
-        Path | None,
-        typer.Option("--images", help="Folder of the images; default: below CIR_IMAGES. Shapes are drawn."),
-    ] = None,
+    images: Images = None,
     aggregation: Annotated[
         str | None,
         typer.Option(
@@ -69,12 +77,7 @@ def run_command(
         int | None,
         typer.Option("--k", help="Images a ranking, 1 to 1,000; default: what the board's metrics use."),
     ] = None,
-    caption_rule: Annotated[
-        str | None,
-        typer.Option(
-            "--caption-rule", help="How several captions become text; default: strip_capitalize_and."
-        ),
-    ] = None,
+    caption_rule: CaptionRule = None,
     search: Annotated[
         str, typer.Option("--search", help="exact, or by an index of FAISS: flat, hnsw, ivfpq.")
     ] = RunOptions.search,
@@ -92,31 +95,13 @@ def run_command(
             "--prompts", help="Folder of prompts that replace ours for --language; default: CIR_PROMPTS."
         ),
     ] = None,
-    checkpoint: Annotated[
-        Path | None, typer.Option("--checkpoint", help="The method's own trained weights, file or folder.")
-    ] = None,
-    revision: Annotated[
-        str | None, typer.Option("--revision", help="The encoder's commit, branch or tag on the Hub.")
-    ] = None,
-    device: Annotated[
-        str, typer.Option("--device", help="Where the encoder runs: auto, cpu, cuda, cuda:1, mps.")
-    ] = RunOptions.device,
-    dtype: Annotated[
-        str, typer.Option("--dtype", help="The encoder's numbers: float32, float16, bfloat16 or auto.")
-    ] = RunOptions.dtype,
-    batch_size: Annotated[
-        int, typer.Option("--batch-size", help="Images or texts that are encoded at once.")
-    ] = RunOptions.batch_size,
-    workers: Annotated[
-        int, typer.Option("--workers", help="Processes that read images.")
-    ] = RunOptions.workers,
-    skip_missing: Annotated[
-        bool,
-        typer.Option(
-            "--skip-missing",
-            help="Rank images that cannot be read last instead of refusing; the signature says so.",
-        ),
-    ] = False,
+    checkpoint: Checkpoint = None,
+    revision: Revision = None,
+    device: Device = RunOptions.device,
+    dtype: Dtype = RunOptions.dtype,
+    batch_size: BatchSize = RunOptions.batch_size,
+    workers: Workers = RunOptions.workers,
+    skip_missing: SkipMissing = False,
     out: Annotated[
         Path | None,
         typer.Option(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from cir_datasets.common.tables import Cell, Table, check_format, render
+from cir_datasets.common.tables import Cell, Table, render_or_json
 from cir_metrics.significance import PValue
 from submissions.scoring.intervals import METHOD, Interval
 from submissions.scoring.samples import is_better
@@ -247,12 +247,7 @@ class Comparison:
         Raises:
             UnknownNameError: there is no such format.
         """
-        import json
-
-        check_format(format)
-        if format == "json":
-            return json.dumps(self.to_dict(), ensure_ascii=False, indent=2)
-        return render(self.tables(), format)
+        return render_or_json(format, self.tables, self.to_dict)
 
 
 def comparison_tables(comparison: Comparison) -> tuple[Table, ...]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -13,6 +15,8 @@ from typing import Any
 from cir_metrics.errors import CallError
 
 _ANSWER_SECONDS = 10
+_READERS = ("iter_threaded", "StreamingExecutor", "ray-data-metadata-prefetch")
+_READERS_SECONDS = 60
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,20 @@ def connected(cluster: Cluster) -> Iterator[Cluster]:
             yield decided(cluster, [node["Resources"] for node in nodes() if node["Alive"]])
     finally:
         if ours:
+            _wait_for_readers()
             ray.shutdown()
+
+
+def _wait_for_readers() -> None:
+    """Wait until Ray Data's threads have let go of what they read.
+
+    They outlive a loop that ends early, as on an error. Ray ends the whole process, without a word of that
+    error, when one of them lets go after Ray has been shut down.
+    """
+    until = time.monotonic() + _READERS_SECONDS
+    for thread in threading.enumerate():
+        if thread.name.startswith(_READERS):
+            thread.join(max(0.0, until - time.monotonic()))
 
 
 def _connect(address: str | None) -> None:

@@ -49,7 +49,7 @@ class WrongFormError(NoAnswerError):
 
     Args:
         said: the answer.
-        why: what is wrong with it, as the model is told.
+        why: what is wrong with it, in the words that the model gets.
     """
 
     def __init__(self, said: str, why: str) -> None:

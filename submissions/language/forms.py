@@ -16,7 +16,7 @@ from submissions.language.answers import WrongFormError
 
 _FENCED = re.compile(r"```[a-zA-Z]*\s*\n(?P<inside>.*?)```", re.DOTALL)
 _SHOWN = 3
-"""Faults of an answer that a model is told of at once."""
+"""Faults of an answer that one correction to the model names at most."""
 
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1000)]
 Scale = Annotated[int, Field(ge=1, le=5)]

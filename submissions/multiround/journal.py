@@ -131,34 +131,42 @@ def remove_rounds(folder: Path) -> None:
 
 
 @contextmanager
-def only_program(folder: Path) -> Iterator[None]:
-    """No other program plays into the same journal meanwhile.
+def only_program(written: Path, program: str) -> Iterator[None]:
+    """No other program plays into the same journal or transcript meanwhile.
+
+    Who holds it may take it again, as a command does that plays and then writes the transcript.
+
+    Args:
+        written: the journal or the transcript; a hidden lock lies beside it.
+        program: what another one is called in the message.
 
     Raises:
-        CallError: another one does.
-        SubmissionError: the system refuses to write beside the folder.
+        CallError: another program holds it, or another thread.
+        SubmissionError: the system refuses to write there.
     """
     from filelock import FileLock, Timeout
 
-    place = Path(f"{folder.resolve()}.lock")
-    lock = FileLock(place, blocking=False)
+    target = written.resolve()
+    place = target.with_name(f".{target.name}.lock")
+    lock = FileLock(place, blocking=False, is_singleton=True)
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         lock.acquire()
     except Timeout as error:
         if not place.exists():  # some systems say of a folder that takes no files that it is not there
-            raise SubmissionError(f"{place}: cannot be written. Fix: name another folder.") from error
+            raise SubmissionError(f"{written}: cannot be written. Fix: name another folder.") from error
         raise CallError(
-            f"{folder}: another cir multiround writes it. Fix: wait for that one, or name another --out."
+            f"{written}: another {program} writes it. Fix: wait until that one ends, or name another file."
         ) from error
     except OSError as error:
-        raise SubmissionError(f"{place}: cannot be written: {error.strerror or error}.") from error
+        raise SubmissionError(f"{written}: cannot be written: {error.strerror or error}.") from error
     try:
         yield
     finally:
-        # Before the release: afterwards it may be the lock of the next program.
-        with suppress(OSError):
-            place.unlink()
+        if lock.lock_counter == 1:
+            # Before the release: afterwards it may be the lock of the next program.
+            with suppress(OSError):
+                place.unlink()
         lock.release()
 
 

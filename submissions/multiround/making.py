@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -13,7 +14,7 @@ from submissions.methods.own import describe_method
 from submissions.methods.registry import kind_of_class
 from submissions.methods.turns import gallery_of
 from submissions.multiround.dialogue import drawn_sessions, play, sessions_of
-from submissions.multiround.journal import Journal
+from submissions.multiround.journal import Journal, only_program
 from submissions.multiround.models import ScoreModel, VectorModel
 from submissions.multiround.users import SimulatedUser, style_of
 from submissions.running.aggregation import aggregation
@@ -65,7 +66,8 @@ def make_transcript(
         The transcript; the same call gives the same one on the same machine.
 
     Raises:
-        CirError: as for `make_rank_file`; the benchmark cannot be played; the journal is of another run.
+        CirError: as for `make_rank_file`; the benchmark cannot be played; the journal is of another run,
+            or another program writes it.
         LanguageError: the user's backend answers nothing more; finished rounds are in the journal.
     """
     loaded = loaded_benchmark(benchmark)
@@ -76,11 +78,13 @@ def make_transcript(
     sessions = sessions_to_play(loaded, settings, limit)
     model = model_of(name, who, gallery, sessions, settings, options)
     header = empty_transcript(loaded, model, speaker, settings, _prompts(speaker, settings, loaded))
-    kept = None
-    if journal is not None:
-        played = [session.id for session in sessions]
-        kept = Journal(Path(journal), header.header(), played, model.memory.shape)
-    rounds = play(sessions, model, speaker, gallery, settings, kept, after_round)
+    with ExitStack() as held:
+        kept = None
+        if journal is not None:
+            held.enter_context(only_program(Path(journal), "program"))
+            played = [session.id for session in sessions]
+            kept = Journal(Path(journal), header.header(), played, model.memory.shape)
+        rounds = play(sessions, model, speaker, gallery, settings, kept, after_round)
     return header.model_copy(update={"rounds": rounds})
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cir_datasets.registry.cards import BenchmarkSpec
     from cir_datasets.registry.suites import Suite
     from cir_datasets.rows.benchmark import Benchmark
+    from submissions.rank_file.findings import Findings
     from submissions.rank_file.model import RankBundle, RankFile
 
     BenchmarkLike = str | Benchmark | Mapping[str, Benchmark] | None
@@ -145,6 +146,21 @@ def board_depth(benchmark: Benchmark) -> Depth:
 def needs_subset(benchmark: Benchmark) -> bool:
     """Whether the benchmark's board shows a metric of the query's own subset."""
     return any(is_subset_metric(metric) for metric in benchmark.spec.metrics)
+
+
+def warn_of_data(benchmark: Benchmark, findings: Findings) -> None:
+    """Say which of the benchmark's own data are not there, or not known to be the right ones."""
+    if benchmark.gallery is None:
+        findings.add(
+            "gallery-unavailable",
+            f"the gallery list of {benchmark.id} is not available; image ids were not checked.",
+        )
+    if not benchmark.pinned:
+        findings.add(
+            "unpinned-data",
+            f"the files of {benchmark.id} are not, or not known to be, the ones that its card pins; "
+            f"data hash {benchmark.data_hash[:7]}.",
+        )
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cir_datasets.common.tables import Cell, Table, check_format, render
+from cir_datasets.common.tables import Cell, Table, render_or_json
 from submissions.report.floors import FLOOR_NAMES
 from submissions.report.values import ReportValues
 from submissions.scoring.score_report import main_value, shown_value
@@ -33,10 +32,7 @@ class Report(ReportValues):
         Raises:
             UnknownNameError: there is no such format.
         """
-        check_format(format)
-        if format == "json":
-            return json.dumps(self.to_dict(), ensure_ascii=False, indent=2)
-        return render(self.tables(), format)
+        return render_or_json(format, self.tables, self.to_dict)
 
     def plot(self, path: str | Path) -> Path:
         """Draw the report into a .png or .svg file; see `submissions.report.plots.write_plot`."""

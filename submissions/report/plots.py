@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from cir_datasets.common.plots import DPI, INK, QUIET, empty_figure, quiet_axes
+from cir_datasets.common.plots import DPI, INK, QUIET, empty_figure, percent_axes, quiet_axes
 from cir_metrics.errors import CallError
 from submissions.errors import SubmissionError
 
@@ -146,12 +146,7 @@ def _draw_turns(axes: Axes, report: ReportValues, grouping: Grouping) -> None:
                 label=f"random Hits@{k}",
             )
     axes.set_xticks(turns, [f"{group.key}\n({group.n:,})" for group in groups])
-    axes.set_xlabel(f"{grouping.head} (sessions that have it)", size=8)
-    axes.set_ylabel("%", size=8, rotation=0, labelpad=8)
-    axes.set_ylim(0, 102)
-    quiet_axes(axes)
-    axes.grid(axis="y", color="#e4e7ea", linewidth=0.6)
-    axes.set_axisbelow(True)
+    percent_axes(axes, f"{grouping.head} (sessions that have it)")
     legend_below(axes, 2)
 
 

@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from cir_datasets.registry.suites import suite
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
     from cir_metrics.sums import FloatArray
     from submissions.rank_file.benchmarks import BenchmarkLike, FileLike
-    from submissions.rank_file.model import RankFile
+    from submissions.rank_file.model import Method, RankFile
     from submissions.scoring.suite_signature import SuiteSignature
 
 _FORGIVEN = frozenset({"missing-query", "missing-turn"})
@@ -155,7 +155,9 @@ def _score_run(
         main_metric=benchmark.spec.main_metric,
         main=main_value(benchmark.spec.main_metric, results.values),
         metrics=results.values,
-        signatures=_signatures([*results.values, *extra], rank_file, benchmark, coding, results.n),
+        signatures=signatures(
+            [*results.values, *extra], benchmark, rank_file.method, n=results.n, missing=coding.missing
+        ),
         n=results.n,
         answered=coding.answered,
         missing=coding.missing,
@@ -186,13 +188,29 @@ def _coded(
     return code_queries(rank_file, benchmark, fields, depth)
 
 
-def _signatures(
-    names: Sequence[str], rank_file: RankFile, benchmark: Benchmark, coding: Coding, n: int
+def signatures(
+    names: Iterable[str],
+    benchmark: Benchmark,
+    method: Method,
+    *,
+    n: int,
+    missing: int,
+    dialogue: str = "",
 ) -> dict[str, Signature]:
+    """What each number depends on.
+
+    Args:
+        names: of the numbers, with a variant behind a colon.
+        benchmark: what was ranked.
+        method: who ranked it.
+        n: queries or sessions behind a number.
+        missing: how many of them were left out.
+        dialogue: of a transcript, how it was made; empty for rankings.
+    """
     skipped = (
         *benchmark.checks_skipped,
-        *((INCOMPLETE,) if coding.missing else ()),
-        *((SKIPPED_IMAGES,) if rank_file.method.skipped_images else ()),
+        *((INCOMPLETE,) if missing else ()),
+        *((SKIPPED_IMAGES,) if method.skipped_images else ()),
     )
     return {
         name: Signature.of(
@@ -207,7 +225,8 @@ def _signatures(
             checks_skipped=skipped,
             n=n,
             ties="listed",
-            search=rank_file.method.search,
+            search=method.search,
+            dialogue=dialogue,
         )
         for name in names
     }

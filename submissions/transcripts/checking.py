@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from cir_metrics.errors import CirError
 from submissions.errors import MethodError
 from submissions.formats.budget import MAX_BYTES
-from submissions.rank_file.benchmarks import Benchmarks
+from submissions.rank_file.benchmarks import Benchmarks, warn_of_data
 from submissions.rank_file.contradictions import check_words
 from submissions.rank_file.findings import MAX_FINDINGS, Findings, RefusedError, ValidationReport, shown
 from submissions.transcripts.openings import (
@@ -198,17 +198,7 @@ class _Checks:
         self._removes = benchmark.excludes_reference
         self._skipped = transcript.method.skipped_images or 0
         self._where: tuple[str, Round]
-        if self._gallery is None:
-            findings.add(
-                "gallery-unavailable",
-                f"the gallery list of {benchmark.id} is not available; image ids were not checked.",
-            )
-        if not benchmark.pinned:
-            findings.add(
-                "unpinned-data",
-                f"the files of {benchmark.id} are not, or not known to be, the ones that its card pins; "
-                f"data hash {benchmark.data_hash[:7]}.",
-            )
+        warn_of_data(benchmark, findings)
 
     def run(self, rounds: Sequence[Place]) -> None:
         """Check all sessions."""

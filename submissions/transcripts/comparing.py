@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cir_datasets.common.tables import Cell, Table, check_format, render
+from cir_datasets.common.tables import Cell, Table, render_or_json
 from cir_metrics.errors import CallError
 from cir_metrics.resampling import DRAWS, SEED
 from cir_metrics.significance import kendall_tau
@@ -73,11 +72,11 @@ class TranscriptComparison:
         Raises:
             UnknownNameError: there is no such format.
         """
-        check_format(format)
-        if format == "json":
-            return json.dumps(self.to_dict(), ensure_ascii=False, indent=2)
+        return render_or_json(format, self._tables, self.to_dict)
+
+    def _tables(self) -> list[Table]:
         pairs = (self._pair(*pair, found) for pair, found in self.agreements.items())
-        return render([self._ranks(), *pairs, *self.comparison.tables()], format)
+        return [self._ranks(), *pairs, *self.comparison.tables()]
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON values."""

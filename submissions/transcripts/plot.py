@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cir_datasets.common.plots import INK, empty_figure, quiet_axes
+from cir_datasets.common.plots import INK, empty_figure, percent_axes
 from submissions.report.plots import MARKERS, PADS, legend_below, plot_path, save_plot, style
 
 if TYPE_CHECKING:
@@ -49,12 +49,7 @@ def write_lines(
             lows, highs = [100 * each.low for each in ends], [100 * each.high for each in ends]
             axes.fill_between(rounds, lows, highs, color=colour, alpha=0.18, linewidth=0)
     axes.set_xticks(range(1, max(score.settings.max_rounds for score in scores) + 1))
-    axes.set_xlabel("round", size=8)
-    axes.set_ylabel("%", size=8, rotation=0, labelpad=8)
-    axes.set_ylim(0, 102)
-    quiet_axes(axes)
-    axes.grid(axis="y", color="#e4e7ea", linewidth=0.6)
-    axes.set_axisbelow(True)
+    percent_axes(axes, "round")
     legend_below(axes, 1)
     cutoffs = sorted({score.settings.k for score in scores})
     hits = ", ".join(f"Hits@{k}" for k in cutoffs)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.common.tables import Cell, Table, check_format, render
+from cir_datasets.common.tables import Cell, Table, render_or_json
 from cir_metrics.measures import median_rank
 from cir_metrics.sums import exact_mean
 from submissions.report.document import Report
@@ -120,10 +119,7 @@ class SideBySide:
         Raises:
             UnknownNameError: there is no such format.
         """
-        check_format(format)
-        if format == "json":
-            return json.dumps(self.to_dict(), ensure_ascii=False, indent=2)
-        return render(self.tables(), format)
+        return render_or_json(format, self.tables, self.to_dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Every transcript by itself, as JSON values."""

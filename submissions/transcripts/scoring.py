@@ -17,9 +17,8 @@ import orjson
 from cir_metrics.coding import BoolArray, IntArray, mark_ids
 from cir_metrics.evaluation import CodedSessions, evaluate_coded
 from cir_metrics.measures import map_at_k, mean_rank, recall_at_k
-from cir_metrics.signature import Signature
 from cir_metrics.sums import FloatArray, exact_mean
-from submissions.scoring import INCOMPLETE, SKIPPED_IMAGES
+from submissions.scoring import signatures
 from submissions.scoring.score_report import Evidence, ScoreReport
 from submissions.transcripts.settings import USER, RoundSettings
 from submissions.transcripts.transcript import SILENT, Round, Transcript
@@ -103,7 +102,14 @@ def score_sessions(
         main_metric=main,
         main=metrics[main],
         metrics=metrics,
-        signatures=_dialogue_signatures(metrics, transcript, benchmark, len(there), missing, limit),
+        signatures=signatures(
+            metrics,
+            benchmark,
+            transcript.method,
+            n=len(there),
+            missing=missing,
+            dialogue=dialogue_text(transcript, limit),
+        ),
         n=len(there),
         answered=len(there),
         missing=missing,
@@ -176,38 +182,6 @@ def _values(
 
 def _filled(session: Sequence[Round], rounds: int) -> list[Round]:
     return [*session, *([session[-1]] * (rounds - len(session)))]
-
-
-def _dialogue_signatures(
-    names: Collection[str],
-    transcript: Transcript,
-    benchmark: Benchmark,
-    n: int,
-    missing: int,
-    limit: int | None,
-) -> dict[str, Signature]:
-    skipped = (
-        *benchmark.checks_skipped,
-        *((INCOMPLETE,) if missing else ()),
-        *((SKIPPED_IMAGES,) if transcript.method.skipped_images else ()),
-    )
-    return {
-        name: Signature.of(
-            name,
-            benchmark=benchmark.id,
-            benchmark_version=benchmark.version,
-            data_hash=benchmark.data_hash,
-            gallery_hash=benchmark.gallery_hash,
-            gallery_size=None if benchmark.gallery is None else len(benchmark.gallery),
-            reference=benchmark.spec.config.reference,
-            checks_skipped=skipped,
-            n=n,
-            ties="listed",
-            search=transcript.method.search,
-            dialogue=dialogue_text(transcript, limit),
-        )
-        for name in names
-    }
 
 
 def dialogue_text(transcript: Transcript, limit: int | None = None) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from submissions.formats.budget import MAX_BYTES
 from submissions.formats.reader import Parsed, parse_file
 from submissions.formats.unchecked import UncheckedFile
-from submissions.rank_file.benchmarks import Benchmarks
+from submissions.rank_file.benchmarks import Benchmarks, queries, warn_of_data
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.contradictions import check_words
 from submissions.rank_file.findings import MAX_FINDINGS, Findings, RefusedError, ValidationReport
@@ -106,23 +106,12 @@ def report_of(parsed: Parsed) -> ValidationReport:
 
 
 def _check(unchecked: UncheckedFile, benchmarks: Benchmarks, findings: Findings, part: bool | None) -> None:
-    from submissions.rank_file.benchmarks import queries
     from submissions.validation.rules import check_content
 
     if unchecked.method is not None:
         check_words(unchecked.method.to_dict(), unchecked.spec, findings)
     benchmark = benchmarks.load(unchecked.spec.id)
-    if benchmark.gallery is None:
-        findings.add(
-            "gallery-unavailable",
-            f"the gallery list of {benchmark.id} is not available; image ids were not checked.",
-        )
-    if not benchmark.pinned:
-        findings.add(
-            "unpinned-data",
-            f"the files of {benchmark.id} are not, or not known to be, the ones that its card pins; "
-            f"data hash {benchmark.data_hash[:7]}.",
-        )
+    warn_of_data(benchmark, findings)
     if benchmark.left_out:
         _leave_out(unchecked, benchmark, findings)
     alone = unchecked.format == CIRR_SERVER and (benchmark.ground_truth_withheld if part is None else part)

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -264,6 +265,46 @@ def test_pictures_that_workers_lack_are_an_error_and_never_zeros(machines: Machi
     with pytest.raises(MissingImagesError, match="'image_020' can be opened here and not on a worker's mach"):
         embed_gallery_on_ray(Means, pictures, store=store, cluster=where, skip_missing=True, **SHARDS)
     assert [entry.done for entry in store.list()] == [20]
+
+
+def test_ray_is_left_only_when_nothing_reads_from_it(
+    machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread of Ray Data that reads on after Ray was shut down ends this very process."""
+    import ray
+
+    asking, left = os.getpid(), []
+
+    def absent(place: int) -> None:
+        if os.getpid() != asking:
+            raise MissingImagesError(f"{IDS[place]} is not here")
+
+    def slow_to_end(frame: FrameType, event: str, _: object) -> None:
+        if event == "return" and frame.f_code.co_name == "_worker":
+            time.sleep(1)
+
+    shutdown = ray.shutdown
+
+    def leave() -> None:
+        left.append({thread.name for thread in threading.enumerate()})
+        shutdown()
+
+    monkeypatch.setattr(ray, "shutdown", leave)
+    threading.setprofile(slow_to_end)
+    try:
+        with pytest.raises(MissingImagesError, match=r"^on .+: image_000 is not here$"):
+            embed_gallery_on_ray(
+                Means,
+                Invented(tmp_path / "log", absent),
+                store=EmbeddingStore(tmp_path / "ray"),
+                cluster=Cluster(address=machines.address, workers=1),
+                **SHARDS,
+            )
+    finally:
+        threading.setprofile(None)
+    (alive,) = left
+    assert "MainThread" in alive
+    assert not [name for name in alive if name.startswith(("iter_threaded", "StreamingExecutor"))]
 
 
 def test_pictures_that_nobody_can_open_get_zeros_where_that_is_asked_for(

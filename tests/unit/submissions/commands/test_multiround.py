@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dialogue_world import another_program
 from language_server import LanguageServer
 from typer.testing import CliRunner
 
 from cir_metrics.errors import CallError, CirError, UnknownNameError
 from leaderboard.cli import build
 from submissions.errors import MethodError, SubmissionError
-from submissions.multiround.journal import only_program
 from submissions.transcripts.reading import read_transcript
 
 PLAY = ("multiround", "--benchmark", "shapes/val", "--method", "random", "--simulator", "oracle")
@@ -21,12 +21,8 @@ FEW = (*PLAY, "--limit", "3", "--max-rounds", "2")
 
 
 @pytest.fixture(autouse=True)
-def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def surroundings(tmp_path: Path, plain_language: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    for name in ("OPENAI_BASE_URL", "CIR_PROMPTS", "CIR_LANGUAGE_PRICES"):
-        monkeypatch.delenv(name, raising=False)
 
 
 def cir(*arguments: str) -> Any:
@@ -152,7 +148,7 @@ def test_a_limit_below_1_is_refused(limit: str, tmp_path: Path) -> None:
 
 
 def test_a_second_program_does_not_play_into_the_same_journal(tmp_path: Path) -> None:
-    with only_program(tmp_path / "made.jsonl.journal"):
+    with another_program(tmp_path / "made.jsonl.journal"):
         with pytest.raises(CallError, match=r"made.jsonl.journal: another cir multiround writes it\. Fix:"):
             raise cir(*FEW, "--out", "made.jsonl").exception
         assert not (tmp_path / "made.jsonl").exists()

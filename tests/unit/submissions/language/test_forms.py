@@ -31,12 +31,7 @@ PAIR = (picture("val-000618"), picture("val-000967"))
 ASKED = Item({"words": "10", "limits": ""}, PAIR)
 
 
-@pytest.fixture(autouse=True)
-def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    for name in ("OPENAI_BASE_URL", "CIR_PROMPTS", "CIR_LANGUAGE_PRICES"):
-        monkeypatch.delenv(name, raising=False)
+pytestmark = pytest.mark.usefixtures("plain_language")
 
 
 @pytest.fixture

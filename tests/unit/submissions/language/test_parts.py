@@ -22,12 +22,7 @@ from submissions.language.prompts import PLACEHOLDERS, Template, load_prompts
 from submissions.language.protocol import LanguageIdentity
 from submissions.language.usage import Price, Usage, price_of
 
-
-@pytest.fixture(autouse=True)
-def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
-    for name in ("CIR_PROMPTS", "CIR_LANGUAGE_PRICES"):
-        monkeypatch.delenv(name, raising=False)
+pytestmark = pytest.mark.usefixtures("plain_language")
 
 
 def folder_of(root: Path, **texts: str) -> Path:

@@ -48,12 +48,8 @@ class FakeTime:
 
 
 @pytest.fixture(autouse=True)
-def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
+def surroundings(plain_language: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    for name in ("OPENAI_BASE_URL", "CIR_PROMPTS", "CIR_LANGUAGE_PRICES"):
-        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture

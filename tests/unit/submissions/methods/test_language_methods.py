@@ -33,10 +33,8 @@ small_shapes = functools.cache(retrieval_worlds.small_shapes)
 
 
 @pytest.fixture(autouse=True)
-def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
+def surroundings(plain_language: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "made-up")
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
 
 def context_of(

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import dialogue_world as world
 import numpy as np
 import pytest
-from dialogue_world import Always, image
+from dialogue_world import Always, another_program, image
 from pydantic import ValidationError
 from submissions_worlds import query
 
@@ -404,6 +404,15 @@ def test_rounds_of_another_run_are_not_gone_on_with(play: Any, tmp_path: Path) -
         play(journal=tmp_path / "journal", history="none")
     with pytest.raises(CallError, match=r"another run \((limit, )?sessions differ\)"):
         play(journal=tmp_path / "journal", limit=2)
+
+
+def test_a_journal_that_another_program_writes_is_left_alone(play: Any, tmp_path: Path) -> None:
+    with another_program(tmp_path / "journal"):
+        with pytest.raises(CallError, match=r"journal: another program writes it\. Fix: wait until"):
+            play(journal=tmp_path / "journal")
+        assert not (tmp_path / "journal").exists()
+    assert play(journal=tmp_path / "journal").rounds == world.rounds()
+    assert not list(tmp_path.glob(".*.lock"))
 
 
 def _npy(array: Any) -> bytes:

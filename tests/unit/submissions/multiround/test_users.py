@@ -27,12 +27,7 @@ from submissions.transcripts.transcript import Transcript
 PICTURES = ShapesPictures("shapes/val", tuple(world.GALLERY))
 
 
-@pytest.fixture(autouse=True)
-def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    for name in ("OPENAI_BASE_URL", "CIR_PROMPTS", "CIR_LANGUAGE_PRICES"):
-        monkeypatch.delenv(name, raising=False)
+pytestmark = pytest.mark.usefixtures("plain_language")
 
 
 def instruction(words: str) -> str:
