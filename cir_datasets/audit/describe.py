@@ -19,7 +19,7 @@ from cir_metrics.terminal import aligned
 
 if TYPE_CHECKING:
     from cir_datasets.registry.cards import BenchmarkSpec
-    from cir_datasets.registry.schema import Card, Example
+    from cir_datasets.registry.schema import Card, ExampleIds
     from cir_datasets.rows.records import Row
 
 LIST_COLUMNS = ("id", "queries", "gallery", "turns", "reference", "main_metric", "license", "status")
@@ -148,7 +148,7 @@ class _ExampleRow:
     notes: str
 
 
-def _example(spec: BenchmarkSpec) -> Example:
+def _example(spec: BenchmarkSpec) -> ExampleIds:
     """The card's example of a configuration; where an overlay leaves its query out, one that it has."""
     example = spec.card.examples[spec.config_name]
     if spec.overlay is None or example.query in spec.overlay.labels:

@@ -183,7 +183,7 @@ class Config(StrictModel):
         return self
 
 
-class Example(StrictModel):
+class ExampleIds(StrictModel):
     """Ids of one configuration: what its queries and images are called."""
 
     query: str
@@ -277,7 +277,7 @@ class Card(StrictModel):
     """What the files hold, in Markdown, where the format is ours because the publisher has none yet."""
     ids: Annotated[str, Field(min_length=1)]
     """What the id of a query or session is and what that of an image, each with an example in backticks."""
-    examples: dict[str, Example]
+    examples: dict[str, ExampleIds]
     """By configuration; every configuration has one."""
     known_differences: tuple[PaperDifference, ...] = ()
     """Differences that concern all configurations together."""

@@ -24,7 +24,7 @@ _STRAYS = 1
 _PATIENCE = 12
 
 
-class Step(NamedTuple):
+class JourneyStep(NamedTuple):
     """A turn: the reference that the user sees, and what they say."""
 
     reference: Scene
@@ -36,7 +36,7 @@ class Journey:
     """One session and the pictures made for it."""
 
     target: Scene
-    steps: tuple[Step, ...]
+    steps: tuple[JourneyStep, ...]
     others: tuple[Scene, ...]
     attempt: int
     """Which attempt this is."""
@@ -72,7 +72,7 @@ def _attempt(draws: Draws, turns: int, attempt: int) -> Journey | None:
     away = _away(target, sum(said), draws)
     if away is None:
         return None
-    steps: list[Step] = []
+    steps: list[JourneyStep] = []
     left = len(away) - 1
     for turn, count in enumerate(said):
         reference, nearer = away[left], away[left - count]
@@ -81,7 +81,7 @@ def _attempt(draws: Draws, turns: int, attempt: int) -> Journey | None:
         caption = relative_caption(draws.shuffled(mentioned), draws if turn == turns - 1 else None)
         if not is_true(caption, target) or not _brings(caption, reference, target, left - count):
             return None
-        steps.append(Step(rearranged(reference, draws) if draws.chance(50) else reference, caption))
+        steps.append(JourneyStep(rearranged(reference, draws) if draws.chance(50) else reference, caption))
         left -= count
     if len({step.caption for step in steps}) < turns:
         return None

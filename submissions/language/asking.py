@@ -32,7 +32,7 @@ _READ_AHEAD = 8
 
 
 @dataclass(frozen=True)
-class Question:
+class ModelQuestion:
     """One question to a model.
 
     Args:
@@ -73,9 +73,9 @@ class Question:
 
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
-_Open = tuple[str, dict[str, Any], Question]
+_Open = tuple[str, dict[str, Any], ModelQuestion]
 """A question that is to be asked: its key, what the key is made of, itself."""
-AskSome = Callable[[Sequence[Question]], Sequence[Answer | NoAnswerError]]
+AskSome = Callable[[Sequence[ModelQuestion]], Sequence[Answer | NoAnswerError]]
 
 
 class AskingLanguage:
@@ -118,19 +118,19 @@ class AskingLanguage:
     def caption(self, images: Sequence[Picture]) -> list[str]:
         """A caption of each picture."""
         template = self.prompts["caption"]
-        return self._answers([Question(template, pictures=(image,)) for image in images])
+        return self._answers([ModelQuestion(template, pictures=(image,)) for image in images])
 
     def merge(self, captions: Sequence[str], changes: Sequence[str]) -> list[str]:
         """The caption of each target."""
         template = self.prompts["merge"]
         pairs = paired_up(captions, changes, "captions", "changes")
-        return self._answers([Question(template, {"caption": one, "change": two}) for one, two in pairs])
+        return self._answers([ModelQuestion(template, {"caption": one, "change": two}) for one, two in pairs])
 
     def difference(self, first: Sequence[str], second: Sequence[str]) -> list[str]:
         """The relative caption from each first caption to the second."""
         template = self.prompts["difference"]
         pairs = paired_up(first, second, "first captions", "second captions")
-        return self._answers([Question(template, {"first": one, "second": two}) for one, two in pairs])
+        return self._answers([ModelQuestion(template, {"first": one, "second": two}) for one, two in pairs])
 
     def judge(self, prompt: str, items: Sequence[Mapping[str, str]]) -> list[str]:
         """The answer to a question of your own about each item."""
@@ -147,16 +147,16 @@ class AskingLanguage:
 
     def _questions(
         self, prompt: str, items: Sequence[Item], form: type[Form] | None = None
-    ) -> list[Question]:
+    ) -> list[ModelQuestion]:
         template = self.prompts[prompt]
         questions = []
         for item in items:
             words = {name: item.words[name] for name in item.words if name in template.placeholders}
             template.filled(words)
-            questions.append(Question(template, words, item.pictures, form))
+            questions.append(ModelQuestion(template, words, item.pictures, form))
         return questions
 
-    def _answers(self, questions: Sequence[Question]) -> list[str]:
+    def _answers(self, questions: Sequence[ModelQuestion]) -> list[str]:
         """The answers in the order of the questions.
 
         Raises:
@@ -202,7 +202,7 @@ class AskingLanguage:
             self._refuse(questions, failed, texts)
         return [text for text in texts if text is not None]
 
-    def _named(self, question: Question) -> tuple[str, dict[str, Any], Answer | None]:
+    def _named(self, question: ModelQuestion) -> tuple[str, dict[str, Any], Answer | None]:
         """Key of a question, what it is made of, and its answer on disk."""
         if not is_text(question.prompt):
             raise NoAnswerError(
@@ -281,7 +281,10 @@ class AskingLanguage:
             pool.shutdown(wait=True, cancel_futures=True)
 
     def _refuse(
-        self, questions: Sequence[Question], failed: Mapping[int, NoAnswerError], texts: Sequence[str | None]
+        self,
+        questions: Sequence[ModelQuestion],
+        failed: Mapping[int, NoAnswerError],
+        texts: Sequence[str | None],
     ) -> NoReturn:
         listed = [(questions[place].about, failed[place].why) for place in sorted(failed)]
         shown = "".join(f"\n  {about!r}: {why}" for about, why in listed[:_EXAMPLES])

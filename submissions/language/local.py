@@ -18,7 +18,7 @@ from cir_metrics.errors import CallError, MissingExtraError, without_secret_caus
 from submissions.encoders.pretrained import NO_FOREIGN_CODE, device_of, libraries, quiet, update_with
 from submissions.errors import LanguageError
 from submissions.language.answers import Answer, NoAnswerError, WrongFormError
-from submissions.language.asking import AskingLanguage, Question, opened
+from submissions.language.asking import AskingLanguage, ModelQuestion, opened
 from submissions.language.cache import answer_cache
 from submissions.language.prompts import load_prompts
 from submissions.language.protocol import LanguageIdentity
@@ -130,7 +130,7 @@ class LocalLanguage(AskingLanguage):
         """What the answers depend on."""
         return self._identity
 
-    def _replies(self, questions: Sequence[Question]) -> list[Answer | NoAnswerError]:
+    def _replies(self, questions: Sequence[ModelQuestion]) -> list[Answer | NoAnswerError]:
         """What the model says to questions of one task; those answered in another form are asked again."""
         replies = self._said(questions, [None] * len(questions))
         for _ in range(_ATTEMPTS - 1):
@@ -143,7 +143,7 @@ class LocalLanguage(AskingLanguage):
         return replies
 
     def _said(
-        self, questions: Sequence[Question], wrong: Sequence[WrongFormError | None]
+        self, questions: Sequence[ModelQuestion], wrong: Sequence[WrongFormError | None]
     ) -> list[Answer | NoAnswerError]:
         """One answer to each question, after what the model has answered wrongly before."""
         looks = bool(questions[0].pictures)
@@ -181,7 +181,7 @@ class LocalLanguage(AskingLanguage):
             for question, row, size in zip(questions, made.cpu(), sizes, strict=True)
         ]
 
-    def _inputs(self, questions: Sequence[Question], wrong: Sequence[WrongFormError | None]) -> Any:
+    def _inputs(self, questions: Sequence[ModelQuestion], wrong: Sequence[WrongFormError | None]) -> Any:
         """Tensors of the questions, padded on the left."""
         images = [[opened(picture).convert("RGB") for picture in question.pictures] for question in questions]
         if not self._writes:
@@ -207,7 +207,7 @@ class LocalLanguage(AskingLanguage):
                 inputs[name] = values.to(self._model.dtype)
         return inputs
 
-    def _conversation(self, question: Question, wrong: WrongFormError | None) -> list[dict[str, Any]]:
+    def _conversation(self, question: ModelQuestion, wrong: WrongFormError | None) -> list[dict[str, Any]]:
         """A question's prompt behind its pictures; several have their numbers."""
         parts: list[dict[str, str]] = []
         for number, _ in enumerate(question.pictures, start=1):
@@ -223,7 +223,7 @@ class LocalLanguage(AskingLanguage):
     def _content(self, parts: list[dict[str, str]], prompt: str) -> Any:
         return [*parts, {"type": "text", "text": prompt}] if self._sees else prompt
 
-    def _answer(self, question: Question, tokens: list[int], asked: int) -> Answer | NoAnswerError:
+    def _answer(self, question: ModelQuestion, tokens: list[int], asked: int) -> Answer | NoAnswerError:
         said = len([token for token in tokens if token != self._tokenizer.pad_token_id])
         self.usage.paid(asked, said)
         if len(tokens) >= self._max_tokens and tokens[-1] not in self._ends:

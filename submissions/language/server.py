@@ -23,7 +23,7 @@ from cir_datasets.sources.addresses import check_proxies
 from cir_datasets.sources.deadline import Deadline
 from cir_metrics.errors import CallError, MissingExtraError
 from submissions.language.answers import Answer, NoAnswerError, WrongFormError
-from submissions.language.asking import AskingLanguage, Question, opened
+from submissions.language.asking import AskingLanguage, ModelQuestion, opened
 from submissions.language.cache import answer_cache
 from submissions.language.pacing import Pace
 from submissions.language.prompts import load_prompts
@@ -149,7 +149,7 @@ class ServerLanguage(AskingLanguage):
         server = f"server {self._server[:12]}"
         return LanguageIdentity("openai", self._model, server, self.prompts.sha256, settings)
 
-    def _ask_patiently(self, question: Question) -> Answer:
+    def _ask_patiently(self, question: ModelQuestion) -> Answer:
         from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
         messages = [{"role": "user", "content": _content(question)}]
@@ -187,7 +187,7 @@ class ServerLanguage(AskingLanguage):
             raise NoAnswerError("it was interrupted")
 
     def _ask_once(
-        self, question: Question, messages: list[dict[str, Any]], parameters: dict[str, Any]
+        self, question: ModelQuestion, messages: list[dict[str, Any]], parameters: dict[str, Any]
     ) -> Answer:
         """One request; what is wrong with its answer changes `messages` or `parameters` for the next one."""
         import openai
@@ -236,7 +236,7 @@ class ServerLanguage(AskingLanguage):
             return _RetryError("the connection broke off", unheard=True, fix="run it again")
         return _RetryError("the reply is not JSON of the chat API")
 
-    def _read(self, question: Question, reply: Any) -> Answer:
+    def _read(self, question: ModelQuestion, reply: Any) -> Answer:
         """The answer in a reply; servers differ in what they leave out: nothing is taken for granted."""
         tokens = getattr(reply, "usage", None)
         prompt_tokens = _count(getattr(tokens, "prompt_tokens", 0))
@@ -354,7 +354,7 @@ def _check_parameters(parameters: Mapping[str, Any]) -> None:
         ) from error
 
 
-def _content(question: Question) -> Any:
+def _content(question: ModelQuestion) -> Any:
     """A message's content: the prompt alone, or with the pictures before it; several have their numbers."""
     if not question.pictures:
         return question.prompt

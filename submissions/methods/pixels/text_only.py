@@ -47,7 +47,7 @@ class TextOnlyPixels:
 
 
 @dataclass(frozen=True)
-class _Words:
+class _Vocabulary:
     colours: tuple[str, ...]
     backgrounds: tuple[str, ...]
     tones: NDArray[np.float64]
@@ -59,12 +59,12 @@ class _Words:
 
 
 @functools.cache
-def _words() -> _Words:
+def _words() -> _Vocabulary:
     from cir_datasets.common.yaml import own_yaml
 
     read = own_yaml("submissions", "methods/pixels/words.yaml")
     tones = [*read["colours"].values(), *read["backgrounds"].values()]
-    return _Words(
+    return _Vocabulary(
         tuple(read["colours"]),
         tuple(read["backgrounds"]),
         np.array(tones, np.float64),
