@@ -12,6 +12,7 @@ import numpy as np
 from cir_datasets.common.progress import step_progress
 from cir_datasets.errors import DatasetError
 from cir_datasets.rows.records import Row, image_row
+from cir_datasets.shapes.clips import scene_of_frame
 from cir_datasets.shapes.render import SIDE, Pixels, pixel_sha256, pixels
 from cir_datasets.shapes.splits import SPLITS, Split, split
 from cir_datasets.shapes.world import Scene
@@ -49,19 +50,23 @@ def scene(image_id: str) -> Scene:
     """The scene graph behind a picture.
 
     Raises:
-        UnknownNameError: no gallery of shapes holds that image.
+        UnknownNameError: no gallery of shapes holds that image, and no clip.
 
     Example:
         >>> scene("val-000123").background
         'starry'
     """
+    of_clip = scene_of_frame(image_id)
+    if of_clip is not None:
+        return of_clip
     found = _IMAGE_ID.fullmatch(image_id)
     if found is not None and found[1] in SPLITS:
         scenes = split(found[1]).scenes
         if int(found[2]) < len(scenes):
             return scenes[int(found[2])]
     raise UnknownNameError(
-        f"shapes has no image {image_id!r}. Fix: use an id of its galleries, such as 'val-000123'."
+        f"shapes has no image {image_id!r}. Fix: use an id of its galleries, such as 'val-000123', or of a "
+        "clip, such as 'clip-000012/000003.jpg'."
     )
 
 

@@ -8,7 +8,7 @@ replaces. Forms are what the program goes on with; they are not.
 from __future__ import annotations
 
 import re
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
@@ -20,6 +20,7 @@ _SHOWN = 3
 
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1000)]
 Scale = Annotated[int, Field(ge=1, le=5)]
+Category = Literal["addition", "subtraction", "viewpoint", "background", "attribute", "relative"]
 
 
 class Form(BaseModel):
@@ -87,6 +88,23 @@ class FrameChoice(Form):
     """One of several pictures, or none."""
 
     choice: Annotated[int, Field(ge=0)] = Field(description="number of the picture, 0 for none")
+
+
+class NextFrameChoice(Form):
+    """One of several pictures but the first, or none."""
+
+    choice: Annotated[int, Field(ge=1)] = Field(description="number of the picture from 2 on, 1 for none")
+
+
+class SortedInstruction(Form):
+    """One relative caption, and what kind of change it asks for (ZeroSight's six categories)."""
+
+    instruction: Words = Field(description="the request, as text")
+    category: Category = Field(
+        description="what it mainly asks for: addition (something more is there), subtraction (something is "
+        "gone), viewpoint, background, attribute (another look of a thing) or relative (more, fewer, larger, "
+        "nearer, elsewhere)"
+    )
 
 
 class SessionScores(Form):

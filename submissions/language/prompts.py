@@ -30,6 +30,9 @@ PLACEHOLDERS: Mapping[str, tuple[str, ...]] = {
     "feedback_pictures": ("words", "limits"),
     "next_difference": ("history",),
     "frame": ("number",),
+    "next_frame": ("number",),
+    "frame_change": (),
+    "summary": ("captions",),
     "session": ("utterances",),
     "reverse": ("change",),
 }

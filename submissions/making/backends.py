@@ -13,7 +13,15 @@ from cir_metrics.terminal import visible
 from submissions.embeddings.embed import embed_gallery
 from submissions.errors import LanguageError, MethodError
 from submissions.language.asking import UNREADABLE
-from submissions.language.forms import Caption, Form, FrameChoice, Instruction, SessionScores
+from submissions.language.forms import (
+    Caption,
+    Form,
+    FrameChoice,
+    Instruction,
+    NextFrameChoice,
+    SessionScores,
+    SortedInstruction,
+)
 from submissions.language.protocol import FormLanguage, Item, pictures_by_id
 
 if TYPE_CHECKING:
@@ -28,8 +36,11 @@ if TYPE_CHECKING:
 FORMS: Mapping[str, type[Form]] = {
     "caption_clothes": Caption,
     "frame": FrameChoice,
+    "frame_change": SortedInstruction,
     "next_difference": Instruction,
+    "next_frame": NextFrameChoice,
     "session": SessionScores,
+    "summary": SortedInstruction,
 }
 """By prompt what an answer holds; a prompt of a user's own has the form of the prompt that it replaces."""
 

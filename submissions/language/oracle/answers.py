@@ -14,7 +14,7 @@ from cir_datasets.shapes import Draws, Scene, changes, describe, distance, scene
 from cir_datasets.shapes.captions import relative_caption
 from cir_datasets.shapes.families import aspects
 from cir_datasets.shapes.world import Change
-from submissions.language.oracle.reading import apart, merged, read_caption, said, scene_of
+from submissions.language.oracle.reading import apart, kind_of, merged, phrases, read_caption, said, scene_of
 from submissions.language.protocol import Item
 
 _LESS_VISIBLE = {"background": 0, "viewpoint": 2, "negation": 3}
@@ -84,6 +84,35 @@ def _frame(item: Item) -> dict[str, int]:
     return {"choice": counts.index(most) + 1 if most else 0}
 
 
+def _next_frame(item: Item) -> dict[str, int]:
+    """Of the frames that mean something else than the first, the first with the most things; else none."""
+    first, *others = _scenes(item, len(item.pictures))
+    counts = [len(one.things) * (one.meaning != first.meaning) for one in others]
+    most = max(counts, default=0)
+    return {"choice": counts.index(most) + 2 if most else 1}
+
+
+def _frame_change(item: Item) -> dict[str, str]:
+    """All that the second picture has and the first one lacks, in words, and what kind of change that is."""
+    first, second = _scenes(item, 2)
+    return _sorted(relative_caption(changes(first, second, viewpoint=True)) or describe(second))
+
+
+def _summary(item: Item) -> dict[str, str]:
+    """What all captions say, phrase by phrase; the shortest caption where they share none."""
+    captions = [line.removeprefix("- ") for line in item.words["captions"].splitlines() if line.strip()]
+    readings = [read_caption(caption) for caption in captions]
+    if not readings:
+        raise RecordError("no captions are there to be summed up. Fix: write one a line.")
+    shared = set.intersection(*(set(phrases(reading)) for reading in readings))
+    words = [phrase for phrase in phrases(readings[0]) if phrase in shared]
+    return _sorted(", ".join(words) or min(captions, key=lambda caption: (len(caption.split()), caption)))
+
+
+def _sorted(caption: str) -> dict[str, str]:
+    return {"instruction": caption, "category": kind_of(read_caption(caption))}
+
+
 def _session(item: Item) -> dict[str, int]:
     """Scales out of scenes: what a session of shapes says, and whether it leads to the target."""
     *seen, target = _scenes(item, len(item.pictures))
@@ -143,6 +172,9 @@ ANSWERS: Mapping[str, Callable[[Item], Mapping[str, Any]]] = {
     "feedback_pictures": _feedback_pictures,
     "next_difference": _next_difference,
     "frame": _frame,
+    "next_frame": _next_frame,
+    "frame_change": _frame_change,
+    "summary": _summary,
     "session": _session,
     "reverse": _reverse,
 }

@@ -114,3 +114,49 @@ def scene_of(caption: str) -> Scene:
             f"caption {caption!r}: it does not say the background. Fix: compare complete captions."
         )
     return Scene(tuple(things), reading.background, reading.viewpoint or "straight")
+
+
+def phrases(reading: Reading) -> list[str]:
+    """What a caption says, thing by thing, then background and viewpoint.
+
+    Example:
+        >>> phrases(read_caption("a blue star on a snowy background and no circle"))
+        ['a blue star', 'no circle', 'a snowy background']
+    """
+    found = []
+    for mention in reading.mentions:
+        look = Look(
+            mention.shape, mention.colour or "", mention.size or "", mention.texture or "", mention.number
+        )
+        if mention.number == 0:
+            look = look._replace(number=1)
+        words = [word for word in ADJECTIVES if getattr(look, word)]
+        phrase = noun_phrase(look, words, mention.cell, counted=mention.counted)
+        if mention.number == 0:
+            phrase = "no " + phrase.partition(" ")[2]
+        found.append(f"also {phrase}" if mention.added else phrase)
+    if reading.background is not None:
+        article = "an" if reading.background[0] in "aeiou" else "a"
+        found.append(f"{article} {reading.background} background")
+    if reading.viewpoint is not None:
+        found.append(VIEWS[reading.viewpoint])
+    return found
+
+
+def kind_of(change: Reading) -> str:
+    """Which of ZeroSight's categories a relative caption mainly asks for, the rarest kind of words first.
+
+    Example:
+        >>> kind_of(read_caption("also a small red circle on a snowy background"))
+        'addition'
+    """
+    if any(mention.added for mention in change.mentions):
+        return "addition"
+    if any(mention.number == 0 for mention in change.mentions):
+        return "subtraction"
+    if change.background is not None:
+        return "background"
+    if change.viewpoint is not None:
+        return "viewpoint"
+    looks = any(mention.colour or mention.texture for mention in change.mentions)
+    return "attribute" if looks else "relative"

@@ -1,0 +1,108 @@
+"""Frames of videos as picture files: one a second, or every fifth of all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cir_datasets.construction.workspace import FAILED, Row
+from cir_datasets.construction.zerosight.options import Ending
+from cir_datasets.construction.zerosight.videos import libav, said_by
+from cir_datasets.errors import ConstructionError
+from cir_metrics.atomic import whole_file
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+EVERY = 5
+"""Of the pool's frames."""
+FRAMES = "frames"
+"""Folder of the pictures."""
+_FORMATS: dict[str, dict[str, Any]] = {
+    "jpg": {"format": "JPEG", "quality": 95},
+    "png": {"format": "PNG"},
+}
+_MOST_SECONDS = 999_999
+
+
+@dataclass(frozen=True)
+class FrameWriter:
+    """Writes the frames of videos; can be pickled.
+
+    Args:
+        videos: the folder of the videos.
+        out: the pipeline's folder; pictures go to `frames/VIDEO/000003.jpg` in it, by their second.
+        ending: their format.
+        raw: every fifth frame of all (`raw-000005.jpg`, by their number) instead of one a second.
+    """
+
+    videos: Path
+    out: Path
+    ending: Ending
+    raw: bool = False
+
+    def __call__(self, rows: Sequence[Row]) -> list[Row]:
+        """A row a frame; where decoding ends early, a row that says so comes last."""
+        return [frame for row in rows for frame in self._frames(row)]
+
+    def _frames(self, row: Row) -> Iterator[Row]:
+        av = libav()
+        written = 0
+        try:
+            for number, picture in self._pictures(av, row):
+                name = f"raw-{number:06d}" if self.raw else f"{number:06d}"
+                image = f"{row['video']}/{name}.{self.ending}"
+                self._write(picture, image)
+                yield {
+                    "image": image,
+                    "video": row["video"],
+                    "number": number,
+                    "width": picture.width,
+                    "height": picture.height,
+                }
+                written += 1
+        except (av.error.FFmpegError, ValueError) as error:
+            yield {
+                "video": row["video"],
+                FAILED: f"it cannot be decoded after {written:,} frames: {said_by(error)}",
+            }
+            return
+        if not written:
+            yield {"video": row["video"], FAILED: "it has no frames"}
+
+    def _pictures(self, av: Any, row: Row) -> Iterator[tuple[int, Image]]:
+        with av.open(str(self.videos / row["file"])) as container:
+            stream = container.streams.video[0]
+            start, following = None, 0
+            for count, frame in enumerate(container.decode(stream)):
+                if self.raw:
+                    if count % EVERY == 0:
+                        yield count, _upright(frame)
+                    continue
+                time = frame.time if frame.time is not None else count / float(stream.average_rate or 1)
+                start = time if start is None else start
+                # A frame stands for the second that it is the first of. A second without one has none.
+                second = math.floor(time - start + 1e-6)
+                if following <= second <= _MOST_SECONDS:
+                    following = second + 1
+                    yield second, _upright(frame)
+
+    def _write(self, picture: Image, image: str) -> None:
+        path = self.out / FRAMES / image
+        try:
+            with whole_file(path) as file:
+                picture.save(file, **_FORMATS[self.ending])
+        except OSError as error:
+            raise ConstructionError(
+                f"{path}: cannot be written: {error.strerror}. Fix: make room, or name another folder."
+            ) from error
+
+
+def _upright(frame: Any) -> Image:
+    """The frame as it is meant to be seen: phones write a rotation beside it."""
+    picture: Image = frame.to_image()
+    turned = int(getattr(frame, "rotation", 0) or 0) % 360
+    return picture.rotate(turned, expand=True) if turned else picture

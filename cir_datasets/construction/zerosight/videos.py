@@ -1,0 +1,198 @@
+"""The videos of a folder: what their containers say of them, and which are late enough."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from cir_datasets.construction.workspace import FAILED, Row
+from cir_datasets.construction.zerosight.options import ZeroSightOptions
+from cir_datasets.errors import ConstructionError
+from cir_metrics.errors import MissingExtraError
+
+ENDINGS = frozenset(
+    (
+        ".3gp",
+        ".avi",
+        ".flv",
+        ".m2ts",
+        ".m4v",
+        ".mkv",
+        ".mov",
+        ".mp4",
+        ".mpeg",
+        ".mpg",
+        ".mts",
+        ".ogv",
+        ".ts",
+        ".webm",
+    )
+)
+TABLES = ("metadata.csv", "metadata.jsonl")
+"""Beside the videos: `file` (path below the folder) and `date` (2023-05-17) of each."""
+
+_SAMPLE = 4096
+_UNSAFE = re.compile(r"[^\w./-]+")
+
+
+def libav() -> Any:
+    """PyAV.
+
+    Raises:
+        MissingExtraError: it is not installed.
+    """
+    try:
+        import av
+    except ImportError as error:
+        raise MissingExtraError(
+            'videos need PyAV. Fix: pip install "cir-benchmarks[construction]".'
+        ) from error
+    return av
+
+
+def said_by(error: Exception) -> str:
+    """What a library of videos says, without paths of this machine."""
+    return str(getattr(error, "strerror", None) or error or type(error).__name__)
+
+
+def files_in(folder: str | Path) -> list[Path]:
+    """The video files below a folder, sorted by their path in it.
+
+    Raises:
+        ConstructionError: no such folder, or no video in it.
+    """
+    root = Path(folder).expanduser().absolute()
+    found = [
+        Path(parent, name)
+        for parent, _, names in os.walk(root)
+        for name in names
+        if Path(name).suffix.lower() in ENDINGS and not name.startswith(".")
+    ]
+    if not found:
+        what = "no video in it" if root.is_dir() else "no such folder"
+        raise ConstructionError(
+            f"{root}: {what}. Fix: name a folder with videos ({', '.join(sorted(ENDINGS))}); "
+            "`cir make clips` writes some of shapes."
+        )
+    return sorted(found, key=lambda path: path.relative_to(root).as_posix())
+
+
+def digest_of(folder: str | Path, files: Sequence[Path]) -> str:
+    """sha256 (hex) over paths, sizes and samples of the videos, and over the tables beside them."""
+    root = Path(folder).expanduser().absolute()
+    whole = hashlib.sha256()
+    for path in files:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            whole.update(f"{path.relative_to(root).as_posix()}\n{size}\n".encode("utf-8", "surrogateescape"))
+            for start in (0, (size - _SAMPLE) // 2, size - _SAMPLE):
+                file.seek(max(0, start))
+                whole.update(file.read(_SAMPLE))
+    for name in TABLES:
+        if (root / name).is_file():
+            whole.update((root / name).read_bytes())
+    return whole.hexdigest()
+
+
+def video_rows(folder: str | Path, files: Sequence[Path], options: ZeroSightOptions) -> Iterator[Row]:
+    """A row a video: id, file, date, and what its container says; `failed` where it is left out."""
+    root = Path(folder).expanduser().absolute()
+    dates = _dates(root)
+    names = [path.relative_to(root).as_posix() for path in files]
+    for place, (name, video) in enumerate(zip(names, _video_ids(names), strict=True)):
+        row: Row = {"video": video, "file": name}
+        if options.limit is not None and place >= options.limit:
+            continue
+        row |= _container(files[place])
+        if name in dates:
+            row |= {"date": dates[name].isoformat(), "date_from": "metadata"}
+        why = row.get(FAILED) or _too_early(row.get("date"), options)
+        yield row | ({FAILED: why} if why else {})
+
+
+def _too_early(day: str | None, options: ZeroSightOptions) -> str | None:
+    if options.after is None:
+        return None
+    if day is None:
+        return "its date is not known" if options.unknown_dates == "drop" else None
+    return None if date.fromisoformat(day) > options.after else f"it is not after {options.after}"
+
+
+def _video_ids(names: Sequence[str]) -> Iterator[str]:
+    """An id a video: its path without ending, in letters that every file system and table takes."""
+    taken: set[str] = set()
+    for name in names:
+        short = _UNSAFE.sub("_", name.rpartition(".")[0]).strip("/") or "video"
+        found, number = short, 1
+        while found in taken:
+            number += 1
+            found = f"{short}-{number}"
+        taken.add(found)
+        yield found
+
+
+def _container(path: Path) -> Row:
+    av = libav()
+    try:
+        with av.open(str(path)) as container:
+            if not container.streams.video:
+                return {FAILED: "it has no pictures"}
+            stream = container.streams.video[0]
+            seconds = None if container.duration is None else container.duration / 1_000_000
+            if stream.duration is not None and stream.time_base is not None:
+                seconds = float(stream.duration * stream.time_base)
+            row: Row = {
+                "seconds": None if seconds is None else round(seconds, 3),
+                "width": stream.codec_context.width,
+                "height": stream.codec_context.height,
+                "codec": stream.codec_context.name,
+            }
+            said = container.metadata.get("creation_time") or stream.metadata.get("creation_time")
+            day = None if said is None else _day(said)
+            if day is not None:
+                row |= {"date": day.isoformat(), "date_from": "container"}
+            return row
+    except (av.error.FFmpegError, OSError, ValueError) as error:
+        return {FAILED: f"it cannot be opened: {said_by(error)}"}
+
+
+def _day(text: str) -> date | None:
+    try:
+        return datetime.fromisoformat(text.strip()).date()
+    except ValueError:
+        return None
+
+
+def _dates(root: Path) -> Mapping[str, date]:
+    """Dates by file, of the table beside the videos."""
+    found: dict[str, date] = {}
+    for name in TABLES:
+        path = root / name
+        if not path.is_file():
+            continue
+        for number, row in enumerate(_table(path), start=1):
+            day = _day(str(row.get("date") or ""))
+            if not row.get("file") or day is None:
+                raise ConstructionError(
+                    f"{path}: record {number} has no file or no date that can be read: {row!r}. "
+                    "Fix: write `file` as the path below the folder, and `date` as 2023-05-17."
+                )
+            found[str(row["file"])] = day
+    return found
+
+
+def _table(path: Path) -> list[dict[str, Any]]:
+    try:
+        if path.suffix == ".csv":
+            return list(csv.DictReader(path.read_text("utf-8-sig").splitlines()))
+        return [orjson.loads(line) for line in path.read_bytes().splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError, orjson.JSONDecodeError) as error:
+        raise ConstructionError(f"{path}: it cannot be read: {error}. Fix: correct it.") from error

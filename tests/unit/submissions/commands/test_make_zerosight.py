@@ -1,0 +1,167 @@
+"""`cir make zerosight` from video files to a benchmark that is loaded, run and scored."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from cir_datasets.construction.zerosight.options import load_thresholds
+from cir_datasets.shapes.clips import clip, write_clips
+from leaderboard.cli import build
+
+VIDEOS = 5
+
+
+def call(*arguments: str) -> str:
+    made = CliRunner().invoke(build(), list(map(str, arguments)))
+    assert made.exit_code == 0, made.output
+    return made.output
+
+
+def rows(folder: Path, stage: str) -> list[dict[str, Any]]:
+    (path,) = folder.glob(f"[0-9][0-9]-{stage}.jsonl")
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != ".lock"
+    }
+
+
+@pytest.fixture(scope="module")
+def clips(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("clips")
+    write_clips(folder, VIDEOS)
+    return folder
+
+
+def make(clips: Path, out: Path, *more: str) -> str:
+    return call(
+        "make", "zerosight", "--videos", str(clips), "--out", str(out), "--thresholds", "shapes",
+        "--unknown-dates", "keep", "--name", "my_frames", *more,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def made(clips: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("made") / "out"
+    make(clips, out)
+    return out
+
+
+def test_every_triple_obeys_its_thresholds(made: Path) -> None:
+    limits = load_thresholds("shapes")
+    ids = [row["image"] for row in rows(made, "frames")]
+    place = {image: number for number, image in enumerate(ids)}
+    visual = np.load(made / "03-visual.npy").astype(np.float64)
+    semantic = np.load(made / "04-semantic.npy").astype(np.float64)
+    queries = [row for row in rows(made, "review") if not row.get("failed")]
+    assert len(queries) > 3
+    for query in queries:
+        reference = place[query["reference"]]
+        targets = [place[image] for image in (*query["positives"], *query["negatives"])]
+        for vectors, (low, high) in ((visual, limits.target_visual), (semantic, limits.target_semantic)):
+            cosines = vectors[targets] @ vectors[reference]
+            assert (cosines >= low - 1e-6).all()
+            assert (cosines <= high + 1e-6).all()
+        among = visual[targets] @ visual[targets].T
+        np.fill_diagonal(among, 0)
+        assert (among < limits.mutual_visual).all()
+        assert len({ids[target].split("/")[0] for target in (reference, *targets)}) == 1
+    kept = [place[row["image"]] for row in rows(made, "kept_references") if not row.get("failed")]
+    for first in kept:
+        for second in kept:
+            if first < second and ids[first].split("/")[0] == ids[second].split("/")[0]:
+                assert visual[first] @ visual[second] < limits.reference_visual
+
+
+def test_frames_are_those_of_the_scenes(made: Path) -> None:
+    frames = [row for row in rows(made, "frames") if row["video"] == "clip-000001"]
+    assert [row["number"] for row in frames] == list(range(len(clip(1))))
+
+
+def test_the_gallery_has_targets_references_and_every_fifth_frame_of_other_videos(made: Path) -> None:
+    pool = {row["image"]: row["from"] for row in rows(made, "pool")}
+    still = [image for image, origin in pool.items() if origin == "other video"]
+    assert still == [f"clip-000004/{second:06d}.jpg" for second in range(0, 20, 5)]
+    for row in rows(made, "review"):
+        assert {row["reference"], *row["positives"], *row["negatives"]} <= set(pool)
+
+
+def test_counts_add_up(made: Path) -> None:
+    targets = [row for row in rows(made, "targets") if not row.get("failed")]
+    assert len(rows(made, "candidate_captions")) == sum(len(row["targets"]) for row in targets)
+    assert len(rows(made, "consensus")) == len(targets)
+    for row in rows(made, "consensus"):
+        of_query = [one["target"] for one in rows(made, "candidate_captions") if one["query"] == row["query"]]
+        assert sorted((*row["positives"], *row["negatives"])) == sorted(of_query)
+    split = [row["split"] for row in rows(made, "split")]
+    assert split.count("test") == max(1, round(len(split) / 10))
+
+
+def test_the_benchmark_is_loaded_run_and_scored(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CIR_BENCHMARKS", str(made))
+    file = tmp_path / "ranks.json"
+    call("run", "-b", "my_frames/all", "-m", "image_text_sum", "-e", "shapes", "--out", str(file))
+    scored = json.loads(call("score", str(file), "--format", "json"))
+    assert "pnr_map@10" in json.dumps(scored)
+
+
+def test_two_runs_and_ray_give_the_same_bytes(made: Path, clips: Path, tmp_path: Path) -> None:
+    make(clips, tmp_path / "out")
+    assert bytes_of(tmp_path / "out") == bytes_of(made)
+    before = bytes_of(made)
+    make(clips, made)
+    assert bytes_of(made) == before
+
+
+def test_a_review_changes_what_follows_it_alone(clips: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    make(clips, out)
+    before = bytes_of(out)
+    lines = (out / "review.csv").read_text().splitlines(keepends=True)
+    (tmp_path / "done.csv").write_text(lines[0] + lines[1].replace(",,", ",drop,", 1))
+    make(clips, out, "--review", str(tmp_path / "done.csv"))
+    after = bytes_of(out)
+    assert rows(out, "review")[0]["failed"] == "review: dropped"
+    same = {name for name in before if after.get(name) == before[name]}
+    assert all(f"{number:02d}-" in " ".join(sorted(same)) for number in range(1, 11))
+    assert len((out / "all.jsonl").read_text().splitlines()) == len(lines) - 2
+
+
+def test_the_released_consensus_drops_what_has_no_neighbour(clips: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    make(clips, out, "--consensus", "released", "--neighbour", "1", "--pool-frames", "raw")
+    raw = [row["image"] for row in rows(out, "pool") if row["from"] == "other video"]
+    assert raw[:3] == [f"clip-000004/raw-{number:06d}.jpg" for number in (0, 5, 10)]
+    assert len(raw) == 16
+    for row in rows(out, "consensus"):
+        assert row.get("failed") or len(set(row["captions"])) == 1
+
+
+def test_no_video_that_is_late_enough_is_said(clips: Path, tmp_path: Path) -> None:
+    made = CliRunner().invoke(
+        build(), ["make", "zerosight", "--videos", str(clips), "--out", str(tmp_path / "out")]
+    )
+    assert made.exit_code != 0
+    assert "its date is not known" in str(made.exception or made.output)
+
+
+def test_the_estimate_asks_nothing(clips: Path, tmp_path: Path) -> None:
+    out = str(tmp_path / "out")
+    said = call(
+        *("make", "zerosight", "--videos", str(clips), "--out", out, "--unknown-dates", "keep", "--dry-run")
+    )
+    assert "5 of 5 videos" in said
+    assert "candidate captions" in said
+    assert not (tmp_path / "out").exists()
