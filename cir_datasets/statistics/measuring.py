@@ -153,7 +153,42 @@ def measure(benchmark: Benchmark, *, tags: bool = True) -> Statistics:
         >>> found.queries, dict(sorted(found.turns.items()))
         (200, {2: 92, 3: 56, 4: 28, 5: 15, 6: 9})
     """
-    spec, rows = benchmark.spec, benchmark.rows()
+    spec = benchmark.spec
+    return measure_rows(
+        spec.id,
+        benchmark.rows(),
+        multi_turn=benchmark.multi_turn,
+        gallery=spec.config.gallery if benchmark.gallery is None else len(benchmark.gallery),
+        gallery_listed=benchmark.gallery is not None,
+        positives=None if benchmark.ground_truth_withheld else sum(map(len, benchmark.positives)),
+        tags=tags,
+    )
+
+
+def measure_rows(
+    name: str,
+    rows: Sequence[Row],
+    *,
+    multi_turn: bool,
+    gallery: int | None = None,
+    gallery_listed: bool = True,
+    positives: int | None = None,
+    tags: bool = True,
+) -> Statistics:
+    """Count rows that belong to no benchmark yet; as `measure`.
+
+    Args:
+        name: what to call them.
+        rows: queries, or sessions.
+        multi_turn: whether they are sessions.
+        gallery: images in their gallery.
+        gallery_listed: whether that was counted.
+        positives: of all rows together.
+        tags: whether to count parts of speech, which needs HanTa.
+
+    Raises:
+        MissingExtraError: `tags` is asked for and HanTa is not installed.
+    """
     captions = Counter(caption for row in rows for caption in captions_of(row))
     lengths: Counter[int] = Counter()
     counted: Counter[str] = Counter()
@@ -167,26 +202,25 @@ def measure(benchmark: Benchmark, *, tags: bool = True) -> Statistics:
     if tags:
         from cir_datasets.statistics.tagging import count_classes
 
-        classes = count_classes(filled, spec.id)
+        classes = count_classes(filled, name)
     negatives = sum(len(row.get("negative_image_ids") or ()) for row in rows)
     subsets = {tuple(sorted(row["subset_image_ids"])) for row in rows if row.get("subset_image_ids")}
+    id_field = "session_id" if multi_turn else "query_id"
     return Statistics(
-        id=spec.id,
-        multi_turn=benchmark.multi_turn,
+        id=name,
+        multi_turn=multi_turn,
         queries=len(rows),
-        gallery=spec.config.gallery if benchmark.gallery is None else len(benchmark.gallery),
-        gallery_listed=benchmark.gallery is not None,
+        gallery=gallery,
+        gallery_listed=gallery_listed,
         subsets=len(subsets) or None,
-        turns=Counter(row["num_turns"] if benchmark.multi_turn else 1 for row in rows),
+        turns=Counter(len(row["turns"]) if multi_turn else 1 for row in rows),
         lengths=lengths,
         captions=len(filled),
         words=counted,
         classes=classes,
-        positives=None if benchmark.ground_truth_withheld else sum(map(len, benchmark.positives)),
+        positives=positives,
         negatives=negatives or None,
-        asked=frozenset(
-            hash((query_id, *_asked(row))) for query_id, row in zip(benchmark.query_ids, rows, strict=True)
-        ),
+        asked=frozenset(hash((row[id_field], *_asked(row))) for row in rows),
     )
 
 

@@ -44,14 +44,7 @@ def write_plots(parts: Sequence[Statistics], folder: str | Path, top: int) -> li
         DatasetError: the folder cannot be written.
     """
     folder = Path(folder).expanduser().absolute()
-    figures = {"caption_length": _panels(parts, _draw_lengths)}
-    sessions = [part for part in parts if part.multi_turn]
-    if sessions:
-        figures["turns"] = _turns(sessions)
-    if top:
-        figures["frequent_terms"] = _panels(
-            parts, lambda axes, part: _draw_terms(axes, part, top), height=max(2.5, 0.5 + 0.19 * top)
-        )
+    figures = statistics_figures(parts, top)
     written = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -64,6 +57,27 @@ def write_plots(parts: Sequence[Statistics], folder: str | Path, top: int) -> li
             f"{folder}: cannot be written: {error.strerror}. Fix: name another folder."
         ) from error
     return written
+
+
+def statistics_figures(parts: Sequence[Statistics], top: int) -> dict[str, Figure]:
+    """The plots of one or several benchmarks: `caption_length`, `turns` of sessions, `frequent_terms`.
+
+    Args:
+        parts: as for `write_plots`.
+        top: number of frequent terms in a panel.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+    """
+    figures = {"caption_length": _panels(parts, _draw_lengths)}
+    sessions = [part for part in parts if part.multi_turn]
+    if sessions:
+        figures["turns"] = _turns(sessions)
+    if top:
+        figures["frequent_terms"] = _panels(
+            parts, lambda axes, part: _draw_terms(axes, part, top), height=max(2.5, 0.5 + 0.19 * top)
+        )
+    return figures
 
 
 def _whole_numbers(axis: Axis, bins: int = 6) -> None:

@@ -28,7 +28,7 @@ PLACEHOLDERS: Mapping[str, tuple[str, ...]] = {
     "caption_clothes": (),
     "feedback": ("first", "second", "words", "limits"),
     "feedback_pictures": ("words", "limits"),
-    "next_difference": ("history",),
+    "next_difference": ("history", "retry"),
     "frame": ("number",),
     "next_frame": ("number",),
     "frame_change": (),

@@ -63,12 +63,12 @@ def _in_words(found: Sequence[Change], most: int, key: str) -> str:
 
 
 def _next_difference(item: Item) -> dict[str, str]:
-    """The first change that none of the earlier requests names; all of them where each has been named."""
+    """The first change that no earlier request and no refused answer names; all where each has been named."""
     first, second = _scenes(item, 2)
     found = changes(first, second, viewpoint=True)
     if not found:
         return {"instruction": describe(second)}
-    earlier = item.words["history"].lower()
+    earlier = f"{item.words['history']}\n{item.words['retry']}".lower()
     unsaid = next((one for one in map(_said_alone, found) if one not in earlier), None)
     return {"instruction": unsaid or relative_caption(found)}
 

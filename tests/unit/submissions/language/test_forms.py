@@ -159,7 +159,9 @@ def test_the_next_difference_names_what_was_not_named_before() -> None:
     far = (picture("val-000618"), picture("val-000001"))
     said: list[str] = []
     for _ in range(4):
-        (found,) = ORACLE.ask("next_difference", [Item({"history": "\n".join(said)}, far)], Instruction)
+        (found,) = ORACLE.ask(
+            "next_difference", [Item({"history": "\n".join(said), "retry": ""}, far)], Instruction
+        )
         said.append(found.instruction)
     assert len(set(said)) == 4
 

@@ -1,0 +1,117 @@
+"""How many calls, tokens and hours a run will take, by the shares of the paper and at most."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+from cir_datasets.common.tables import Cell, Table
+from cir_datasets.common.yaml import own_yaml
+from cir_datasets.construction.circled.settings import CircledSettings
+
+_HOUR = 3600
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What is asked of a language backend.
+
+    Args:
+        captions: images to describe.
+        merges: captions to merge.
+        differences: relative captions to write, repeated attempts included.
+    """
+
+    captions: int
+    merges: int
+    differences: int
+
+    @property
+    def calls(self) -> int:
+        """All questions."""
+        return self.captions + self.merges + self.differences
+
+    @property
+    def tokens(self) -> tuple[int, int]:
+        """Of questions, and of answers."""
+        asked, answered = 0, 0
+        known = _figures()
+        for task, number in (
+            ("caption", self.captions),
+            ("merge", self.merges),
+            ("difference", self.differences),
+        ):
+            of = known["tokens"][task]
+            asked += number * (of["question"] + of["pictures"] * known["picture_tokens"])
+            answered += number * of["answer"]
+        return asked, answered
+
+    @property
+    def hours(self) -> float:
+        """With the usual number of questions at once."""
+        known = _figures()
+        return float(self.calls * known["seconds_a_call"] / known["calls_at_once"] / _HOUR)
+
+
+def estimates(queries: int, gallery: int, settings: CircledSettings) -> tuple[Estimate, Estimate]:
+    """What a run takes by the shares of the paper, and at most.
+
+    Args:
+        queries: sessions that are begun.
+        gallery: images that are searched.
+        settings: K, turns, attempts.
+
+    Example:
+        >>> likely, most = estimates(200, 2297, CircledSettings())
+        >>> likely.differences, most.differences, most.captions
+        (460, 3000, 2297)
+    """
+    shares = _figures()["shares"]
+    further = settings.max_turns - 1
+    rest = 1 - shares["at_turn_1"] - shares["never"]
+    turns = shares["never"] * further + rest * min(further, shares["turns_of_the_rest"] - 1)
+    likely = round(queries * turns)
+    return (
+        Estimate(min(gallery, queries + likely * settings.k), queries + likely, likely),
+        Estimate(
+            min(gallery, queries * (2 + further * settings.k)),
+            queries * settings.max_turns,
+            queries * further * settings.attempts,
+        ),
+    )
+
+
+def estimate_table(queries: int, gallery: int, settings: CircledSettings) -> Table:
+    """The estimate as a table: a row a figure, by the paper's shares and at most."""
+    likely, most = estimates(queries, gallery, settings)
+    known = _figures()
+    rows = [
+        ("captions", likely.captions, most.captions),
+        ("merges", likely.merges, most.merges),
+        ("differences", likely.differences, most.differences),
+        ("calls", likely.calls, most.calls),
+        ("tokens of questions", likely.tokens[0], most.tokens[0]),
+        ("tokens of answers", likely.tokens[1], most.tokens[1]),
+    ]
+    shown = [(Cell(name), Cell(f"{a:,}", float(a)), Cell(f"{b:,}", float(b))) for name, a, b in rows]
+    hours = (Cell("hours"), *(Cell(f"{each.hours:.1f}", each.hours) for each in (likely, most)))
+    return Table(
+        f"Estimate: {queries:,} queries, {gallery:,} images",
+        ("of the language backend", "by the paper's shares", "at most"),
+        (*shown, hours),
+        (
+            "The paper's shares: 30 % of its queries succeed at turn 1, 32 % never do; one attempt each.",
+            (
+                f"Tokens: {known['picture_tokens']} a picture, which servers count differently. Hours: "
+                f"{known['seconds_a_call']} s an answer, {known['calls_at_once']} questions at once "
+                "(`concurrency=` of the backend), without the encoder."
+            ),
+        ),
+    )
+
+
+@functools.cache
+def _figures() -> dict[str, Any]:
+    found: dict[str, Any] = own_yaml("cir_datasets", "construction/circled/estimate.yaml")
+    return found

@@ -1,0 +1,189 @@
+"""The pipeline: the stages of CIRCLED's construction from first to last, and the sessions that are left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cir_datasets.construction.circled.definitions import check_definitions
+from cir_datasets.construction.circled.filters import QUALITY, counts, filtered
+from cir_datasets.construction.circled.queries import queries_of, twins_of
+from cir_datasets.construction.circled.settings import CircledSettings
+from cir_datasets.construction.circled.turns import Dialogues, Models, PlayedSession, begun, turn_stages
+from cir_datasets.construction.workspace import Workspace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cir_datasets.rows.benchmark import Benchmark
+
+Row = dict[str, Any]
+Fingerprint = Callable[[Sequence[str]], Sequence[str]]
+"""A hash of the picture of each id."""
+
+
+@dataclass(frozen=True)
+class MadeSessions:
+    """What a run gave.
+
+    Args:
+        workspace: the folder of its stages.
+        sessions: in the published form, those that passed all filters.
+        unfiltered: those that went at the rank margin or the text redundancy alone.
+        verdicts: what became of each session that was begun, in order.
+        played: the dialogues.
+        checked: by session its ranks and both definitions, replayed.
+        images: the searched images, and those that sessions name beside these.
+    """
+
+    workspace: Workspace
+    sessions: list[Row]
+    unfiltered: list[Row]
+    verdicts: list[Row]
+    played: list[PlayedSession]
+    checked: list[Row]
+    images: list[str]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Sessions begun, removed by each filter, and kept."""
+        return counts(self.verdicts)
+
+
+def stages_of(settings: CircledSettings) -> dict[str, str]:
+    """All stages, each with what it does."""
+    return {
+        "queries": "the queries that sessions begin with",
+        "twins": "images that are not searched, since an earlier one is the same picture",
+        "features": "vectors of the images that are searched",
+        **turn_stages(settings),
+        "filters": "what becomes of each session, and why",
+        "sessions": "the sessions that are left, in the published form",
+        "definitions": "the sessions replayed: ranks, and whether they are consistent and diverse",
+    }
+
+
+def make_circled(
+    benchmark: Benchmark,
+    folder: str | Path,
+    models: Models,
+    settings: CircledSettings,
+    *,
+    fingerprint: Fingerprint,
+    others: Iterable[str] = (),
+    inputs: Mapping[str, Any] | None = None,
+) -> MadeSessions:
+    """Make sessions of a single-turn benchmark; the same call goes on where a run was stopped.
+
+    Args:
+        benchmark: of single queries with public targets.
+        folder: of the stages.
+        models: encoders and language backend.
+        settings: the choices.
+        fingerprint: a hash of the picture of each id, equal for equal pictures.
+        others: ids of other splits whose pictures count as earlier, for `duplicates="released"`.
+        inputs: what else the result depends on, such as a digest of the pictures.
+
+    Raises:
+        ConstructionError: no sessions can be made of the benchmark, or the folder holds another run.
+    """
+    workspace = Workspace(
+        folder,
+        "circled",
+        stages_of(settings),
+        {
+            **settings.to_dict(),
+            "benchmark": benchmark.id,
+            "benchmark_version": benchmark.version,
+            "data": benchmark.data_hash,
+            "gallery": benchmark.gallery_hash,
+            "encoder": models.features.identity,
+            "diversity_encoder": models.diversity.identity,
+            "language": models.words.identity,
+            **(inputs or {}),
+        },
+    )
+    queries = workspace.rows(
+        "queries", lambda: queries_of(benchmark, limit=settings.limit, seed=settings.seed)
+    )
+    gallery = list(benchmark.gallery or ())
+    same = workspace.rows("twins", lambda: twins_of(gallery, others, fingerprint))
+    twins = {row["image"]: row["same_as"] for row in same}
+    searched = [image for image in gallery if image not in twins]
+    vectors = np.asarray(workspace.vectors("features", lambda: models.features.images(searched)))
+    sessions = begun(queries, twins, {image: row for row, image in enumerate(searched)})
+    Dialogues(workspace, sessions, searched, vectors, twins, models, settings).play()
+    verdicts = workspace.rows("filters", lambda: filtered(sessions, models.diversity, twins, settings))
+    subset = benchmark.id.replace("/", "_")
+    kept = workspace.rows("sessions", lambda: list(_published(subset, sessions, verdicts, {None})))
+    rest = list(_published(f"{subset}_unfiltered", sessions, verdicts, set(QUALITY)))
+    checked = workspace.rows(
+        "definitions",
+        lambda: _checked(kept, _left(sessions, verdicts, {None}), searched, vectors, models, settings),
+    )
+    named = [
+        image
+        for row in (*kept, *rest)
+        for image in (*row["ground_truth_ids"], *(turn["reference_image_id"] for turn in row["turns"]))
+    ]
+    images = list(dict.fromkeys((*searched, *named)))
+    return MadeSessions(workspace, kept, rest, verdicts, sessions, checked, images)
+
+
+def _published(
+    subset: str, sessions: Sequence[PlayedSession], verdicts: Sequence[Row], filters: set[str | None]
+) -> Iterable[Row]:
+    """Sessions that some filters removed (None: none did), in the published form, numbered in order."""
+    for number, session in enumerate(_left(sessions, verdicts, filters)):
+        yield {
+            "session_id": f"{subset}_{number:04d}",
+            "subset": subset,
+            "ground_truth_ids": session.targets,
+            "num_turns": len(session.turns),
+            "turns": [
+                {"turn": turn, "reference_image_id": row["reference"], "relative_caption": row["caption"]}
+                for turn, row in enumerate(session.turns, start=1)
+            ],
+        }
+
+
+def _left(
+    sessions: Sequence[PlayedSession], verdicts: Sequence[Row], filters: set[str | None]
+) -> list[PlayedSession]:
+    """The dialogues that one of some filters removed; None stands for those that are kept."""
+    return [session for session, row in zip(sessions, verdicts, strict=True) if row["filter"] in filters]
+
+
+def _checked(
+    kept: Sequence[Row],
+    dialogues: Sequence[PlayedSession],
+    searched: Sequence[str],
+    vectors: Any,
+    models: Models,
+    settings: CircledSettings,
+) -> list[Row]:
+    """What the definitions say of each session, beside what it was made with."""
+    merged = {
+        row["session_id"]: [turn["merged"] for turn in session.turns]
+        for row, session in zip(kept, dialogues, strict=True)
+    }
+    found = check_definitions(
+        kept, searched, models.features, models.diversity, settings, merged=merged, vectors=vectors
+    )
+    return [
+        {
+            "session_id": one.session,
+            "query": session.query["query"],
+            "ranks": session.ranks,
+            "merged": merged[one.session],
+            "replayed_ranks": list(one.ranks),
+            "fall": one.fall,
+            "nearest": one.nearest,
+            "consistent": one.consistent,
+            "diverse": one.diverse,
+        }
+        for one, session in zip(found, dialogues, strict=True)
+    ]

@@ -1,0 +1,171 @@
+"""What a run gave, as tables and as the sections of its page."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from cir_datasets.common.tables import Cell, Table
+from cir_datasets.construction.circled.filters import FILTERS
+from cir_datasets.construction.report import Example, Section, Step
+from cir_datasets.statistics.measuring import Statistics, measure, measure_rows
+from cir_datasets.statistics.plots import statistics_figures
+from cir_datasets.statistics.tagging import class_names
+
+if TYPE_CHECKING:
+    from cir_datasets.construction.circled.pipeline import MadeSessions
+    from cir_datasets.construction.circled.turns import PlayedSession
+    from cir_datasets.rows.benchmark import Benchmark
+
+Row = dict[str, Any]
+_TERMS = 20
+_EXAMPLES = 6
+_PER_FILTER = 2
+
+
+def filter_table(made: MadeSessions, name: str) -> Table:
+    """Sessions begun, removed by each filter, and left: the form of CIRCLED's Table 3."""
+    found = made.counts
+    return Table(
+        "Sessions by filter",
+        ("subset", *found),
+        ((Cell(name), *(Cell(f"{count:,}", float(count)) for count in found.values())),),
+        tuple(f"{filter_}: {what}." for filter_, what in FILTERS.items() if found[filter_]),
+    )
+
+
+def turns_table(made: MadeSessions, name: str, last: int) -> Table:
+    """Sessions by number of turns: the form of CIRCLED's Table 4."""
+    by_turns = Counter(len(row["turns"]) for row in made.sessions)
+    total = len(made.sessions)
+    average = sum(turns * count for turns, count in by_turns.items()) / total if total else 0.0
+    cells = [Cell(f"{by_turns[turns]:,}", float(by_turns[turns])) for turns in range(2, last + 1)]
+    return Table(
+        "Sessions by number of turns",
+        (
+            "subset",
+            "sessions",
+            "images",
+            "average turns",
+            *(f"{turns} turns" for turns in range(2, last + 1)),
+        ),
+        (
+            (
+                Cell(name),
+                Cell(f"{total:,}", float(total)),
+                Cell(f"{len(made.images):,}", float(len(made.images))),
+                Cell(f"{average:.2f}", round(average, 6)),
+                *cells,
+            ),
+        ),
+    )
+
+
+def definitions_table(checked: Sequence[Row], epsilon: int, tau: float) -> Table:
+    """How many sessions obey both definitions when they are replayed."""
+    consistent, diverse = (sum(bool(row[name]) for row in checked) for name in ("consistent", "diverse"))
+    rows = (
+        (
+            f"epsilon-consistent (epsilon {epsilon})",
+            consistent,
+            max((row["fall"] for row in checked), default=0),
+        ),
+        (f"tau-diverse (tau {tau:g})", diverse, max((row["nearest"] for row in checked), default=0.0)),
+    )
+    return Table(
+        "Definitions",
+        ("definition", "sessions that obey it", "of", "largest value"),
+        tuple(
+            (
+                Cell(name),
+                Cell(f"{count:,}", float(count)),
+                Cell(f"{len(checked):,}", float(len(checked))),
+                Cell(f"{worst:g}", float(worst)),
+            )
+            for name, count, worst in rows
+        ),
+        ("Largest values: places that a target falls from turn to turn; similarity of two captions.",),
+    )
+
+
+def language_table(parts: Sequence[Statistics]) -> Table:
+    """Captions of several sources side by side: the form of CIRCLED's Table 2."""
+    tagged = all(part.classes is not None for part in parts)
+    names = class_names() if tagged else ()
+    rows = []
+    for part in parts:
+        shares = part.class_shares or {}
+        figures = [(part.mean_length, "{:.1f}"), (part.type_token_ratio, "{:.3f}")]
+        cells = [
+            Cell("-") if value is None else Cell(text.format(value), round(value, 6))
+            for value, text in figures
+        ]
+        cells += [Cell(f"{100 * shares.get(name, 0):.1f}", round(shares.get(name, 0), 6)) for name in names]
+        rows.append((Cell(part.id), Cell(f"{part.caption_count:,}", float(part.caption_count)), *cells))
+    return Table(
+        "Captions",
+        ("source", "captions", "words a caption", "type-token ratio", *(f"{name} %" for name in names)),
+        tuple(rows),
+        ("The type-token ratio falls as a text grows: compare sources of like size.",),
+    )
+
+
+def sections(
+    made: MadeSessions, benchmark: Benchmark, *, epsilon: int, tau: float, turns: int
+) -> list[Section]:
+    """The page of a run: counts, definitions, language, and examples of what is kept and what went."""
+    name = benchmark.id.replace("/", "_")
+    found = [
+        Section("Sessions", (filter_table(made, name), turns_table(made, name, turns))),
+        Section("Definitions", (definitions_table(made.checked, epsilon, tau),)),
+    ]
+    if made.sessions:
+        parts = [_counted(benchmark), _counted_sessions(name, made.sessions)]
+        plots = statistics_figures(parts, _TERMS)
+        found.append(
+            Section(
+                "Language",
+                (language_table(parts),),
+                tuple((what.replace("_", " "), figure) for what, figure in sorted(plots.items())),
+            )
+        )
+    by_query = {session.query["query"]: session for session in made.played}
+    kept = [row for row in made.verdicts if row["kept"]]
+    found.append(Section("Kept", examples=tuple(_example(by_query, row) for row in kept[:_EXAMPLES])))
+    for filter_, what in FILTERS.items():
+        gone = [row for row in made.verdicts if row["filter"] == filter_]
+        if gone and filter_ != "empty caption":
+            shown = tuple(_example(by_query, row) for row in gone[:_PER_FILTER])
+            found.append(Section(f"Removed: {filter_}", examples=shown, notes=(f"{what}.",)))
+    return found
+
+
+def _counted(benchmark: Benchmark) -> Statistics:
+    from cir_metrics.errors import MissingExtraError
+
+    try:
+        return measure(benchmark)
+    except MissingExtraError:
+        return measure(benchmark, tags=False)
+
+
+def _counted_sessions(name: str, rows: Sequence[Row]) -> Statistics:
+    from cir_metrics.errors import MissingExtraError
+
+    try:
+        return measure_rows(f"{name} (sessions)", rows, multi_turn=True)
+    except MissingExtraError:
+        return measure_rows(f"{name} (sessions)", rows, multi_turn=True, tags=False)
+
+
+def _example(sessions: dict[str, PlayedSession], row: Row) -> Example:
+    session = sessions[row["query"]]
+    steps = [
+        Step(turn["reference"], f"turn {number}, rank {turn['rank']}", turn["caption"])
+        for number, turn in enumerate(session.turns, start=1)
+    ]
+    if not steps:
+        steps = [Step(session.query["reference"], "reference", session.query["caption"])]
+    steps += [Step(target, "target", kind="good") for target in session.targets[:1]]
+    return Example(row["query"], tuple(steps), row["why"])

@@ -1,0 +1,307 @@
+"""`cir make circled`: from a single-turn benchmark to sessions in CIRCLED's way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cir_datasets.construction.circled.settings import CircledSettings
+from cir_metrics.terminal import echo
+
+if TYPE_CHECKING:
+    from cir_datasets.construction.circled.pipeline import MadeSessions
+    from cir_datasets.rows.benchmark import Benchmark
+    from submissions.embeddings.pictures import Pictures
+
+_DEFAULTS = CircledSettings()
+BENCHMARK_FOLDER, UNFILTERED_FOLDER = "benchmark", "unfiltered"
+
+
+def circled_command(
+    benchmark: Annotated[
+        str,
+        typer.Option("--benchmark", "-b", help="Id of a benchmark of single queries with public targets."),
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Folder of the run: stages, page, and the benchmark.")
+    ],
+    language: Annotated[
+        str,
+        typer.Option(
+            "--language",
+            help="Who captions, merges and writes: oracle (shapes), openai:MODEL, "
+            "transformers:FOLDER_OR_NAME, SEES+WRITES; options behind it, as in openai:MODEL,concurrency=8.",
+        ),
+    ],
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            "--encoder",
+            "-e",
+            help="Encoder of the search: a name on the Hub, a folder, or shapes (the default on shapes).",
+        ),
+    ] = None,
+    diversity_encoder: Annotated[
+        str | None,
+        typer.Option(
+            "--diversity-encoder",
+            help="Encoder that tells captions apart; default: the paper's, openai/clip-vit-base-patch32, and "
+            "on shapes that of the search.",
+        ),
+    ] = None,
+    images: Annotated[
+        Path | None,
+        typer.Option("--images", help="Folder of the images; default: below CIR_IMAGES. Shapes are drawn."),
+    ] = None,
+    prompts: Annotated[
+        Path | None,
+        typer.Option("--prompts", help="Folder of prompts that replace ours; default: CIR_PROMPTS."),
+    ] = None,
+    captions: Annotated[
+        str | None,
+        typer.Option(
+            "--captions",
+            help="Prompt that describes an image: caption, or caption_clothes (the default of fashioniq).",
+        ),
+    ] = None,
+    k: Annotated[
+        int, typer.Option("--k", help="Images shown; a session succeeds once a target is among them.", min=2)
+    ] = _DEFAULTS.k,
+    max_turns: Annotated[
+        int,
+        typer.Option(
+            "--max-turns", help="Turns at most, the query included; 7 is what the released code plays.", min=2
+        ),
+    ] = _DEFAULTS.max_turns,
+    history: Annotated[
+        str,
+        typer.Option(
+            "--history",
+            help="Captions that a new one must differ from: paper (all), released (without the first).",
+        ),
+    ] = _DEFAULTS.history,
+    circo_target: Annotated[
+        str,
+        typer.Option(
+            "--circo-target",
+            help="Of several targets the one that words aim at: best (nearest to the search), or annotated.",
+        ),
+    ] = _DEFAULTS.circo_target,
+    duplicates: Annotated[
+        str,
+        typer.Option(
+            "--duplicates",
+            help="Equal pictures are searched once: within the gallery, or over all splits (released).",
+        ),
+    ] = _DEFAULTS.duplicates,
+    attempts: Annotated[
+        int, typer.Option("--attempts", help="At a caption that differs enough; the last is used.", min=1)
+    ] = _DEFAULTS.attempts,
+    epsilon: Annotated[
+        int, typer.Option("--epsilon", help="Places that a target may fall from turn to turn.", min=0)
+    ] = _DEFAULTS.epsilon,
+    tau: Annotated[
+        float, typer.Option("--tau", help="Similarity of two captions that is too high, above 0 to 1.")
+    ] = _DEFAULTS.tau,
+    seed: Annotated[int, typer.Option("--seed", help="Of the draw of --limit.")] = _DEFAULTS.seed,
+    limit: Annotated[
+        int | None, typer.Option("--limit", help="Sessions that are begun, drawn by the seed.", min=1)
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option("--name", help="Name of the made benchmark; default: circled_ and the benchmark's."),
+    ] = None,
+    device: Annotated[
+        str, typer.Option("--device", help="Where encoders run: auto, cpu, cuda, cuda:1, mps.")
+    ] = "auto",
+    batch_size: Annotated[
+        int, typer.Option("--batch-size", help="Images that an encoder takes at once.", min=1)
+    ] = 64,
+    workers: Annotated[int, typer.Option("--workers", help="Processes that read images.", min=0)] = 2,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print an estimate of calls, tokens and hours, and stop.")
+    ] = False,
+) -> None:
+    """Make consistent sessions of several turns out of single queries, as CIRCLED was made.
+
+    Turn 1 is the published query, searched by a caption of its target. While no target is shown, the image
+    nearest to it is picked, what it still lacks is said, and the search goes on. Filters keep the sessions
+    that come nearer and repeat nothing. The same call goes on where a run was stopped.
+
+    \b
+    Example:
+        cir make circled --benchmark shapes/val --language oracle --k 3 --out my-sessions
+        cir make circled --benchmark cirr/val --encoder Salesforce/blip-itm-large-coco \\
+            --language openai:gpt-4o-mini,concurrency=16 --images ~/images --out circled-cirr-val --dry-run
+    """
+    from submissions.commands.words import report_usage
+    from submissions.language import load_language
+    from submissions.running.make import loaded_benchmark
+
+    source = loaded_benchmark(benchmark)
+    settings = CircledSettings(
+        k=k,
+        max_turns=max_turns,
+        history=history,
+        circo_target=circo_target,
+        duplicates=duplicates,
+        attempts=attempts,
+        epsilon=epsilon,
+        tau=tau,
+        captions=captions or ("caption_clothes" if source.spec.card.name == "fashioniq" else "caption"),
+        seed=seed,
+        limit=limit,
+    )
+    if dry_run:
+        _estimate(source, settings)
+        return
+    speaker = load_language(language, **({} if prompts is None else {"prompts": prompts}))
+    try:
+        _make(
+            source,
+            out,
+            settings,
+            speaker,
+            named=(encoder, diversity_encoder),
+            images=images,
+            name=name,
+            loading={"device": device},
+            reading={"batch_size": batch_size, "workers": workers},
+        )
+    finally:
+        report_usage(speaker)
+
+
+def _estimate(source: Benchmark, settings: CircledSettings) -> None:
+    from cir_datasets.common.tables import render
+    from cir_datasets.construction.circled.estimate import estimate_table
+    from cir_datasets.construction.circled.queries import queries_of
+
+    begun = len(queries_of(source, limit=settings.limit, seed=settings.seed))
+    echo(render([estimate_table(begun, len(source.gallery or ()), settings)], "table"))
+
+
+def _make(
+    source: Benchmark,
+    out: Path,
+    settings: CircledSettings,
+    speaker: Any,
+    *,
+    named: tuple[str | None, str | None],
+    images: Path | None,
+    name: str | None,
+    loading: dict[str, Any],
+    reading: dict[str, Any],
+) -> None:
+    from cir_datasets.construction.circled.pipeline import make_circled
+    from cir_datasets.construction.workspace import only_run
+    from submissions.making.circled import (
+        encoders_for,
+        fingerprints,
+        models_for,
+        other_splits,
+        pictures_for,
+    )
+
+    encoder, diversity = encoders_for(source, *named, **loading)
+    models = models_for(source, encoder, diversity, speaker, images=images, **reading)
+    pictures = pictures_for(source, images)
+    others = other_splits(source, images) if settings.duplicates == "released" else []
+    with only_run(out):
+        made = make_circled(
+            source,
+            out,
+            models,
+            settings,
+            fingerprint=lambda ids: fingerprints([pictures, *others], ids),
+            others=[image for each in others for image in each.ids],
+            inputs={"pictures": pictures.digest, "other_pictures": [each.digest for each in others]},
+        )
+        files = _write(made, source, out, settings, pictures, name)
+    _report(made, source, settings)
+    for path in files:
+        echo(str(path))
+
+
+def _write(
+    made: MadeSessions,
+    source: Benchmark,
+    out: Path,
+    settings: CircledSettings,
+    pictures: Pictures,
+    name: str | None,
+) -> list[Path]:
+    """The benchmark, the sessions that only the quality filters removed, and the page."""
+    import orjson
+
+    from cir_datasets.construction.circled.tables import sections
+    from cir_datasets.construction.folder import write_benchmark
+    from cir_datasets.construction.report import write_report
+    from cir_datasets.construction.workspace import settings_of
+    from cir_metrics.atomic import write_whole
+    from submissions.making.circled import picture_paths
+
+    subset = source.id.replace("/", "_")
+    _, chosen = settings_of(out)
+    where = picture_paths(source, pictures)
+    files = []
+    for folder, rows, title in (
+        (BENCHMARK_FOLDER, made.sessions, "Sessions"),
+        (UNFILTERED_FOLDER, made.unfiltered, "Sessions that the quality filters removed"),
+    ):
+        if not rows:
+            continue
+        added = "" if folder == BENCHMARK_FOLDER else "_unfiltered"
+        files.append(
+            write_benchmark(
+                out / folder,
+                name=f"{name or f'circled_{subset}'}{added}",
+                title=f"{title} made of {source.id}",
+                configs={"test": rows},
+                galleries=made.images,
+                summary=f"{title} of several turns, made of {source.id} in the way of CIRCLED.",
+                reference="kept",
+                made={"pipeline": "circled", **chosen, "counts": made.counts},
+                **where,
+            )
+        )
+        if folder == BENCHMARK_FOLDER:
+            lines = b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in made.checked)
+            write_whole(out / folder / "ranks.jsonl", lines)
+    write_whole(out / "circled.json", orjson.dumps(made.sessions, option=orjson.OPT_INDENT_2) + b"\n")
+    place = {image: number for number, image in enumerate(pictures.ids)}
+    found = made.counts
+    files.append(
+        write_report(
+            out / "report.html",
+            title=f"Sessions made of {source.id}",
+            summary=f"{found['kept']:,} of {found['begun']:,} sessions are kept.",
+            stages=made.workspace.states(),
+            sections=sections(
+                made, source, epsilon=settings.epsilon, tau=settings.tau, turns=settings.max_turns
+            ),
+            open_picture=lambda image: pictures.open(place[image]),
+        )
+    )
+    return files
+
+
+def _report(made: MadeSessions, source: Benchmark, settings: CircledSettings) -> None:
+    """The counts, and why there is no benchmark where none is left."""
+    from cir_datasets.common.tables import render
+    from cir_datasets.construction.circled.tables import definitions_table, filter_table
+
+    name = source.id.replace("/", "_")
+    shown = [filter_table(made, name), definitions_table(made.checked, settings.epsilon, settings.tau)]
+    echo(render(shown, "table"), err=True)
+    found = made.counts
+    if not made.sessions:
+        most = max((name for name in found if name not in ("begun", "kept")), key=lambda name: found[name])
+        hint = {
+            "several turns": "Fix: show fewer images (--k).",
+            "success": "Fix: show more images (--k), or use a better --encoder.",
+            "failed": "Fix: see the reasons in the stage `filters`.",
+        }.get(most, "")
+        echo(f"No session is left, so that there is no benchmark: most went at {most!r}. {hint}", err=True)

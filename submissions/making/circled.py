@@ -1,0 +1,134 @@
+"""What CIRCLED's construction is given: pictures, their hashes, encoders and a language backend."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cir_datasets.construction.backends import Engine
+from cir_datasets.construction.circled.turns import Models
+from cir_metrics.errors import CirError
+from submissions.embeddings.pictures import FilePictures, Pictures, pictures_of
+from submissions.making.backends import EncoderFeatures, LanguageWords
+
+if TYPE_CHECKING:
+    from cir_datasets.rows.benchmark import Benchmark
+    from submissions.encoders.protocol import Encoder
+    from submissions.language.protocol import Language
+
+PAPER_DIVERSITY = "openai/clip-vit-base-patch32"
+"""The encoder that tells captions apart in the paper."""
+
+
+def pictures_for(benchmark: Benchmark, images: str | Path | None) -> Pictures:
+    """The pictures of a gallery, and of references that lie outside it."""
+    references = (one for one in benchmark.column("reference_image_id") if one is not None)
+    ids = dict.fromkeys((*(benchmark.gallery or ()), *references))
+    return pictures_of(benchmark, images=images, ids=list(ids))
+
+
+def models_for(
+    benchmark: Benchmark,
+    encoder: Encoder,
+    diversity: Encoder,
+    language: Language,
+    *,
+    images: str | Path | None = None,
+    batch_size: int = 64,
+    workers: int = 0,
+    engine: Engine | None = None,
+) -> Models:
+    """Encoders and a language backend as the pipeline takes them."""
+
+    def features(one: Encoder) -> EncoderFeatures:
+        return EncoderFeatures(
+            one,
+            lambda ids: pictures_of(benchmark, images=images, ids=ids),
+            batch_size=batch_size,
+            workers=workers,
+        )
+
+    words = LanguageWords(language, pictures_for(benchmark, images))
+    return Models(features(encoder), features(diversity), words, engine)
+
+
+def encoders_for(
+    benchmark: Benchmark, encoder: str | None, diversity: str | None, **loading: Any
+) -> tuple[Encoder, Encoder]:
+    """The encoder of the search and the one that tells captions apart; on shapes the shipped one is both.
+
+    Raises:
+        MethodError: the benchmark is not one of shapes, and no encoder is named.
+    """
+    from submissions.encoders.loading import load_encoder
+    from submissions.running.options import RunOptions
+
+    chosen = RunOptions(encoder=encoder).encoder_for(benchmark, "the construction")
+    drawn = benchmark.spec.card.source.publisher == "embedded"
+    other = diversity or (chosen if drawn else PAPER_DIVERSITY)
+    first = load_encoder(str(chosen), **loading)
+    return first, first if other == chosen else load_encoder(str(other), **loading)
+
+
+def fingerprints(pictures: Sequence[Pictures], ids: Sequence[str]) -> list[str]:
+    """A hash of the picture of each id: of a file its bytes, as the paper's md5; of a drawn one its pixels.
+
+    An image without a picture is like no other; the encoder names it later.
+    """
+    from cir_datasets.common.parallel import done_in_parallel
+    from cir_datasets.common.progress import step_progress
+
+    place = {image: (each, number) for each in reversed(pictures) for number, image in enumerate(each.ids)}
+    found: dict[str, str] = {}
+    jobs = ((image, place[image]) for image in ids)
+    with step_progress("comparing pictures", len(ids)) as advance:
+        for image, digest in done_in_parallel(_fingerprint, jobs, None):
+            found[image] = digest or f"no picture of {image}"
+            advance(1)
+    return [found[image] for image in ids]
+
+
+def _fingerprint(where: tuple[Pictures, int]) -> str | None:
+    pictures, number = where
+    try:
+        if isinstance(pictures, FilePictures):
+            path = pictures.paths[number]
+            return None if path is None else hashlib.sha256(Path(path).read_bytes()).hexdigest()
+        picture = pictures.open(number)
+    except (OSError, CirError):
+        return None
+    return hashlib.sha256(f"{picture.size}".encode() + picture.tobytes()).hexdigest()
+
+
+def other_splits(benchmark: Benchmark, images: str | Path | None) -> list[Pictures]:
+    """The pictures of the benchmark's other galleries, in the order of its card; the first seen is kept."""
+    from cir_datasets import load
+    from cir_datasets.registry import spec
+
+    card = benchmark.spec.card
+    found: list[Pictures] = []
+    for name, config in card.configs.items():
+        other = spec(f"{card.name}/{name}")
+        if config.gallery_from is not None or other.id == benchmark.id:
+            continue
+        found.append(pictures_of(load(other.id), images=images))
+    return found
+
+
+def picture_paths(benchmark: Benchmark, pictures: Pictures) -> dict[str, Any]:
+    """Where the pictures of a made benchmark lie, for `write_benchmark`: below the source's folder."""
+    card = benchmark.spec.card
+    if isinstance(pictures, FilePictures):
+        root = Path(pictures.root)
+        paths = {
+            image: Path(path).relative_to(root).as_posix()
+            for image, path in zip(pictures.ids, pictures.paths, strict=True)
+            if path is not None and Path(path).is_relative_to(root)
+        }
+    else:
+        from cir_datasets.shapes import relative_path
+
+        paths = {image: relative_path(image) for image in pictures.ids}
+    return {"picture_folder": card.image_folder or card.name, "image_paths": paths}
