@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import io
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 _SIDE = 192
 _QUALITY = 82
+_NUMBER = re.compile(r"[-+]?[\d,]*(\.\d+)?\s?%?|-")
 
 
 @dataclass(frozen=True)
@@ -155,7 +157,16 @@ def _plain(section: Section, thumbnails: dict[str, str]) -> dict[str, Any]:
     """A section as the template takes it."""
     return {
         "title": section.title,
-        "tables": section.tables,
+        "tables": [
+            {
+                "title": table.title,
+                "columns": table.columns,
+                "rows": table.rows,
+                "notes": table.notes,
+                "numbers": _number_columns(table),
+            }
+            for table in section.tables
+        ],
         "plots": [{"title": title, "src": _svg(figure)} for title, figure in section.plots],
         "examples": [
             {
@@ -175,6 +186,15 @@ def _plain(section: Section, thumbnails: dict[str, str]) -> dict[str, Any]:
             for example in section.examples
         ],
         "notes": section.notes,
+    }
+
+
+def _number_columns(table: Table) -> set[int]:
+    """Columns that hold numbers alone, which stand to the right."""
+    return {
+        place
+        for place in range(1, len(table.columns))
+        if all(_NUMBER.fullmatch(row[place].text) for row in table.rows)
     }
 
 

@@ -62,3 +62,10 @@ def test_a_folder_that_cannot_be_written_explains_itself(tmp_path: Path) -> None
     (tmp_path / "file").write_text("")
     with pytest.raises(ConstructionError, match=r"cannot be written: .* Fix: name another folder"):
         page(tmp_path / "file" / "report.html")
+
+
+def test_columns_of_numbers_stand_to_the_right(tmp_path: Path) -> None:
+    text = page(tmp_path / "report.html")
+    assert "<th class=number>rows</th>" in text
+    assert "<td class=number>1,200</td>" in text
+    assert "<th>what it does</th>" in text
