@@ -13,6 +13,7 @@ from cir_datasets import registry, sources
 from cir_datasets.builders import builder_class
 from cir_datasets.errors import OverlayError
 from cir_datasets.prepared.folder import last_prepared, read_table
+from cir_datasets.registry.cards import broken
 from cir_datasets.registry.overlay_files import overlay_ids
 from cir_metrics.errors import UnknownNameError
 from cir_metrics.terminal import aligned
@@ -35,6 +36,7 @@ def listed() -> list[dict[str, Any]]:
     Counts that are not published are None. An overlay whose file cannot be used is listed as broken.
     """
     rows = [_list_row(registry.spec(benchmark_id)) for benchmark_id in registry.benchmark_ids()]
+    rows += [_broken_row(name, "folder that cannot be used, see `cir datasets show`") for name in broken()]
     return rows + [_overlay_row(found) for found in overlay_ids()]
 
 
@@ -230,8 +232,12 @@ def _overlay_row(overlay_id: str) -> dict[str, Any]:
     try:
         return _list_row(registry.spec(overlay_id)) | {"status": "overlay"}
     except (OverlayError, UnknownNameError):
-        blank: dict[str, Any] = dict.fromkeys(LIST_COLUMNS)
-        return blank | {"id": overlay_id, "status": "broken overlay, see `cir datasets show`"}
+        return _broken_row(overlay_id, "broken overlay, see `cir datasets show`")
+
+
+def _broken_row(name_or_id: str, status: str) -> dict[str, Any]:
+    blank: dict[str, Any] = dict.fromkeys(LIST_COLUMNS)
+    return blank | {"id": name_or_id, "status": status}
 
 
 def _overlay(spec: BenchmarkSpec) -> dict[str, Any] | None:

@@ -8,6 +8,7 @@ from cir_datasets.commands.export import export_queries
 from cir_datasets.commands.images import cover_images, hash_benchmark_images
 from cir_datasets.commands.listing import list_benchmarks, show_benchmark
 from cir_datasets.commands.overlays import overlay_commands
+from cir_datasets.commands.own import check_benchmark, new_benchmark
 from cir_datasets.commands.preparing import prepare_benchmarks
 from cir_datasets.commands.publishing import publish_benchmarks
 from cir_datasets.commands.qrels import write_qrels
@@ -26,6 +27,8 @@ def datasets_commands() -> typer.Typer:
     datasets.command("prepare")(prepare_benchmarks)
     datasets.command("images")(cover_images)
     datasets.command("hash")(hash_benchmark_images)
+    datasets.command("new")(new_benchmark)
+    datasets.command("check")(check_benchmark)
     datasets.command("template")(template_folder)
     datasets.command("export")(export_queries)
     datasets.command("qrels")(write_qrels)

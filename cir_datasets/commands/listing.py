@@ -19,6 +19,7 @@ def list_benchmarks(
         cir datasets list
     """
     from cir_datasets.audit.describe import list_text, listed
+    from cir_datasets.registry.folders import missing
 
     if as_json:
         import json
@@ -26,6 +27,8 @@ def list_benchmarks(
         echo(json.dumps(listed(), indent=2))
     else:
         echo(list_text(listed()))
+    for problem in missing():
+        echo(f"cir: {problem}", err=True)
 
 
 def show_benchmark(

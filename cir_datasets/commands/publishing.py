@@ -30,7 +30,17 @@ def publish_benchmarks(
             help="You may publish a copy: the licence's words, where it does not allow every copy.",
         ),
     ] = None,
-    private: Annotated[bool, typer.Option("--private", help="Make a new repository private.")] = False,
+    private: Annotated[
+        bool | None,
+        typer.Option(
+            "--private/--public",
+            help="Whether a new repository is private; default: that of a folder of your own is.",
+        ),
+    ] = None,
+    even_private: Annotated[
+        bool,
+        typer.Option("--even-private", help="Push a folder of your own whose card says private: true."),
+    ] = False,
     skip_missing: Annotated[
         bool, typer.Option("--skip-missing", help="Leave out what is not available, and list it.")
     ] = False,
@@ -67,6 +77,7 @@ def publish_benchmarks(
         push_to=push,
         may_copy=may_copy,
         private=private,
+        even_private=even_private,
         remove_others=remove_others,
     )
     for one in done:

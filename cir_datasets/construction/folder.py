@@ -128,7 +128,7 @@ def write_benchmark(
     with staging_folder(root.parent, _PREFIX, error=DatasetError, fix=fix) as staging:
         for config, rows in configs.items():
             place = staging / card.configs[config].queries
-            place.write_bytes(b"".join(orjson.dumps(_short(row)) + b"\n" for row in _even(rows)))
+            place.write_bytes(b"".join(orjson.dumps(written_row(row)) + b"\n" for row in _even(rows)))
             listed = staging / card.configs[config].images
             listed.write_text("".join(_image_lines(by_config[config], image_paths or {})), encoding="utf-8")
         (staging / CARD_FILE).write_text(_card_text(fields), encoding="utf-8")
@@ -169,8 +169,13 @@ def _even(rows: Iterable[Row]) -> Iterator[Row]:
         yield own | kept if own else kept
 
 
-def _short(row: Mapping[str, Any]) -> Row:
-    """A row as it is written: without what is empty, or follows from the rest."""
+def written_row(row: Mapping[str, Any]) -> Row:
+    """A row as it is written: without what is empty, or follows from the rest.
+
+    Example:
+        >>> written_row({"query_id": "1", "relative_caption": "in red", "aspects": []})
+        {'query_id': '1', 'relative_caption': 'in red'}
+    """
     kept = {name: value for name, value in row.items() if value not in (None, [], "")}
     if row.get("relative_caption") is not None and kept.get("captions") == [row["relative_caption"]]:
         del kept["captions"]
@@ -178,7 +183,7 @@ def _short(row: Mapping[str, Any]) -> Row:
         del kept["positive_image_ids"]
     kept.pop("num_turns", None)
     if "turns" in kept and isinstance(kept["turns"], list):
-        kept["turns"] = [_short(turn) if isinstance(turn, Mapping) else turn for turn in kept["turns"]]
+        kept["turns"] = [written_row(turn) if isinstance(turn, Mapping) else turn for turn in kept["turns"]]
     return kept
 
 

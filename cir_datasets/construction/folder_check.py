@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import shlex
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
@@ -57,13 +58,21 @@ class FolderCheck:
             "counts": self.counts,
         }
 
+    def _next(self) -> Iterator[str]:
+        """Commands that load it, run a baseline and score that."""
+        benchmark_id = f"{self.name}/{next(iter(self.counts))}"
+        yield f"  export CIR_BENCHMARKS={shlex.quote(str(self.folder))}"
+        yield f"  cir datasets prepare {self.name}"
+        yield f"  cir run --benchmark {benchmark_id} --method random --out random.json"
+        yield "  cir score random.json"
+
     def text(self) -> str:
         """The check for people."""
         lines = [f"{self.name or self.folder.name}/{config}: {said}" for config, said in self.counts.items()]
         lines += [f"error: {error}" for error in self.errors]
         lines += [f"note: {note}" for note in self.notes]
         if self.ok:
-            return "\n".join([*lines, "It is a benchmark."])
+            return "\n".join([*lines, "It is a benchmark. Next:", *self._next()])
         return "\n".join([*lines, f"{len(self.errors):,} errors."])
 
 
@@ -226,9 +235,9 @@ def _pictures(root: Path, short: FolderCard, wanted: dict[str, str | None], foun
         found.errors.append(f"image {image!r} has no picture: tried {tried}. Fix: put it there.")
     if len(absent) > _SHOWN_MISSING:
         found.errors.append(f"{len(absent) - _SHOWN_MISSING:,} more images have no picture. Fix: as above.")
-    from cir_datasets.common.pictures import BENCHMARK_FORMATS
+    from cir_datasets.common.pictures import PICTURE_FORMATS
 
-    look = functools.partial(_problem, formats=BENCHMARK_FORMATS)
+    look = functools.partial(_problem, formats=PICTURE_FORMATS)
     unusable = {
         image: fault for image, fault in done_in_parallel(look, paths.items(), None) if fault is not None
     }

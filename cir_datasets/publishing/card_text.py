@@ -12,10 +12,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from cir_datasets import registry
 from cir_datasets.common.yaml import checked, read_model
 from cir_datasets.errors import CardError
 from cir_datasets.publishing.card_draft import folder_fields
+from cir_datasets.registry.folders import folders
 from cir_datasets.registry.schema import StrictModel
 
 _FENCE = "---\n"
@@ -84,7 +84,7 @@ def card_text(name: str) -> CardText:
         >>> card_text("cirr").license_id
         'mit'
     """
-    if registry.card(name).in_folder:
+    if name in folders():
         fields, where = folder_fields(name)
         return checked(CardText, fields, where, CardError)
     return _own_text(name)

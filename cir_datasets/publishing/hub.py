@@ -67,6 +67,11 @@ def push(
         api.create_repo(repository, repo_type="dataset", private=private, exist_ok=True)
         step = "reading its last revision"
         state = api.dataset_info(repository)
+        if card.private and state.private is not True:
+            raise PushError(
+                f"{url}: is public, and the card of {card.name} says private: true. Nothing was pushed.\n"
+                "  Fix: name a repository that is private, or that is not there yet."
+            )
         there = [sibling.rfilename for sibling in state.siblings or ()]
         earlier = _earlier(api, repository, state.sha, url, card, there)
         if earlier is not None:

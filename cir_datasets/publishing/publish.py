@@ -35,7 +35,8 @@ def publish(
     skip_missing: bool = False,
     push_to: str | None = None,
     may_copy: str | None = None,
-    private: bool = False,
+    private: bool | None = None,
+    even_private: bool = False,
     remove_others: bool = False,
 ) -> list[Publication]:
     """Write benchmarks in the Hub's repository layout, and push one of them if asked.
@@ -52,7 +53,8 @@ def publish(
         skip_missing: leave out what is not available instead of raising; `Publication.skipped` lists it.
         push_to: `ORG/NAME`, a dataset repository on the Hub, made where it is not there yet.
         may_copy: the licence's words, where the publisher does not allow every copy and you may push.
-        private: whether a repository that is made is private.
+        private: whether a repository that is made is private; None: that of a folder of one's own is.
+        even_private: push a folder whose card says `private: true`, to a private repository.
         remove_others: remove configurations that were published at that place and are not now; without it
             that is refused.
 
@@ -77,7 +79,7 @@ def publish(
     wanted = _by_name([benchmarks] if isinstance(benchmarks, str) else benchmarks)
     target = Path(to).expanduser().absolute()
     if push_to is not None:
-        _check_push(wanted, push_to, may_copy)
+        _check_push(wanted, push_to, may_copy, private, even_private)
     need_mlcroissant()
     for name, ids in wanted.items():
         card_text(name)  # a card that cannot be written is said before any work
@@ -93,7 +95,9 @@ def publish(
     if push_to is not None:
         from cir_datasets.publishing.hub import push
 
-        done = [push(done[0], prepared[done[0].name], push_to, private=private, remove_others=remove_others)]
+        (one,) = done
+        private = registry.card(one.name).in_folder if private is None else private
+        done = [push(one, prepared[one.name], push_to, private=private, remove_others=remove_others)]
     return done
 
 
@@ -122,7 +126,13 @@ def _plain(benchmark_id: str) -> str:
     return spec.id
 
 
-def _check_push(wanted: Mapping[str, Sequence[str]], push_to: str, may_copy: str | None) -> None:
+def _check_push(
+    wanted: Mapping[str, Sequence[str]],
+    push_to: str,
+    may_copy: str | None,
+    private: bool | None,
+    even_private: bool,
+) -> None:
     if len(wanted) != 1:
         raise CallError(
             f"--push {push_to}: {len(wanted)} benchmarks ({', '.join(wanted)}) do not share a repository. "
@@ -132,13 +142,32 @@ def _check_push(wanted: Mapping[str, Sequence[str]], push_to: str, may_copy: str
         raise CallError(f"--push {push_to!r}: a repository is named ORG/NAME. Fix: put your name before it.")
     _check_repository_name(push_to)
     (name,) = wanted
-    licence = registry.card(name).license
+    card = registry.card(name)
+    if card.in_folder:
+        _check_private(card, private, even_private)
+        return
+    licence = card.license
     if not licence.copies_allowed and may_copy != licence.annotations:
         said = "" if may_copy is None else f" (you wrote {may_copy!r})"
         raise CallError(
             f'{name}: the licence of its annotations is "{licence.annotations}", which does not allow every '
             f"copy; nothing was pushed{said}.\n"
             f'  Fix: where you may publish a copy, say so with  --i-may-copy "{licence.annotations}"'
+        )
+
+
+def _check_private(card: Card, private: bool | None, even_private: bool) -> None:
+    """What its owner keeps private is pushed at the owner's word alone, and then to a private repository."""
+    if card.private and (not even_private or private is False):
+        what = "" if not even_private else ", and a public repository would show it to all"
+        fix = (
+            "push it to a private repository with  --even-private"
+            if not even_private
+            else "leave --public out"
+        )
+        raise CallError(
+            f"{card.name}: its card says private: true{what}; nothing was pushed.\n"
+            f"  Fix: {fix}, or write private: false in its card.yaml."
         )
 
 
@@ -249,7 +278,9 @@ def _write_both(prepared: Prepared, folder: Path) -> Iterator[PublishedConfig]:
 
 
 def _notes(card: Card, prepared: Sequence[Prepared]) -> Iterator[str]:
-    if not card.license.copies_allowed:
+    if card.private:
+        yield "its card says private: true: the folder stays here unless you hand it on"
+    elif not card.license.copies_allowed:
         yield (
             f'the licence of the annotations is "{card.license.annotations}", which does not allow every '
             "copy: this one is for your own use"

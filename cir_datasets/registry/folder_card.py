@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
+from cir_datasets.common.pictures import PICTURE_FORMATS
 from cir_datasets.common.row_files import ENDINGS, NOT_UTF8, Tallied, tally, text_lines
 from cir_datasets.common.yaml import checked
 from cir_datasets.errors import CardError, RecordError
@@ -240,6 +241,7 @@ def expanded(folder: Path, short: FolderCard, states: tuple[tuple[int, int, int]
         ),
         "image_folder": short.image_folder,
         "image_paths": short.image_paths,
+        "image_formats": PICTURE_FORMATS,
         "ids": "Ids are those of the maker's files.",
         "examples": {
             name: {

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 CARD_FILE = "card.yaml"
 VARIABLE = "CIR_BENCHMARKS"
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 GROUP = "cir_benchmarks.benchmarks"
 """Entry points: a folder's path, a function that gives one, or a package whose folder it is."""
 
@@ -172,7 +174,7 @@ def _name_in(folder: Path) -> str:
     except (OSError, ValueError, yaml.YAMLError):
         return folder.name
     name = fields.get("name") if isinstance(fields, dict) else None
-    return name if isinstance(name, str) and name else folder.name
+    return name if isinstance(name, str) and _NAME.fullmatch(name) else folder.name
 
 
 def _places() -> Iterator[tuple[str, Path | None, str | None]]:

@@ -1,0 +1,458 @@
+"""Folders that are benchmarks: written, registered, checked, changed, kept here."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from says import says
+
+import cir_datasets
+from cir_datasets.audit.describe import listed
+from cir_datasets.construction.folder import write_benchmark
+from cir_datasets.construction.folder_check import check_folder
+from cir_datasets.construction.new_folder import new_folder
+from cir_datasets.errors import CardError, RecordError
+from cir_datasets.rows.records import query_row
+from cir_metrics.errors import CallError, UnknownNameError
+
+IMAGES = ["a", "b", "c", "d"]
+QUERY = {"query_id": "1", "reference_image_id": "a", "relative_caption": "in red", "target_image_id": "b"}
+SECOND = {
+    **QUERY,
+    "query_id": "2",
+    "reference_image_id": "c",
+    "negative_image_ids": ["d"],
+    "aspects": ["color"],
+}
+TURNS = [
+    {"turn": 1, "reference_image_id": "a", "relative_caption": "in red"},
+    {"turn": 2, "reference_image_id": "c", "relative_caption": "and large"},
+]
+SESSION = {"session_id": "1", "ground_truth_ids": ["b"], "turns": TURNS}
+
+Write = Callable[..., Path]
+Register = Callable[..., None]
+
+
+@pytest.fixture(autouse=True)
+def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("CIR_CHALLENGES", str(tmp_path / "challenges"))
+    monkeypatch.delenv("CIR_IMAGES", raising=False)
+    monkeypatch.delenv("CIR_BENCHMARKS", raising=False)
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Writes a folder by hand: card, rows and images as texts."""
+
+    def folder(
+        name: str = "mine",
+        *rows: Any,
+        card: str = "",
+        images: str | None = "a\nb\nc\nd\n",
+        file: str = "queries.jsonl",
+    ) -> Path:
+        made = tmp_path / "own" / name
+        made.mkdir(parents=True, exist_ok=True)
+        (made / "card.yaml").write_text(card or f"name: {name}\ntitle: Mine\n", encoding="utf-8")
+        lines = [row if isinstance(row, str) else json.dumps(row) for row in rows or (QUERY, SECOND)]
+        (made / file).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        if images is not None:
+            (made / "images.txt").write_text(images, encoding="utf-8")
+        return made
+
+    return folder
+
+
+@pytest.fixture
+def register(monkeypatch: pytest.MonkeyPatch) -> Register:
+    def named(*folders: Path) -> None:
+        monkeypatch.setenv("CIR_BENCHMARKS", os.pathsep.join(map(str, folders)))
+
+    return named
+
+
+def test_a_name_and_a_title_are_enough(write: Write, register: Register) -> None:
+    register(write())
+    benchmark = cir_datasets.load("mine/test")
+    assert [row["positive_image_ids"] for row in benchmark.rows()] == [["b"], ["b"]]
+    assert benchmark.rows()[1]["aspects"] == ["color"]
+    assert list(benchmark.gallery or ()) == IMAGES
+    assert (benchmark.pinned, benchmark.excludes_reference) == (True, True)
+    assert (benchmark.spec.main_metric, benchmark.spec.card.private) == ("recall@10", True)
+    assert "mine" in cir_datasets.names()
+
+
+def test_several_folders_and_folders_of_folders_are_known(
+    write: Write, tmp_path: Path, register: Register
+) -> None:
+    write("one"), write("two")
+    other = new_folder("three", tmp_path / "elsewhere")
+    register(tmp_path / "own", other)
+    assert {"one/test", "two/test", "three/test"} <= set(cir_datasets.benchmark_ids())
+
+
+def test_the_three_formats_hold_the_same_queries(write: Write, register: Register) -> None:
+    by_lines = write("by_lines")
+    csv = (
+        "query_id,reference_image_id,relative_caption,target_image_id,negative_image_ids,aspects\n"
+        "1,a,in red,b,,\n"
+        "2,c,in red,b,d,color"
+    )
+    by_cells = write("by_cells", csv, file="queries.csv")
+    by_columns = write("by_columns")
+    (by_columns / "queries.jsonl").unlink()
+    pq.write_table(
+        pa.Table.from_pylist([SECOND | dict.fromkeys(SECOND) | QUERY, SECOND]), by_columns / "queries.parquet"
+    )
+    register(by_lines, by_cells, by_columns)
+    loaded = [cir_datasets.load(f"{folder.name}/test") for folder in (by_lines, by_cells, by_columns)]
+    assert [one.rows() for one in loaded[1:]] == [loaded[0].rows()] * 2
+    assert len({one.data_hash for one in loaded}) == 1
+    assert all(check_folder(folder).ok for folder in (by_lines, by_cells, by_columns))
+
+
+def test_sessions_load_from_lines_and_from_cells(write: Write, register: Register) -> None:
+    csv = (
+        "session_id,ground_truth_ids,turn,reference_image_id,relative_caption\n"
+        '1,b,1,a,in red\n1,b,2,c,"and large"\n2,b|d,1,a,small'
+    )
+    second = {
+        "session_id": "2",
+        "ground_truth_ids": ["b", "d"],
+        "turns": [{**TURNS[0], "relative_caption": "small"}],
+    }
+    register(write("lines", SESSION, second), write("cells", csv, file="queries.csv"))
+    rows = cir_datasets.load("lines/test").rows()
+    assert cir_datasets.load("cells/test").rows() == rows
+    assert [row["num_turns"] for row in rows] == [2, 1]
+    assert cir_datasets.spec("lines/test").turns == "1-2"
+    assert cir_datasets.spec("lines/test").main_metric == "hits_auc@10"
+
+
+def test_configurations_have_rows_and_galleries_of_their_own(write: Write, register: Register) -> None:
+    card = (
+        "name: mine\ntitle: Mine\nconfigs:\n"
+        "  train: {queries: train.jsonl, images: few.txt}\n  test: {queries: queries.jsonl}\n"
+    )
+    folder = write("mine", card=card)
+    (folder / "train.jsonl").write_text(json.dumps(QUERY) + "\n")
+    (folder / "few.txt").write_text("a\nb\nc\n")
+    register(folder)
+    assert len(cir_datasets.load("mine/train").gallery or ()) == 3
+    assert cir_datasets.spec("mine/train").config.split == "train"
+    assert len(cir_datasets.load("mine/test")) == 2
+
+
+def test_cirrs_own_fields_are_columns_where_the_rows_have_them(write: Write, register: Register) -> None:
+    own = {"subset_id": 7, "target_soft": [{"image_id": "b", "score": 1}], "auxiliary_captions": ["x"]}
+    subset = {"subset_image_ids": ["a", "b", "c", "d"]}
+    register(write("mine", {**QUERY, **own, **subset}), write("plain"))
+    (row,) = cir_datasets.load("mine/test").rows()
+    assert (row["subset_id"], row["target_soft"]) == (7, [{"image_id": "b", "score": 1.0}])
+    assert "recall_subset@1" in cir_datasets.spec("mine/test").metrics
+    assert "subset_id" not in cir_datasets.load("plain/test").rows()[0]
+
+
+def test_what_changes_in_a_folder_is_read_again(write: Write, register: Register) -> None:
+    folder = write()
+    register(folder)
+    before = cir_datasets.load("mine/test")
+    write("mine", QUERY, images="a\nb\nc\nd\ne\n")
+    after = cir_datasets.load("mine/test")
+    assert (len(before), len(after), len(after.gallery or ())) == (2, 1, 5)
+    assert before.data_hash != after.data_hash
+    assert before.gallery_hash != after.gallery_hash
+
+
+@pytest.mark.parametrize("name", ["cirr", "shapes"])
+def test_a_name_of_the_package_is_refused(write: Write, register: Register, name: str) -> None:
+    folder = write(name)
+    register(folder)
+    with pytest.raises(CardError) as caught:
+        cir_datasets.load(f"{name}/val")
+    says(caught, str(folder), name, "a benchmark of this package", "Fix: give it another name")
+    other = "shapes/val" if name == "cirr" else "cirr/val"
+    assert cir_datasets.spec(other).config.queries
+    assert any(row["id"] == name and "cannot be used" in row["status"] for row in listed())
+    says(check_folder(folder).errors[0], "card.yaml: name:", "a benchmark of this package", "Fix:")
+
+
+def test_two_folders_of_one_name_are_refused(write: Write, tmp_path: Path, register: Register) -> None:
+    first, other = write("mine"), tmp_path / "other"
+    new_folder("mine", other)
+    register(first, other)
+    with pytest.raises(CardError) as caught:
+        cir_datasets.load("mine/test")
+    says(caught, str(first), str(other), "'mine'", "Fix: give one of them another name")
+    register(first, first)
+    assert len(cir_datasets.load("mine/test")) == 2
+
+
+def test_a_place_without_a_benchmark_is_said_where_a_name_is_not_found(
+    tmp_path: Path, register: Register
+) -> None:
+    (tmp_path / "empty").mkdir()
+    register(tmp_path / "nowhere", tmp_path / "empty")
+    with pytest.raises(UnknownNameError) as caught:
+        cir_datasets.load("mine/test")
+    says(caught, "no benchmark 'mine/test'", "nowhere: no such folder", "empty: neither it nor", "Fix:")
+
+
+PICTURES = "card, rows and pictures"
+BROKEN: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
+    "no title": ({"card": "name: mine\n"}, ("card.yaml: title: is missing", "Fix: add it")),
+    "unknown field of the card": (
+        {"card": "name: mine\ntitle: Mine\nrefrence: kept\n"},
+        ("refrence: there is no such field", "Did you mean 'reference'?"),
+    ),
+    "not YAML": ({"card": "name: [mine\n"}, ("card.yaml: line 2", "Fix:")),
+    "a bad name": ({"card": "name: My-Own\ntitle: Mine\n"}, ("card.yaml: name: 'My-Own'", "Fix:")),
+    "a metric that is not there": (
+        {"card": "name: mine\ntitle: Mine\nmetrics: [recal@5]\n"},
+        ("card.yaml: metrics.0", "recal", "Fix:"),
+    ),
+    "a path out of the folder": (
+        {"card": "name: mine\ntitle: Mine\nconfigs: {test: {queries: ../x.jsonl}}\n"},
+        ("configs.test.queries", "'../x.jsonl' is not the name of a file in the folder", "Fix:"),
+    ),
+    "no rows": ({"file": "others.jsonl"}, ("queries.jsonl: no such file", "Fix: write it")),
+    "no images": ({"images": None}, ("images.txt: no such file", "Fix: write it")),
+    "a named file that is not there": (
+        {"card": "name: mine\ntitle: Mine\nconfigs: {test: {queries: gone.jsonl}}\n"},
+        ("gone.jsonl: no such file", "Fix:"),
+    ),
+    "not JSON": ({"rows": [QUERY, "{nope"]}, ("queries.jsonl: line 2: it is not JSON", "Fix:")),
+    "unknown field of a row": (
+        {"rows": [{**QUERY, "captoin": "x"}]},
+        ("line 1 (query_id 1): there is no field 'captoin'", "Did you mean", "Fix:"),
+    ),
+    "doubled ids": (
+        {"rows": [QUERY, {**SECOND, "query_id": "1"}]},
+        ("line 2 (query_id 1): its id is there twice (first in line 1)", "Fix:"),
+    ),
+    "a doubled image": ({"images": "a\nb\nc\nd\na\n"}, ("images.txt: line 5: 'a' is there twice", "Fix:")),
+    "a reference that is not an image": (
+        {"rows": [{**QUERY, "reference_image_id": "z"}]},
+        ("line 1 (query_id 1): its reference 'z' is not in the gallery", "Fix:"),
+    ),
+    "a target that is not an image": (
+        {"rows": [{**QUERY, "target_image_id": "z"}]},
+        ("line 1 (query_id 1): its target 'z' is not in the gallery", "Fix:"),
+    ),
+    "an empty caption": (
+        {"rows": [QUERY, {**SECOND, "relative_caption": "  "}]},
+        ("line 2 (query_id 2): a caption is empty", "Fix:"),
+    ),
+    "the target is the reference": (
+        {"rows": [{**QUERY, "target_image_id": "a"}]},
+        ("line 1 (query_id 1): its reference 'a' is a positive", "Fix:"),
+    ),
+    "no right answer": (
+        {"rows": [{name: value for name, value in QUERY.items() if name != "target_image_id"}]},
+        ("line 1 (query_id 1): it says no right answer", "Fix: add target_image_id"),
+    ),
+    "a wrong type": (
+        {"rows": [QUERY, {**SECOND, "query_id": 2}]},
+        ("line 2: query_id must be text, not 2", "Fix: write it in quotation marks"),
+    ),
+    "a text for a list": (
+        {"rows": [QUERY, {**SECOND, "negative_image_ids": "d"}]},
+        ("line 2 (query_id 2): negative_image_ids must be a list, not 'd'", "Fix:"),
+    ),
+    "turns from 0": (
+        {"rows": [{**SESSION, "turns": [{**turn, "turn": turn["turn"] - 1} for turn in TURNS]}]},
+        ("line 1 (session_id 1): its turns are numbered [0, 1]", "Fix: number them 1, 2, 3"),
+    ),
+    "queries and sessions": (
+        {"rows": [QUERY, SESSION]},
+        ("line 2", "it is a session, and the first row a query"),
+    ),
+    "a wrong CSV header": (
+        {"rows": ["id,reference,caption"], "file": "queries.csv"},
+        ("queries.csv: line 1: the header", "has neither query_id nor session_id", "Fix:"),
+    ),
+    "too few cells": (
+        {
+            "rows": ["query_id,reference_image_id,relative_caption,target_image_id", "1,a"],
+            "file": "queries.csv",
+        },
+        ("queries.csv: line 2: it has 2 cells", "Fix:"),
+    ),
+    "empty": ({"rows": [""]}, ("queries.jsonl: it holds no row", "Fix:")),
+    "a tab without a path": (
+        {"images": "a\t\nb\nc\nd\n"},
+        ("images.txt: line 1:", "one tab and a path", "Fix:"),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_what_is_wrong_is_named_with_file_line_and_fix(write: Write, register: Register, case: str) -> None:
+    given, fragments = BROKEN[case]
+    rows = given.get("rows", ())
+    folder = write("mine", *rows, **{name: value for name, value in given.items() if name != "rows"})
+    found = check_folder(folder)
+    assert not found.ok
+    matching = [error for error in found.errors if fragments[0] in error]
+    assert matching, found.errors
+    says(matching[0], *fragments)
+    assert str(folder) in matching[0]
+    register(folder)
+    with pytest.raises((CardError, RecordError)):
+        cir_datasets.load("mine/test")
+    assert cir_datasets.spec("shapes/val").config.queries
+
+
+def test_every_fault_of_a_folder_is_named_at_once(write: Write) -> None:
+    folder = write(
+        "mine", {**QUERY, "relative_caption": "", "target_image_id": 3}, "[]", {**SECOND, "query_id": "2 "}
+    )
+    errors = "\n".join(check_folder(folder).errors)
+    for said in (
+        "target_image_id must be text",
+        "a caption is empty",
+        "line 2: it is not an object",
+        "blanks around",
+    ):
+        assert said in errors
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
+def test_another_encoding_is_named(write: Write, encoding: str) -> None:
+    folder = write()
+    text = json.dumps({**QUERY, "relative_caption": "größer"}, ensure_ascii=False)
+    (folder / "queries.jsonl").write_text(f"{text}\n", encoding=encoding)
+    says(
+        "\n".join(check_folder(folder).errors),
+        "queries.jsonl: line 1: it is not UTF-8",
+        "Fix: save the file as UTF-8",
+    )
+
+
+def test_a_byte_order_mark_is_not_a_part_of_the_first_id(write: Write, register: Register) -> None:
+    folder = write("mine", images="\ufeffa\r\nb\r\nc\r\nd\r\n")
+    assert check_folder(folder).ok
+    register(folder)
+    assert list(cir_datasets.load("mine/test").gallery or ()) == IMAGES
+
+
+def test_pictures_are_found_beside_the_card_and_looked_at(
+    write: Write, tmp_path: Path, register: Register, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from PIL import Image
+
+    folder = write("mine", images="a\nb\tdeep/b.png\nc\nd\n")
+    says(check_folder(folder).notes[0], "there are no pictures", "Scoring needs none")
+    (folder / "images" / "deep").mkdir(parents=True)
+    for name in ("a.png", "deep/b.png", "c.jpg"):
+        Image.new("RGB", (4, 4)).save(folder / "images" / name)
+    errors = check_folder(folder).errors
+    assert len(errors) == 1
+    says(errors[0], "image 'd' has no picture: tried", "images/d.png", "Fix: put it there")
+    (folder / "images" / "d.webp").write_bytes(b"nothing")
+    says(check_folder(folder).errors[0], "d.webp: image 'd'", "Fix: replace the picture")
+    Image.new("RGB", (4, 4)).save(folder / "images" / "d.webp")
+    assert check_folder(folder).ok
+    register(folder)
+    assert set(cir_datasets.image_paths("mine/test")) == set(IMAGES)
+    (folder / "images").rename(tmp_path / "images")
+    monkeypatch.setenv("CIR_IMAGES", str(tmp_path))
+    assert cir_datasets.image_paths("mine/test")["b"] == tmp_path / "images/deep/b.png"
+
+
+def written(folder: Path, **changes: Any) -> Path:
+    rows = [query_row(**QUERY, captions=["in red"], positive_image_ids=["b"]), query_row(**SECOND)]
+    given: dict[str, Any] = {"name": "made", "title": "Made", "configs": {"test": rows}, "galleries": IMAGES}
+    return write_benchmark(folder, **(given | changes))
+
+
+def test_what_is_written_is_a_benchmark_of_the_same_bytes(tmp_path: Path, register: Register) -> None:
+    first = written(tmp_path / "first", made={"seed": 1}, image_paths={"a": "x/a.png"})
+    again = written(tmp_path / "again", made={"seed": 1}, image_paths={"a": "x/a.png"})
+    content = {path.name: path.read_bytes() for path in first.iterdir()}
+    assert content == {path.name: path.read_bytes() for path in again.iterdir()}
+    assert check_folder(first).ok
+    assert "captions" not in content["queries.jsonl"].decode().replace("relative_caption", "")
+    register(first)
+    assert cir_datasets.load("made/test").spec.card.version == 1
+    assert cir_datasets.image_manifest("made/test")[0]["relative_path"] == "x/a.png"
+
+
+def test_rows_that_do_not_fit_write_nothing(tmp_path: Path) -> None:
+    with pytest.raises(RecordError) as caught:
+        written(tmp_path / "made", galleries=["a", "c", "d"])
+    says(caught, "nothing was written", "queries.jsonl: line 1 (query_id 1): its target 'b'", "line 2")
+    assert list(tmp_path.glob("**/made")) == []
+
+
+def test_a_benchmark_is_written_again_and_another_is_not_overwritten(tmp_path: Path) -> None:
+    folder = written(tmp_path / "made")
+    (folder / "stage.parquet").write_bytes(b"kept")
+    (folder / "README.md").write_text("Our own words.\n")
+    written(folder, version=2, configs={"test": [query_row(**QUERY)]})
+    assert (folder / "queries.jsonl").read_text().count("\n") == 1
+    assert (folder / "stage.parquet").read_bytes() == b"kept"
+    assert (folder / "README.md").read_text() == "Our own words.\n"
+    with pytest.raises(CallError) as caught:
+        written(folder, name="other")
+    says(caught, "holds the benchmark 'made'", "Fix: choose another folder")
+
+
+def test_sessions_and_several_galleries_are_written(tmp_path: Path, register: Register) -> None:
+    session = {**SESSION, "subset": "", "num_turns": 2}
+    galleries = {"test": IMAGES, "train": IMAGES[:3]}
+    register(written(tmp_path / "made", configs={"test": [session], "train": [session]}, galleries=galleries))
+    assert len(cir_datasets.load("made/train").gallery or ()) == 3
+    assert cir_datasets.load("made/test").rows() == [session]
+
+
+def test_private_data_is_not_pushed(tmp_path: Path, register: Register) -> None:
+    register(written(tmp_path / "made"))
+    to = tmp_path / "published"
+    with pytest.raises(CallError) as caught:
+        cir_datasets.publish("made", to, push_to="me/made", may_copy="unknown")
+    says(caught, "private: true", "nothing was pushed", "--even-private", "private: false")
+    with pytest.raises(CallError) as caught:
+        cir_datasets.publish("made", to, push_to="me/made", even_private=True, private=False)
+    says(caught, "a public repository would show it", "leave --public out")
+    assert not to.exists()
+    (done,) = cir_datasets.publish("made", to)
+    assert str(tmp_path) not in (done.folder / "README.md").read_text()
+    assert str(tmp_path) not in (done.folder / "croissant.json").read_text()
+
+
+def test_the_readme_of_a_folder_is_its_dataset_card(tmp_path: Path, register: Register) -> None:
+    folder = written(tmp_path / "made", license="CC BY 4.0")
+    (folder / "README.md").write_text(
+        "---\ntags: [birds]\nrai: {data_biases: [Only birds.]}\n---\nOn birds.\n"
+    )
+    register(folder)
+    (done,) = cir_datasets.publish("made", tmp_path / "published")
+    card = (done.folder / "README.md").read_text()
+    assert "On birds." in card
+    assert "- Only birds." in card
+    assert "CC BY 4.0" in card
+
+
+@pytest.mark.parametrize("sessions", [False, True])
+def test_a_new_folder_is_a_benchmark(tmp_path: Path, register: Register, sessions: bool) -> None:
+    folder = new_folder("fresh", tmp_path / "fresh", sessions=sessions)
+    found = check_folder(folder)
+    assert (found.errors, found.notes) == ([], [])
+    register(folder)
+    assert len(cir_datasets.load("fresh/test")) == 4
+    with pytest.raises(CallError) as caught:
+        new_folder("fresh", folder)
+    says(caught, "fresh", "Fix: choose another")
+    with pytest.raises(CallError) as caught:
+        new_folder("cirr", tmp_path / "cirr")
+    says(caught, "'cirr' is the name of a benchmark of this package")
