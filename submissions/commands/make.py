@@ -17,12 +17,14 @@ Folder = Annotated[Path, typer.Argument(help="Folder of a run of `cir make`.")]
 def make_commands() -> typer.Typer:
     """The group `cir make`."""
     from submissions.commands.make_circled import circled_command
+    from submissions.commands.make_fisd import fisd_command
     from submissions.commands.make_zerosight import clips_command, zerosight_command
 
     group = typer.Typer(
         help="Make a benchmark from images, videos, captions or another benchmark.", no_args_is_help=True
     )
     group.command("circled")(circled_command)
+    group.command("fisd")(fisd_command)
     group.command("zerosight")(zerosight_command)
     group.command("clips")(clips_command)
     group.command("status")(status)

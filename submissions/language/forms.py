@@ -84,6 +84,19 @@ class Caption(Form):
     caption: Words = Field(description="the description, as text")
 
 
+class Edit(Form):
+    """A change to what a caption describes."""
+
+    relative_caption: Words = Field(description="the request for the change, as text")
+    target_caption: Words = Field(description="the caption after the change, as text")
+
+
+class HardNegative(Form):
+    """What is easily taken for a target."""
+
+    negative_caption: Words = Field(description="the caption of that picture, as text")
+
+
 class FrameChoice(Form):
     """One of several pictures, or none."""
 

@@ -35,6 +35,12 @@ PLACEHOLDERS: Mapping[str, tuple[str, ...]] = {
     "summary": ("captions",),
     "session": ("utterances",),
     "reverse": ("change",),
+    "edit_addition": ("caption",),
+    "edit_negation": ("caption",),
+    "edit_change": ("caption",),
+    "edit_background": ("caption",),
+    "edit_complex": ("caption",),
+    "hard_negative": ("reference", "change", "target", "like"),
 }
 """The words that each of our templates is given; each of them must occur in it."""
 

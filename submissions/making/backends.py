@@ -15,8 +15,10 @@ from submissions.errors import LanguageError, MethodError
 from submissions.language.asking import UNREADABLE
 from submissions.language.forms import (
     Caption,
+    Edit,
     Form,
     FrameChoice,
+    HardNegative,
     Instruction,
     NextFrameChoice,
     SessionScores,
@@ -35,8 +37,14 @@ if TYPE_CHECKING:
 
 FORMS: Mapping[str, type[Form]] = {
     "caption_clothes": Caption,
+    "edit_addition": Edit,
+    "edit_background": Edit,
+    "edit_change": Edit,
+    "edit_complex": Edit,
+    "edit_negation": Edit,
     "frame": FrameChoice,
     "frame_change": SortedInstruction,
+    "hard_negative": HardNegative,
     "next_difference": Instruction,
     "next_frame": NextFrameChoice,
     "session": SessionScores,

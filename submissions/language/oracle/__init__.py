@@ -13,12 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from cir_datasets.errors import RecordError
-from cir_datasets.shapes import describe, scene
+from cir_datasets.shapes import describe
 from cir_datasets.shapes.merging import Reading
 from cir_metrics.errors import UnknownNameError
 from submissions.errors import LanguageError
 from submissions.language.asking import paired_up
-from submissions.language.oracle.answers import ANSWERS
+from submissions.language.oracle.answers import ANSWERS, scene_behind
 from submissions.language.oracle.reading import apart, merged, read_caption, said
 from submissions.language.protocol import FormT, Item, LanguageIdentity, Picture
 
@@ -43,12 +43,12 @@ class OracleLanguage:
         return LanguageIdentity("oracle", "oracle", settings="scene graphs of shapes")
 
     def caption(self, images: Sequence[Picture]) -> list[str]:
-        """The complete description of each scene, without positions; the picture is not opened.
+        """The complete description of each scene, without positions; its pixels are not looked at.
 
         Raises:
-            LanguageError: an id is none of shapes.
+            LanguageError: a picture is none of shapes, and its file holds no scene.
         """
-        return _each("caption", images, lambda image: describe(scene(image.id)), lambda image: image.id)
+        return _each("caption", images, lambda image: describe(scene_behind(image)), lambda image: image.id)
 
     def merge(self, captions: Sequence[str], changes: Sequence[str]) -> list[str]:
         """What each caption says once its change is true; what the change does not mention stays.

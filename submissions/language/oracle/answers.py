@@ -9,13 +9,17 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from cir_datasets.errors import RecordError
-from cir_datasets.shapes import Draws, Scene, changes, describe, distance, scene
+from cir_datasets.errors import MissingImagesError, RecordError
+from cir_datasets.shapes import Draws, Scene, changes, describe, difference, distance, merge, scene
 from cir_datasets.shapes.captions import relative_caption
-from cir_datasets.shapes.families import aspects
+from cir_datasets.shapes.edits import altered
+from cir_datasets.shapes.families import MEANING_KINDS, aspects
+from cir_datasets.shapes.layout import SCENE_TEXT, scene_of_text
+from cir_datasets.shapes.merging import is_rival
 from cir_datasets.shapes.world import Change
+from cir_metrics.errors import UnknownNameError
 from submissions.language.oracle.reading import apart, kind_of, merged, phrases, read_caption, said, scene_of
-from submissions.language.protocol import Item
+from submissions.language.protocol import Item, Picture
 
 _LESS_VISIBLE = {"background": 0, "viewpoint": 2, "negation": 3}
 """Order of changes: the ground, which is most of a picture, then its things, the view, and what is to go."""
@@ -23,6 +27,9 @@ _BEST = 5
 """The best of a session's scales."""
 _ANY = 1000
 """Words where no number is said."""
+_ATTEMPTS = 200
+"""Draws until a scene has no room for what is wanted."""
+_MEANING = tuple(kind for kind, _ in MEANING_KINDS)
 _LONGEST = 40
 """Words of a request that still sounds like a person's."""
 
@@ -163,7 +170,80 @@ def _scenes(item: Item, number: int) -> list[Scene]:
         raise RecordError(
             f"the question has {len(item.pictures)} pictures, and needs {number}. Fix: give it as many."
         )
-    return [scene(picture.id) for picture in item.pictures]
+    return [scene_behind(picture) for picture in item.pictures]
+
+
+def scene_behind(picture: Picture) -> Scene:
+    """The scene of a picture of shapes by its id, or the one that is written in a drawn picture's file.
+
+    Raises:
+        UnknownNameError: it is neither.
+        RecordError: what the file holds is not a scene.
+    """
+    try:
+        return scene(picture.id)
+    except UnknownNameError:
+        try:
+            text = picture.open().info.get(SCENE_TEXT)
+        except MissingImagesError:
+            text = None
+        if not isinstance(text, str):
+            raise
+        return scene_of_text(text)
+
+
+def _edit(*wanted: str) -> Callable[[Item], dict[str, str]]:
+    """One change of one of these kinds to what a caption describes; without kinds two or three of any."""
+    return lambda item: _edited(item.words["caption"], wanted)
+
+
+def _edited(caption: str, wanted: Sequence[str]) -> dict[str, str]:
+    before = scene_of(caption)
+    for attempt in range(_ATTEMPTS):
+        draws = Draws("edit", *wanted, describe(before), attempt)
+        after, steps = before, 1 if wanted else 2 + draws.below(2)
+        for _ in range(steps):
+            step = altered(after, draws.choice(wanted or _MEANING), draws)
+            after = after if step is None else step[0]
+        change = difference(before, after)
+        if len(changes(before, after)) == steps and _makes(change, before, after):
+            return {"relative_caption": change, "target_caption": describe(after)}
+    raise RecordError(
+        f"caption {caption!r}: its scene has no room for {' or '.join(wanted) or 'several changes'}. "
+        "Fix: leave it out for this aspect."
+    )
+
+
+def _makes(change: str, before: Scene, after: Scene) -> bool:
+    """Whether a reader who takes the words literally gets from one scene to the other."""
+    try:
+        return merge(before, change).meaning == after.meaning and not is_rival(before, before, change, after)
+    except RecordError:
+        return False
+
+
+def _hard_negative(item: Item) -> dict[str, str]:
+    """A scene that is easily taken for the target: close to it, or the request is true of it alone."""
+    reference, target = (scene_of(item.words[name]) for name in ("reference", "target"))
+    change, like = item.words["change"], item.words["like"]
+    for attempt in range(_ATTEMPTS):
+        draws = Draws("hard negative", describe(reference), describe(target), like, attempt)
+        try:
+            if like == "the target":
+                step = altered(target, draws.choice(_MEANING), draws)
+                found = None if step is None else step[0]
+            else:
+                step = altered(reference, draws.choice(_MEANING), draws)
+                found = None if step is None else merge(step[0], change)
+        except RecordError:
+            continue
+        if found is None or found.meaning in (reference.meaning, target.meaning):
+            continue
+        if not is_rival(found, reference, change, target):
+            return {"negative_caption": describe(found)}
+    raise RecordError(
+        f"caption {item.words['target']!r}: no scene beside it is near and wrong. Fix: leave it out."
+    )
 
 
 ANSWERS: Mapping[str, Callable[[Item], Mapping[str, Any]]] = {
@@ -177,5 +257,11 @@ ANSWERS: Mapping[str, Callable[[Item], Mapping[str, Any]]] = {
     "summary": _summary,
     "session": _session,
     "reverse": _reverse,
+    "edit_addition": _edit("addition"),
+    "edit_negation": _edit("negation"),
+    "edit_change": _edit("colour", "shape", "size", "texture"),
+    "edit_background": _edit("background"),
+    "edit_complex": _edit(),
+    "hard_negative": _hard_negative,
 }
 """What fills a form, by the name of the prompt."""

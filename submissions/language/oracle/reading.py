@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cir_datasets.errors import RecordError
-from cir_datasets.shapes import Scene, Thing, read
+from cir_datasets.shapes import Scene, read
 from cir_datasets.shapes import difference as describe_difference
 from cir_datasets.shapes.captions import ADJECTIVES, VIEWS, noun_phrase
+from cir_datasets.shapes.layout import scenes_of
 from cir_datasets.shapes.merging import Mention, Reading
-from cir_datasets.shapes.world import CELLS, Look
+from cir_datasets.shapes.world import Look
 
 
 def read_caption(caption: str) -> Reading:
@@ -91,29 +91,7 @@ def apart(pair: tuple[str, str]) -> str:
 
 def scene_of(caption: str) -> Scene:
     """A scene of which the caption is true; things whose place is not named stand where there is room."""
-    reading = read_caption(caption)
-    mentions = [mention for mention in reading.mentions if mention.number]
-    taken = {mention.cell for mention in mentions}
-    free = [cell for cell in range(CELLS) if cell not in taken]
-    things = []
-    for mention in mentions:
-        for word in ("colour", "size"):
-            if getattr(mention, word) is None:
-                raise RecordError(
-                    f"caption {caption!r}: it does not say the {word} of the {mention.shape}. "
-                    "Fix: compare complete captions."
-                )
-        known = () if mention.cell is None else (mention.cell,)
-        more = mention.number - len(known)
-        cells, free = (*known, *free[:more]), free[more:]
-        things.append(
-            Thing(mention.shape, str(mention.colour), str(mention.size), mention.texture or "plain", cells)
-        )
-    if reading.background is None:
-        raise RecordError(
-            f"caption {caption!r}: it does not say the background. Fix: compare complete captions."
-        )
-    return Scene(tuple(things), reading.background, reading.viewpoint or "straight")
+    return scenes_of([caption], 0)[0]
 
 
 def phrases(reading: Reading) -> list[str]:

@@ -1,0 +1,212 @@
+"""What a run gives: the benchmark in its folder, and the page about how it came to be."""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from cir_datasets.common.tables import Cell, Table
+from cir_datasets.construction.fisd.making import BENCHMARK, PICTURES, MadeFisd, gallery
+from cir_datasets.construction.fisd.manners import ASPECTS
+from cir_datasets.construction.fisd.triplets import ReviewedTriplet
+from cir_datasets.construction.folder import write_benchmark
+from cir_datasets.construction.report import Example, Section, Step, write_report
+from cir_datasets.errors import ConstructionError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+_NAMES = {
+    "cardinality": "Cardinality",
+    "addition": "Addition",
+    "negation": "Negation",
+    "change": "Change",
+    "background": "Background",
+    "complex": "Complex",
+}
+_METRICS = ("recall@1", "recall@5", "recall@10")
+_EXAMPLES = 4
+Galleries = Literal["together", "aspect"]
+
+
+def write_outcome(
+    made: MadeFisd,
+    *,
+    name: str,
+    title: str,
+    galleries: Galleries = "together",
+    settings: Mapping[str, Any],
+    license: str = "unknown",
+    image_license: str = "unknown",
+) -> Path:
+    """Write the benchmark into a folder in that of its run, as `write_benchmark` does.
+
+    Args:
+        made: the run.
+        name: of the benchmark.
+        title: how people call it.
+        galleries: `together`, one configuration `test` with all aspects in one gallery; `aspect`, one for
+            each aspect, with a gallery of its own.
+        settings: how it was made, for the card.
+        license: of the queries.
+        image_license: of the pictures.
+
+    Raises:
+        ConstructionError: no query is left.
+        CirError: as for `write_benchmark`.
+    """
+    if not made.queries:
+        raise ConstructionError(
+            f"{made.workspace.folder}: no triplet is left, see its report.html. Fix: give more or other "
+            "captions."
+        )
+    configs = {"test": list(made.queries)}
+    if galleries == "aspect":
+        by_aspect = {each: [row for row in made.queries if row["aspects"] == [each]] for each in ASPECTS}
+        configs = {aspect: rows for aspect, rows in by_aspect.items() if rows}
+    there = [aspect for aspect in ASPECTS if any(row["aspects"] == [aspect] for row in made.queries)]
+    return write_benchmark(
+        made.workspace.folder / BENCHMARK,
+        name=name,
+        title=title,
+        summary=(
+            f"{len(made.queries):,} queries of {len(there)} aspects ({', '.join(there)}), made as FISD was: "
+            "the pictures of reference, target and hard negative are drawn from captions with one seed, so "
+            "that they differ in what the words say and in little else."
+        ),
+        configs=configs,
+        galleries={config: gallery(rows) for config, rows in configs.items()},
+        reference="kept",
+        metrics=_METRICS,
+        main_metric=_METRICS[0],
+        report={"by_aspect": list(_METRICS[:1]), "aspect_names": {each: _NAMES[each] for each in there}},
+        picture_folder=PICTURES,
+        license=license,
+        image_license=image_license,
+        traps=(
+            "The reference image stays in the ranking, and so do the hard negatives, as in FISD.",
+            "The pictures are drawn, and not photos.",
+        ),
+        made={"pipeline": "fisd", **settings},
+    )
+
+
+def write_page(made: MadeFisd, path: Path, title: str) -> Path:
+    """Write the page about a run.
+
+    Raises:
+        MissingExtraError: Jinja is not installed.
+        ConstructionError: the system refuses to write there.
+    """
+    return write_report(
+        path,
+        title=title,
+        summary=f"{len(made.queries):,} queries of {len(made.triplets):,} triplets, made as FISD was.",
+        stages=made.workspace.states(),
+        sections=_sections(made),
+        open_picture=lambda image: _opened(made.workspace.folder / BENCHMARK / PICTURES / image),
+    )
+
+
+def _opened(path: Path) -> Image:
+    from cir_datasets.common.pictures import open_picture
+
+    return open_picture(io.BytesIO(path.read_bytes()), ["PNG"]).convert("RGB")
+
+
+def _sections(made: MadeFisd) -> list[Section]:
+    sections = [
+        Section("Captions", (_sources(made),), notes=tuple(_unsuitable(made))),
+        Section("Triplets", (_ends(made.triplets),), notes=("Each triplet is counted once.",)),
+        _numbers(made.triplets),
+    ]
+    for aspect in ASPECTS:
+        kept = [each for each in made.triplets if each.aspect == aspect and each.failed is None]
+        if kept:
+            sections.append(Section(_NAMES[aspect], examples=tuple(map(_example, kept[:_EXAMPLES]))))
+    dropped = [each for each in made.triplets if each.failed is not None]
+    if dropped:
+        sections.append(Section("Not in the benchmark", (_reasons(dropped),)))
+    return sections
+
+
+def _sources(made: MadeFisd) -> Table:
+    names = ("aspect", "files", "read", "repeats", "unsuitable", "taken", "left", "wanted")
+    rows = tuple(tuple(Cell(_shown(row[name])) for name in names) for row in made.counts)
+    return Table(
+        "Source captions",
+        names,
+        rows,
+        ("Those read are repeats, unsuitable, taken, or left because enough were there.",),
+    )
+
+
+def _shown(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _unsuitable(made: MadeFisd) -> list[str]:
+    return [
+        f"{row['aspect']}: " + "; ".join(f"{why} ({number:,})" for why, number in row["why"].items())
+        for row in made.counts
+        if row["why"]
+    ]
+
+
+def _ends(triplets: Sequence[ReviewedTriplet]) -> Table:
+    """Where triplets ended, by aspect; columns are the stages that refuse some."""
+    ends: dict[str, Counter[str]] = {}
+    for each in triplets:
+        end = "query" if each.failed is None else each.failed.partition(":")[0]
+        ends.setdefault(each.aspect, Counter())[end] += 1
+    order = ("query", "edits", "negatives", "pictures", "review", "ambiguous", "spare")
+    there = [end for end in order if end == "query" or any(end in found for found in ends.values())]
+    rows = [
+        (Cell(aspect), Cell(f"{ends[aspect].total():,}"), *(Cell(f"{ends[aspect][end]:,}") for end in there))
+        for aspect in ASPECTS
+        if aspect in ends
+    ]
+    total = sum(ends.values(), Counter[str]())
+    rows.append((Cell("all"), Cell(f"{total.total():,}"), *(Cell(f"{total[end]:,}") for end in there)))
+    return Table("Where triplets ended", ("aspect", "triplets", *there), tuple(rows))
+
+
+def _numbers(triplets: Sequence[ReviewedTriplet]) -> Section:
+    """Words of relative captions by aspect, and what people decided."""
+    kept = [each for each in triplets if each.failed is None]
+    rows = []
+    for aspect in ASPECTS:
+        words = sorted(len(each.relative_caption.split()) for each in kept if each.aspect == aspect)
+        if words:
+            mean = f"{sum(words) / len(words):.1f}"
+            middle = f"{words[len(words) // 2]}"
+            rows.append(tuple(map(Cell, (aspect, mean, middle, str(words[0]), str(words[-1])))))
+    said = Counter(each.decision.verdict or "undecided" for each in triplets if each.images)
+    redrawn = sum(each.decision.attempt > 0 for each in triplets)
+    corrected = sum(each.original is not None for each in triplets)
+    counts = [*sorted(said.items()), ("drawn anew", redrawn), ("corrected", corrected)]
+    return Section(
+        "Words and review",
+        (
+            Table("Words of relative captions", ("aspect", "mean", "middle", "fewest", "most"), tuple(rows)),
+            Table("Review", ("decision", "triplets"), tuple((Cell(a), Cell(f"{b:,}")) for a, b in counts)),
+        ),
+    )
+
+
+def _example(each: ReviewedTriplet) -> Example:
+    titles = ("reference", "target", "hard negative")
+    kinds: tuple[Literal["plain", "good", "bad"], ...] = ("plain", "good", "bad")
+    steps = tuple(
+        Step(image, title, caption, kind)
+        for image, title, caption, kind in zip(each.images, titles, each.captions, kinds, strict=True)
+    )
+    return Example(f"{each.id}: {each.relative_caption}", steps, "corrected by hand" if each.original else "")
+
+
+def _reasons(dropped: Sequence[ReviewedTriplet]) -> Table:
+    rows = tuple((Cell(each.id), Cell(each.failed or ""), Cell(each.relative_caption)) for each in dropped)
+    return Table("Reasons", ("triplet", "why", "asked"), rows)

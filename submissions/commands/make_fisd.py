@@ -1,0 +1,378 @@
+"""`cir make fisd`: from captions to triplets of six aspects, with generated pictures, in FISD's way."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cir_datasets.construction.fisd.making import BENCHMARK, FisdOptions, MadeFisd, make_fisd
+from cir_datasets.construction.fisd.manners import (
+    ASPECTS,
+    CARDINALITY,
+    English,
+    Manner,
+    ShapesLanguage,
+    default_nouns,
+    read_nouns,
+)
+from cir_metrics.terminal import echo
+
+if TYPE_CHECKING:
+    from cir_datasets.construction.backends import Engine
+    from cir_datasets.construction.fisd.captions import CaptionFile
+    from cir_datasets.construction.fisd.generators import Generator
+    from submissions.language.protocol import Language
+
+_DIFFUSERS = "diffusers:"
+_ANSWER_TOKENS = 60
+"""About what an answer of these forms takes."""
+_CHARACTERS = 4
+"""About those of a token of English."""
+
+
+def fisd_command(
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Folder of the run: stages, review, page, and the benchmark.")
+    ],
+    captions: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--captions",
+            help="File of source captions (.txt, .csv, .tsv, .jsonl, or COCO's captions as .json), or "
+            "ASPECT=FILE; may be repeated.",
+        ),
+    ] = None,
+    generator: Annotated[
+        str,
+        typer.Option(
+            "--generator",
+            help="What draws: shapes (captions in its language), or diffusers:FOLDER_OR_NAME, such as "
+            "diffusers:stabilityai/stable-diffusion-xl-base-1.0.",
+        ),
+    ] = "shapes",
+    language: Annotated[
+        str | None,
+        typer.Option(
+            "--language",
+            help="Who edits captions: oracle (shapes), openai:MODEL, transformers:FOLDER_OR_NAME; options "
+            "behind it, as in openai:MODEL,concurrency=8.",
+        ),
+    ] = None,
+    prompts: Annotated[
+        Path | None,
+        typer.Option("--prompts", help="Folder of prompts that replace ours; default: CIR_PROMPTS."),
+    ] = None,
+    aspect: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--aspect", help=f"Make one aspect ({', '.join(ASPECTS)}); may be repeated; default: all."
+        ),
+    ] = None,
+    nouns: Annotated[
+        Path | None,
+        typer.Option(
+            "--nouns",
+            help="File of what is counted in English, one a line, an irregular plural as in mouse: mice; "
+            "default: COCO's categories.",
+        ),
+    ] = None,
+    per_aspect: Annotated[
+        int, typer.Option("--per-aspect", help="Queries wanted of each aspect.", min=1)
+    ] = FisdOptions.per_aspect,
+    spare: Annotated[
+        int, typer.Option("--spare", help="Triplets more of each, for those that fail or are dropped.", min=0)
+    ] = FisdOptions.spare,
+    limit: Annotated[
+        int | None,
+        typer.Option("--limit", help="Triplets in all, spread over the aspects; default: no limit.", min=1),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Of all that is drawn.", min=0)] = FisdOptions.seed,
+    steps: Annotated[
+        int | None, typer.Option("--steps", help="Of a diffusion pipeline; default: its own number.", min=1)
+    ] = None,
+    guidance: Annotated[
+        float | None,
+        typer.Option("--guidance", help="How much captions count, from 0; default: the pipeline's.", min=0),
+    ] = None,
+    size: Annotated[
+        int | None,
+        typer.Option(
+            "--size", help="Width and height in pixels, a multiple of 8; default: the pipeline's.", min=8
+        ),
+    ] = None,
+    revision: Annotated[
+        str | None, typer.Option("--revision", help="The pipeline's commit, branch or tag on the Hub.")
+    ] = None,
+    device: Annotated[
+        str, typer.Option("--device", help="Where the pipeline runs: auto, cpu, cuda, cuda:1, mps.")
+    ] = "auto",
+    dtype: Annotated[
+        str, typer.Option("--dtype", help="The pipeline's numbers: auto, float32, float16 or bfloat16.")
+    ] = "auto",
+    chunk: Annotated[
+        int, typer.Option("--chunk", help="Triplets whose pictures are drawn and kept at once.", min=1)
+    ] = FisdOptions.chunk,
+    engine: Annotated[
+        str, typer.Option("--engine", help="Where pictures are drawn: local, or ray (a cluster).")
+    ] = "local",
+    address: Annotated[
+        str | None,
+        typer.Option("--address", help="Ray cluster: auto or host:port; default: one on this machine."),
+    ] = None,
+    gallery: Annotated[
+        str,
+        typer.Option(
+            "--gallery",
+            help="together (one configuration, test), or aspect (one each, with its own gallery).",
+        ),
+    ] = "together",
+    review: Annotated[
+        Path | None, typer.Option("--review", help="A filled-in review.csv to take in.")
+    ] = None,
+    reviewed_only: Annotated[
+        bool, typer.Option("--reviewed-only", help="Leave out triplets that nobody has decided on.")
+    ] = False,
+    name: Annotated[
+        str | None,
+        typer.Option("--name", help="Name of the benchmark; default: made from that of the folder."),
+    ] = None,
+    title: Annotated[
+        str | None, typer.Option("--title", help="How people call it; default: its name.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what would be asked and drawn, and do nothing.")
+    ] = False,
+) -> None:
+    """Make a benchmark of six aspects from captions, with pictures that a generator draws, as FISD was made.
+
+    Each caption is edited in one aspect; caption, edited caption and a hard negative are drawn from one seed.
+    Numbers come from templates. The same call goes on where a run was stopped. Fill in review.html or
+    review.csv, and call again with --review.
+
+    The paper took captions of COCO val (addition), Flickr30k val and test (negation), NoCaps val (change),
+    CC3M val (background), and edits of HQ-Edit with more than 25 words (complex), Mixtral-8x7B to edit them
+    and Stable Diffusion XL base 1.0 to draw.
+
+    \b
+    Example:
+        cir make fisd --captions captions.txt --generator shapes --language oracle --per-aspect 20 --out mine
+        cir make fisd --captions addition=captions_val2017.json --captions background=Validation.tsv \\
+            --language openai:gpt-4o-mini,concurrency=8 \\
+            --generator diffusers:stabilityai/stable-diffusion-xl-base-1.0 --out mine
+        cir make fisd ... --out mine --review review.csv
+    """
+    from cir_datasets.construction.workspace import only_run
+    from cir_metrics.errors import CallError
+    from submissions.commands.words import report_usage
+
+    if gallery not in ("together", "aspect"):
+        raise CallError(f"--gallery {gallery!r} is not known. Fix: use together or aspect.")
+    options = FisdOptions(per_aspect, spare, seed, limit, chunk, reviewed_only)
+    drawn_by = _generator(
+        generator, revision=revision, steps=steps, guidance=guidance, size=size, device=device, dtype=dtype
+    )
+    manner = _manner(generator, nouns)
+    files = _files(captions or [], aspect or [], manner)
+    speaker = _language(language, prompts)
+    labels = _prompts(speaker)
+    if dry_run:
+        _say_plan(files, manner, options, speaker)
+        return
+    where = _engine(engine, address)
+    with only_run(out):
+        try:
+            made = make_fisd(
+                out,
+                files,
+                manner=manner,
+                words=_words(speaker),
+                generator=drawn_by,
+                options=options,
+                prompts=labels,
+                review=review,
+                engine=where,
+            )
+        finally:
+            report_usage(speaker)
+        _write(made, out, name or _name_of(out), title, gallery, manner)
+
+
+def _files(
+    given: Sequence[str], wanted: Sequence[str], manner: Manner
+) -> Mapping[str, Sequence[CaptionFile]]:
+    """The files of each aspect that is made."""
+    from cir_datasets.construction.fisd.captions import read_captions
+    from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
+
+    named: dict[str, list[CaptionFile]] = {}
+    for text in given:
+        which, equals, path = text.partition("=")
+        if not equals or (which not in ASPECTS and Path(text).is_file()):
+            which, path = "", text
+        for each in (*filter(None, [which]), *wanted):
+            if each not in ASPECTS:
+                raise UnknownNameError(
+                    f"no aspect {each!r}.{did_you_mean(each, ASPECTS)} There are {', '.join(ASPECTS)}."
+                )
+        named.setdefault(which, []).append(read_captions(path))
+    for each in wanted:
+        if each not in ASPECTS:
+            raise UnknownNameError(
+                f"no aspect {each!r}.{did_you_mean(each, ASPECTS)} There are {', '.join(ASPECTS)}."
+            )
+    by_template = isinstance(manner, English)
+    found: dict[str, Sequence[CaptionFile]] = {}
+    for each in ASPECTS:
+        files = named.get(each) or named.get("", [])
+        if each == CARDINALITY and by_template:
+            files = []
+        elif not files and each not in wanted:
+            continue
+        elif not files:
+            raise CallError(f"no captions for {each}. Fix: add --captions {each}=FILE.")
+        if not wanted or each in wanted:
+            found[each] = files
+    if (not given and found.keys() - {CARDINALITY}) or not found:
+        raise CallError("no captions are given. Fix: add --captions FILE.")
+    return found
+
+
+def _manner(generator: str, nouns: Path | None) -> Manner:
+    from cir_metrics.errors import CallError
+
+    if generator != "shapes":
+        return English(default_nouns() if nouns is None else read_nouns(nouns))
+    if nouns is not None:
+        raise CallError("--nouns is of English, and shapes has things of its own. Fix: leave it out.")
+    return ShapesLanguage()
+
+
+def _generator(name: str, *, device: str, dtype: str, **given: Any) -> Generator:
+    from cir_metrics.errors import CallError
+
+    if name == "shapes":
+        unused = [f"--{option}" for option, value in given.items() if value is not None]
+        if unused:
+            raise CallError(f"{', '.join(unused)}: of a diffusion pipeline. Fix: leave it out, or name one.")
+        from cir_datasets.construction.fisd.generators import ShapesGenerator
+
+        return ShapesGenerator()
+    if not name.startswith(_DIFFUSERS) or name == _DIFFUSERS:
+        raise CallError(f"--generator {name!r} is not known. Fix: use shapes, or {_DIFFUSERS}FOLDER_OR_NAME.")
+    from submissions.making.diffusion import load_diffusion
+
+    return load_diffusion(name.removeprefix(_DIFFUSERS), device=device, dtype=dtype, **given)
+
+
+def _language(name: str | None, prompts: Path | None) -> Language | None:
+    if name is None:
+        return None
+    from submissions.language import load_language
+
+    return load_language(name, **({} if prompts is None else {"prompts": prompts}))
+
+
+def _words(language: Language | None) -> Any:
+    if language is None:
+        return None
+    from submissions.embeddings.pictures import FilePictures
+    from submissions.making.backends import LanguageWords
+
+    return LanguageWords(language, FilePictures("captions", (), (), "."))
+
+
+def _prompts(language: Language | None) -> dict[str, str]:
+    """Name, version and hash of each prompt in use; of a backend without prompts none."""
+    writes: Any = getattr(language, "writes", language)
+    if not hasattr(writes, "prompts"):
+        return {}
+    names = (*(f"edit_{aspect}" for aspect in ASPECTS if aspect != CARDINALITY), "hard_negative")
+    return {name: writes.prompts[name].label for name in names}
+
+
+def _engine(engine: str, address: str | None) -> Engine | None:
+    from cir_metrics.errors import CallError
+
+    if engine == "local":
+        if address is not None:
+            raise CallError("--address: of a Ray cluster. Fix: add --engine ray, or leave it out.")
+        return None
+    if engine != "ray":
+        raise CallError(f"--engine {engine!r} is not known. Fix: use local or ray.")
+    from submissions.embeddings.ray_cluster import Cluster
+    from submissions.encoders.extras import needs_ray
+    from submissions.making.ray import RayEngine
+
+    needs_ray("--engine ray")
+    return RayEngine(Cluster(address=address))
+
+
+def _name_of(out: Path) -> str:
+    """A name for a benchmark out of that of a folder.
+
+    Example:
+        >>> _name_of(Path("/data/My triplets-2"))
+        'my_triplets_2'
+    """
+    name = re.sub(r"[^a-z0-9]+", "_", out.expanduser().absolute().name.lower()).strip("_")
+    return name if name[:1].isalpha() else f"fisd_{name}".rstrip("_")
+
+
+def _say_plan(
+    files: Mapping[str, Sequence[CaptionFile]],
+    manner: Manner,
+    options: FisdOptions,
+    language: Language | None,
+) -> None:
+    """Questions, tokens and pictures of a run, before it is begun."""
+    from cir_datasets.common.tables import Cell, Table, render
+    from cir_datasets.construction.fisd.dealing import deal
+
+    dealt = deal(files, manner, options.per_aspect + options.spare, options.seed, options.limit)
+    templates = getattr(getattr(language, "writes", language), "prompts", None)
+    rows: list[tuple[Any, ...]] = []
+    for aspect in files:
+        of_it = [row for row in dealt.rows if row["aspect"] == aspect]
+        asked = (
+            {}
+            if aspect == CARDINALITY
+            else {f"edit_{aspect}": [r for r in of_it if "target_caption" not in r]}
+        )
+        if aspect != CARDINALITY:
+            asked["hard_negative"] = of_it
+        characters = sum(
+            len(templates[prompt].text) + 3 * len(row["caption"]) if templates is not None else 0
+            for prompt, questions in asked.items()
+            for row in questions
+        )
+        number = sum(map(len, asked.values()))
+        tokens = characters // _CHARACTERS + number * _ANSWER_TOKENS if templates is not None else 0
+        rows.append((aspect, len(of_it), number, tokens, 3 * len(of_it)))
+    rows.append(("all", *(sum(row[place] for row in rows) for place in range(1, 5))))
+    cells = tuple((Cell(str(first)), *(Cell(f"{each:,}") for each in rest)) for first, *rest in rows)
+    table = Table("What a run would do", ("aspect", "triplets", "questions", "tokens", "pictures"), cells)
+    echo(render([table], "table"))
+    echo("Tokens are about those of prompts and answers; answers in the cache are not asked again.", err=True)
+
+
+def _write(made: MadeFisd, out: Path, name: str, title: str | None, gallery: Any, manner: Manner) -> None:
+    """The files that a run leaves, and their names."""
+    from cir_datasets.construction.fisd.outcome import write_outcome, write_page
+    from cir_datasets.construction.fisd.review import write_review
+    from cir_datasets.construction.workspace import settings_of
+
+    heading = title or name
+    page = write_page(made, out / "report.html", heading)
+    review, _ = write_review(out, made.triplets, manner.most, f"{heading}: review")
+    echo(str(page))
+    echo(str(review))
+    folder = write_outcome(made, name=name, title=heading, galleries=gallery, settings=settings_of(out)[1])
+    echo(str(folder))
+    failed = sum(each.failed is not None for each in made.triplets)
+    echo(f"{len(made.queries):,} queries; {failed:,} triplets are not among them, see {page.name}.", err=True)
+    config = "test" if gallery == "together" else made.queries[0]["aspects"][0]
+    echo(f"Use it: CIR_BENCHMARKS={out / BENCHMARK} cir datasets show {name}/{config}", err=True)
