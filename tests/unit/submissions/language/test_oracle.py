@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import functools
+import io
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from PIL import Image
 
 from cir_datasets import shapes
+from cir_datasets.construction.fisd.generators import ShapesGenerator
 from cir_datasets.shapes import Draws, describe, random_scene, read, scene, split
+from cir_datasets.shapes.families import aspects
+from cir_datasets.shapes.merging import is_rival
 from cir_metrics.errors import CallError, UnknownNameError
 from submissions.errors import LanguageError
 from submissions.language import load_language
+from submissions.language.forms import Edit, HardNegative
 from submissions.language.loading import PairedLanguage
 from submissions.language.oracle import OracleLanguage
+from submissions.language.oracle.reading import scene_of
 from submissions.language.prompts import load_prompts
-from submissions.language.protocol import Language, Picture
+from submissions.language.protocol import Item, Language, Picture
 from submissions.language.server import ServerLanguage
 
 ORACLE = OracleLanguage()
@@ -44,11 +52,57 @@ def test_captions_are_complete_descriptions_by_id() -> None:
 
 
 def test_unknown_pictures_are_named_together() -> None:
-    pictures = [Picture(image, unopened) for image in ("val-000001", "dev-1", "val-999999")]
+    plain = functools.partial(Image.new, "RGB", (8, 8))
+    pictures = [Picture("val-000001", unopened), Picture("dev-1", plain), Picture("val-999999", plain)]
     with pytest.raises(LanguageError, match="2 of 3 questions have no answer") as caught:
         ORACLE.caption(pictures)
     assert [about for about, _ in caught.value.failed] == ["dev-1", "val-999999"]
     assert caught.value.answers == (describe(scene("val-000001")), None, None)
+
+
+def test_a_drawn_picture_is_known_by_the_scene_in_its_file() -> None:
+    drawn = ShapesGenerator().draw([STAR], 3)[0]
+    opened = Image.open(io.BytesIO(drawn)).convert("RGB")
+    assert ORACLE.caption([Picture("mine/1.png", lambda: opened)]) == [STAR]
+    opened.info["scene"] = "[]"
+    with pytest.raises(LanguageError, match="is not a scene of shapes"):
+        ORACLE.caption([Picture("mine/1.png", lambda: opened)])
+
+
+@pytest.mark.parametrize("aspect", ["addition", "negation", "change", "background", "complex"])
+def test_edits_are_of_their_aspect_alone_and_the_words_lead_there(aspect: str) -> None:
+    made = 0
+    for number in range(40):
+        before = random_scene(Draws("edits", number))
+        try:
+            (edit,) = ORACLE.ask(f"edit_{aspect}", [Item({"caption": describe(before)})], Edit)
+        except LanguageError:
+            continue
+        made += 1
+        after = scene_of(edit.target_caption)
+        kinds = aspects(shapes.changes(before, after, viewpoint=True))
+        assert kinds == [aspect] or (aspect == "complex" and "complex" in kinds)
+        assert shapes.merge(before, edit.relative_caption).meaning == after.meaning
+    assert made >= 15
+
+
+@pytest.mark.parametrize("like", ["the target", "the request"])
+def test_hard_negatives_are_close_and_wrong(like: str) -> None:
+    for number in range(30):
+        before = random_scene(Draws("negatives", number))
+        (edit,) = ORACLE.ask("edit_change", [Item({"caption": describe(before)})], Edit)
+        words = {
+            "reference": describe(before),
+            "change": edit.relative_caption,
+            "target": edit.target_caption,
+            "like": like,
+        }
+        (denied,) = ORACLE.ask("hard_negative", [Item(words)], HardNegative)
+        negative, target = scene_of(denied.negative_caption), scene_of(edit.target_caption)
+        assert negative.meaning not in (before.meaning, target.meaning)
+        assert not is_rival(negative, before, edit.relative_caption, target)
+        if like == "the target":
+            assert shapes.distance(negative.meaning, target.meaning) == 1
 
 
 def without_places(caption: str) -> str:
