@@ -110,14 +110,19 @@ def read_model(
     return checked(model, {**fields, **further}, where, error)
 
 
-def checked(model: type[Model], fields: Any, where: str, error: Callable[[str], CirError]) -> Model:
-    """A pydantic model from parsed fields; `error` with file, field and fix where one is refused."""
+def checked(
+    model: type[Model], fields: Any, where: str, error: Callable[[str], CirError], text: str | None = None
+) -> Model:
+    """A pydantic model from parsed fields; `error` with file, field and fix where one is refused.
+
+    With the `text` that the fields were read from, the message has the line of each field, too.
+    """
     from pydantic import ValidationError
 
     try:
         return model.model_validate(fields)
     except ValidationError as fault:
-        raise error(f"{where}: {_said(list(_faults(model, fault)))}") from fault
+        raise error(f"{where}: {_said(list(_faults(model, fault, text)))}") from fault
 
 
 def yaml_fault(error: Exception) -> str:
@@ -210,13 +215,33 @@ def _said(faults: list[tuple[str, str]]) -> str:
     return f"{len(lines)} faults.\n  {shown}\n  Fix: correct these fields."
 
 
-def _faults(model: type[BaseModel], error: Any) -> Iterator[tuple[str, str]]:
+def _faults(model: type[BaseModel], error: Any, text: str | None) -> Iterator[tuple[str, str]]:
     """Path and complaint of every fault that pydantic found, once each."""
     found: dict[str, str] = {}
     for fault in error.errors():
         steps = [step for step in fault["loc"] if not (isinstance(step, str) and step in _UNION_MEMBERS)]
-        found[".".join(map(str, steps)).replace(".[key]", "")] = _complaint(model, steps, fault)
+        path = ".".join(map(str, steps)).replace(".[key]", "")
+        line = None if text is None else _line_of(text, steps)
+        found[path if line is None else f"{path} (line {line})"] = _complaint(model, steps, fault)
     yield from found.items()
+
+
+def _line_of(text: str, steps: list[Any]) -> int | None:
+    """The line of a field in a YAML text, or of what is nearest above it; None where nothing is."""
+    import yaml
+
+    node, line = yaml.compose(text, Loader=_loader()), None
+    for step in steps:
+        if isinstance(node, yaml.MappingNode):
+            found = next((pair for pair in node.value if pair[0].value == str(step)), None)
+        elif isinstance(node, yaml.SequenceNode) and isinstance(step, int):
+            found = (node.value[step], node.value[step])
+        else:
+            found = None
+        if found is None:
+            break
+        line, node = found[0].start_mark.line + 1, found[1]
+    return line
 
 
 _UNION_MEMBERS = frozenset({"int", "float", "str", "bool"})

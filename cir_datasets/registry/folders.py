@@ -128,7 +128,7 @@ def missing() -> list[str]:
 @functools.lru_cache(maxsize=256)
 def _read(path: Path, state: tuple[int, int, int]) -> FolderCard:
     """The card, read again when the file has changed."""
-    from cir_datasets.common.yaml import read_model
+    from cir_datasets.common.yaml import checked, read_yaml
     from cir_datasets.registry.folder_card import FolderCard
 
     try:
@@ -137,7 +137,10 @@ def _read(path: Path, state: tuple[int, int, int]) -> FolderCard:
         raise CardError(f"{path}: cannot be read: {error.strerror}. Fix: check its permissions.") from error
     except UnicodeDecodeError as error:
         raise CardError(f"{path}: byte {error.start} is not UTF-8. Fix: save it as UTF-8.") from error
-    return read_model(FolderCard, text, str(path), CardError)
+    fields = read_yaml(text, str(path), CardError)
+    if not isinstance(fields, dict):
+        raise CardError(f"{path}: it does not hold fields. Fix: write lines such as `name: mine`.")
+    return checked(FolderCard, fields, str(path), CardError, text)
 
 
 def _state(path: Path) -> tuple[int, int, int]:

@@ -212,17 +212,17 @@ BROKEN: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "no title": ({"card": "name: mine\n"}, ("card.yaml: title: is missing", "Fix: add it")),
     "unknown field of the card": (
         {"card": "name: mine\ntitle: Mine\nrefrence: kept\n"},
-        ("refrence: there is no such field", "Did you mean 'reference'?"),
+        ("refrence (line 3): there is no such field", "Did you mean 'reference'?"),
     ),
     "not YAML": ({"card": "name: [mine\n"}, ("card.yaml: line 2", "Fix:")),
-    "a bad name": ({"card": "name: My-Own\ntitle: Mine\n"}, ("card.yaml: name: 'My-Own'", "Fix:")),
+    "a bad name": ({"card": "name: My-Own\ntitle: Mine\n"}, ("card.yaml: name (line 1): 'My-Own'", "Fix:")),
     "a metric that is not there": (
         {"card": "name: mine\ntitle: Mine\nmetrics: [recal@5]\n"},
-        ("card.yaml: metrics.0", "recal", "Fix:"),
+        ("card.yaml: metrics.0 (line 3)", "recal", "Fix:"),
     ),
     "a path out of the folder": (
         {"card": "name: mine\ntitle: Mine\nconfigs: {test: {queries: ../x.jsonl}}\n"},
-        ("configs.test.queries", "'../x.jsonl' is not the name of a file in the folder", "Fix:"),
+        ("configs.test.queries (line 3)", "'../x.jsonl' is not the name of a file in the folder", "Fix:"),
     ),
     "no rows": ({"file": "others.jsonl"}, ("queries.jsonl: no such file", "Fix: write it")),
     "no images": ({"images": None}, ("images.txt: no such file", "Fix: write it")),
