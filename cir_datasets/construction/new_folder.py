@@ -109,7 +109,7 @@ def _fill(folder: Path, name: str, sessions: bool) -> None:
         "main": main,
         "fields": _FIELDS[sessions],
     }.items():
-        text = text.replace(f"@{word}@", value)
+        text = text.replace(f"__{word}__", value)
     (folder / CARD_FILE).write_text(text, encoding="utf-8")
 
 
