@@ -13,7 +13,7 @@ from cir_datasets.construction.workspace import Row, only_run
 from cir_datasets.construction.zerosight import benchmark
 from cir_datasets.construction.zerosight.frames import FRAMES
 from cir_datasets.construction.zerosight.options import ZeroSightOptions
-from cir_datasets.construction.zerosight.pipeline import Models, ZeroSightRun, run
+from cir_datasets.construction.zerosight.pipeline import ZeroSightModels, ZeroSightRun, run
 from cir_datasets.construction.zerosight.videos import files_in, video_rows
 from cir_metrics.errors import CallError
 from submissions.embeddings.pictures import FilePictures
@@ -113,14 +113,14 @@ def look_at(videos: str | Path, options: ZeroSightOptions) -> list[Row]:
     return list(video_rows(source, files_in(source), options))
 
 
-def _models(target: Path, encoders: Encoders, language: Language) -> Models:
+def _models(target: Path, encoders: Encoders, language: Language) -> ZeroSightModels:
     load = functools.lru_cache(functools.partial(load_encoder, device=encoders.device))
 
     def features(name: str) -> EncoderFeatures:
         encoder: Encoder = load(name)
         return EncoderFeatures(encoder, functools.partial(_frames, target))
 
-    return Models(
+    return ZeroSightModels(
         visual=features(encoders.visual),
         semantic=features(encoders.semantic),
         sentences=features(encoders.sentences or encoders.semantic),

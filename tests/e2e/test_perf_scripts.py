@@ -195,6 +195,12 @@ def test_the_script_of_files_beside_bombs_prints_its_parts() -> None:
     assert tasks == ["alone", "beside"]
 
 
+def test_the_script_of_thresholds_shows_time_and_memory() -> None:
+    output = keeps_its_word("zerosight_thresholds.py", "--frames", "2000", "--references", "50")
+    assert re.search(r"^targets +\d+\.\d s$", output, re.MULTILINE)
+    assert re.search(r"^peak +[\d,]+ MiB", output, re.MULTILINE)
+
+
 @pytest.mark.slow
 def test_the_script_of_bombs_prints_its_table() -> None:
     options = ("--bomb", "lines-broken", "--bomb", "parquet-overlay-of-one", "--way", "validate")

@@ -18,7 +18,7 @@ _WORDS = {"choosing references": 180, "candidate captions": 220, "final captions
 _ANSWER = 40
 
 
-class Estimate(NamedTuple):
+class Calls(NamedTuple):
     """One kind of question."""
 
     what: str
@@ -27,7 +27,7 @@ class Estimate(NamedTuple):
     tokens_out: int
 
 
-def estimates(videos: Sequence[Row], tokens_a_picture: int) -> list[Estimate]:
+def estimates(videos: Sequence[Row], tokens_a_picture: int) -> list[Calls]:
     """What a run asks, by its kinds of questions.
 
     Args:
@@ -36,7 +36,7 @@ def estimates(videos: Sequence[Row], tokens_a_picture: int) -> list[Estimate]:
 
     Example:
         >>> estimates([{"seconds": 95.0}], 85)[0]
-        Estimate(what='choosing references', calls=10, tokens_in=10300, tokens_out=400)
+        Calls(what='choosing references', calls=10, tokens_in=10300, tokens_out=400)
     """
     frames = [max(1, math.ceil(float(row.get("seconds") or 1))) for row in videos if not row.get(FAILED)]
     windows = sum(math.ceil(number / WINDOW) for number in frames)
@@ -48,14 +48,14 @@ def estimates(videos: Sequence[Row], tokens_a_picture: int) -> list[Estimate]:
         ("final captions", references, 0),
     )
     return [
-        Estimate(what, calls, calls * (_WORDS[what] + pictures * tokens_a_picture), calls * _ANSWER)
+        Calls(what, calls, calls * (_WORDS[what] + pictures * tokens_a_picture), calls * _ANSWER)
         for what, calls, pictures in asked
     ]
 
 
-def estimate_table(found: Sequence[Estimate], seconds_a_call: float, concurrency: int) -> Table:
+def estimate_table(found: Sequence[Calls], seconds_a_call: float, concurrency: int) -> Table:
     """The estimates as a table, with hours."""
-    whole = Estimate("together", *(sum(column) for column in zip(*(each[1:] for each in found), strict=True)))
+    whole = Calls("together", *(sum(column) for column in zip(*(each[1:] for each in found), strict=True)))
     rows = [
         (
             Cell(each.what),

@@ -56,6 +56,13 @@ def similar(first: Vectors, second: Vectors) -> Cosines:
         >>> similar(np.float32([[0.6, 0.8]]), np.float32([[1, 0]])).tolist()
         [0.6]
     """
+    blocks = [
+        _similar(first[at : at + _BLOCK], second[at : at + _BLOCK]) for at in range(0, len(first), _BLOCK)
+    ]
+    return np.concatenate(blocks) if blocks else np.zeros(0)
+
+
+def _similar(first: Vectors, second: Vectors) -> Cosines:
     # Products of two float32 numbers are exact in float64; only their sum depends on its order.
     products = np.asarray(first, np.float64) * np.asarray(second, np.float64)
     sums = products.sum(axis=1)
@@ -67,36 +74,39 @@ def similar(first: Vectors, second: Vectors) -> Cosines:
     return rounded
 
 
-def too_like(vectors: Vectors, limit: float) -> list[int | None]:
-    """For each row the first kept row before it that is as like it as the limit, or None: then it is kept.
+def too_like(vectors: Vectors, places: Sequence[int], limit: float) -> list[int | None]:
+    """For each place the first kept place before it that is as like it as the limit, or None: it is kept.
 
     Args:
-        vectors: shape (n, dimensions), rows of length 1, in order.
-        limit: from this similarity on the later row goes.
+        vectors: shape (n, dimensions), rows of length 1; may be a file that is mapped into memory.
+        places: rows of the vectors, in order.
+        limit: from this similarity on the later one goes.
 
     Example:
-        >>> too_like(np.float32([[1, 0], [0.8, 0.6], [0, 1]]), 0.7)
+        >>> too_like(np.float32([[1, 0], [0.8, 0.6], [0, 1]]), [0, 1, 2], 0.7)
         [None, 0, None]
     """
-    found: list[int | None] = [None] * len(vectors)
+    found: list[int | None] = []
     kept: list[int] = []
-    for start in range(0, len(vectors), _BLOCK):
-        rows = np.asarray(vectors[start : start + _BLOCK])
+    for start in range(0, len(places), _BLOCK):
+        here = list(places[start : start + _BLOCK])
+        rows = np.asarray(vectors[here])
+        like: list[int | None] = [None] * len(here)
         for at in range(0, len(kept), _BLOCK):
             others = kept[at : at + _BLOCK]
             alike = cosines(rows, np.asarray(vectors[others]), [limit]) >= limit
             for row in map(int, np.nonzero(alike.any(axis=1))[0]):
-                if found[start + row] is None:
-                    found[start + row] = others[int(alike[row].argmax())]
+                if like[row] is None:
+                    like[row] = others[int(alike[row].argmax())]
         inside = cosines(rows, rows, [limit]) >= limit
-        for row in range(len(rows)):
-            if found[start + row] is not None:
-                continue
-            like = inside[row, [one - start for one in kept if one >= start]]
-            if like.any():
-                found[start + row] = [one for one in kept if one >= start][int(like.argmax())]
-            else:
-                kept.append(start + row)
+        kept_here: list[int] = []
+        for row in range(len(here)):
+            if like[row] is None:
+                like[row] = next((here[other] for other in kept_here if inside[row, other]), None)
+                if like[row] is None:
+                    kept_here.append(row)
+        kept += [here[row] for row in kept_here]
+        found += like
     return found
 
 

@@ -41,7 +41,7 @@ _TEST_SHARE = 10
 
 
 @dataclass(frozen=True)
-class Models:
+class ZeroSightModels:
     """What the pipeline asks.
 
     Args:
@@ -93,7 +93,7 @@ def run(
     videos: str | Path,
     out: str | Path,
     options: ZeroSightOptions,
-    models: Models,
+    models: ZeroSightModels,
     *,
     review: str | Path | None = None,
     engine: Engine | None = None,

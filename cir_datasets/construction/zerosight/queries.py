@@ -37,10 +37,10 @@ def target_rows(
     """
     places = {image: place for place, image in enumerate(images)}
     for reference, fitting in in_bands([places[image] for image in references], visual, semantic, thresholds):
-        like = too_like(np.asarray(visual[fitting]), thresholds.mutual_visual)
+        like = too_like(visual, fitting, thresholds.mutual_visual)
         kept = [place for place, other in zip(fitting, like, strict=True) if other is None]
         seen, meant = (
-            similar(np.repeat(vectors[reference : reference + 1], len(kept), axis=0), vectors[kept])
+            similar(np.broadcast_to(vectors[reference], (len(kept), vectors.shape[1])), vectors[kept])
             for vectors in (visual, semantic)
         )
         row: Row = {

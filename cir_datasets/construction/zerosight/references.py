@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from cir_datasets.construction.backends import Failed, Question, Words
 from cir_datasets.construction.workspace import FAILED, Row
 from cir_datasets.construction.zerosight.likeness import Vectors, similar, too_like
@@ -101,12 +99,12 @@ def kept_references(
             ("visual", visual, thresholds.reference_visual),
             ("semantic", semantic, thresholds.reference_semantic),
         ):
-            own = np.asarray(vectors[[places[image] for image in left]])
-            like = too_like(own, limit)
-            for image, place, vector in zip(left, like, own, strict=True):
-                if place is not None:
-                    cosine = float(similar(vector[None], own[place][None])[0])
-                    why[image] = f"its {what} similarity to {left[place]} is {cosine}"
+            own = [places[image] for image in left]
+            name = dict(zip(own, left, strict=True))
+            for place, earlier in zip(own, too_like(vectors, own, limit), strict=True):
+                if earlier is not None:
+                    cosine = float(similar(vectors[place][None], vectors[earlier][None])[0])
+                    why[name[place]] = f"its {what} similarity to {name[earlier]} is {cosine}"
             left = [image for image in left if image not in why]
         rows += [
             {"video": video, "image": image, **({FAILED: why[image]} if image in why else {})}

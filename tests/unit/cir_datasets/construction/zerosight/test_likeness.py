@@ -39,14 +39,14 @@ def test_the_semantic_band_holds_its_ends(cosine: float, stays: bool) -> None:
 
 @pytest.mark.parametrize(("cosine", "goes"), [(0.849999, False), (0.85, True), (0.850001, True)])
 def test_the_later_of_two_goes_from_the_limit_on(cosine: float, goes: bool) -> None:
-    assert too_like(at(1, cosine), 0.85) == [None, 0 if goes else None]
+    assert too_like(at(1, cosine), [0, 1], 0.85) == [None, 0 if goes else None]
 
 
 def test_dropping_is_greedy() -> None:
     # The second is too like the first and goes; the third is too like the second alone, and stays.
     angles = np.radians([0, 25, 50])
     vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
-    assert too_like(vectors, 0.9) == [None, 0, None]
+    assert too_like(vectors, [0, 1, 2], 0.9) == [None, 0, None]
 
 
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,10 +60,16 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         mutual_visual=0.85,
         neighbour=0.59,
     )
-    whole = list(in_bands(range(0, 300, 7), vectors, vectors[::-1], bands)), too_like(vectors, 0.7)
+    whole = (
+        list(in_bands(range(0, 300, 7), vectors, vectors[::-1], bands)),
+        too_like(vectors, range(300), 0.7),
+    )
     for name, size in (("_BLOCK", 16), ("_REFERENCES", 5), ("_FRAMES", 31)):
         monkeypatch.setattr(likeness, name, size)
-    assert (list(in_bands(range(0, 300, 7), vectors, vectors[::-1], bands)), too_like(vectors, 0.7)) == whole
+    assert (
+        list(in_bands(range(0, 300, 7), vectors, vectors[::-1], bands)),
+        too_like(vectors, range(300), 0.7),
+    ) == whole
 
 
 def test_a_similarity_has_six_digits() -> None:
