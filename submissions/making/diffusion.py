@@ -135,7 +135,8 @@ def load_diffusion(
         ) from error
     if dtype not in _DTYPES:
         raise SubmissionError(f"dtype {dtype!r} is not known. Fix: use one of {', '.join(_DTYPES)}.")
-    if (steps or 1) < 1 or (guidance or 0) < 0 or (size is not None and (size < 8 or size % 8)):
+    low = (steps is not None and steps < 1) or (guidance is not None and guidance < 0)
+    if low or (size is not None and (size < 8 or size % 8)):
         raise SubmissionError(
             f"steps={steps}, guidance={guidance}, size={size}; steps are 1 or more, guidance 0 or more, "
             "and the size is a multiple of 8. Fix: choose them so."
@@ -194,7 +195,7 @@ def _loaded(model: str, commit: str, device: str, dtype: str) -> Any:
     try:
         load: Any = diffusers.DiffusionPipeline.from_pretrained
         pipeline = load(
-            model, torch_dtype=getattr(torch, dtype), use_safetensors=True, **revision, **NO_FOREIGN_CODE
+            model, dtype=getattr(torch, dtype), use_safetensors=True, **revision, **NO_FOREIGN_CODE
         )
         pipeline.to(device)
     except (

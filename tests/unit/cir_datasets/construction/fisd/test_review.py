@@ -1,0 +1,201 @@
+"""Reviews: what people may say, what is refused and why, what becomes of triplets; nothing is lost."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fisd_runs import OPTIONS, content, run, shapes_captions
+
+from cir_datasets.construction.fisd.making import MadeFisd
+from cir_datasets.construction.fisd.review import COLUMNS, write_review
+from cir_datasets.construction.fisd.triplets import ReviewedTriplet
+from cir_datasets.errors import ConstructionError
+
+MOST = 4
+
+
+@pytest.fixture
+def captions(tmp_path: Path) -> Path:
+    return shapes_captions(tmp_path)
+
+
+def exported(made: MadeFisd) -> dict[str, dict[str, str]]:
+    """The rows of review.csv by id."""
+    _, file = write_review(made.workspace.folder, made.triplets, MOST, "Review")
+    return {row["id"]: row for row in csv.DictReader(io.StringIO(file.read_text("utf-8"), newline=""))}
+
+
+def filled(made: MadeFisd, folder: Path, *changes: dict[str, str], delimiter: str = ",") -> Path:
+    """review.csv with some rows changed, or added where their id is not there."""
+    rows = exported(made)
+    for change in changes:
+        rows[change["id"]] = {**rows.get(change["id"], {}), **change}
+    text = io.StringIO(newline="")
+    lines = csv.DictWriter(text, COLUMNS, delimiter=delimiter)
+    lines.writeheader()
+    lines.writerows(rows.values())
+    file = folder / "filled.csv"
+    file.write_text(text.getvalue(), encoding="utf-8", newline="")
+    return file
+
+
+def by_id(made: MadeFisd) -> dict[str, ReviewedTriplet]:
+    return {each.id: each for each in made.triplets}
+
+
+def test_verdicts_and_corrections_reach_the_queries_and_the_originals_are_kept(
+    tmp_path: Path, captions: Path
+) -> None:
+    made = run(tmp_path / "out", captions)
+    before = {query["query_id"]: query for query in made.queries}
+    file = filled(
+        made,
+        tmp_path,
+        {"id": "change_000", "verdict": "keep", "relative_caption": "a better  wording"},
+        {"id": "change_001", "verdict": "drop", "note": "a cartoon"},
+    )
+    now = run(tmp_path / "out", captions, review=file)
+    after = {query["query_id"]: query for query in now.queries}
+    assert after["change_000"]["relative_caption"] == "a better wording"
+    assert by_id(now)["change_000"].original == {
+        "captions": list(by_id(made)["change_000"].captions),
+        "relative_caption": before["change_000"]["relative_caption"],
+        "numbers": [],
+    }
+    assert "change_001" not in after
+    assert by_id(now)["change_001"].failed == "review: a cartoon"
+    assert "change_003" in after, "a spare one takes its place"
+    assert (tmp_path / "out" / "reviews" / "0001.csv").read_bytes() == file.read_bytes()
+    stored = content(tmp_path / "out")
+    run(tmp_path / "out", captions, review=file)
+    run(tmp_path / "out", captions)
+    assert content(tmp_path / "out") == stored, "the same file again, or none, changes nothing"
+
+
+def test_corrected_counts_make_new_words_and_equal_ones_drop_the_triplet(
+    tmp_path: Path, captions: Path
+) -> None:
+    made = run(tmp_path / "out", captions)
+    first, second = (by_id(made)[f"cardinality_00{place}"] for place in (0, 1))
+    missing = next(number for number in range(1, MOST + 1) if number not in first.numbers)
+    file = filled(
+        made,
+        tmp_path,
+        {"id": first.id, "verdict": "keep", "target_count": str(missing)},
+        {"id": second.id, "verdict": "keep", "negative_count": str(second.numbers[0])},
+    )
+    now = by_id(run(tmp_path / "out", captions, review=file))
+    corrected = now[first.id]
+    assert corrected.numbers == (first.numbers[0], missing, first.numbers[2])
+    word = ("one", "two", "three", "four")[missing - 1]
+    assert corrected.relative_caption.startswith(word)
+    assert corrected.failed is None
+    assert corrected.images == first.images, "nothing is drawn anew"
+    assert corrected.original is not None
+    assert corrected.original["numbers"] == list(first.numbers)
+    assert (now[second.id].failed or "").endswith("and two of them are the same")
+
+
+def test_pictures_are_drawn_anew_with_another_seed_and_looked_at_again(
+    tmp_path: Path, captions: Path
+) -> None:
+    made = run(tmp_path / "out", captions)
+    old = by_id(made)["addition_001"]
+    file = filled(made, tmp_path, {"id": old.id, "verdict": "redraw"})
+    again = run(tmp_path / "out", captions, review=file)
+    new = by_id(again)[old.id]
+    assert new.seed != old.seed
+    assert new.decision.verdict == ""
+    assert not set(new.images) & set(old.images), "the earlier pictures stay under their names"
+    assert all((tmp_path / "out" / "benchmark" / "images" / image).is_file() for image in old.images)
+    assert exported(again)[old.id]["seed"] == str(new.seed)
+    third = filled(again, tmp_path, {"id": old.id, "verdict": "drop"})
+    last = by_id(run(tmp_path / "out", captions, review=third))
+    assert last[old.id].failed == "review: dropped"
+    assert last[old.id].decision.attempt == 1
+    assert len(last[old.id].decision.said) == 2
+
+
+def test_words_on_earlier_pictures_are_refused(tmp_path: Path, captions: Path) -> None:
+    made = run(tmp_path / "out", captions)
+    again = run(
+        tmp_path / "out", captions, review=filled(made, tmp_path, {"id": "addition_001", "verdict": "redraw"})
+    )
+    stale = {"id": "addition_001", "seed": str(by_id(made)["addition_001"].seed), "verdict": "keep"}
+    with pytest.raises(
+        ConstructionError, match=r"'addition_001': its pictures were drawn anew since\. Fix: "
+    ):
+        run(tmp_path / "out", captions, review=filled(again, tmp_path, stale))
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"id": "change_999"}, "no triplet has this id"),
+        ({"id": "change_000", "verdict": "kep"}, "verdict 'kep' is not known. Did you mean 'keep'?"),
+        ({"id": "change_000", "target_count": "2"}, "counts are of cardinality alone"),
+        ({"id": "cardinality_000", "target_count": "0"}, "count '0' is not a whole number from 1 to 4"),
+        ({"id": "cardinality_000", "target_count": "two"}, "count 'two' is not a whole number from 1 to 4"),
+        ({"id": "cardinality_000", "target_count": "5"}, "count '5' is not a whole number from 1 to 4"),
+        ({"id": "change_000", "verdict": "redraw", "relative_caption": "x"}, "and it is corrected, too"),
+    ],
+)
+def test_a_row_that_cannot_be_taken_in_is_named_and_nothing_is(
+    tmp_path: Path, captions: Path, change: dict[str, str], why: str
+) -> None:
+    made = run(tmp_path / "out", captions)
+    file = filled(made, tmp_path, {"id": "addition_000", "verdict": "drop"}, change)
+    stored = content(tmp_path / "out")
+    with pytest.raises(ConstructionError) as caught:
+        run(tmp_path / "out", captions, review=file)
+    assert why in str(caught.value)
+    assert f"{change['id']!r}: " in str(caught.value)
+    assert "1 of " in str(caught.value)
+    assert content(tmp_path / "out") == stored
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (b"id,verdict\nchange_000,keep\n", "line 1 does not name the columns seed"),
+        (b"\xff", "byte 0 is not UTF-8"),
+        (b"id,seed,verdict\n", "no row has a verdict or a correction"),
+    ],
+)
+def test_a_file_that_is_no_review_explains_itself(
+    tmp_path: Path, captions: Path, text: bytes, why: str
+) -> None:
+    (tmp_path / "filled.csv").write_bytes(text)
+    with pytest.raises(ConstructionError, match=why):
+        run(tmp_path / "out", captions, review=tmp_path / "filled.csv")
+
+
+def test_an_id_that_is_there_twice_is_refused(tmp_path: Path, captions: Path) -> None:
+    made = run(tmp_path / "out", captions)
+    file = filled(made, tmp_path, {"id": "change_000", "verdict": "keep"})
+    lines = file.read_bytes().splitlines(keepends=True)
+    twice = next(line for line in lines if line.startswith(b"change_000,"))
+    file.write_bytes(b"".join([*lines, twice]))
+    with pytest.raises(ConstructionError, match=r"'change_000': it is there twice\. Fix: "):
+        run(tmp_path / "out", captions, review=file)
+
+
+def test_a_file_with_semicolons_is_read(tmp_path: Path, captions: Path) -> None:
+    made = run(tmp_path / "out", captions)
+    file = filled(made, tmp_path, {"id": "change_000", "verdict": "drop"}, delimiter=";")
+    assert by_id(run(tmp_path / "out", captions, review=file))["change_000"].failed == "review: dropped"
+
+
+def test_only_what_people_keep_is_left_where_that_is_asked(tmp_path: Path, captions: Path) -> None:
+    import dataclasses
+
+    given: dict[str, Any] = {"options": dataclasses.replace(OPTIONS, reviewed_only=True)}
+    made = run(tmp_path / "out", captions, **given)
+    assert not made.queries
+    file = filled(made, tmp_path, {"id": "change_000", "verdict": "keep"})
+    kept = run(tmp_path / "out", captions, review=file, **given).queries
+    assert [query["query_id"] for query in kept] == ["change_000"]

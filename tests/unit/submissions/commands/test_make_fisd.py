@@ -1,0 +1,163 @@
+"""`cir make fisd`: its result is checked, run, scored, played and published; calls that are wrong say why."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fisd_runs import content, shapes_captions
+from language_server import Asked, Fault, LanguageServer
+from typer.main import get_command
+from typer.testing import CliRunner
+
+import cir_datasets
+from leaderboard.cli import build
+
+PAGE = (Path(__file__).resolve().parents[4] / "docs" / "make_fisd.md").read_text("utf-8")
+FEW = ("make", "fisd", "--captions", "captions.txt", "--per-aspect", "2", "--spare", "1", "--out", "mine")
+ORACLE = (*FEW, "--language", "oracle")
+
+
+@pytest.fixture(autouse=True)
+def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-made-up-for-tests")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    for name in ("OPENAI_BASE_URL", "CIR_PROMPTS", "CIR_BENCHMARKS", "CIR_LANGUAGE_PRICES"):
+        monkeypatch.delenv(name, raising=False)
+    shapes_captions(tmp_path)
+
+
+def cir(*arguments: str, code: int = 0) -> Any:
+    done = CliRunner().invoke(build(), list(arguments))
+    assert done.exit_code == code, (done.output, done.exception)
+    return done
+
+
+def test_the_result_is_checked_run_scored_by_aspect_played_and_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = cir(*ORACLE)
+    assert "12 queries; 6 triplets are not among them" in done.stderr
+    folder = tmp_path / "mine" / "benchmark"
+    cir("datasets", "check", str(folder))
+    monkeypatch.setenv("CIR_BENCHMARKS", str(folder))
+    loaded = cir_datasets.load("mine/test")
+    assert len(loaded.query_ids) == 12
+    assert loaded.gallery is not None
+    assert len(loaded.gallery) == 36
+    cir("run", "--benchmark", "mine/test", "--method", "random", "--out", "run.json")
+    scored = cir("score", "run.json").stdout
+    assert all(word in scored for word in ("By aspect", "Cardinality", "Complex", "macro mean"))
+    cir("datasets", "publish", "mine", "--dir", "published")
+    assert (tmp_path / "published" / "README.md").is_file()
+    before = content(tmp_path / "mine")
+    cir(*ORACLE)
+    assert content(tmp_path / "mine") == before
+
+
+@pytest.mark.slow
+def test_multiround_plays_the_queries_own_aspects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch", reason="needs the extra `retrieval`")
+    cir(*ORACLE)
+    monkeypatch.setenv("CIR_BENCHMARKS", str(tmp_path / "mine" / "benchmark"))
+    play = ("multiround", "--benchmark", "mine/test", "--method", "image_text_sum", "--encoder", "shapes")
+    cir(*play, "--simulator", "oracle", "--aspect", "own", "--k", "1", "--out", "d.jsonl")
+    header, *rounds = map(json.loads, (tmp_path / "d.jsonl").read_text().splitlines())
+    assert header["settings"]["aspect"] == "own"
+    said = [each for each in rounds if each["round"] > 1 and each["session"].startswith("background")]
+    assert len(rounds) > 12
+    assert all(len(each["caption"].split()) <= 12 for each in said)
+    assert "hits@1" in cir("score", "d.jsonl").stdout
+
+
+def answer(asked: Asked) -> str:
+    """Edits that are of some use: the caption and a number, so that no two are the same."""
+    caption = next(line for line in asked.prompt.splitlines() if " background" in line)
+    if "wrong answer" in asked.prompt:
+        return json.dumps({"negative_caption": caption.replace("small", "large", 1)})
+    word = "starry" if "starry" not in caption else "brick"
+    other = re.sub(r"an? \w+ background", f"a {word} background", caption)
+    return json.dumps({"relative_caption": f"a {word} background", "target_caption": other})
+
+
+def test_a_server_that_goes_wrong_costs_questions_and_no_answer_is_bought_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def faults(prompt: str, times: int) -> Fault | None:
+        kinds = {1: Fault("nonsense"), 2: Fault("status", 503, {"Retry-After": "0"})}
+        return kinds.get(times) if len(prompt) % 3 == 0 else None
+
+    with LanguageServer(fault=faults, look=answer) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        call = (
+            *FEW,
+            "--language",
+            "openai:tiny,concurrency=2",
+            "--aspect",
+            "background",
+            "--aspect",
+            "change",
+        )
+        cir(*call)
+        bought = server.answered.copy()
+        assert max(bought.values()) == 1
+        cir(*call)
+        cir("make", "again", "mine", "--from", "edits")
+        cir(*call)
+        assert server.answered == bought
+    settings = json.loads(cir("make", "status", "mine", "--json").stdout)["settings"]
+    assert settings["prompts"]["edit_change"].startswith("edit_change 1 (")
+    for row in (tmp_path / "mine" / "08-benchmark.jsonl").read_text().splitlines():
+        assert "127.0.0.1" not in row
+
+
+def test_a_dry_run_says_what_would_be_asked_and_drawn_and_writes_nothing(tmp_path: Path) -> None:
+    said = cir(*ORACLE, "--dry-run").stdout
+    assert re.search(r"all\s+18\s+30\s+0\s+54", said)
+    assert not (tmp_path / "mine").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("--captions", "none.txt"), "none.txt: cannot be read"),
+        (("--captions", "colour=captions.txt"), "no aspect 'colour'"),
+        (("--captions", "captions.txt", "--aspect", "adition"), "Did you mean 'addition'?"),
+        ((), "no captions are given. Fix: add --captions FILE"),
+        (("--captions", "change=captions.txt", "--aspect", "negation"), "no captions for negation"),
+        (("--captions", "captions.txt", "--generator", "paint"), "--generator 'paint' is not known"),
+        (("--captions", "captions.txt", "--steps", "5"), "--steps: of a diffusion pipeline"),
+        (("--captions", "captions.txt", "--gallery", "all"), "--gallery 'all' is not known"),
+        (("--captions", "captions.txt", "--engine", "spark"), "--engine 'spark' is not known"),
+        (("--captions", "captions.txt", "--address", "auto"), "--address: of a Ray cluster"),
+        (("--captions", "captions.txt", "--nouns", "captions.txt"), "--nouns is of English"),
+        (("--captions", "captions.txt"), "edits of captions need a language backend"),
+    ],
+)
+def test_calls_that_are_wrong_say_why(arguments: tuple[str, ...], why: str) -> None:
+    done = CliRunner().invoke(build(), ["make", "fisd", "--out", "mine", *arguments])
+    assert done.exit_code != 0
+    assert why in str(done.exception) + done.output
+
+
+@pytest.mark.parametrize("command", re.findall(r"^(?:CIR_BENCHMARKS=\S+ )?(cir .+)$", PAGE, re.MULTILINE))
+def test_every_command_of_the_page_is_read(command: str) -> None:
+    root: Any = get_command(build())
+    words = shlex.split(command)[1:]
+    while words and hasattr(root, "commands"):
+        root, words = root.commands[words[0]], words[1:]
+    assert root.make_context(root.name, list(words)).params
+
+
+def test_the_papers_sources_are_in_the_help_and_on_the_page() -> None:
+    said = " ".join(cir("make", "fisd", "--help").stdout.split())
+    for name in ("COCO", "Flickr30k", "NoCaps", "CC3M", "HQ-Edit", "Mixtral-8x7B"):
+        assert name in said
+    for name in ("COCO val", "Flickr30k val and test", "NoCaps val", "CC3M val", "HQ-Edit"):
+        assert name in PAGE
