@@ -54,8 +54,8 @@ def test_the_result_is_checked_run_scored_by_aspect_played_and_published(
     cir("run", "--benchmark", "mine/test", "--method", "random", "--out", "run.json")
     scored = cir("score", "run.json").stdout
     assert all(word in scored for word in ("By aspect", "Cardinality", "Complex", "macro mean"))
-    cir("datasets", "publish", "mine", "--dir", "published")
-    assert (tmp_path / "published" / "README.md").is_file()
+    cir("datasets", "publish", "mine", "--to", "published")
+    assert (tmp_path / "published" / "mine" / "README.md").is_file()
     before = content(tmp_path / "mine")
     cir(*ORACLE)
     assert content(tmp_path / "mine") == before
@@ -77,7 +77,7 @@ def test_multiround_plays_the_queries_own_aspects(tmp_path: Path, monkeypatch: p
 
 
 def answer(asked: Asked) -> str:
-    """Edits that are of some use: the caption and a number, so that no two are the same."""
+    """Edits that are of some use: another background, and a hard negative of another size."""
     caption = next(line for line in asked.prompt.splitlines() if " background" in line)
     if "wrong answer" in asked.prompt:
         return json.dumps({"negative_caption": caption.replace("small", "large", 1)})

@@ -1,0 +1,116 @@
+"""`cir make fisd` ended at each stage, and its review filled in in a browser."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fisd_runs import OPTIONS, content, run, shapes_captions
+from interruptible import wait_for
+
+from cir_datasets.construction.fisd.making import STAGES
+from cir_datasets.construction.fisd.review import write_review
+
+COMMAND = (
+    *("make", "fisd", "--captions", "captions.txt", "--language", "oracle"),
+    *("--per-aspect", "8", "--spare", "2", "--chunk", "2", "--out", "mine"),
+)
+MAIN = "from leaderboard.cli import main; main()"
+SLOW = """
+import time
+from cir_datasets.construction import workspace
+whole = workspace.write_whole
+def slow(path, content):
+    whole(path, content)
+    time.sleep(0.25)
+workspace.write_whole = slow
+from leaderboard.cli import main
+main()
+"""
+"""The command, with time after each write in which it can be ended."""
+
+
+def started(folder: Path, script: str) -> subprocess.Popen[str]:
+    words = [sys.executable, "-c", script, *COMMAND]
+    return subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finished(folder: Path) -> None:
+    process = started(folder, MAIN)
+    _, words = process.communicate(timeout=200)
+    assert process.returncode == 0, words
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_at_each_stage_ends_with_the_same_bytes(tmp_path: Path) -> None:
+    shapes_captions(tmp_path, 150)
+    finished(tmp_path)
+    whole = content(tmp_path / "mine")
+    (tmp_path / "mine").rename(tmp_path / "whole")
+    for number, name in enumerate(STAGES, start=1):
+        process = started(tmp_path, SLOW)
+        done = tmp_path / "mine" / f"{number:02d}-{name}.jsonl"
+        part = tmp_path / "mine" / f"{number:02d}-{name}.parts"
+        wait_for(lambda: done.exists() or (part.is_dir() and any(part.iterdir())), process)  # noqa: B023
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    finished(tmp_path)
+    assert content(tmp_path / "mine") == whole
+
+
+@pytest.mark.browser
+def test_a_review_is_filled_in_saved_and_taken_in(page: Any, tmp_path: Path) -> None:
+    captions = shapes_captions(tmp_path)
+    made = run(tmp_path / "mine", captions)
+    html, _ = write_review(made.workspace.folder, made.triplets, 4, "Mine: review")
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto(html.as_uri())
+    rows = page.locator("article")
+    assert rows.count() == len(made.triplets)
+    page.locator("#change_000").scroll_into_view_if_needed()
+    shown = page.locator("#change_000 img").evaluate_all(
+        "(all) => Promise.all(all.map((each) => each.decode().then(() => each.naturalWidth)))"
+    )
+    assert shown == [96, 96, 96]
+    page.locator("#change_000 input[value=keep]").check()
+    page.locator("#change_000 [data-field=relative_caption]").fill('a "better", shorter wording')
+    page.locator("#change_001 input[value=drop]").check()
+    page.locator("#change_001 [data-field=note]").fill("=not real; odd")
+    page.locator("#addition_000 input[value=redraw]").check()
+    assert page.locator("#change_000 [data-field=target_count]").count() == 0
+    counted = next(each for each in made.triplets if each.aspect == "cardinality")
+    other = next(number for number in range(1, 5) if number not in counted.numbers)
+    page.locator(f"#{counted.id} [data-field=target_count]").fill(str(other))
+    page.locator(f"#{counted.id} input[value=keep]").check()
+    assert page.locator("#done").inner_text() == f"4 of {len(made.triplets)} decided"
+    page.reload()
+    assert page.locator("#done").inner_text() == f"4 of {len(made.triplets)} decided", "nothing is lost"
+    page.locator("#show").select_option("open")
+    assert not page.locator("#change_000").is_visible()
+    with page.expect_download() as caught:
+        page.locator("#save").click()
+    assert caught.value.suggested_filename == "review.csv"
+    caught.value.save_as(tmp_path / "review.csv")
+    assert all(url.startswith(("file://", "blob:")) for url in requests)
+    now = {
+        each.id: each for each in run(tmp_path / "mine", captions, review=tmp_path / "review.csv").triplets
+    }
+    assert now["change_000"].relative_caption == 'a "better", shorter wording'
+    assert now["change_001"].failed == "review: =not real; odd"
+    assert now["addition_000"].decision.attempt == 1
+    assert now[counted.id].numbers[1] == other
+    assert len([each for each in now.values() if each.failed is None]) >= OPTIONS.per_aspect * 6 - 1
+
+
+@pytest.mark.browser
+def test_the_page_fits_a_phone(page: Any, tmp_path: Path) -> None:
+    made = run(tmp_path / "mine", shapes_captions(tmp_path))
+    html, _ = write_review(made.workspace.folder, made.triplets, 4, "Mine: review")
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto(html.as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
