@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from cir_datasets.registry.schema import Card
     from cir_datasets.rows.benchmark import Benchmark
 
-Kind = Literal["sources", "rows", "counts", "hashes", "difference", "leak", "repeated", "unchecked"]
+Kind = Literal[
+    "sources", "rows", "counts", "hashes", "difference", "leak", "repeated", "unchecked", "sessions"
+]
 
 
 @dataclass(frozen=True)

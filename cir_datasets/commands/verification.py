@@ -2,23 +2,50 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import dataclasses
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cir_datasets.commands.options import Benchmarks, DataDir
 from cir_metrics.terminal import echo
 
+if TYPE_CHECKING:
+    from cir_datasets.audit.verification import Result
+
+_DEFINITIONS = "submissions.making.definitions"
+"""Where encoders are; looked up by name when one is asked for, as `cir` looks up its commands."""
+
 
 def verify_benchmarks(
     benchmarks: Benchmarks,
     data_dir: DataDir = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            "--encoder",
+            "-e",
+            help="Also replay sessions by this encoder: are they epsilon-consistent and tau-diverse?",
+        ),
+    ] = None,
+    diversity_encoder: Annotated[
+        str | None,
+        typer.Option("--diversity-encoder", help="Tells captions apart; default: as for cir make circled."),
+    ] = None,
+    images: Annotated[
+        Path | None,
+        typer.Option("--images", help="Folder of the pictures that --encoder needs; default: CIR_IMAGES."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON: one object a benchmark.")] = False,
 ) -> None:
     """Check hashes, counts, ids and galleries anew; report known differences from the papers, and leaks.
 
     The exit code is 1 where there is a fault. Known differences from the papers, images that splits share and
     repeated queries are notes.
+
+    With --encoder, sessions are replayed as CIRCLED defines it (docs/make_circled.md).
 
     \b
     Example:
@@ -35,7 +62,11 @@ def verify_benchmarks(
     with step_progress("verifying", len(wanted)) as advance:
         for benchmark_id in wanted:
             try:
-                found.append(verify(benchmark_id, data_dir=data_dir))
+                this = verify(benchmark_id, data_dir=data_dir)
+                if encoder is not None:
+                    result = _definitions(benchmark_id, data_dir, encoder, diversity_encoder, images)
+                    this = dataclasses.replace(this, results=(*this.results, result))
+                found.append(this)
             except SourceError as error:
                 if len(wanted) == 1:
                     raise
@@ -55,3 +86,18 @@ def verify_benchmarks(
     if absent:
         echo(f"cir: {absent} of {len(wanted)} benchmarks are not available, see above.", err=True)
         raise typer.Exit(2)
+
+
+def _definitions(
+    benchmark_id: str,
+    data_dir: Path | None,
+    encoder: str,
+    diversity: str | None,
+    images: Path | None,
+) -> Result:
+    """Whether the sessions of a benchmark obey CIRCLED's definitions by an encoder."""
+    from cir_datasets.prepared import load
+
+    loaded = load(benchmark_id, data_dir=data_dir)
+    found: Result = import_module(_DEFINITIONS).definitions_result(loaded, encoder, diversity, images)
+    return found

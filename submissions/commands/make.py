@@ -18,6 +18,7 @@ def make_commands() -> typer.Typer:
     """The group `cir make`."""
     from submissions.commands.make_circled import circled_command
     from submissions.commands.make_fisd import fisd_command
+    from submissions.commands.make_judge import comparison_command, judge_command
     from submissions.commands.make_zerosight import clips_command, zerosight_command
 
     group = typer.Typer(
@@ -27,6 +28,8 @@ def make_commands() -> typer.Typer:
     group.command("fisd")(fisd_command)
     group.command("zerosight")(zerosight_command)
     group.command("clips")(clips_command)
+    group.command("comparison")(comparison_command)
+    group.command("judge")(judge_command)
     group.command("status")(status)
     group.command("again")(again)
     return group

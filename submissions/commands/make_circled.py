@@ -48,7 +48,7 @@ def circled_command(
         typer.Option(
             "--diversity-encoder",
             help="Encoder that tells captions apart; default: the paper's, openai/clip-vit-base-patch32, and "
-            "on shapes that of the search.",
+            "with the encoder shapes that one.",
         ),
     ] = None,
     images: Annotated[

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.construction.backends import Engine
-from cir_datasets.construction.circled.turns import Models
+from cir_datasets.construction.circled.turns import CircledModels
 from cir_metrics.errors import CirError
-from submissions.embeddings.pictures import FilePictures, Pictures, pictures_of
+from submissions.embeddings.pictures import FilePictures, Pictures, ShapesPictures, pictures_of
 from submissions.making.backends import EncoderFeatures, LanguageWords
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def models_for(
     batch_size: int = 64,
     workers: int = 0,
     engine: Engine | None = None,
-) -> Models:
+) -> CircledModels:
     """Encoders and a language backend as the pipeline takes them."""
 
     def features(one: Encoder) -> EncoderFeatures:
@@ -51,23 +52,23 @@ def models_for(
         )
 
     words = LanguageWords(language, pictures_for(benchmark, images))
-    return Models(features(encoder), features(diversity), words, engine)
+    return CircledModels(features(encoder), features(diversity), words, engine)
 
 
 def encoders_for(
     benchmark: Benchmark, encoder: str | None, diversity: str | None, **loading: Any
 ) -> tuple[Encoder, Encoder]:
-    """The encoder of the search and the one that tells captions apart; on shapes the shipped one is both.
+    """The encoder of the search and the one that tells captions apart; the shipped one is both.
 
     Raises:
         MethodError: the benchmark is not one of shapes, and no encoder is named.
     """
     from submissions.encoders.loading import load_encoder
+    from submissions.encoders.protocol import SHAPES_ENCODER
     from submissions.running.options import RunOptions
 
     chosen = RunOptions(encoder=encoder).encoder_for(benchmark, "the construction")
-    drawn = benchmark.spec.card.source.publisher == "embedded"
-    other = diversity or (chosen if drawn else PAPER_DIVERSITY)
+    other = diversity or (chosen if chosen == SHAPES_ENCODER else PAPER_DIVERSITY)
     first = load_encoder(str(chosen), **loading)
     return first, first if other == chosen else load_encoder(str(other), **loading)
 
@@ -132,3 +133,50 @@ def picture_paths(benchmark: Benchmark, pictures: Pictures) -> dict[str, Any]:
 
         paths = {image: relative_path(image) for image in pictures.ids}
     return {"picture_folder": card.image_folder or card.name, "image_paths": paths}
+
+
+def relative_paths(benchmark: Benchmark) -> dict[str, Any]:
+    """As `picture_paths`, by the publisher's own list, where nobody has looked for the pictures."""
+    card = benchmark.spec.card
+    if card.source.publisher == "embedded":
+        from cir_datasets.shapes import relative_path
+
+        known = {image: relative_path(image) for image in benchmark.gallery or ()}
+    else:
+        from cir_datasets.images.locate import manifest_paths
+        from cir_datasets.prepared import ensure
+
+        known = {image: path for image, path in manifest_paths(ensure(benchmark.id)) if path is not None}
+    return {"picture_folder": card.image_folder or card.name, "image_paths": known}
+
+
+def folder_benchmark(folder: Path) -> Benchmark:
+    """The benchmark that a folder is; it is known by its name from then on, in this process.
+
+    Raises:
+        CardError: the folder is not a benchmark.
+    """
+    from cir_datasets import load
+    from cir_datasets.registry.folder_card import configs_of
+    from cir_datasets.registry.folders import VARIABLE, read_folder_card
+
+    root = folder.expanduser().absolute()
+    card = read_folder_card(root)
+    os.environ[VARIABLE] = os.pathsep.join(filter(None, (os.environ.get(VARIABLE), str(root))))
+    return load(f"{card.name}/{next(iter(configs_of(card, root)))}")
+
+
+def source_pictures(benchmark: Benchmark, images: str | Path | None, ids: Sequence[str]) -> Pictures:
+    """Pictures of some ids; those of a folder that was made of shapes are drawn, where no folder is named."""
+    if images is None and _made_of_shapes(benchmark):
+        return ShapesPictures(benchmark.id, tuple(ids))
+    return pictures_of(benchmark, images=images, ids=ids)
+
+
+def _made_of_shapes(benchmark: Benchmark) -> bool:
+    if benchmark.spec.card.source.publisher != "folder":
+        return False
+    from cir_datasets.registry.folders import folder_of, read_folder_card
+
+    made = read_folder_card(folder_of(benchmark.spec.card.name)).made
+    return str(made.get("benchmark", "")).startswith("shapes/")

@@ -14,7 +14,7 @@ _HOUR = 3600
 
 
 @dataclass(frozen=True)
-class Estimate:
+class CircledEstimate:
     """What is asked of a language backend.
 
     Args:
@@ -54,7 +54,9 @@ class Estimate:
         return float(self.calls * known["seconds_a_call"] / known["calls_at_once"] / _HOUR)
 
 
-def estimates(queries: int, gallery: int, settings: CircledSettings) -> tuple[Estimate, Estimate]:
+def estimates(
+    queries: int, gallery: int, settings: CircledSettings
+) -> tuple[CircledEstimate, CircledEstimate]:
     """What a run takes by the shares of the paper, and at most.
 
     Args:
@@ -73,8 +75,8 @@ def estimates(queries: int, gallery: int, settings: CircledSettings) -> tuple[Es
     turns = shares["never"] * further + rest * min(further, shares["turns_of_the_rest"] - 1)
     likely = round(queries * turns)
     return (
-        Estimate(min(gallery, queries + likely * settings.k), queries + likely, likely),
-        Estimate(
+        CircledEstimate(min(gallery, queries + likely * settings.k), queries + likely, likely),
+        CircledEstimate(
             min(gallery, queries * (2 + further * settings.k)),
             queries * settings.max_turns,
             queries * further * settings.attempts,

@@ -12,7 +12,13 @@ from cir_datasets.construction.circled.definitions import check_definitions
 from cir_datasets.construction.circled.filters import QUALITY, counts, filtered
 from cir_datasets.construction.circled.queries import queries_of, twins_of
 from cir_datasets.construction.circled.settings import CircledSettings
-from cir_datasets.construction.circled.turns import Dialogues, Models, PlayedSession, begun, turn_stages
+from cir_datasets.construction.circled.turns import (
+    CircledModels,
+    Dialogues,
+    PlayedSession,
+    begun,
+    turn_stages,
+)
 from cir_datasets.construction.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -69,7 +75,7 @@ def stages_of(settings: CircledSettings) -> dict[str, str]:
 def make_circled(
     benchmark: Benchmark,
     folder: str | Path,
-    models: Models,
+    models: CircledModels,
     settings: CircledSettings,
     *,
     fingerprint: Fingerprint,
@@ -162,7 +168,7 @@ def _checked(
     dialogues: Sequence[PlayedSession],
     searched: Sequence[str],
     vectors: Any,
-    models: Models,
+    models: CircledModels,
     settings: CircledSettings,
 ) -> list[Row]:
     """What the definitions say of each session, beside what it was made with."""

@@ -37,7 +37,7 @@ NO_IMAGE = "no image among those shown may be the next reference"
 
 
 @dataclass(frozen=True)
-class Models:
+class CircledModels:
     """What is asked of models.
 
     Args:
@@ -116,7 +116,7 @@ class Dialogues:
         searched: Sequence[str],
         vectors: Vectors,
         twins: Mapping[str, str],
-        models: Models,
+        models: CircledModels,
         settings: CircledSettings,
     ) -> None:
         """See the class."""

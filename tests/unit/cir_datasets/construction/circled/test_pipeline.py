@@ -15,7 +15,7 @@ from circled_worlds import oracle_models, small_shapes
 from cir_datasets.construction.backends import Failed, Question
 from cir_datasets.construction.circled.pipeline import MadeSessions, make_circled, stages_of
 from cir_datasets.construction.circled.settings import CircledSettings
-from cir_datasets.construction.circled.turns import Models
+from cir_datasets.construction.circled.turns import CircledModels
 from cir_datasets.construction.workspace import forget_from
 from cir_datasets.errors import ConstructionError
 
@@ -24,7 +24,7 @@ FEW = CircledSettings(k=6)
 
 
 def made(
-    folder: Path, settings: CircledSettings = FEW, models: Models | None = None, **more: Any
+    folder: Path, settings: CircledSettings = FEW, models: CircledModels | None = None, **more: Any
 ) -> MadeSessions:
     more.setdefault("fingerprint", list)
     return make_circled(BENCHMARK, folder, models or oracle_models(BENCHMARK), settings, **more)

@@ -1,0 +1,210 @@
+"""A language model as judge of sessions: five scales from 1 to 5 (CIRCLED, section 5.3 and appendix D).
+
+Each session is judged alone, so that no order of sessions can matter. Judges may differ in model or run; how
+far they agree is Krippendorff's alpha for ordinal values, by scale.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from cir_datasets.common.tables import Cell, Table
+from cir_datasets.construction.backends import Failed, Question, Words
+from cir_metrics.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Row = dict[str, Any]
+
+SCALES = ("naturalness", "coherence", "progress", "redundancy", "overall")
+"""The five scales, in the order of the paper's Table 5; 5 is best."""
+_BEST = 5
+_CHUNK = 64
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Who judges.
+
+    Args:
+        name: in tables.
+        words: the language backend; its pictures are those of the source that is judged.
+    """
+
+    name: str
+    words: Words
+
+
+def drawn(sessions: Sequence[Row], count: int, seed: int) -> list[Row]:
+    """As many sessions of a source, drawn by the seed, in their order.
+
+    Example:
+        >>> rows = [{"session_id": str(number)} for number in range(9)]
+        >>> len(drawn(rows, 4, 0)), drawn(rows, 4, 0) == drawn(rows, 4, 0)
+        (4, True)
+    """
+    places = sorted(range(len(sessions)), key=lambda place: _draw(seed, sessions[place]["session_id"]))
+    return [sessions[place] for place in sorted(places[:count])]
+
+
+def judged(judge: Judge, source: str, sessions: Sequence[Row]) -> list[Row]:
+    """A row a session: the five scales, or why there are none.
+
+    Args:
+        judge: who judges; it sees the reference of each turn, and last a target.
+        source: the benchmark's id.
+        sessions: in the published form.
+    """
+    questions = [
+        Question(
+            {"utterances": "\n".join(_said(turn) for turn in row["turns"])},
+            (*(turn["reference_image_id"] for turn in row["turns"]), row["ground_truth_ids"][0]),
+        )
+        for row in sessions
+    ]
+    answers = judge.words.ask("session", questions)
+    rows = []
+    for row, answer in zip(sessions, answers, strict=True):
+        known = {
+            "source": source,
+            "session": row["session_id"],
+            "judge": judge.name,
+            "turns": len(row["turns"]),
+        }
+        rows.append(
+            {**known, "failed": answer.why} if isinstance(answer, Failed) else {**known, **_scales(answer)}
+        )
+    return rows
+
+
+def scores_table(rows: Sequence[Row]) -> Table:
+    """Means and standard deviations by source and judge, side by side: the form of CIRCLED's Table 5."""
+    shown = []
+    for source, judge in dict.fromkeys((row["source"], row["judge"]) for row in rows):
+        own = [row for row in rows if (row["source"], row["judge"]) == (source, judge)]
+        good = [row for row in own if "failed" not in row]
+        turns = statistics.fmean(row["turns"] for row in own)
+        cells = [Cell(source), Cell(judge), Cell(f"{len(good):,}", float(len(good)))]
+        cells += [
+            Cell(f"{len(own) - len(good):,}", float(len(own) - len(good))),
+            Cell(f"{turns:.2f}", round(turns, 6)),
+        ]
+        cells += [_mean([row[scale] for row in good]) for scale in SCALES]
+        shown.append(tuple(cells))
+    return Table(
+        "Sessions judged",
+        ("source", "judge", "sessions", "failed", "average turns", *SCALES),
+        tuple(shown),
+        ("Scales from 1 to 5, 5 is best; mean and standard deviation. A failed session is in no mean.",),
+    )
+
+
+def agreement_table(rows: Sequence[Row]) -> Table | None:
+    """Krippendorff's alpha (ordinal) by scale over all sessions; None where there is one judge alone.
+
+    Raises:
+        MissingExtraError: krippendorff is not installed.
+    """
+    judges = list(dict.fromkeys(row["judge"] for row in rows))
+    if len(judges) < 2:
+        return None
+    sessions = list(dict.fromkeys((row["source"], row["session"]) for row in rows))
+    place = {session: number for number, session in enumerate(sessions)}
+    shown = []
+    for scale in SCALES:
+        values = [[math.nan] * len(sessions) for _ in judges]
+        for row in rows:
+            if scale in row:
+                values[judges.index(row["judge"])][place[row["source"], row["session"]]] = float(row[scale])
+        alpha = krippendorff_alpha(values)
+        shown.append((Cell(scale), Cell("-") if alpha is None else Cell(f"{alpha:.3f}", round(alpha, 6))))
+    return Table(
+        "Agreement of judges",
+        ("scale", "alpha"),
+        tuple(shown),
+        (
+            f"Krippendorff's alpha, ordinal, of {' and '.join(judges)}: 1 is agreement, 0 is chance.",
+            "A line in its place: all values are the same.",
+        ),
+    )
+
+
+def krippendorff_alpha(values: Sequence[Sequence[float]]) -> float | None:
+    """Agreement of judges on ordinal values; None where they do not vary.
+
+    Args:
+        values: a row a judge, NaN where one gave none.
+
+    Raises:
+        MissingExtraError: krippendorff is not installed.
+
+    Example:
+        >>> krippendorff_alpha([[1, 2, 5, 4], [1, 2, 5, 4]])
+        1.0
+    """
+    try:
+        import krippendorff
+    except ImportError as error:
+        raise MissingExtraError(
+            'the agreement of judges needs krippendorff. Fix: pip install "cir-benchmarks[construction]".'
+        ) from error
+    pairs = [[one for one in unit if not math.isnan(one)] for unit in zip(*values, strict=True)]
+    known = [one for unit in pairs if len(unit) > 1 for one in unit]
+    if len(set(known)) < 2:
+        return None
+    return float(
+        krippendorff.alpha(reliability_data=[list(row) for row in values], level_of_measurement="ordinal")
+    )
+
+
+def scores_figure(rows: Sequence[Row]) -> Figure:
+    """Mean scales by source, a group of bars a scale.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+    """
+    from cir_datasets.common.plots import empty_figure, quiet_axes
+
+    sources = list(dict.fromkeys(row["source"] for row in rows))
+    figure = empty_figure(7.2, 3.0, pads=(0.1, 0.06))
+    axes = figure.add_subplot()
+    width = 0.8 / len(sources)
+    for number, source in enumerate(sources):
+        good = [row for row in rows if row["source"] == source and "failed" not in row]
+        heights = [statistics.fmean([row[scale] for row in good] or [0.0]) for scale in SCALES]
+        left = [place - 0.4 + width * (number + 0.5) for place in range(len(SCALES))]
+        axes.bar(left, heights, width * 0.92, label=source)
+    axes.set_xticks(range(len(SCALES)), SCALES)
+    axes.set_ylim(1, _BEST)
+    axes.set_ylabel("mean, 1 to 5", size=8)
+    quiet_axes(axes)
+    figure.legend(loc="outside upper right", ncols=min(3, len(sources)), frameon=False, fontsize=8)
+    return figure
+
+
+def _mean(values: Sequence[int]) -> Cell:
+    if not values:
+        return Cell("-")
+    mean = statistics.fmean(values)
+    spread = statistics.stdev(values) if len(values) > 1 else 0.0
+    return Cell(f"{mean:.2f} ± {spread:.2f}", round(mean, 6))
+
+
+def _scales(answer: Row) -> Row:
+    return {scale: int(answer[scale]) for scale in SCALES}
+
+
+def _said(turn: Row) -> str:
+    """What a turn says, on one line; of several captions all."""
+    said = turn["relative_caption"] or " and ".join(turn.get("captions") or ())
+    return " ".join(said.split()) or "(nothing)"
+
+
+def _draw(seed: int, name: str) -> bytes:
+    return hashlib.sha256(f"{seed}|{name}".encode()).digest()
