@@ -62,6 +62,18 @@ def test_a_run_that_is_killed_at_each_stage_ends_with_the_same_bytes(tmp_path: P
     assert content(tmp_path / "mine") == whole
 
 
+@pytest.mark.slow
+def test_pictures_drawn_on_ray_are_those_drawn_here(tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason="needs the extra `distributed`")
+    from submissions.embeddings.ray_cluster import Cluster
+    from submissions.making.ray import RayEngine
+
+    captions = shapes_captions(tmp_path)
+    run(tmp_path / "here", captions)
+    run(tmp_path / "there", captions, engine=RayEngine(Cluster(workers=2)))
+    assert content(tmp_path / "there") == content(tmp_path / "here")
+
+
 @pytest.mark.browser
 def test_a_review_is_filled_in_saved_and_taken_in(page: Any, tmp_path: Path) -> None:
     captions = shapes_captions(tmp_path)
