@@ -21,6 +21,7 @@ from cir_metrics.atomic import write_whole
 from cir_metrics.errors import CirError, MissingExtraError
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
     from matplotlib.figure import Figure
     from PIL.Image import Image
 
@@ -103,12 +104,7 @@ def write_report(
         ConstructionError: the system refuses to write there.
         MissingExtraError: Jinja is not installed.
     """
-    try:
-        from jinja2 import Environment, StrictUndefined
-    except ImportError as error:
-        raise MissingExtraError(
-            'reports of `cir make` need Jinja. Fix: pip install "cir-benchmarks[construction]".'
-        ) from error
+    environment = page_environment()
     folder = resources.files(__package__ or "cir_datasets.construction")
     thumbnails: dict[str, str] = {}
     shown = [stage_section(stages), *sections]
@@ -117,9 +113,6 @@ def write_report(
             for step in example.steps:
                 if step.image not in thumbnails:
                     thumbnails[step.image] = _thumbnail(step.image, open_picture)
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
     page = environment.from_string((folder / "page.html").read_text("utf-8")).render(
         title=title,
         summary=summary,
@@ -134,6 +127,21 @@ def write_report(
             f"{target}: cannot be written: {error.strerror}. Fix: name another folder."
         ) from error
     return target
+
+
+def page_environment() -> Environment:
+    """Jinja as pages need it: what is put in is escaped, and what is missing is an error.
+
+    Raises:
+        MissingExtraError: Jinja is not installed.
+    """
+    try:
+        from jinja2 import Environment, StrictUndefined
+    except ImportError as error:
+        raise MissingExtraError(
+            'pages of `cir make` need Jinja. Fix: pip install "cir-benchmarks[construction]".'
+        ) from error
+    return Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
 
 def stage_section(stages: Sequence[StageState]) -> Section:

@@ -17,6 +17,7 @@ Folder = Annotated[Path, typer.Argument(help="Folder of a run of `cir make`.")]
 def make_commands() -> typer.Typer:
     """The group `cir make`."""
     from submissions.commands.make_circled import circled_command
+    from submissions.commands.make_cirr import cirr_command, cirr_import_command
     from submissions.commands.make_fisd import fisd_command
     from submissions.commands.make_judge import comparison_command, judge_command
     from submissions.commands.make_zerosight import clips_command, zerosight_command
@@ -30,6 +31,8 @@ def make_commands() -> typer.Typer:
     group.command("clips")(clips_command)
     group.command("comparison")(comparison_command)
     group.command("judge")(judge_command)
+    group.command("cirr")(cirr_command)
+    group.command("cirr-import")(cirr_import_command)
     group.command("status")(status)
     group.command("again")(again)
     return group

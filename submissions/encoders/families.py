@@ -3,7 +3,7 @@
 CLIP (OpenAI's and OpenCLIP's), SigLIP (and SigLIP 2 of fixed size, which is the same
 architecture), SigLIP 2 of free size, and BLIP's image-text contrastive head (the projected first tokens, as
 CIRCLED uses BLIP fine-tuned for retrieval on COCO). MagicLens is a CLIP with a fusion of its two vectors;
-an image's vector there is that of the image with an empty text.
+an image's vector there is that of the image with an empty text. ResNet knows images alone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class ModelFamily:
         name: of the family.
         model_class: name of its class in transformers.
         image: features of images; the model, and what its image processor made as tensors.
-        text: features of texts; the model, and what its tokenizer made as tensors.
+        text: features of texts; the model, and what its tokenizer made as tensors. None: images alone.
         dimensions: length of a vector, of the model's configuration.
         pads_fully: whether texts are padded to the model's limit, as it was trained, and attends to padding.
     """
@@ -29,7 +29,7 @@ class ModelFamily:
     name: str
     model_class: str
     image: Callable[[Any, Mapping[str, Any]], Any]
-    text: Callable[[Any, Mapping[str, Any]], Any]
+    text: Callable[[Any, Mapping[str, Any]], Any] | None
     dimensions: Callable[[Any], int]
     pads_fully: bool = False
 
@@ -63,6 +63,10 @@ def _fused_text(model: Any, inputs: Mapping[str, Any]) -> Any:
     return model.text_vectors(**inputs)
 
 
+def _resnet_image(model: Any, inputs: Mapping[str, Any]) -> Any:
+    return model(**inputs).pooler_output.flatten(1)
+
+
 def _siglip_dimensions(config: Any) -> int:
     return int(config.text_config.projection_size)
 
@@ -86,6 +90,9 @@ FAMILIES: dict[str, ModelFamily] = {
         _blip_image,
         _blip_text,
         lambda config: int(config.image_text_hidden_size),
+    ),
+    "resnet": ModelFamily(
+        "resnet", "ResNetModel", _resnet_image, None, lambda config: int(config.hidden_sizes[-1])
     ),
 }
 """By the `model_type` of a model's configuration."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,7 +52,7 @@ class Preparation:
 
 
 class HuggingFaceEncoder:
-    """A dual encoder of a family that is known.
+    """An encoder of a family that is known.
 
     Args:
         name: a folder in Hugging Face format, or a model's name on the Hub.
@@ -94,11 +94,13 @@ class HuggingFaceEncoder:
             loaded = _loaded(files, getattr(torch, dtype))
         _check_complete(str(name), loaded.report)
         config = loaded.model.config
-        _check_tokenizer(str(name), loaded.tokenizer, config.get_text_config().vocab_size)
+        self.max_tokens = 0
+        if loaded.family.text is not None:
+            _check_tokenizer(str(name), loaded.tokenizer, config.get_text_config().vocab_size)
+            self.max_tokens = int(config.get_text_config().max_position_embeddings)
         self.family = loaded.family
         self.tokenizer, self.image_processor = loaded.tokenizer, loaded.image_processor
         self.model = loaded.model.to(self.device).eval().requires_grad_(False)
-        self.max_tokens = int(config.get_text_config().max_position_embeddings)
         # Patches of SigLIP 2 are not images any more.
         self.prepare = Preparation(self.image_processor, raw=self.family.name != "siglip2")
         self._torch = torch
@@ -133,18 +135,27 @@ class HuggingFaceEncoder:
 
         Texts longer than the model's limit are cut off there.
 
+        Raises:
+            EncoderError: the model knows images alone.
+
         Warns:
             TruncationWarning: some were; the message counts them, of a run all together.
         """
         if not len(texts):
             return self._none()
+        features = self.family.text
+        if features is None:
+            raise EncoderError(
+                f"{self.identity.model} ({self.family.name}) knows images alone, not texts. "
+                "Fix: use an encoder of images and texts."
+            )
         tokens = self.tokenizer(list(texts), truncation=False, padding=False, verbose=False)["input_ids"]
         cut = [text for text, own in zip(texts, tokens, strict=True) if len(own) > self.max_tokens]
         report_cuts(cut, texts, limit=self.max_tokens, model=self.identity.model)
         blocks = [list(texts[at : at + _TEXTS_AT_ONCE]) for at in range(0, len(texts), _TEXTS_AT_ONCE)]
-        return np.concatenate([self._texts(block) for block in blocks])
+        return np.concatenate([self._texts(block, features) for block in blocks])
 
-    def _texts(self, texts: list[str]) -> Vectors:
+    def _texts(self, texts: list[str], features: Callable[[Any, Mapping[str, Any]], Any]) -> Vectors:
         torch = self._torch
         fully = self.family.pads_fully
         tokens = self.tokenizer(
@@ -158,7 +169,7 @@ class HuggingFaceEncoder:
         )
         with torch.inference_mode():
             inputs = {name: values.to(self.device) for name, values in tokens.items()}
-            return self._of_length_1(self.family.text(self.model, inputs))
+            return self._of_length_1(features(self.model, inputs))
 
     def _normalised(self, pixels: Any) -> Any:
         """Pixels as the image processor would have rescaled and normalised them."""
@@ -214,7 +225,7 @@ def _loaded(files: ModelFiles, dtype: Any) -> _Loaded:
     model, report = getattr(transformers, family.model_class).from_pretrained(
         source, **where, dtype=dtype, output_loading_info=True
     )
-    tokenizer = transformers.AutoTokenizer.from_pretrained(source, **where)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(source, **where) if family.text else None
     # Pillow's way on every machine: torchvision, where it is installed, gives other pixels.
     processors: Any = transformers.AutoImageProcessor
     image_processor = processors.from_pretrained(source, **where, backend="pil")
@@ -272,7 +283,9 @@ def _preprocessing_hash(processor: Any, tokenizer: Any, max_tokens: int) -> str:
         name: value for name, value in processor.to_dict().items() if not name.startswith(("_", "processor"))
     }
     settings["image_processor_type"] = type(processor).__name__.removesuffix("Pil")
-    whole = {"image": settings, "text": _tokenizer_settings(tokenizer), "max_tokens": max_tokens}
+    whole: dict[str, Any] = {"image": settings}
+    if tokenizer is not None:
+        whole |= {"text": _tokenizer_settings(tokenizer), "max_tokens": max_tokens}
     return hashlib.sha256(json.dumps(whole, sort_keys=True, default=str).encode()).hexdigest()
 
 

@@ -41,6 +41,7 @@ PLACEHOLDERS: Mapping[str, tuple[str, ...]] = {
     "edit_background": ("caption",),
     "edit_complex": ("caption",),
     "hard_negative": ("reference", "change", "target", "like"),
+    "pair": (),
 }
 """The words that each of our templates is given; each of them must occur in it."""
 

@@ -47,6 +47,7 @@ FORMS: Mapping[str, type[Form]] = {
     "hard_negative": HardNegative,
     "next_difference": Instruction,
     "next_frame": NextFrameChoice,
+    "pair": Instruction,
     "session": SessionScores,
     "summary": SortedInstruction,
 }

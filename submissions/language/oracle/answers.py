@@ -151,6 +151,18 @@ def _leads_there(words: str, target: Scene) -> bool:
     return said(merged(whole, request)) == said(whole)
 
 
+def _pair(item: Item) -> dict[str, str]:
+    """The fewest changes from the first picture to the second that do not lead to one of the others, too."""
+    first, second, *others = (scene(picture.id) for picture in item.pictures)
+    found = changes(first, second, viewpoint=True)
+    elsewhere = [set(changes(first, other, viewpoint=True)) for other in others]
+    for number in range(1, len(found) + 1):
+        for some in itertools.combinations(found, number):
+            if not any(set(some) <= led for led in elsewhere):
+                return {"instruction": relative_caption(some)}
+    return {"instruction": relative_caption(found) if found else describe(second)}
+
+
 def _reverse(item: Item) -> dict[str, str]:
     """What leads back from what a change makes of a picture."""
     (reference,) = _scenes(item, 1)
@@ -255,6 +267,7 @@ ANSWERS: Mapping[str, Callable[[Item], Mapping[str, Any]]] = {
     "next_frame": _next_frame,
     "frame_change": _frame_change,
     "summary": _summary,
+    "pair": _pair,
     "session": _session,
     "reverse": _reverse,
     "edit_addition": _edit("addition"),

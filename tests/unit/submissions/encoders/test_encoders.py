@@ -25,7 +25,16 @@ pytest.importorskip("transformers", reason="needs the extra `retrieval`")
 import torch
 from http_hub import Hub
 from PIL import Image
-from retrieval_models import MAX_TOKENS, SIDE, as_open_clip, save_blip, save_clip, save_siglip, save_siglip2
+from retrieval_models import (
+    MAX_TOKENS,
+    SIDE,
+    as_open_clip,
+    save_blip,
+    save_clip,
+    save_resnet,
+    save_siglip,
+    save_siglip2,
+)
 
 import cir_datasets
 from submissions.encoders.loading import load_encoder
@@ -90,6 +99,25 @@ def test_another_batch_size_moves_vectors_by_rounding_only(
     np.testing.assert_allclose(encoder.encode_images(images), singly, atol=2e-6)
     singly = np.concatenate([encoder.encode_texts([text]) for text in TEXTS])
     np.testing.assert_allclose(encoder.encode_texts(TEXTS), singly, atol=2e-6)
+
+
+def test_a_resnet_gives_vectors_of_images_and_refuses_texts(
+    tmp_path: Path, images: list[Image.Image]
+) -> None:
+    from transformers import ConvNextImageProcessorPil, ResNetForImageClassification
+
+    folder = save_resnet(tmp_path / "resnet")
+    encoder = load_encoder(str(folder), device="cpu")
+    model = ResNetForImageClassification.from_pretrained(folder)
+    pixels = ConvNextImageProcessorPil.from_pretrained(folder)(images=images, return_tensors="pt")
+    with torch.no_grad():
+        pooled = model.resnet(**pixels).pooler_output.flatten(1)
+    made = encoder.encode_images(images)
+    assert made.shape == (len(images), encoder.identity.dimensions) == (len(images), 24)
+    np.testing.assert_allclose(made, unit(pooled), atol=1e-6)
+    assert encoder.encode_texts([]).shape == (0, 24)
+    with pytest.raises(EncoderError, match=r"resnet.* knows images alone, not texts\. Fix:"):
+        encoder.encode_texts(TEXTS)
 
 
 def test_clip_is_what_transformers_computes(folders: dict[str, Path], images: list[Image.Image]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 from language_server import Fault, LanguageServer
 from PIL import Image
 
+from cir_datasets.shapes import changes, describe, scene
+from cir_datasets.shapes.captions import relative_caption
 from submissions.errors import LanguageError
 from submissions.language import Picture, load_language
 from submissions.language.answers import WrongFormError
@@ -164,6 +167,24 @@ def test_the_next_difference_names_what_was_not_named_before() -> None:
         )
         said.append(found.instruction)
     assert len(set(said)) == 4
+
+
+def test_a_pair_is_told_apart_from_the_other_pictures_by_few_changes() -> None:
+    pictures = [picture(image) for image in ("val-000618", "val-000001", "val-000002", "val-000003")]
+    (alone,) = ORACLE.ask("pair", [Item({}, tuple(pictures[:2]))], Instruction)
+    (apart,) = ORACLE.ask("pair", [Item({}, tuple(pictures))], Instruction)
+    (back,) = ORACLE.ask("pair", [Item({}, (pictures[1], pictures[1]))], Instruction)
+    first, second, *others = (scene(one.id) for one in pictures)
+    found = changes(first, second, viewpoint=True)
+    assert alone.instruction == relative_caption(found[:1])
+    assert back.instruction == describe(second)
+    fewest = next(
+        some
+        for number in range(1, len(found) + 1)
+        for some in itertools.combinations(found, number)
+        if all(set(some) - set(changes(first, other, viewpoint=True)) for other in others)
+    )
+    assert apart.instruction == relative_caption(fewest)
 
 
 @pytest.mark.parametrize("aspect", ["background", "change", "addition"])

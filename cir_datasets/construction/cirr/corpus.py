@@ -1,0 +1,121 @@
+"""The images that subsets are drawn from: looked at, without copies, divided into splits."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from cir_datasets.common.parallel import done_in_parallel
+from cir_datasets.construction.workspace import FAILED, Row
+from cir_datasets.shapes import Draws
+from cir_metrics.errors import CallError, CirError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+SPLITS = {"train": 80, "val": 10, "test": 10}
+"""Shares of the images in percent, as in CIRR, section 4.1."""
+
+_IN_ALL = 100
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Images and what is known of them.
+
+    Args:
+        name: what they are called.
+        ids: of the images, in an order that does not depend on the machine.
+        open: gives the picture of an id.
+        digest: hash of ids and content.
+        folder: name of the folder that holds them; None where they are drawn, and the benchmark gets files.
+        paths: by id, below that folder.
+    """
+
+    name: str
+    ids: Sequence[str]
+    open: Callable[[str], Image]
+    digest: str
+    folder: str | None = None
+    paths: Mapping[str, str] = field(default_factory=dict)
+
+
+def check_splits(splits: Mapping[str, int]) -> None:
+    """Refuse shares that do not add up to a hundred.
+
+    Raises:
+        CallError: they do not, or one is below 1.
+    """
+    if sum(splits.values()) != _IN_ALL or any(share < 1 for share in splits.values()):
+        given = ",".join(f"{name}={share}" for name, share in splits.items())
+        raise CallError(
+            f"splits {given!r}: shares are whole percents from 1 that add up to 100. Fix: write "
+            "train=80,val=10,test=10, say, or test=100."
+        )
+
+
+def looked_at(corpus: Corpus, images: Sequence[str]) -> list[Row]:
+    """A row for each image: its size and the hash of its pixels, or why it cannot be used."""
+    found = dict(done_in_parallel(lambda image: _look(corpus, image), ((one, one) for one in images), None))
+    return [{"image": image, **found[image]} for image in images]
+
+
+def divided(rows: Iterable[Row], splits: Mapping[str, int], seed: int) -> list[Row]:
+    """The rows, copies refused, the others with their split, grouped by it.
+
+    Subsets are drawn within a split, so that no image is in two. Of images with the same pixels the first
+    one stays: two of them in a gallery would be two right answers.
+
+    Args:
+        rows: of `looked_at`.
+        splits: share of each in percent.
+        seed: of the draw.
+
+    Example:
+        >>> rows = [{"image": str(number), "pixels": str(number % 3)} for number in range(4)]
+        >>> [(row["image"], row.get("split"), row.get("failed")) for row in divided(rows, {"test": 100}, 0)]
+        [('0', 'test', None), ('1', 'test', None), ('2', 'test', None), ('3', None, 'the same pixels as 0')]
+    """
+    first: dict[str, str] = {}
+    used: list[Row] = []
+    left: list[Row] = []
+    for row in rows:
+        if FAILED not in row and first.setdefault(row["pixels"], row["image"]) != row["image"]:
+            row = {**row, FAILED: f"the same pixels as {first[row['pixels']]}"}
+        (left if FAILED in row else used).append(row)
+    order = Draws("cirr", "splits", seed).shuffled(range(len(used)))
+    split_of: dict[int, str] = {}
+    done = 0
+    for split, share in splits.items():
+        until = done + share
+        for at in range(len(used) * done // _IN_ALL, len(used) * until // _IN_ALL):
+            split_of[order[at]] = split
+        done = until
+    grouped = [
+        {**used[place], "split": split}
+        for split in splits
+        for place in range(len(used))
+        if split_of[place] == split
+    ]
+    return [*grouped, *left]
+
+
+def bounds_of(rows: Iterable[Row]) -> dict[str, tuple[int, int]]:
+    """From which to which row the images of each split stand, of `divided` without those that failed."""
+    bounds: dict[str, tuple[int, int]] = {}
+    for place, row in enumerate(rows):
+        start, _ = bounds.get(row["split"], (place, place))
+        bounds[row["split"]] = (start, place + 1)
+    return bounds
+
+
+def _look(corpus: Corpus, image: str) -> dict[str, Any]:
+    try:
+        picture = corpus.open(image).convert("RGB")
+    except CirError as error:
+        # What to do about it is for the terminal; paths of this machine stay out of the rows.
+        return {FAILED: f"it cannot be opened ({type(error).__name__})"}
+    pixels = hashlib.sha256(f"{picture.size}".encode() + picture.tobytes()).hexdigest()
+    return {"width": picture.width, "height": picture.height, "pixels": pixels}

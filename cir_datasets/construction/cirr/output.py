@@ -1,0 +1,254 @@
+"""What a run of CIRR's pipeline ends with: a benchmark with its dialogue paths, and a page about it."""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from cir_datasets.common.plots import INK, empty_figure, quiet_axes
+from cir_datasets.common.tables import Cell, Table
+from cir_datasets.construction.cirr import answers as handed_in
+from cir_datasets.construction.cirr.corpus import Corpus
+from cir_datasets.construction.cirr.pairs import paths_of
+from cir_datasets.construction.folder import write_benchmark
+from cir_datasets.construction.report import Example, Section, Step, write_report
+from cir_datasets.construction.workspace import FAILED, Row, Workspace
+from cir_datasets.rows.records import query_row
+from cir_metrics.atomic import write_whole
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+REPORT, PATHS = "report.html", "paths.jsonl"
+METRICS = (
+    "recall@1",
+    "recall@5",
+    "recall@10",
+    "recall@50",
+    "recall_subset@1",
+    "recall_subset@2",
+    "recall_subset@3",
+)
+MAIN_METRIC = "mean(recall@5, recall_subset@1)"
+
+_EXAMPLES = 6
+
+
+def write_output(
+    workspace: Workspace, corpus: Corpus, *, name: str, title: str, settings: Mapping[str, Any]
+) -> tuple[Path | None, Path, dict[str, int]]:
+    """Write benchmark and page.
+
+    Returns:
+        The benchmark's folder, or None where no pair has a caption; the page; counts.
+    """
+    rows = {state.name: _rows(state.file) for state in workspace.states() if state.file.suffix == ".jsonl"}
+    pairs = {row["pair"]: row for row in rows["pairs"]}
+    captions = {row["pair"]: row["caption"] for row in rows.get("captions", ()) if FAILED not in row}
+    members = {row["subset"]: row["members"] for row in rows["overlaps"] if FAILED not in row}
+    configs, galleries = _queries(pairs, captions, members)
+    folder = None
+    if configs:
+        folder = workspace.folder
+        _write_pictures(
+            folder / "images", corpus, sorted({one for many in galleries.values() for one in many})
+        )
+        paths = [_told(path, captions) for path in paths_of([pairs[pair] for pair in captions])]
+        write_whole(folder / PATHS, b"".join(orjson.dumps(path) + b"\n" for path in paths))
+        write_benchmark(
+            folder,
+            name=name,
+            title=title,
+            summary=f"Retrieval in subsets of similar images of {corpus.name}, made as CIRR was.",
+            configs=configs,
+            galleries=galleries,
+            reference="removed",
+            metrics=METRICS,
+            main_metric=MAIN_METRIC,
+            image_paths=corpus.paths,
+            picture_folder=corpus.folder,
+            made={"pipeline": "cirr", **settings},
+        )
+    counts = _counts(rows, captions, configs)
+    report = write_report(
+        workspace.folder / REPORT,
+        title=title,
+        summary=f"Made of {counts['images']:,} images of {corpus.name} as CIRR was (Liu et al., ICCV 2021).",
+        stages=workspace.states(),
+        sections=_sections(rows, counts, captions, settings),
+        open_picture=corpus.open,
+    )
+    return folder, report, counts
+
+
+def _queries(
+    pairs: Mapping[str, Row], captions: Mapping[str, str], members: Mapping[int, Sequence[str]]
+) -> tuple[dict[str, list[Row]], dict[str, list[str]]]:
+    configs: dict[str, list[Row]] = {}
+    images: dict[str, set[str]] = {}
+    for pair_id, caption in captions.items():
+        pair = pairs[pair_id]
+        configs.setdefault(pair["split"], []).append(
+            query_row(
+                pair_id,
+                reference_image_id=pair["reference"],
+                captions=[caption],
+                relative_caption=caption,
+                target_image_id=pair["target"],
+                positive_image_ids=[pair["target"]],
+                subset_image_ids=list(members[pair["subset"]]),
+            )
+        )
+        images.setdefault(pair["split"], set()).update(members[pair["subset"]])
+    order = sorted(configs)
+    return {split: configs[split] for split in order}, {split: sorted(images[split]) for split in order}
+
+
+def _told(path: Row, captions: Mapping[str, str]) -> Row:
+    return {**path, "captions": [captions[pair] for pair in path["pairs"]]}
+
+
+def _write_pictures(folder: Path, corpus: Corpus, images: Sequence[str]) -> None:
+    """Files of pictures that are drawn; those of a folder stay where they are."""
+    if corpus.folder is not None:
+        return
+    for image in images:
+        file = folder / f"{image}.png"
+        if not file.is_file():
+            buffer = io.BytesIO()
+            corpus.open(image).save(buffer, "PNG")
+            write_whole(file, buffer.getvalue())
+
+
+def _rows(file: Path) -> list[Row]:
+    return [orjson.loads(line) for line in file.read_bytes().splitlines()] if file.is_file() else []
+
+
+def _counts(
+    rows: Mapping[str, Sequence[Row]], captions: Mapping[str, str], configs: Mapping[str, Sequence[Row]]
+) -> dict[str, int]:
+    good = {stage: sum(FAILED not in row for row in found) for stage, found in rows.items()}
+    return {
+        "images": len(rows["images"]),
+        "images that are used": good["images"],
+        "first images tried": len(rows["subsets"]),
+        "subsets": good["subsets"],
+        "subsets that are used": good["overlaps"],
+        "pairs": len(rows["pairs"]),
+        "dialogue paths": len(rows["paths"]),
+        "captions": len(captions),
+        **{f"queries of {split}": len(queries) for split, queries in configs.items()},
+    }
+
+
+def _sections(
+    rows: Mapping[str, Sequence[Row]],
+    counts: Mapping[str, int],
+    captions: Mapping[str, str],
+    settings: Mapping[str, Any],
+) -> list[Section]:
+    left_out = Counter(
+        (stage, _kind(row[FAILED])) for stage, found in rows.items() for row in found if FAILED in row
+    )
+    tables = [
+        Table(
+            "Counts",
+            ("what", "number"),
+            tuple((Cell(what), Cell(f"{number:,}", number)) for what, number in counts.items()),
+        )
+    ]
+    if left_out:
+        tables.append(
+            Table(
+                "Left out",
+                ("stage", "why", "rows"),
+                tuple(
+                    (Cell(stage), Cell(why), Cell(f"{number:,}", number))
+                    for (stage, why), number in sorted(left_out.items())
+                ),
+            )
+        )
+    found = [Section("From images to queries", tuple(tables))]
+    used = [row for row in rows["overlaps"] if FAILED not in row]
+    found.append(
+        Section(
+            "Subsets",
+            plots=(("Similarity to the first image, by place", _similarities(used)),),
+            examples=tuple(_example(row, rows["pairs"], captions) for row in used[:_EXAMPLES]),
+            notes=(_in_words(settings["plan"]),),
+        )
+    )
+    if rows.get("answers"):
+        found.append(_people(rows["answers"]))
+    return found
+
+
+def _in_words(plan: Mapping[str, Any]) -> str:
+    rule = plan["rule"]
+    return (
+        f"The rule: below {rule['alike']}, of the next {rule['ranked']} each that is more than "
+        f"{rule['apart']} below the last one added, {rule['size']} images in all; two subsets share "
+        f"{plan['shared']} images at most."
+    )
+
+
+def _kind(why: str) -> str:
+    """A reason without the numbers that make each its own."""
+    return "".join(
+        "#" if each.isdigit() else each for each in why.partition(" with subset")[0].partition(" as ")[0]
+    )
+
+
+def _example(subset: Row, pairs: Sequence[Row], captions: Mapping[str, str]) -> Example:
+    own = [pair for pair in pairs if pair["subset"] == subset["subset"]]
+    said = [
+        f"{pair['places'][0] + 1} to {pair['places'][1] + 1}: {captions[pair['pair']]}"
+        for pair in own
+        if pair["pair"] in captions
+    ]
+    steps = tuple(
+        Step(image, f"image {place + 1}", "" if place == 0 else f"{subset['similarities'][place - 1]:.4f}")
+        for place, image in enumerate(subset["members"])
+    )
+    return Example(f"subset {subset['subset']} ({subset['split']})", steps, "; ".join(said))
+
+
+def _people(answers: Sequence[Row]) -> Section:
+    columns = ("annotator", "answers", "refused", "marked", "median_words", "median_seconds")
+    rows = [
+        tuple(
+            Cell(
+                str(one[name] or "without a name")
+                if name == "annotator"
+                else ""
+                if one[name] is None
+                else f"{one[name]}"
+            )
+            for name in columns
+        )
+        for one in handed_in.annotators_of(answers)
+    ]
+    alike = handed_in.agreement(answers)
+    note = f"Pairs that several annotators answered: {alike['pairs']}."
+    if alike["decided_alike"] is not None:
+        note += f" Both wrote, or both marked the pair, in {alike['decided_alike']:.1%} of the couples."
+    if alike["shared_words"] is not None:
+        note += f" Their captions share {alike['shared_words']:.1%} of their words."
+    heads = tuple(name.replace("_", " ") for name in columns)
+    return Section("Annotators", (Table("Annotators", heads, tuple(rows)),), notes=(note,))
+
+
+def _similarities(subsets: Sequence[Row]) -> Figure:
+    figure = empty_figure(6.0, 2.4, pads=(0.05, 0.05))
+    axes = figure.subplots()
+    quiet_axes(axes)
+    by_place = list(zip(*(subset["similarities"] for subset in subsets), strict=True))
+    axes.boxplot(by_place, showfliers=False, medianprops={"color": INK})
+    axes.set_xticklabels([f"image {place}" for place in range(2, len(by_place) + 2)])
+    axes.set_ylabel("cosine", fontsize=7)
+    return figure

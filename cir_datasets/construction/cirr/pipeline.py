@@ -1,0 +1,359 @@
+"""CIRR's construction from a folder of pictures to a benchmark, stage by stage."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from cir_datasets.construction.backends import Engine, Failed, Features, Question, Words
+from cir_datasets.construction.cirr import answers as handed_in
+from cir_datasets.construction.cirr.answers import AnswerLimits
+from cir_datasets.construction.cirr.corpus import SPLITS, Corpus, bounds_of, check_splits, divided, looked_at
+from cir_datasets.construction.cirr.output import write_output
+from cir_datasets.construction.cirr.pairs import pairs_of, paths_of
+from cir_datasets.construction.cirr.rule import SubsetRule
+from cir_datasets.construction.cirr.subsets import SHARED, SubsetMaker, first_images, without_overlaps
+from cir_datasets.construction.cirr.tasks import shown, tasks_of, write_tasks
+from cir_datasets.construction.workspace import FAILED, Row, Workspace, forget_from
+from cir_datasets.errors import ConstructionError
+from cir_metrics.atomic import write_whole
+from cir_metrics.errors import CallError
+
+PIPELINE = "cirr"
+PROMPT = "pair"
+"""The prompt of captions by a model."""
+
+TASKS, OPEN, ANSWERS = "tasks", "open-tasks", "answers"
+"""Folders of a run: the pages, those of pairs that still need a caption, and what was handed in."""
+
+_COMMON = {
+    "images": "looks at the pictures, leaves out copies, draws the splits",
+    "features": "a vector of each picture",
+    "subsets": "images that are alike, but not too much",
+    "overlaps": "leaves out subsets that share too many images, draws those that are used",
+    "pairs": "nine pairs of reference and target a subset",
+    "paths": "rows of pairs in which each target is the next reference",
+}
+STAGES: Mapping[str, Mapping[str, str]] = {
+    "people": {
+        **_COMMON,
+        "tasks": "what each annotator is asked",
+        "answers": "what annotators wrote, checked",
+        "captions": "a caption for each pair",
+    },
+    "model": {**_COMMON, "captions": "a caption for each pair, by a model"},
+}
+"""By who writes the captions: the stages and what they do."""
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_LOOKED_AT_ONCE, _FIRSTS, _SUBSETS = 2048, 4096, 4
+
+
+@dataclass(frozen=True)
+class CirrPlan:
+    """What is made; all of it is part of the run's settings.
+
+    Args:
+        name: the benchmark's name.
+        title: how people call it.
+        rule: which images make a subset.
+        shared: images that two subsets may share.
+        subsets: how many are drawn of those that are left, over all splits; None takes all.
+        limit: how many images are tried as a first one; None is all.
+        splits: share of the images in percent.
+        seed: of every draw.
+        annotators: pages of tasks.
+        common: pairs that every annotator gets.
+        limits: when an answer is refused.
+
+    Raises:
+        CallError: a number is out of range.
+    """
+
+    name: str
+    title: str = ""
+    rule: SubsetRule = field(default_factory=SubsetRule)
+    shared: int = SHARED
+    subsets: int | None = None
+    limit: int | None = None
+    splits: Mapping[str, int] = field(default_factory=lambda: dict(SPLITS))
+    seed: int = 0
+    annotators: int = 1
+    common: int = 0
+    limits: AnswerLimits = field(default_factory=AnswerLimits)
+
+    def __post_init__(self) -> None:
+        """Refuse numbers out of range."""
+        check_splits(self.splits)
+        if not _NAME.fullmatch(self.name):
+            raise CallError(
+                f"a benchmark cannot be called {self.name!r}. Fix: --name with small letters, digits and _."
+            )
+        if not 0 <= self.shared <= self.rule.size or self.annotators < 1 or self.common < 0:
+            raise CallError(
+                f"{self.shared} shared images, {self.annotators} annotators, {self.common} common pairs. "
+                f"Fix: the first lies between 0 and {self.rule.size}, there is an annotator, and no "
+                "number is negative."
+            )
+        if (self.subsets is not None and self.subsets < 1) or (self.limit is not None and self.limit < 1):
+            raise CallError("--subsets and --limit are 1 or more. Fix: correct them, or leave them out.")
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "rule": self.rule.to_dict(),
+            "shared": self.shared,
+            "subsets": self.subsets,
+            "limit": self.limit,
+            "splits": dict(self.splits),
+            "seed": self.seed,
+            "annotators": self.annotators,
+            "common": self.common,
+            "limits": self.limits.to_dict(),
+        }
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> CirrPlan:
+        """The plan that `to_dict` wrote."""
+        rule, limits = SubsetRule(**settings["rule"]), AnswerLimits(**settings["limits"])
+        return cls(**{**settings, "rule": rule, "limits": limits})
+
+
+@dataclass(frozen=True)
+class CirrMade:
+    """What a run has come to.
+
+    Args:
+        benchmark: its folder, or None where captions are missing still.
+        report: the page about it.
+        tasks: pages that annotators are to fill in.
+        counts: numbers, by what they count.
+    """
+
+    benchmark: Path | None
+    report: Path
+    tasks: tuple[Path, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+
+def make_benchmark(
+    out: Path,
+    corpus: Corpus,
+    features: Features,
+    plan: CirrPlan,
+    *,
+    words: Words | None = None,
+    engine: Engine | None = None,
+) -> CirrMade:
+    """Make subsets, pairs and paths; then tasks for annotators, or captions by a model and the benchmark.
+
+    Args:
+        out: folder of the run; the caller holds it (`workspace.only_run`).
+        corpus: the images.
+        features: of the images; the paper takes ResNet152.
+        plan: what is made.
+        words: writes the captions; None leaves them to people.
+        engine: where subsets are made; None is this process.
+
+    Raises:
+        ConstructionError: the folder holds another run, the images make no subset, or the system refuses to
+            write.
+    """
+    settings = {
+        "images": {"name": corpus.name, "digest": corpus.digest},
+        "encoder": dict(features.identity),
+        "captions": dict(words.identity) if words is not None else "people",
+        "plan": plan.to_dict(),
+    }
+    stages = STAGES["people" if words is None else "model"]
+    workspace = Workspace(out, PIPELINE, stages, settings)
+    images = _images(workspace, corpus, plan)
+    ids = [row["image"] for row in images]
+    workspace.vectors("features", lambda: features.images(ids))
+    maker = SubsetMaker(workspace.path("features", ".npy"), ids, bounds_of(images), plan.rule)
+    subsets = workspace.rows_in_chunks(
+        "subsets", first_images(maker.bounds, plan.seed, plan.limit), maker, size=_FIRSTS, engine=engine
+    )
+    used = _good(
+        workspace.rows(
+            "overlaps",
+            lambda: without_overlaps(_good(subsets), shared=plan.shared, number=plan.subsets, seed=plan.seed),
+        )
+    )
+    if not used:
+        raise ConstructionError(
+            f"{len(ids)} images make no subset of {plan.rule.size}: none of {len(subsets)} has "
+            "enough neighbours. Fix: take more images, another --encoder, another rule (--alike, --apart), "
+            "and name another folder."
+        )
+    pairs = workspace.rows("pairs", lambda: (pair for subset in used for pair in pairs_of(subset)))
+    workspace.rows("paths", lambda: paths_of(pairs))
+    if words is not None:
+        by_subset = [[pair for pair in pairs if pair["subset"] == subset["subset"]] for subset in used]
+        workspace.rows_in_chunks(
+            "captions", by_subset, lambda chunk: _captions_by(words, chunk), size=_SUBSETS
+        )
+        return _finished(workspace, corpus, plan, settings)
+    tasks = workspace.rows(
+        "tasks", lambda: tasks_of(pairs, annotators=plan.annotators, shared=plan.common, seed=plan.seed)
+    )
+    run = run_of(settings)
+    title = plan.title or plan.name
+    pages = write_tasks(workspace.folder / TASKS, tasks, run=run, title=title, open_picture=corpus.open)
+    if any((workspace.folder / ANSWERS).glob("*")):
+        return _with_answers(workspace, corpus, plan, settings)
+    return _finished(workspace, corpus, plan, settings, tasks=pages)
+
+
+def import_answers(out: Path, corpus: Corpus, files: Sequence[Path]) -> CirrMade:
+    """Take in what annotators handed in, beside what they handed in before, and write the benchmark.
+
+    Args:
+        out: folder of a run whose captions people write; the caller holds it.
+        corpus: the images of that run.
+        files: as pages saved them, or CSV.
+
+    Raises:
+        ConstructionError: the folder holds no such run, its tasks are not there yet, or the images differ.
+        RecordError: a file is in no form that is read.
+    """
+    root = Path(out).expanduser().absolute()
+    settings = settings_of(root)
+    if settings["images"]["digest"] != corpus.digest:
+        raise ConstructionError(
+            f"{root}: it was made of other images than those of {corpus.name}. Fix: name the same ones."
+        )
+    workspace = Workspace(root, PIPELINE, STAGES["people"], settings)
+    if not workspace.path("tasks", ".jsonl").is_file():
+        raise ConstructionError(f"{root}: it has no tasks yet. Fix: let `cir make cirr` end first.")
+    for file in files:
+        handed_in.read_answers(file)
+    for file in files:
+        _keep(root / ANSWERS, file)
+    forget_from(root, "answers")
+    workspace = Workspace(root, PIPELINE, STAGES["people"], settings)
+    return _with_answers(workspace, corpus, CirrPlan.of(settings["plan"]), settings)
+
+
+def settings_of(out: Path) -> dict[str, Any]:
+    """The settings of a run whose captions people write.
+
+    Raises:
+        ConstructionError: the folder holds no such run.
+    """
+    path = Path(out).expanduser().absolute() / "make.json"
+    try:
+        state = orjson.loads(path.read_bytes())
+    except (OSError, orjson.JSONDecodeError) as error:
+        raise ConstructionError(
+            f"{path.parent}: no pipeline has written there, or make.json is damaged. Fix: name a folder of "
+            "`cir make cirr`."
+        ) from error
+    if state.get("pipeline") != PIPELINE or state["settings"].get("captions") != "people":
+        raise ConstructionError(
+            f"{path.parent}: its captions are not written by people. Fix: name a folder of `cir make cirr` "
+            "without --captions model."
+        )
+    settings: dict[str, Any] = state["settings"]
+    return settings
+
+
+def run_of(settings: Mapping[str, Any]) -> str:
+    """Names a run, so that answers to another one are noticed: of its settings a short hash."""
+    return hashlib.sha256(orjson.dumps(settings, option=orjson.OPT_SORT_KEYS)).hexdigest()[:12]
+
+
+def _images(workspace: Workspace, corpus: Corpus, plan: CirrPlan) -> list[Row]:
+    def make() -> list[Row]:
+        parts = [corpus.ids[at : at + _LOOKED_AT_ONCE] for at in range(0, len(corpus.ids), _LOOKED_AT_ONCE)]
+        rows = (row for part in parts for row in looked_at(corpus, part))
+        return divided(rows, plan.splits, plan.seed)
+
+    return _good(workspace.rows("images", make))
+
+
+def _captions_by(words: Words, subsets: Sequence[Sequence[Row]]) -> list[Row]:
+    """Captions of the pairs of some subsets; one that leads to two targets of its subset is none."""
+    pairs = [pair for subset in subsets for pair in subset]
+    found = words.ask(PROMPT, [Question(pictures=tuple(shown(pair))) for pair in pairs])
+    rows: list[Row] = []
+    said: Counter[tuple[int, str, str]] = Counter()
+    for pair, one in zip(pairs, found, strict=True):
+        made = {FAILED: one.why} if isinstance(one, Failed) else {"caption": one["instruction"]}
+        rows.append({"pair": pair["pair"], **made})
+        said[_key(pair, rows[-1])] += 1
+    for pair, row in zip(pairs, rows, strict=True):
+        if "caption" in row and said[_key(pair, row)] > 1:
+            row[FAILED] = handed_in.SEVERAL_TARGETS
+    return rows
+
+
+def _key(pair: Row, row: Row) -> tuple[int, str, str]:
+    return pair["subset"], pair["reference"], handed_in.normalised(row.get("caption", ""))
+
+
+def _with_answers(
+    workspace: Workspace, corpus: Corpus, plan: CirrPlan, settings: Mapping[str, Any]
+) -> CirrMade:
+    files = sorted((workspace.folder / ANSWERS).glob("*"))
+    pairs = workspace.rows("pairs", list)
+    run = run_of(settings)
+
+    def check() -> list[Row]:
+        tasks = workspace.rows("tasks", list)
+        handed = [row for file in files for row in handed_in.read_answers(file)]
+        further = handed_in.further_tasks(handed, pairs, rounds=len(files))
+        return handed_in.checked_answers(handed, [*tasks, *further], plan.limits, run=run)
+
+    answers = workspace.rows("answers", check)
+    captions = workspace.rows("captions", lambda: handed_in.captions_of(pairs, answers))
+    shutil.rmtree(workspace.folder / OPEN, ignore_errors=True)
+    left = handed_in.open_pairs(pairs, captions)
+    pages: list[Path] = []
+    if left:
+        again = tasks_of(left, annotators=1, shared=0, seed=plan.seed, prefix=f"r{len(files)}-")
+        title = plan.title or plan.name
+        pages = write_tasks(workspace.folder / OPEN, again, run=run, title=title, open_picture=corpus.open)
+    return _finished(workspace, corpus, plan, settings, tasks=pages)
+
+
+def _keep(folder: Path, file: Path) -> None:
+    """Copy a file of answers, unless it was taken in before."""
+    content = file.read_bytes()
+    there = sorted(folder.glob("*"))
+    if any(path.read_bytes() == content for path in there):
+        return
+    try:
+        write_whole(folder / f"{len(there) + 1:04d}-{file.name}", content)
+    except OSError as error:
+        raise ConstructionError(
+            f"{folder}: cannot be written: {error.strerror}. Fix: make room, or name another folder."
+        ) from error
+
+
+def _finished(
+    workspace: Workspace,
+    corpus: Corpus,
+    plan: CirrPlan,
+    settings: Mapping[str, Any],
+    *,
+    tasks: Sequence[Path] = (),
+) -> CirrMade:
+    benchmark, report, counts = write_output(
+        workspace, corpus, name=plan.name, title=plan.title or plan.name, settings=settings
+    )
+    return CirrMade(benchmark, report, tuple(tasks), counts)
+
+
+def _good(rows: Sequence[Row]) -> list[Row]:
+    return [row for row in rows if FAILED not in row]

@@ -1,0 +1,313 @@
+"""`cir make cirr`: subsets of similar images, pairs, tasks for annotators, a benchmark of their answers."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cir_metrics.terminal import echo
+from submissions.commands.embed import ENGINES
+from submissions.commands.options import BatchSize, Device, Dtype, Revision
+from submissions.commands.words import report_usage
+
+if TYPE_CHECKING:
+    from cir_datasets.construction.backends import Engine
+    from cir_datasets.construction.cirr.corpus import Corpus
+    from cir_datasets.construction.cirr.pipeline import CirrMade
+    from submissions.embeddings.pictures import Pictures
+
+WRITERS = ("people", "model")
+
+Images = Annotated[
+    Path | None, typer.Option("--images", help="Folder of the pictures, or of those of --benchmark.")
+]
+Source = Annotated[
+    str | None,
+    typer.Option("--benchmark", "-b", help="Take the gallery of this benchmark, such as shapes/val."),
+]
+
+
+def cirr_command(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the run; a stopped run goes on in it.")],
+    images: Images = None,
+    benchmark: Source = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            "--encoder",
+            "-e",
+            help="Whose vectors say what is similar: a name on the Hub (CIRR's: microsoft/resnet-152), a "
+            "folder, or shapes (the default on shapes).",
+        ),
+    ] = None,
+    revision: Revision = None,
+    device: Device = "auto",
+    dtype: Dtype = "float32",
+    batch_size: BatchSize = 64,
+    name: Annotated[
+        str | None, typer.Option("--name", help="Of the benchmark; default: the folder's name.")
+    ] = None,
+    title: Annotated[str, typer.Option("--title", help="How people call it; default: its name.")] = "",
+    size: Annotated[int, typer.Option("--size", help="Images of a subset.")] = 6,
+    alike: Annotated[
+        float,
+        typer.Option(
+            "--alike", help="An image as similar as this to the first one shows the same: left out."
+        ),
+    ] = 0.94,
+    apart: Annotated[
+        float,
+        typer.Option(
+            "--apart",
+            help="An image this close to the last one added, in similarity to the first one, is skipped.",
+        ),
+    ] = 0.002,
+    ranked: Annotated[
+        int, typer.Option("--ranked", help="Images that are looked at below --alike, most similar first.")
+    ] = 20,
+    shared: Annotated[
+        int, typer.Option("--shared", help="Images that two subsets may share; the paper does not say.")
+    ] = 2,
+    subsets: Annotated[
+        int | None,
+        typer.Option("--subsets", help="Draw so many of the subsets that are left; default: take all."),
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, help="Try only so many images as a first one.")
+    ] = None,
+    splits: Annotated[
+        str, typer.Option("--splits", help="Shares of the images in percent; no image is in two splits.")
+    ] = "train=80,val=10,test=10",
+    seed: Annotated[int, typer.Option("--seed", help="Of every draw.")] = 0,
+    captions: Annotated[
+        str,
+        typer.Option("--captions", help="Who writes them: people (pages of tasks) or model (--language)."),
+    ] = "people",
+    language: Annotated[
+        str | None,
+        typer.Option(
+            "--language", help="With --captions model: oracle (shapes), openai:MODEL or transformers:NAME."
+        ),
+    ] = None,
+    prompts: Annotated[
+        Path | None,
+        typer.Option("--prompts", help="Folder of prompts that replace ours; default: CIR_PROMPTS."),
+    ] = None,
+    annotators: Annotated[
+        int, typer.Option("--annotators", help="Pages of tasks; subsets are dealt out to them.")
+    ] = 1,
+    common: Annotated[
+        int, typer.Option("--common", help="Pairs that are on every page, to compare annotators.")
+    ] = 0,
+    min_words: Annotated[int, typer.Option("--min-words", help="Shorter captions are refused.")] = 3,
+    max_alike: Annotated[
+        int, typer.Option("--max-alike", help="Pairs for which one annotator may write the same caption.")
+    ] = 2,
+    engine: Annotated[
+        str,
+        typer.Option(
+            "--engine", help="local: this machine; ray: subsets on a Ray cluster that shares the folder."
+        ),
+    ] = "local",
+    address: Annotated[
+        str | None,
+        typer.Option(
+            "--address", help="With ray: the cluster, as auto or host:port; default: one for this call."
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be asked of models, and stop.")
+    ] = False,
+) -> None:
+    """Make a benchmark as CIRR was made: subsets of images that are alike, and captions.
+
+    People write the captions on pages that work offline; `cir make cirr-import` takes in what they saved. Or
+    a model writes them.
+
+    \b
+    Example:
+        cir make cirr --images photos -e microsoft/resnet-152 --subsets 200 --annotators 4 --out my-run
+        cir make cirr --benchmark shapes/val --captions model --language oracle --out my-shapes
+    """
+    from cir_datasets.construction.cirr.answers import AnswerLimits
+    from cir_datasets.construction.cirr.pipeline import CirrPlan, make_benchmark
+    from cir_datasets.construction.cirr.rule import SubsetRule
+    from cir_datasets.construction.workspace import only_run
+    from cir_metrics.errors import CallError
+    from submissions.encoders.loading import load_encoder
+    from submissions.encoders.protocol import SHAPES_ENCODER
+    from submissions.language import load_language
+    from submissions.making.backends import EncoderFeatures, LanguageWords
+
+    _check_choice("--captions", captions, WRITERS)
+    _check_choice("--engine", engine, ENGINES)
+    if (language is None) != (captions == "people"):
+        raise CallError("--language goes with --captions model. Fix: give both, or neither.")
+    if address is not None and engine != "ray":
+        raise CallError("--address: of a Ray cluster. Fix: add --engine ray, or leave it out.")
+    plan = CirrPlan(
+        name=name or re.sub(r"\W", "_", out.absolute().name.lower()),
+        title=title,
+        rule=SubsetRule(size=size, alike=alike, apart=apart, ranked=ranked),
+        shared=shared,
+        subsets=subsets,
+        limit=limit,
+        splits=_splits(splits),
+        seed=seed,
+        annotators=annotators,
+        common=common,
+        limits=AnswerLimits(least_words=min_words, most_alike=max_alike),
+    )
+    corpus, pictures = _corpus(images, benchmark)
+    if dry_run:
+        echo(_estimate(len(corpus.ids), plan.subsets, plan.limit, size, captions))
+        return
+    if encoder is None and corpus.folder is not None:
+        raise CallError("no --encoder. Fix: name one, such as microsoft/resnet-152, which the paper takes.")
+    loaded = load_encoder(encoder or SHAPES_ENCODER, revision=revision, device=device, dtype=dtype)
+    features = EncoderFeatures(loaded, lambda ids: _some(pictures, ids), batch_size=batch_size)
+    backend = (
+        load_language(language, **({} if prompts is None else {"prompts": prompts})) if language else None
+    )
+    try:
+        with only_run(out):
+            made = make_benchmark(
+                out,
+                corpus,
+                features,
+                plan,
+                words=None if backend is None else LanguageWords(backend, pictures),
+                engine=_engine(engine, address),
+            )
+    finally:
+        report_usage(backend)
+    _say(made)
+
+
+def cirr_import_command(
+    folder: Annotated[Path, typer.Argument(help="Folder of a run of `cir make cirr`.")],
+    answers: Annotated[
+        list[Path], typer.Argument(help="Files that pages saved, or CSV of a crowd platform.")
+    ],
+    images: Images = None,
+    benchmark: Source = None,
+) -> None:
+    """Check what annotators wrote, write the benchmark, and ask again for what was refused.
+
+    Files add to those of earlier calls; refused answers stay in the run with the reason.
+
+    Example: cir make cirr-import my-run answers-1.json answers-2.json --images photos
+    """
+    from cir_datasets.construction.cirr.pipeline import import_answers
+    from cir_datasets.construction.workspace import only_run
+
+    corpus, _ = _corpus(images, benchmark)
+    with only_run(folder):
+        made = import_answers(folder, corpus, answers)
+    _say(made)
+
+
+def _corpus(images: Path | None, benchmark: str | None) -> tuple[Corpus, Pictures]:
+    """The images of a folder, or of a benchmark's gallery."""
+    import os
+
+    import cir_datasets
+    from cir_datasets.construction.cirr.corpus import Corpus
+    from cir_metrics.errors import CallError
+    from submissions.embeddings.pictures import FilePictures, pictures_in, pictures_of
+
+    if benchmark is not None:
+        pictures = pictures_of(cir_datasets.load(benchmark), images=images)
+    elif images is not None:
+        pictures = pictures_in(images)
+    else:
+        raise CallError("no images. Fix: name a folder (--images), or a benchmark (--benchmark shapes/val).")
+    places = {image: place for place, image in enumerate(pictures.ids)}
+    folder, paths = None, {}
+    if isinstance(pictures, FilePictures):
+        folder = Path(pictures.root).name
+        paths = {
+            image: Path(os.path.relpath(path, pictures.root)).as_posix()
+            for image, path in zip(pictures.ids, pictures.paths, strict=True)
+            if path is not None
+        }
+    corpus = Corpus(
+        pictures.name,
+        pictures.ids,
+        lambda image: pictures.open(places[image]),
+        pictures.digest,
+        folder,
+        paths,
+    )
+    return corpus, pictures
+
+
+def _some(pictures: Pictures, ids: object) -> Pictures:
+    """Some of the pictures, in another order."""
+    import dataclasses
+    from typing import Any, cast
+
+    from submissions.embeddings.pictures import FilePictures
+
+    wanted = tuple(cast("tuple[str, ...]", ids))
+    changed: dict[str, Any] = {"ids": wanted}
+    if isinstance(pictures, FilePictures):
+        path_of = dict(zip(pictures.ids, pictures.paths, strict=True))
+        changed["paths"] = tuple(path_of[image] for image in wanted)
+    return cast("Pictures", dataclasses.replace(cast("Any", pictures), **changed))
+
+
+def _splits(text: str) -> dict[str, int]:
+    """Shares by name, as written in `train=80,val=10,test=10`."""
+    from cir_metrics.errors import CallError
+
+    found: dict[str, int] = {}
+    for part in text.split(","):
+        name, _, share = part.partition("=")
+        if not share.isascii() or not share.isdigit() or name in found:
+            raise CallError(f"--splits {text!r}. Fix: write it as train=80,val=10,test=10, or test=100.")
+        found[name] = int(share)
+    return found
+
+
+def _engine(engine: str, address: str | None) -> Engine | None:
+    if engine == "local":
+        return None
+    from submissions.embeddings.ray_cluster import Cluster
+    from submissions.encoders.extras import needs_ray
+    from submissions.making.ray import RayEngine
+
+    needs_ray("--engine ray")
+    return RayEngine(Cluster(address=address))
+
+
+def _check_choice(option: str, given: str, known: tuple[str, ...]) -> None:
+    from cir_metrics.errors import UnknownNameError, did_you_mean
+
+    if given not in known:
+        raise UnknownNameError(
+            f"{option}: no {given!r}.{did_you_mean(given, known)} Fix: use one of {', '.join(known)}."
+        )
+
+
+def _estimate(images: int, subsets: int | None, limit: int | None, size: int, captions: str) -> str:
+    """What would be asked, at most."""
+    from cir_datasets.construction.cirr.pairs import places_of_pairs
+
+    most = min(each for each in (images, subsets, limit) if each is not None)
+    pairs = most * len(places_of_pairs(size))
+    what = f"questions with {size} pictures each" if captions == "model" else "tasks for annotators"
+    return f"{images:,} images to encode; at most {most:,} subsets and {pairs:,} {what}."
+
+
+def _say(made: CirrMade) -> None:
+    for what, number in made.counts.items():
+        echo(f"cir: {what}: {number:,}", err=True)
+    for page in made.tasks:
+        echo(f"cir: tasks: {page}", err=True)
+    echo(f"cir: report: {made.report}", err=True)
+    if made.benchmark is not None:
+        echo(str(made.benchmark))

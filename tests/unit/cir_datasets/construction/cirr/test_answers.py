@@ -1,0 +1,204 @@
+"""What annotators hand in: read, checked, and none of it lost."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cir_datasets.construction.cirr.answers import (
+    AnswerLimits,
+    agreement,
+    annotators_of,
+    captions_of,
+    checked_answers,
+    further_tasks,
+    open_pairs,
+    read_answers,
+)
+from cir_datasets.construction.cirr.pairs import pairs_of
+from cir_datasets.construction.cirr.tasks import EXAMPLES, tasks_of
+from cir_datasets.errors import RecordError
+from cir_metrics.errors import CallError
+
+PAIRS = pairs_of({"subset": 0, "split": "test", "members": list("abcdef")})
+TASKS = tasks_of(PAIRS, annotators=1, shared=0, seed=0)
+
+
+def answer(number: int, caption: str = "", **more: Any) -> dict[str, Any]:
+    row = {"task": f"t1-0-{number}", "caption": caption, "mark": "", "annotator": "ann", "run": "r"}
+    return {**row, "seconds": None, "file": "f.json", **more}
+
+
+def reasons(
+    *answers: dict[str, Any], limits: AnswerLimits | None = None, tasks: Any = TASKS
+) -> list[str | None]:
+    return [row.get("failed") for row in checked_answers(answers, tasks, limits or AnswerLimits(), run="r")]
+
+
+@pytest.mark.parametrize(
+    ("one", "why"),
+    [
+        (answer(0, "two dogs on grass"), None),
+        (answer(0), "it is empty"),
+        (answer(0, "!?"), "it is too short: 0 words, at least 3 are asked for"),
+        (answer(0, "more dogs"), "it is too short: 2 words, at least 3 are asked for"),
+        (answer(0, "dog " * 300), "it is longer than 1,000 characters"),
+        (answer(0, EXAMPLES[0].upper()), "it is copied from the instructions"),
+        (answer(0, "two dogs on grass", run="other"), "it answers tasks of another run"),
+        (answer(0, "two dogs on grass", task="t1-9-9"), "there is no such task"),
+        (answer(0, mark="same"), None),
+        (answer(0, mark="boring"), "there is no reason 'boring'"),
+        (answer(0, "two dogs on grass", mark="same"), "it has a caption, and a reason why there is none"),
+    ],
+)
+def test_an_answer_is_refused_with_a_reason(one: dict[str, Any], why: str | None) -> None:
+    assert reasons(one) == [why]
+
+
+def test_a_task_is_answered_once() -> None:
+    first, other = answer(0, "two dogs on grass"), answer(0, "three dogs on grass")
+    assert reasons(first, first, other) == [
+        None,
+        "handed in twice",
+        "the task was answered before, in other words",
+    ]
+    assert reasons(answer(0, "dogs"), first)[1] is None
+
+
+def test_the_same_words_for_many_pairs_are_refused_all() -> None:
+    lazy = [answer(number, "make it look nicer") for number in (1, 2, 3)]
+    assert reasons(*lazy) == ["the same words for 3 pairs"] * 3
+    assert reasons(*lazy[:2]) == [None, None]
+    assert reasons(*lazy, limits=AnswerLimits(most_alike=3)) == [None] * 3
+
+
+def test_the_same_words_may_not_lead_from_a_reference_to_several_targets() -> None:
+    # Pairs 0, 6, 7 and 8 begin at the first image.
+    found = reasons(
+        answer(0, "Two dogs, please."), answer(6, "two dogs please"), answer(7, "three dogs please")
+    )
+    assert found == ["the same words lead from this reference to several targets"] * 2 + [None]
+
+
+def test_words_of_another_annotator_are_refused_but_for_the_same_pair() -> None:
+    tasks = tasks_of(PAIRS, annotators=2, shared=9, seed=0)
+    mine = answer(1, "two dogs on grass")
+    theirs = answer(2, "Two dogs on grass", annotator="bob", task="t2-0-2")
+    same_pair = answer(1, "two dogs on grass", annotator="bob", task="t2-0-1")
+    assert reasons(mine, theirs, tasks=tasks) == [None, "the words of another annotator's task t1-0-1"]
+    assert reasons(mine, same_pair, tasks=tasks) == [None, None]
+
+
+def test_a_pair_has_its_first_good_caption_and_open_pairs_are_asked_again() -> None:
+    tasks = tasks_of(PAIRS[:4], annotators=2, shared=4, seed=0)
+    handed = [
+        answer(0, "two dogs on grass"),
+        answer(0, "a pair of dogs", task="t2-0-0", annotator="bob"),
+        answer(1, "dogs"),
+        answer(2, mark="unrelated"),
+    ]
+    rows = captions_of(PAIRS[:4], checked_answers(handed, tasks, AnswerLimits(), run="r"))
+    assert rows[0] == {
+        "pair": "0-0",
+        "caption": "two dogs on grass",
+        "by": "ann",
+        "further": ["a pair of dogs"],
+    }
+    assert rows[1]["failed"] == "1 answers, all refused"
+    assert rows[2]["failed"] == "annotators say: They have nothing to do with each other."
+    assert rows[3]["failed"] == "no answer yet"
+    assert [pair["pair"] for pair in open_pairs(PAIRS[:4], rows)] == ["0-1", "0-3"]
+
+
+def test_tasks_given_out_again_are_known_by_their_round() -> None:
+    handed = [answer(0, task=task) for task in ("r1-1-0-3", "r3-1-0-3", "r1-1-9-9", "t1-0-0")]
+    assert [task["task"] for task in further_tasks(handed, PAIRS, rounds=2)] == ["r1-1-0-3"]
+
+
+def test_annotators_are_counted_and_compared() -> None:
+    tasks = tasks_of(PAIRS, annotators=2, shared=9, seed=0)
+    handed = [
+        answer(1, "two dogs on grass", seconds=10.0),
+        answer(2, "two cats", seconds=20.0),
+        answer(1, "two cats on grass", annotator="bob", task="t2-0-1"),
+        answer(3, "a blue roof instead"),
+        answer(3, mark="same", annotator="bob", task="t2-0-3"),
+    ]
+    rows = checked_answers(handed, tasks, AnswerLimits(), run="r")
+    ann, bob = annotators_of(rows)
+    assert ann == {
+        "annotator": "ann",
+        "answers": 3,
+        "refused": 1,
+        "marked": 0,
+        "median_words": 4,
+        "median_seconds": 15.0,
+    }
+    assert (bob["answers"], bob["marked"], bob["median_seconds"]) == (2, 1, None)
+    # Of the two couples one decided alike; its captions share 3 of 5 words.
+    assert agreement(rows) == {"pairs": 2, "decided_alike": 0.5, "shared_words": 0.6}
+
+
+def test_tasks_are_dealt_out_by_subset_and_some_go_to_everybody() -> None:
+    pairs = [
+        pair
+        for number in range(4)
+        for pair in pairs_of(
+            {"subset": number, "split": "test", "members": [f"{number}{one}" for one in "abcdef"]}
+        )
+    ]
+    tasks = tasks_of(pairs, annotators=2, shared=5, seed=0)
+    by_page = [{task["pair"] for task in tasks if task["page"] == page} for page in (1, 2)]
+    assert by_page[0] | by_page[1] == {pair["pair"] for pair in pairs}
+    assert len(by_page[0] & by_page[1]) == 5
+    assert len({task["task"] for task in tasks}) == len(tasks) == 36 + 5
+
+
+def test_files_of_pages_and_of_a_crowd_platform_are_read(tmp_path: Path) -> None:
+    page = tmp_path / "page.json"
+    mine = {"task": "t1-0-0", "caption": " two  dogs ", "mark": "", "seconds": 4.25}
+    page.write_text(json.dumps({"format": 1, "run": "r", "page": 1, "annotator": "ann", "answers": [mine]}))
+    (row,) = read_answers(page)
+    assert (row["caption"], row["seconds"], row["run"], row["file"]) == ("two dogs", 4.2, "r", "page.json")
+    crowd = tmp_path / "crowd.csv"
+    crowd.write_text(
+        "\ufeffHITId,WorkerId,WorkTimeInSeconds,Input.task,Input.run,Answer.caption\n"
+        "h,w7,31,t1-0-0,r,'=SUM of two dogs\n",
+        encoding="utf-8",
+    )
+    (row,) = read_answers(crowd)
+    assert (row["annotator"], row["caption"], row["seconds"], row["mark"]) == (
+        "w7",
+        "=SUM of two dogs",
+        31,
+        "",
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (b"", "no rows"),
+        (b"a,b\n1,2\n", "no columns task and caption"),
+        (b"{", "it is not JSON"),
+        (b'{"answers": 3}', 'no list "answers"'),
+        (b'{"answers": [{"task": 3}]}', "answer 1: task is not text"),
+        (b'{"answers": [{"task": "t", "seconds": "soon"}]}', "seconds is not a number"),
+        (b"\xff\xfe", "it is not UTF-8"),
+    ],
+)
+def test_a_file_that_is_something_else_is_named(tmp_path: Path, content: bytes, what: str) -> None:
+    file = tmp_path / "answers.txt"
+    file.write_bytes(content)
+    with pytest.raises(RecordError, match=what) as caught:
+        read_answers(file)
+    assert "answers.txt" in str(caught.value)
+    assert "Fix:" in str(caught.value)
+
+
+def test_limits_below_one_are_refused() -> None:
+    with pytest.raises(CallError, match="1 or more"):
+        AnswerLimits(least_words=0)

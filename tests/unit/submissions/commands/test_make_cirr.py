@@ -1,0 +1,211 @@
+"""`cir make cirr` from pictures to a benchmark that is loaded, run, scored and published."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+import cir_datasets
+from cir_datasets.construction.cirr.rule import SubsetRule, faults
+from cir_datasets.construction.folder_check import check_folder
+from cir_datasets.shapes import picture
+from leaderboard.cli import build
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+IMAGES = 150
+
+
+def call(*arguments: object, fails: bool = False) -> str:
+    made = CliRunner().invoke(build(), list(map(str, arguments)))
+    said = f"{made.output}{made.exception or ''}"
+    assert (made.exit_code != 0) == fails, said
+    return said
+
+
+def rows(folder: Path, stage: str) -> list[dict[str, Any]]:
+    (path,) = folder.glob(f"[0-9][0-9]-{stage}.jsonl")
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != ".lock"
+    }
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Pictures of shapes as files, a copy of one, and a file that is none."""
+    folder = tmp_path_factory.mktemp("photos")
+    (folder / "more").mkdir()
+    for image in list(cir_datasets.load("shapes/val").gallery or ())[:IMAGES]:
+        picture(image).save(folder / "more" / f"{image}.png")
+    Image.open(folder / "more" / "val-000000.png").save(folder / "zz-copy.bmp")
+    (folder / "broken.jpg").write_bytes(b"no picture")
+    return folder
+
+
+def make(photos: Path, out: Path, *more: object) -> str:
+    return call(
+        "make", "cirr", "--images", photos, "-e", "shapes", "--out", out, "--splits", "val=50,test=50",
+        "--name", "mine", *more,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def asked(photos: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that waits for annotators."""
+    out = tmp_path_factory.mktemp("asked") / "out"
+    make(photos, out, "--subsets", 6, "--annotators", 2, "--common", 4)
+    return out
+
+
+def test_every_subset_obeys_the_rule_within_its_split(asked: Path) -> None:
+    images = [row for row in rows(asked, "images") if "failed" not in row]
+    features = np.load(asked / "02-features.npy")
+    place = {row["image"]: at for at, row in enumerate(images)}
+    found = [row for row in rows(asked, "subsets") if "failed" not in row]
+    assert len(found) > 100
+    for split in ("val", "test"):
+        start = min(place[row["image"]] for row in images if row["split"] == split)
+        own = features[start : start + sum(row["split"] == split for row in images)]
+        for subset in (row for row in found if row["split"] == split):
+            members = [place[image] - start for image in subset["members"]]
+            assert list(faults(members, own, SubsetRule())) == []
+
+
+def test_counts_add_up_and_what_is_left_out_has_a_reason(asked: Path) -> None:
+    images, subsets, overlaps = (rows(asked, stage) for stage in ("images", "subsets", "overlaps"))
+    assert len(images) == IMAGES + 2
+    assert {row["image"]: row["failed"] for row in images if "failed" in row} == {
+        "broken.jpg": "it cannot be opened (MissingImagesError)",
+        "zz-copy.bmp": "the same pixels as more/val-000000.png",
+    }
+    assert len(subsets) == IMAGES
+    assert len(overlaps) == sum("failed" not in row for row in subsets)
+    used = [row for row in overlaps if "failed" not in row]
+    assert len(used) == 6
+    for one in used:
+        assert all(len(set(one["members"]) & set(two["members"])) <= 2 for two in used if two is not one)
+    assert len(rows(asked, "pairs")) == 6 * 9
+
+
+def test_pages_stand_alone(asked: Path) -> None:
+    page = (asked / "tasks" / "page-1.html").read_text()
+    assert "http://" not in page
+    assert "https://" not in page
+    with (asked / "tasks" / "tasks.csv").open() as file:
+        tasks = list(csv.DictReader(file))
+    assert len(tasks) == 54 + 4
+    assert all((asked / "tasks" / row[name]).is_file() for row in tasks for name in ("reference", "other_4"))
+
+
+def answers_of(run: Path, path: Path, *, page: int, caption: Any, folder: str = "tasks") -> Path:
+    with (run / folder / "tasks.csv").open() as file:
+        tasks = [row for row in csv.DictReader(file) if row["page"] == str(page)]
+    answers = [{"task": row["task"], "caption": caption(at), "mark": ""} for at, row in enumerate(tasks)]
+    path.write_text(json.dumps({"run": tasks[0]["run"], "annotator": f"a{page}", "answers": answers}))
+    return path
+
+
+def test_answers_become_a_benchmark_and_open_pairs_are_asked_again(
+    photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    make(photos, out, "--subsets", 6, "--annotators", 2)
+    call("make", "cirr-import", out, tmp_path / "absent.json", "--images", photos, fails=True)
+    first = answers_of(
+        out, tmp_path / "one.json", page=1, caption=lambda at: "short" if at == 0 else f"put thing {at} there"
+    )
+    call("make", "cirr-import", out, first, "--images", photos)
+    answers = rows(out, "answers")
+    assert answers[0]["failed"].startswith("it is too short")
+    assert answers[0]["caption"] == "short"
+    two = answers_of(out, tmp_path / "two.json", page=2, caption=lambda at: f"paint piece {at} blue")
+    call("make", "cirr-import", out, two, "--images", photos)
+    assert sum("failed" in row for row in rows(out, "captions")) == 1
+    again = answers_of(
+        out, tmp_path / "three.json", page=1, caption=lambda at: "move it to the right", folder="open-tasks"
+    )
+    before = bytes_of(out)
+    call("make", "cirr-import", out, again, "--images", photos)
+    assert not (out / "open-tasks").exists()
+    assert not any("failed" in row for row in rows(out, "captions"))
+    assert len(rows(out, "answers")) == 55
+    done = bytes_of(out)
+    assert done != before
+    # The same file a second time, and the same call as at first, change nothing.
+    call("make", "cirr-import", out, again, "--images", photos)
+    make(photos, out, "--subsets", 6, "--annotators", 2)
+    assert bytes_of(out) == done
+    monkeypatch.setenv("CIR_BENCHMARKS", str(out))
+    monkeypatch.setenv("CIR_IMAGES", str(photos.parent))
+    assert check_folder(out).errors == []
+    counts = {split: len(cir_datasets.load(f"mine/{split}").query_ids) for split in ("val", "test")}
+    assert sum(counts.values()) == 54
+
+
+def test_what_a_model_writes_is_run_scored_and_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "mine"
+    command = ["make", "cirr", "--benchmark", "shapes/val", "--out", out, "--limit", 30, "--subsets", 4]
+    command += ["--splits", "test=100", "--captions", "model", "--language", "oracle"]
+    call(*command)
+    done = bytes_of(out)
+    call(*command)
+    assert bytes_of(out) == done
+    monkeypatch.setenv("CIR_BENCHMARKS", str(out))
+    assert check_folder(out).errors == []
+    ranks = tmp_path / "ranks.json"
+    call(
+        "run", "--benchmark", "mine/test", "--method", "image_text_sum", "--encoder", "shapes", "--out", ranks
+    )
+    scored = json.loads(call("score", ranks, "--format", "json"))
+    assert "recall_subset@1" in json.dumps(scored)
+    call("datasets", "publish", "mine/test", "--to", tmp_path / "published")
+    queries = [json.loads(line) for line in (out / "queries.jsonl").read_text().splitlines()]
+    assert all(len(row["subset_image_ids"]) == 6 for row in queries)
+    assert all(row["reference_image_id"] in row["subset_image_ids"] for row in queries)
+    paths = [json.loads(line) for line in (out / "paths.jsonl").read_text().splitlines()]
+    assert any(path["closed"] for path in paths)
+    said = {row["query_id"]: row["relative_caption"] for row in queries}
+    assert all(path["captions"] == [said[pair] for pair in path["pairs"]] for path in paths)
+
+
+@pytest.mark.parametrize(
+    ("more", "what"),
+    [
+        (["--captions", "model"], "--language goes with --captions model"),
+        (["--captions", "peple"], "Did you mean"),
+        (["--splits", "val=50"], "add up to 100"),
+        (["--splits", "val"], "train=80,val=10,test=10"),
+        (["--name", "Mine!"], "cannot be called"),
+        (["--size", "2"], "3 images or more"),
+        (["--address", "auto"], "--engine ray"),
+        (["--alike", "-0.99"], "make no subset of 6"),
+    ],
+)
+def test_calls_that_cannot_be_followed_are_refused(
+    photos: Path, tmp_path: Path, more: list[str], what: str
+) -> None:
+    said = call(
+        "make", "cirr", "--images", photos, "-e", "shapes", "--out", tmp_path / "out", *more, fails=True
+    )
+    assert what in " ".join(said.replace("│", " ").split())
+
+
+def test_a_dry_run_says_what_would_be_asked(photos: Path, tmp_path: Path) -> None:
+    said = make(photos, tmp_path / "out", "--dry-run", "--subsets", 10)
+    assert "152 images to encode; at most 10 subsets and 90 tasks for annotators." in said
+    assert not (tmp_path / "out").exists()
