@@ -144,7 +144,7 @@ def zerosight_command(
         cir make clips --out clips --videos 20
         cir make zerosight --videos clips --out my-frames --thresholds shapes --unknown-dates keep
         cir make zerosight --videos talks --out my-talks --clip-encoder openai/clip-vit-large-patch14 \\
-            --vit-encoder google/vit-large-patch16-224-in21k --language openai:gpt-4o,concurrency=8
+            --vit-encoder FOLDER --language openai:gpt-4o,concurrency=8
     """
     from cir_datasets.common.tables import render
     from cir_datasets.construction.report import stage_table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
@@ -66,6 +67,17 @@ def test_every_fifth_of_all_frames(tmp_path: Path) -> None:
     video(tmp_path / "in/a.mkv", list(range(0, 1200, 100)))
     rows = frames_of(tmp_path / "in", tmp_path / "out", raw=True)
     assert [row["image"] for row in rows] == ["a/raw-000000.png", "a/raw-000005.png", "a/raw-000010.png"]
+
+
+def test_workers_of_a_cluster_write_the_same_pictures(tmp_path: Path) -> None:
+    video(tmp_path / "in/a.mkv", [0, 1000])
+    rows = list(video_rows(tmp_path / "in", files_in(tmp_path / "in"), KEEP))
+    here = FrameWriter(tmp_path / "in", tmp_path / "here", "jpg")
+    there = pickle.loads(pickle.dumps(FrameWriter(tmp_path / "in", tmp_path / "there", "jpg")))
+    assert here(rows) == there(rows)
+    for number in range(2):
+        one, other = (tmp_path / name / f"frames/a/{number:06d}.jpg" for name in ("here", "there"))
+        assert one.read_bytes() == other.read_bytes()
 
 
 def test_a_video_of_one_frame_has_one(tmp_path: Path) -> None:
