@@ -5,7 +5,8 @@
 
 The whole pipeline runs, stages on disk included, with the oracle as language backend and the shipped encoder.
 What the encoder and the oracle take is taken off: what is left is search, picks, updates, rows and files.
-The features of the gallery are encoded before.
+The features of the gallery are encoded
+before, and its pictures are not compared with each other.
 
     ours       all that is left, a session-turn
     published  a Python list of (id, score) pairs a query, sorted, then the target's index looked up: the
@@ -33,7 +34,7 @@ from cir_datasets.construction.circled.settings import CircledSettings
 from cir_datasets.construction.circled.turns import CircledModels
 from submissions.encoders.loading import load_encoder
 from submissions.language import load_language
-from submissions.making.circled import fingerprints, models_for, pictures_for
+from submissions.making.circled import models_for
 
 RATIO = "published loop / ours, a session-turn"
 BOUNDS = {RATIO: at_least(100)}
@@ -79,10 +80,8 @@ def main() -> None:
     benchmark = cir_datasets.load(given.benchmark)
     encoder = load_encoder("shapes")
     models = models_for(benchmark, encoder, encoder, load_language("oracle"))
-    pictures = pictures_for(benchmark, None)
     ids = list(benchmark.gallery or ())
     models.features.images(ids)
-    seen = fingerprints([pictures], ids)
     features, words = Asked(models.features), Asked(models.words)
     with tempfile.TemporaryDirectory() as folder:
         started = time.perf_counter()
@@ -91,7 +90,7 @@ def main() -> None:
             folder,
             CircledModels(features, features, words),
             CircledSettings(limit=given.queries),
-            fingerprint=lambda _: seen,
+            fingerprint=list,
         )
         whole = time.perf_counter() - started
         turns = sum(len(session.turns) for session in made.played)

@@ -261,16 +261,19 @@ class Dialogues:
     def _found(self, live: Sequence[PlayedSession], queries: Vectors) -> list[Row]:
         if not live:
             return []
-        names = [session.query["query"] for session in live]
+        # Sessions of as many targets stand together, so that their ranks are counted together.
+        order = sorted(range(len(live)), key=lambda place: len(live[place].targets))
+        names = [live[place].query["query"] for place in order]
         targets: list[NDArray[np.int64]] = [
-            np.array([self._row[target] for target in session.targets]) for session in live
+            np.array([self._row[target] for target in live[place].targets]) for place in order
         ]
-        found = self._gallery.search(queries, self._settings.k, query_ids=names, targets=targets)
+        found = self._gallery.search(queries[order], self._settings.k, query_ids=names, targets=targets)
         ranks = [] if found.best_ranks is None else found.best_ranks.tolist()
-        return [
-            {"query": name, "shown": shown, "rank": rank}
-            for name, shown, rank in zip(names, found.rankings or [], ranks, strict=True)
-        ]
+        rows = {
+            place: {"query": name, "shown": shown, "rank": rank}
+            for place, name, shown, rank in zip(order, names, found.rankings or [], ranks, strict=True)
+        }
+        return [rows[place] for place in range(len(live))]
 
 
 def begun(
