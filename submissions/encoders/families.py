@@ -3,7 +3,8 @@
 CLIP (OpenAI's and OpenCLIP's), SigLIP (and SigLIP 2 of fixed size, which is the same
 architecture), SigLIP 2 of free size, and BLIP's image-text contrastive head (the projected first tokens, as
 CIRCLED uses BLIP fine-tuned for retrieval on COCO). MagicLens is a CLIP with a fusion of its two vectors;
-an image's vector there is that of the image with an empty text. ResNet knows images alone.
+an image's vector there is that of the image with an empty text. ResNet and ViT (its first token, as
+ZeroSight uses ViT-L/16) know images alone.
 """
 
 from __future__ import annotations
@@ -67,6 +68,10 @@ def _resnet_image(model: Any, inputs: Mapping[str, Any]) -> Any:
     return model(**inputs).pooler_output.flatten(1)
 
 
+def _vit_image(model: Any, inputs: Mapping[str, Any]) -> Any:
+    return model(**inputs).last_hidden_state[:, 0]
+
+
 def _siglip_dimensions(config: Any) -> int:
     return int(config.text_config.projection_size)
 
@@ -94,5 +99,6 @@ FAMILIES: dict[str, ModelFamily] = {
     "resnet": ModelFamily(
         "resnet", "ResNetModel", _resnet_image, None, lambda config: int(config.hidden_sizes[-1])
     ),
+    "vit": ModelFamily("vit", "ViTModel", _vit_image, None, lambda config: int(config.hidden_size)),
 }
 """By the `model_type` of a model's configuration."""

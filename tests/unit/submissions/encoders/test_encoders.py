@@ -34,6 +34,7 @@ from retrieval_models import (
     save_resnet,
     save_siglip,
     save_siglip2,
+    save_vit,
 )
 
 import cir_datasets
@@ -117,6 +118,19 @@ def test_a_resnet_gives_vectors_of_images_and_refuses_texts(
     np.testing.assert_allclose(made, unit(pooled), atol=1e-6)
     assert encoder.encode_texts([]).shape == (0, 24)
     with pytest.raises(EncoderError, match=r"resnet.* knows images alone, not texts\. Fix:"):
+        encoder.encode_texts(TEXTS)
+
+
+def test_a_vit_gives_its_first_token(tmp_path: Path, images: list[Image.Image]) -> None:
+    from transformers import ViTImageProcessorPil, ViTModel
+
+    folder = save_vit(tmp_path / "vit")
+    encoder = load_encoder(str(folder), device="cpu")
+    pixels = ViTImageProcessorPil.from_pretrained(folder)(images=images, return_tensors="pt")
+    with torch.no_grad():
+        first = ViTModel.from_pretrained(folder)(**pixels).last_hidden_state[:, 0]
+    np.testing.assert_allclose(encoder.encode_images(images), unit(first), atol=1e-6)
+    with pytest.raises(EncoderError, match=r"vit.* knows images alone"):
         encoder.encode_texts(TEXTS)
 
 
