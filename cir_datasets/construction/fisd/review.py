@@ -65,6 +65,7 @@ def take_in(
     triplets: Mapping[str, Row],
     seed_of: Callable[[str, int], int],
     most: int,
+    forget: Callable[[], object],
 ) -> bool:
     """Check a filled-in file and keep it beside those that were taken in before.
 
@@ -74,6 +75,7 @@ def take_in(
         triplets: what is known of those that were drawn, by id.
         seed_of: the seed of a triplet's pictures after so many drawings.
         most: the highest number that a picture can show.
+        forget: called before the file is kept: a run that ends between the two makes the decisions anew.
 
     Returns:
         Whether it says something new; a file that was the last one taken in is not taken in again.
@@ -105,6 +107,7 @@ def take_in(
         )
     if not any(map(_filled, rows)):
         raise ConstructionError(f"{file}: no row has a verdict or a correction. Fix: fill it in.")
+    forget()
     number = int(there[-1].stem) + 1 if there else 1
     try:
         write_whole(folder / REVIEWS / f"{number:04d}.csv", content)

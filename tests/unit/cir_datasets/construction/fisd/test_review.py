@@ -199,3 +199,30 @@ def test_only_what_people_keep_is_left_where_that_is_asked(tmp_path: Path, capti
     file = filled(made, tmp_path, {"id": "change_000", "verdict": "keep"})
     kept = run(tmp_path / "out", captions, review=file, **given).queries
     assert [query["query_id"] for query in kept] == ["change_000"]
+
+
+@pytest.mark.parametrize("write", [0, 1, 2])
+def test_a_run_that_ends_while_a_review_is_taken_in_goes_on_with_it(
+    tmp_path: Path, captions: Path, monkeypatch: pytest.MonkeyPatch, write: int
+) -> None:
+    from cir_datasets.construction import workspace
+    from cir_datasets.construction.fisd import review
+    from cir_metrics.atomic import write_whole
+
+    made = run(tmp_path / "out", captions)
+    file = filled(made, tmp_path, {"id": "change_000", "verdict": "drop"})
+    left = [write]
+
+    def ending(path: Path, data: bytes) -> None:
+        if left[0] == 0:
+            raise KeyboardInterrupt
+        left[0] -= 1
+        write_whole(path, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(workspace, "write_whole", ending)
+        patch.setattr(review, "write_whole", ending)
+        with pytest.raises(KeyboardInterrupt):
+            run(tmp_path / "out", captions, review=file)
+    assert by_id(run(tmp_path / "out", captions, review=file))["change_000"].failed == "review: dropped"
+    assert [path.name for path in (tmp_path / "out" / "reviews").iterdir()] == ["0001.csv"]
