@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from language_server import Fault, LanguageServer
 from PIL import Image
 from typer.testing import CliRunner
 
@@ -181,6 +182,33 @@ def test_what_a_model_writes_is_run_scored_and_published(
     assert any(path["closed"] for path in paths)
     said = {row["query_id"]: row["relative_caption"] for row in queries}
     assert all(path["captions"] == [said[pair] for pair in path["pairs"]] for path in paths)
+
+
+def test_a_server_with_faults_is_asked_once_a_pair(
+    photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-made-up-for-tests")
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
+    numbers = iter(range(10_000))
+
+    def look(asked: Any) -> str:
+        return json.dumps({"instruction": f"move thing {next(numbers)} up"})
+
+    def fault(prompt: str, times: int) -> Fault | None:
+        return {1: Fault("status", 503), 5: Fault("not_json"), 9: Fault("refusal")}.get(times)
+
+    with LanguageServer(fault, look=look) as server:
+        name = f"openai:tiny,url={server.url},concurrency=1"
+        out = tmp_path / "out"
+        make(photos, out, "--subsets", 3, "--captions", "model", "--language", name)
+        answered = len(server.requests)
+        made = rows(out, "captions")
+        assert len(made) == 27
+        assert all(len(asked.images) == 6 for asked in server.requests)
+        call("make", "again", out, "--from", "captions")
+        make(photos, out, "--subsets", 3, "--captions", "model", "--language", name)
+        refused = sum("failed" in row for row in made)
+        assert len(server.requests) - answered <= refused
 
 
 @pytest.mark.parametrize(
