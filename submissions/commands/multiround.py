@@ -295,7 +295,7 @@ def _check_outputs(out: Path, page: Path | None, sessions: Path | None, rank_fil
         if path.is_dir() or not path.name.lower().endswith(endings):
             shown = " or ".join(endings)
             raise CallError(f"{option} {path}: it is written as {shown}. Fix: name a file that ends so.")
-        check_folder(path.parent)
+        check_folder(path.parent, option)
 
 
 def _say_round(rounds: int, number: int, solved: int, going: int) -> None:

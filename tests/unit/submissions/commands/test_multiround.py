@@ -154,3 +154,11 @@ def test_a_second_program_does_not_play_into_the_same_journal(tmp_path: Path) ->
         assert not (tmp_path / "made.jsonl").exists()
     assert cir(*FEW, "--out", "new/made.jsonl").exit_code == 0
     assert not list(tmp_path.rglob("*.journal*"))
+
+
+@pytest.mark.parametrize("option", ["--out", "--html", "--sessions", "--rank-file"])
+def test_a_folder_that_is_a_file_is_said_of_the_option_that_names_it(tmp_path: Path, option: str) -> None:
+    (tmp_path / "taken").touch()
+    ending = {"--out": "jsonl", "--html": "html"}.get(option, "json")
+    with pytest.raises(CallError, match=rf"^{option}: .*taken is a file"):
+        raise cir(*FEW, option, f"taken/made.{ending}").exception
