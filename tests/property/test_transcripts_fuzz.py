@@ -63,8 +63,8 @@ def test_changed_bytes_give_findings(seed: int) -> None:
 @pytest.mark.parametrize(
     ("content", "code"),
     [
-        (b"", "wrong-format"),
-        (b"\n\n", "wrong-format"),
+        (b"", "malformed"),
+        (b"\n\n", "malformed"),
         (b"PAR1" + b"\0" * 50, "unreadable"),
         (b"\x1f\x8b" + b"\0" * 50, "unreadable"),
         (b'{"format": "cir-transcript"}\n', "bad-type"),

@@ -94,6 +94,6 @@ def test_a_rank_file_beside_a_transcript_is_named(
     run.write_text('{"format": "cir-rank-file", "format_version": 1, "benchmark": "shapes/val"}')
     for files in ([talk, run], [run, talk]):
         done = call(command, *files)
-        assert done.returncode == 1
+        assert done.returncode == 2
         assert f"{talk} is a transcript of dialogues, and {run} is not." in done.stderr
         assert "Fix: give transcripts alone, or rank files alone." in done.stderr
