@@ -156,7 +156,7 @@ def _opened(
     content = read_bytes(file, findings, max_bytes=max_bytes)
     unpacked = None if content is None else unpack(content, findings, max_bytes=max_bytes)
     if unpacked is not None and means_transcript(unpacked.content, unpacked.content):
-        findings.add("wrong-format", "it is a transcript of dialogues, not a rank file.", fix=_OF_DIALOGUES)
+        findings.add("wrong-kind", "it is a transcript of dialogues, not a rank file.", fix=_OF_DIALOGUES)
         return None
     if unpacked is None or unpacked.kind != JSON:
         return None if unpacked is None else (unpacked, None)

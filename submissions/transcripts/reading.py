@@ -94,7 +94,7 @@ def parse_transcript(file: Source, findings: Findings, *, max_bytes: int = MAX_B
         findings.add("malformed", "the file is empty.", fix=_AGAIN)
         return None
     if means_rank_file(unpacked.content):
-        findings.add("wrong-format", "it is a rank file, not a transcript of dialogues.", fix=_OF_RANK_FILES)
+        findings.add("wrong-kind", "it is a rank file, not a transcript of dialogues.", fix=_OF_RANK_FILES)
         return None
     reader = _TranscriptReader(findings, unpacked.budget)
     try:

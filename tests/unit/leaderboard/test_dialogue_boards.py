@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from leaderboard_world import as_bytes, rank_file
 from pydantic import ValidationError
+from says import says
 from shapes_dialogues import BOARD, ORACLE, as_lines, shapes_dialogue
 
 from leaderboard import boards
@@ -145,10 +146,32 @@ def test_contradictions_are_refused_with_their_code_and_line(server: Server) -> 
 
 
 def test_rank_files_and_transcripts_do_not_stand_on_each_others_boards(server: Server) -> None:
-    transcript = handed_in(server, as_lines(shapes_dialogue(sessions=2)), "shapes/val")
-    assert codes(transcript) == ["wrong-format"]
-    assert "transcript" in submission_view(transcript)["findings"][0]["message"]
-    assert codes(handed_in(server, as_bytes(rank_file(1)))) == ["wrong-format"]
+    transcript = as_lines(shapes_dialogue(sessions=2))
+    sent = {"shapes/val": transcript, BOARD: as_bytes(rank_file(1))}
+    for (board, content), right in zip(sent.items(), reversed(sent), strict=True):
+        submission = handed_in(server, content, board)
+        view = submission_view(submission)
+        assert (codes(submission), view["board_offered"]) == (["wrong-kind"], right)
+        says(view["findings_text"], "not a ", f"send it to the board {right}:")
+
+
+def test_a_transcript_of_another_benchmark_is_not_offered_a_board_of_rank_files(server: Server) -> None:
+    transcript = shapes_dialogue(sessions=2).model_copy(update={"benchmark": "cirr/val"})
+    submission = handed_in(server, as_lines(transcript))
+    assert codes(submission) == ["wrong-benchmark"]
+    assert submission_view(submission)["board_offered"] != "cirr/val"
+
+
+@pytest.mark.parametrize(
+    ("board", "kind"),
+    [("shapes/val", "rank file"), (BOARD, "transcript"), (None, "rank file or the transcript")],
+)
+def test_an_empty_file_is_to_be_written_again_as_what_its_board_takes(
+    server: Server, board: str | None, kind: str
+) -> None:
+    with pytest.raises(UploadRefusedError) as refused:
+        server.intake.take(board, [], Cover())
+    assert refused.value.to_dict()["fix"] == f"write the {kind} again, then send it"
 
 
 def test_texts_of_strangers_come_out_escaped(server: Server) -> None:
