@@ -19,6 +19,7 @@ from submissions.commands.options import (
     Encoder,
     Images,
     MethodName,
+    Normalise,
     Revision,
     SkipMissing,
     Workers,
@@ -87,12 +88,7 @@ def multiround_command(
             "(the last alone).",
         ),
     ] = RoundSettings.history,
-    normalise: Annotated[
-        bool,
-        typer.Option(
-            "--normalise/--no-normalise", help="Whether queries have length 1 before they are added."
-        ),
-    ] = RoundSettings.normalise,
+    normalise: Normalise = RoundSettings.normalise,
     feedback: Annotated[
         str,
         typer.Option("--feedback", help="fresh words each round, or unchanged: the published ones again."),
