@@ -24,6 +24,7 @@ from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.submission import Submission
 from leaderboard.views import submission_view
+from submissions.scoring import SKIPPED_IMAGES
 from submissions.transcripts.settings import RoundSettings
 
 
@@ -106,6 +107,16 @@ def test_an_entry_of_an_earlier_metric_has_its_rank_again_when_it_is_scored_agai
     assert [result.changed(board) for result in results] == [False, False, True]
     assert switch(two, board, results) == 1
     assert ranks(two) == {"First": 1, "Strange": 2, "Second": 3}
+
+
+def test_what_the_form_says_of_the_method_counts_as_if_the_transcript_said_it(server: Server) -> None:
+    content = as_lines(shapes_dialogue(seed=11, name="Skipping"))
+    cover = Cover(file_name="talk.jsonl", method={"skipped_images": 2, "notes": "by hand"})
+    submission, _ = server.intake.take(BOARD, [content], cover)
+    done = server.worker.process(submission)
+    assert (done.method or {})["skipped_images"] == 2
+    signature = (done.scores or {})["signatures"][boards.board(BOARD).primary]
+    assert signature["checks_skipped"] == [SKIPPED_IMAGES]
 
 
 def test_the_same_dialogue_again_is_no_entry_of_its_own(server: Server) -> None:
