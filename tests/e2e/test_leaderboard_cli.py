@@ -183,7 +183,7 @@ def test_a_transcript_does_not_travel_to_a_board_of_rank_files(
     done = world.cir("submit", str(talk), "--to", server.url, "--board", "shapes/val")
     assert done.returncode == 2
     assert "is a transcript of dialogues, and the board shapes/val of " in done.stderr
-    assert "choose one of dialogues with --board: shapes/dialogue_val;" in done.stderr
+    assert "choose one of dialogues with --board: shapes/dialogue_val, " in done.stderr
 
 
 def test_submit_asks_the_server_for_its_boards_and_nothing_here(

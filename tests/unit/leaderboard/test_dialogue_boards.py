@@ -49,8 +49,8 @@ def test_the_beginning_of_a_transcript_names_its_board() -> None:
     assert board_of_head(head).id == BOARD
     rank_files = b'{"format": "cir-rank-file", "benchmark": "shapes/val", "rankings": {'
     assert board_of_head(rank_files).id == "shapes/val"
-    with pytest.raises(UploadRefusedError, match="no board here ranks transcripts of 'circo/val'"):
-        board_of_head(b'{"format": "cir-transcript", "benchmark": "circo/val"}')
+    with pytest.raises(UploadRefusedError, match="no board here ranks transcripts of 'circo/test'"):
+        board_of_head(b'{"format": "cir-transcript", "benchmark": "circo/test"}')
 
 
 def test_transcripts_are_scored_ranked_and_kept(server: Server) -> None:
@@ -166,11 +166,11 @@ def test_rank_files_and_transcripts_do_not_stand_on_each_others_boards(server: S
         says(view["findings_text"], "not a ", f"send it to the board {right}:")
 
 
-def test_a_transcript_of_another_benchmark_is_not_offered_a_board_of_rank_files(server: Server) -> None:
+def test_a_transcript_of_another_benchmark_is_offered_its_board_of_dialogues(server: Server) -> None:
     transcript = shapes_dialogue(sessions=2).model_copy(update={"benchmark": "cirr/val"})
     submission = handed_in(server, as_lines(transcript))
     assert codes(submission) == ["wrong-benchmark"]
-    assert submission_view(submission)["board_offered"] != "cirr/val"
+    assert submission_view(submission)["board_offered"] == "cirr/dialogue_val"
 
 
 @pytest.mark.parametrize(
