@@ -467,7 +467,7 @@ def pull(
 
 
 def submit(
-    file: Annotated[Path, typer.Argument(help="Rank file.", show_default=False)],
+    file: Annotated[Path, typer.Argument(help="Rank file or transcript.", show_default=False)],
     to: Annotated[
         str, typer.Option("--to", help="Address of the leaderboard.", metavar="URL", show_default=False)
     ],
@@ -505,6 +505,8 @@ def submit(
                 f"too-large: {file}: more than the {limit:,} bytes that {to} takes. Fix: write compact JSON."
             )
         board_id = board or _board_there(client, file, benchmark)
+        if board:
+            _refuse_dialogues(client, file, board)
         _validate_here(file, benchmark)
         fields = {"submitter": submitter} if submitter else {}
         outcome = _handed_in(client, file, board_id, fields, receipt, timeout)
@@ -568,7 +570,7 @@ def _board_of(file: Path) -> Board:
     """The board of the benchmark that a file names."""
     from leaderboard import boards
     from leaderboard.destination import board_of_benchmark
-    from submissions.transcripts.reading import is_transcript
+    from submissions.formats.kinds import is_transcript
 
     benchmark = _benchmark_of(file, lambda: f": {', '.join(boards.ids())}")
     return board_of_benchmark(benchmark, dialogue=is_transcript(str(file)))
@@ -597,7 +599,7 @@ def _board_there(client: Client, file: Path, benchmark: str) -> str:
         CallError: no board there ranks what the file names.
     """
     from leaderboard.destination import HEAD_BYTES, benchmark_of_head
-    from submissions.transcripts.reading import is_transcript
+    from submissions.formats.kinds import is_transcript
 
     with file.open("rb") as handle:
         if benchmark_of_head(handle.read(HEAD_BYTES)) is not None:
@@ -618,11 +620,36 @@ def _board_there(client: Client, file: Path, benchmark: str) -> str:
     return found[0]
 
 
+def _refuse_dialogues(client: Client, file: Path, board_id: str) -> None:
+    """Refuse a transcript before it travels to a board of rank files; the server says the rest.
+
+    Raises:
+        CallError: the board takes rank files.
+    """
+    from submissions.formats.kinds import is_transcript
+
+    if not is_transcript(str(file)):
+        return
+    there = client.boards()
+    asked = next((one for one in there if one.get("id") == board_id), None)
+    if asked is None or asked.get("dialogue") is not None:
+        return
+    talking = [visible(str(one.get("id"))) for one in there if one.get("dialogue") is not None]
+    where = (
+        f"choose one of dialogues with --board: {', '.join(talking)}" if talking else "none there takes it"
+    )
+    raise CallError(
+        f"{file} is a transcript of dialogues, and the board {board_id} of {visible(client.url)} ranks rank "
+        f"files. Fix: {where}; or score it here with  cir score {file}  ."
+    )
+
+
 def _benchmark_of(file: Path, boards_there: Callable[[], str]) -> str:
     """The benchmark that a file names; for a message, `boards_there` says which boards there are."""
     import submissions
+    from submissions.formats.kinds import is_transcript
     from submissions.rank_file.findings import RefusedError
-    from submissions.transcripts.reading import is_transcript, read_transcript
+    from submissions.transcripts.reading import read_transcript
 
     if is_transcript(str(file)):
         return read_transcript(file).benchmark
@@ -690,9 +717,10 @@ def _validate_here(file: Path, benchmark: str) -> None:
     from cir_datasets.registry.challenges import is_challenge
     from cir_metrics.errors import UnknownNameError
     from leaderboard import data
+    from submissions.formats.kinds import is_transcript
     from submissions.rank_file.findings import RefusedError
     from submissions.transcripts.checking import check_transcript
-    from submissions.transcripts.reading import is_transcript, read_transcript
+    from submissions.transcripts.reading import read_transcript
 
     dialogue = is_transcript(str(file))
     if dialogue:

@@ -35,12 +35,14 @@ def board_of_head(head: bytes) -> Board:
         head: the file's first bytes; more than `HEAD_BYTES` are not looked at.
 
     Raises:
-        UploadRefusedError: it names no benchmark (`missing-board`), or one that no board ranks.
+        UploadRefusedError: it is empty, names no benchmark (`missing-board`), or one that no board ranks.
 
     Example:
         >>> board_of_head(b'{"format": "cir-rank-file", "benchmark": "shapes/val", "rankings": {').id
         'shapes/val'
     """
+    if not head:
+        raise empty_file()
     words = _words_of(head)
     if words.get("format") == BUNDLE:
         suite = f" for the suite {_shown(words['suite'])}" if "suite" in words else ""
@@ -58,6 +60,18 @@ def board_of_head(head: bytes) -> Board:
             fix=f"choose the board (in the API: add ?board=), one of {', '.join(boards.ids())}",
         )
     return board_of_benchmark(benchmark, dialogue=words.get("format") == TRANSCRIPT)
+
+
+def empty_file(board: Board | None = None) -> UploadRefusedError:
+    """The refusal of a file without a byte.
+
+    Args:
+        board: that it was sent to, where one was chosen.
+    """
+    kind = "rank file or the transcript"
+    if board is not None:
+        kind = "rank file" if board.dialogue is None else "transcript"
+    return UploadRefusedError("malformed", "the file is empty.", fix=f"write the {kind} again, then send it")
 
 
 def board_of_benchmark(benchmark: str, *, dialogue: bool = False) -> Board:
@@ -100,28 +114,34 @@ def named_board(head: bytes) -> Board | None:
         return None
 
 
-def board_offered(findings: Iterable[Mapping[str, Any]]) -> Board | None:
-    """The board that a refused file belongs to, where it was sent to a wrong one and names another.
+def board_offered(sent_to: str, findings: Iterable[Mapping[str, Any]]) -> Board | None:
+    """The board that a refused file belongs to, where it was sent to a wrong one and its findings say which.
 
     Args:
+        sent_to: id of the board that it was sent to, which may be gone.
         findings: of its validation, as JSON values.
     """
+    sent = boards.board(sent_to) if sent_to in boards.ids() else None
+    dialogue = sent is not None and sent.dialogue is not None
     for finding in findings:
-        if finding["code"] != "wrong-benchmark":
-            continue
-        for example in finding.get("examples") or ():
-            ranking = boards.of_benchmark(str(example.get("value")))
-            if ranking:
-                return ranking[0]
+        ranking: tuple[Board, ...] = ()
+        if finding["code"] == "wrong-kind" and sent is not None:
+            ranking = boards.of_benchmark(sent.benchmark, dialogue=not dialogue)
+        elif finding["code"] == "wrong-benchmark":
+            named = (str(example.get("value")) for example in finding.get("examples") or ())
+            ranking = tuple(board for each in named for board in boards.of_benchmark(each, dialogue=dialogue))
+        if ranking:
+            return ranking[0]
     return None
 
 
 def with_offer(
-    file_name: str, findings: Iterable[Mapping[str, Any]]
+    sent_to: str, file_name: str, findings: Iterable[Mapping[str, Any]]
 ) -> tuple[list[dict[str, Any]], str] | None:
     """The findings of a file that was sent to a wrong board, which name the right one; else None.
 
     Args:
+        sent_to: id of the board that it was sent to.
         file_name: the sender's name for the file.
         findings: of its validation, as JSON values.
 
@@ -131,11 +151,11 @@ def with_offer(
     from submissions.rank_file.findings import Finding, ValidationReport
 
     listed = [dict(finding) for finding in findings]
-    board = board_offered(listed)
+    board = board_offered(sent_to, listed)
     if board is None:
         return None
     for finding in listed:
-        if finding["code"] == "wrong-benchmark":
+        if finding["code"] in ("wrong-benchmark", "wrong-kind"):
             finding["fix"] = (
                 f"send it to the board {board.id}: --board {board.id}, in the API ?board={board.id}"
             )

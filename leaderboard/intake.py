@@ -16,7 +16,7 @@ from typing import Any
 from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
 from leaderboard.boards import Board
-from leaderboard.destination import HEAD_BYTES, board_of_head, named_board
+from leaderboard.destination import HEAD_BYTES, board_of_head, empty_file, named_board
 from leaderboard.errors import UploadRefusedError, refuse_unknown
 from leaderboard.identity import LOCAL
 from leaderboard.life import act
@@ -287,9 +287,7 @@ class Intake:
             if not self._store.has_sent(board.id, incoming.sha256, cover.owner):
                 self._quotas.check(cover.owner, board.id)
         if incoming.size == 0:
-            raise UploadRefusedError(
-                "malformed", "the file is empty.", fix="write the rank file again, then send it"
-            )
+            raise empty_file(board)
         submitter = checked_line(cover.submitter, "submitter")
         quotas, owner = self._quotas, cover.owner
         kept = incoming.keep()

@@ -124,7 +124,8 @@ def submission_view(
     sealed, hidden_until = _is_sealed(submission), results_from(submission)
     public, removed = submission.state == "published", submission.file_removed_at
     private, same = submission.last("private"), submission.last("superseded")
-    offered = board_offered(submission.findings) if submission.state == "rejected" else None
+    is_rejected = submission.state == "rejected"
+    offered = board_offered(submission.board, submission.findings) if is_rejected else None
     return {
         "id": submission.id,
         "board": submission.board,

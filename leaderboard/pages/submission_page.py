@@ -94,7 +94,7 @@ def build(demo: Any, server: Server) -> None:
         def seen(submission: Submission, by: By | None, edit_key: str) -> Updates:
             offered = _OFFERED.get(submission.state, ()) if by is not None else ()
             movable = submission.state == "rejected" and submission.file_removed_at is None and by
-            right = board_offered(submission.findings) if movable else None
+            right = board_offered(submission.board, submission.findings) if movable else None
             return {
                 shown: page_html(server, submission, is_owner=by is not None, edit_key=edit_key),
                 desk: gr.Column(visible=bool(offered)),
@@ -250,7 +250,7 @@ def moved(server: Server, request: gr.Request, edit_key: str) -> Submission:
         LostFileError: the file is kept no longer.
     """
     refused, _ = changeable(server, caller_of(request, server, edit_key), _id(request))
-    right = board_offered(refused.findings)
+    right = board_offered(refused.board, refused.findings)
     cover = Cover(
         file_name=refused.file_name,
         submitter=refused.submitter,

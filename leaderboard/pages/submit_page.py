@@ -23,7 +23,7 @@ from submissions.formats.containers import label_of
 log = logging.getLogger("leaderboard.pages")
 
 _AS_NAMED = "the one that the file names"
-_NO_FILE = UploadRefusedError("missing-file", "no file is chosen.", fix="choose a rank file above")
+_NO_FILE = UploadRefusedError("missing-file", "no file is chosen.", fix="choose one above")
 _NO_FILES = UploadRefusedError(
     "files-unavailable",
     "the server cannot read or write rank files now.",
@@ -40,7 +40,7 @@ def build(demo: Any, server: Server) -> None:
         html_block(_INTRO)
         who = html_block("", elem_id="who")
         choices = [(_AS_NAMED, ""), *((f"{board.title} ({board.id})", board.id) for board in boards.boards())]
-        file = gr.File(label="Rank file", type="filepath", elem_id="field-file", height=180)
+        file = gr.File(label="Rank file or transcript", type="filepath", elem_id="field-file", height=180)
         board = gr.Dropdown(choices, value="", label="Board", elem_id="field-board")
         send = gr.Button("Check", variant="primary", elem_id="send")
         outcome = html_block("", elem_id="outcome")
@@ -68,7 +68,7 @@ def build(demo: Any, server: Server) -> None:
         sent.then(None, inputs=where, js=GO_TO)
 
 
-_INTRO = element("div", element("h1", "Submit a rank file"), "title") + element(
+_INTRO = element("div", element("h1", "Submit a rank file or a transcript"), "title") + element(
     "p",
     "First the file is checked: you see what is wrong with it, as cir validate shows it, and its scores, "
     "which nobody else sees. Then you complete the words about the method, and publish it if you want.",

@@ -13,7 +13,15 @@ import typer
 from cir_datasets.commands.options import NoChecksAnywhere
 from cir_metrics.errors import CallError, MissingExtraError
 from cir_metrics.terminal import echo
-from submissions.commands.options import Checkpoint, Encoder, Images, MethodName
+from submissions.commands.options import (
+    CaptionRule,
+    Checkpoint,
+    Device,
+    Encoder,
+    Images,
+    MethodName,
+    Normalise,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,7 +48,9 @@ def play_command(
             "Needs --encoder.",
         ),
     ] = None,
+    caption_rule: CaptionRule = None,
     checkpoint: Checkpoint = None,
+    device: Device = "auto",
     out: Annotated[
         Path,
         typer.Option("--out", "-o", help="Transcript to write and to go on with, .jsonl or .parquet."),
@@ -69,6 +79,7 @@ def play_command(
     history: Annotated[
         str, typer.Option("--history", help="How the rounds become one query: average, weighted, none.")
     ] = "average",
+    normalise: Normalise = True,
     aim: Annotated[
         str,
         typer.Option(
@@ -129,12 +140,15 @@ def play_command(
         after_success=after_success,
         candidate=candidate,
         history=history,
+        normalise=normalise,
         aim=aim,
         aspect=aspect,
         start=start,
         seed=seed,
     )
-    options = RunOptions(encoder=encoder, images=images, checkpoint=checkpoint)
+    options = RunOptions(
+        encoder=encoder, images=images, caption_rule=caption_rule, checkpoint=checkpoint, device=device
+    )
     with only_program(out, "cir play"):
         dialogue = PersonDialogue(
             benchmark or "shapes/val" if own is None else own_pictures(own),

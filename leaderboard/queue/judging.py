@@ -126,8 +126,10 @@ def _with_words_checked(
 
 def score_file(judged: Validated, benchmark: Benchmark) -> ScoreReport:
     """Score a validated file; it is not validated again."""
-    if judged.transcript is not None:
-        return judged.transcript.score().report
+    if judged.transcript is not None and judged.transcript.transcript is not None:
+        # With the form's words of the method, as a rank file: what it skipped stands in the signature.
+        named = judged.transcript.transcript.model_copy(update={"method": judged.rank_file.method})
+        return replace(judged.transcript, transcript=named).score().report
     from submissions.rank_file.benchmarks import Benchmarks
     from submissions.scoring import score_checked
 

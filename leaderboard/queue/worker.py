@@ -248,7 +248,7 @@ class Worker:
         """The events that a judged file's submission ends with; only organisers see the near copies."""
         findings = {"findings": judged.findings, "text": judged.text}
         if judged.outcome == "rejected":
-            offered = with_offer(submission.file_name, judged.findings)
+            offered = with_offer(submission.board, submission.file_name, judged.findings)
             if offered is not None:
                 findings = {"findings": offered[0], "text": offered[1]}
             return [("rejected", findings)]

@@ -59,14 +59,14 @@ def compare_command(
     from cir_datasets.common.tables import check_format
     from cir_metrics.errors import CallError
     from submissions.comparison.comparing import compare
+    from submissions.formats.kinds import are_transcripts
     from submissions.rank_file.model import write_bytes
-    from submissions.transcripts.reading import is_transcript
 
     if as_json and format not in (None, "json"):
         raise CallError(f"--json and --format {format} ask for two formats. Fix: leave one of them out.")
     wanted = "json" if as_json else format or "table"
     check_format(wanted)
-    if any(map(is_transcript, files)):
+    if are_transcripts(files):
         from submissions.transcripts.comparing import compare_transcripts
 
         if flips is not None:

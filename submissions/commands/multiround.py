@@ -19,6 +19,7 @@ from submissions.commands.options import (
     Encoder,
     Images,
     MethodName,
+    Normalise,
     Revision,
     SkipMissing,
     Workers,
@@ -87,12 +88,7 @@ def multiround_command(
             "(the last alone).",
         ),
     ] = RoundSettings.history,
-    normalise: Annotated[
-        bool,
-        typer.Option(
-            "--normalise/--no-normalise", help="Whether queries have length 1 before they are added."
-        ),
-    ] = RoundSettings.normalise,
+    normalise: Normalise = RoundSettings.normalise,
     feedback: Annotated[
         str,
         typer.Option("--feedback", help="fresh words each round, or unchanged: the published ones again."),
@@ -295,7 +291,7 @@ def _check_outputs(out: Path, page: Path | None, sessions: Path | None, rank_fil
         if path.is_dir() or not path.name.lower().endswith(endings):
             shown = " or ".join(endings)
             raise CallError(f"{option} {path}: it is written as {shown}. Fix: name a file that ends so.")
-        check_folder(path.parent)
+        check_folder(path.parent, option)
 
 
 def _say_round(rounds: int, number: int, solved: int, going: int) -> None:

@@ -29,6 +29,10 @@ CaptionRule = Annotated[
     str | None,
     typer.Option("--caption-rule", help="How several captions become text; default: strip_capitalize_and."),
 ]
+Normalise = Annotated[
+    bool,
+    typer.Option("--normalise/--no-normalise", help="Whether queries have length 1 before they are added."),
+]
 Checkpoint = Annotated[
     Path | None, typer.Option("--checkpoint", help="The method's own trained weights, file or folder.")
 ]

@@ -37,8 +37,12 @@ def check_file(out: Path) -> None:
     check_folder(out.parent)
 
 
-def check_folder(folder: Path) -> None:
-    """Refuse a folder in which no rank files can be written.
+def check_folder(folder: Path, option: str = "--out") -> None:
+    """Refuse a folder in which no files can be written.
+
+    Args:
+        folder: where they would lie.
+        option: which names it.
 
     Raises:
         CallError: it is a file, lies below one, or may not be written to.
@@ -47,6 +51,6 @@ def check_folder(folder: Path) -> None:
     while not there.exists():
         there = there.parent
     if not there.is_dir():
-        raise CallError(f"--out: {there} is a file, not a folder. Fix: name a folder, or a file in one.")
+        raise CallError(f"{option}: {there} is a file, not a folder. Fix: name a folder, or a file in one.")
     if not os.access(there, os.W_OK | os.X_OK):
-        raise CallError(f"--out: the folder {there} cannot be written to. Fix: name another one.")
+        raise CallError(f"{option}: the folder {there} cannot be written to. Fix: name another one.")

@@ -84,17 +84,17 @@ def score_command(
     """
     from cir_datasets.common.tables import check_format
     from cir_metrics.errors import CallError
+    from submissions.formats.kinds import are_transcripts
     from submissions.rank_file.findings import RefusedError
     from submissions.rank_file.model import write_bytes
     from submissions.report import full_report
     from submissions.scoring import score
-    from submissions.transcripts.reading import is_transcript
 
     if as_json and format not in (None, "json"):
         raise CallError(f"--json and --format {format} ask for two formats. Fix: leave one of them out.")
     wanted = "json" if as_json else format or "table"
     check_format(wanted)
-    if any(map(is_transcript, files)):
+    if are_transcripts(files):
         from submissions.commands.score_transcripts import score_transcripts
 
         if metric or per_query is not None:

@@ -31,7 +31,7 @@ def validate_command(
     Example:
         cir validate run.json
     """
-    from submissions.transcripts.reading import is_transcript
+    from submissions.formats.kinds import is_transcript
     from submissions.validation import validate
 
     if is_transcript(file):

@@ -32,6 +32,7 @@ from submissions.rank_file.findings import MAX_EXAMPLES, Findings, shown
 
 Source = str | os.PathLike[str] | bytes
 
+_EMPTY = "write it again: submissions.write does, and cir multiround for transcripts"
 _TOO_DEEP = f"its lists or objects are nested more than {MAX_DEPTH} deep; a rank file needs six levels."
 
 _CHUNK = 2**20
@@ -303,7 +304,9 @@ def collector_paused() -> Iterator[None]:
 def _is_utf8(content: bytes, findings: Findings) -> bool:
     if not content.strip():
         findings.add(
-            "malformed", "the file is empty.", fix="write the rank file again; submissions.write does"
+            "malformed",
+            "the file is empty.",
+            fix=_EMPTY,
         )
         return False
     try:

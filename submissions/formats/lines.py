@@ -20,7 +20,7 @@ from submissions.formats.json_reader import parse_json
 from submissions.formats.unchecked import ReaderContext
 from submissions.rank_file.columns import Columns, Gathering
 from submissions.rank_file.findings import Findings, json_type, shown
-from submissions.rank_file.model import LINES, LINES_FILE, RANK_FILE, TRANSCRIPT
+from submissions.rank_file.model import LINES, LINES_FILE, RANK_FILE
 
 if TYPE_CHECKING:
     from submissions.formats.unchecked import UncheckedFile
@@ -216,11 +216,7 @@ class _Reader:
             self.header = entry
             return
         self.stopped = True
-        if isinstance(entry, dict) and entry.get("format") == TRANSCRIPT:
-            self.findings.add(
-                "wrong-format", "it is a transcript of dialogues, not a rank file.", fix=_OF_DIALOGUES
-            )
-        elif entry is not None:
+        if entry is not None:
             self.findings.add(
                 "wrong-format",
                 f"line {number:,} is not a header, so that the file does not say what it answers.",
@@ -285,9 +281,6 @@ class _Reader:
 
 _HEADER = (
     f'start with  {{{{"format": "{LINES_FILE}", "format_version": 1, "benchmark": ..., "method": ...}}}}'
-)
-_OF_DIALOGUES = (
-    "score it with  cir score {file}  , or hand it to a board of dialogues; its rank file says more to others"
 )
 _DROP = "drop it (remarks go to method.notes in the header), then run  cir validate {file}"
 _ONE_ANSWER = f'write "{RANKING}": [...] for a query, "{TURNS}": [[...], ...] for a session'

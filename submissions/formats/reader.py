@@ -16,6 +16,7 @@ from submissions.formats import native
 from submissions.formats.budget import MAX_BYTES, Budget, OverBudgetError
 from submissions.formats.containers import JSON, Unpacked, label_of, unpack
 from submissions.formats.json_reader import collector_paused, parse_json, read_bytes
+from submissions.formats.kinds import means_transcript
 from submissions.formats.unchecked import ReaderContext, UncheckedFile, read_rankings
 from submissions.rank_file.benchmarks import Benchmarks, find_suite
 from submissions.rank_file.columns import Columns
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from submissions.rank_file.benchmarks import FileLike
 
 
+_OF_DIALOGUES = (
+    "score it with  cir score {file}  , or hand it to a board of dialogues; cir multiround --rank-file "
+    "writes the rank file of its sessions"
+)
 _ONE_EACH = "put one rank file a member into the bundle, no other, then run  cir validate {file}"
 _NAMELESS_LISTS = (
     "the file holds lists by query id and does not name its benchmark: files of the CIRCO server and "
@@ -150,6 +155,9 @@ def _opened(
     """
     content = read_bytes(file, findings, max_bytes=max_bytes)
     unpacked = None if content is None else unpack(content, findings, max_bytes=max_bytes)
+    if unpacked is not None and means_transcript(unpacked.content, unpacked.content):
+        findings.add("wrong-kind", "it is a transcript of dialogues, not a rank file.", fix=_OF_DIALOGUES)
+        return None
     if unpacked is None or unpacked.kind != JSON:
         return None if unpacked is None else (unpacked, None)
     del content

@@ -97,7 +97,7 @@ def sessions_to_play(benchmark: Benchmark, settings: RoundSettings, limit: int |
     """
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
         raise MethodError(
-            f"limit={limit!r}; it is a whole number from 1 on. Fix: choose it so, or leave it out."
+            f"limit={limit!r} is out of range. Fix: use a whole number from 1 on, or leave it out."
         )
     if settings.start == "random":
         if settings.aspect == OWN:

@@ -103,7 +103,9 @@ class PersonDialogue:
         options.check(loaded, name, who)
         self.gallery = gallery_of(loaded)
         self.settings = settings
-        self._sessions = sessions_to_play(loaded, settings, limit)
+        drawn = limit if limit is not None or settings.start == "random" else max(1, len(loaded))
+        # As drawn also without a limit: who leaves early has played the first of the draw, which scores.
+        self._sessions = sessions_to_play(loaded, settings, drawn)
         self._ids = [session.id for session in self._sessions]
         self._model = model_of(name, who, self.gallery, self._sessions, settings, options, beside=1)
         self._empty = empty_transcript(loaded, self._model, _Typing(None, form), settings, {})
@@ -169,7 +171,7 @@ class PersonDialogue:
         session = replace(self._sessions[place], rounds=[])
         wanted = {"reference": session.first.reference, "targets": list(session.targets)}
         header = {**self._empty.header(), **wanted}
-        journal = Journal(self._journals / f"{place + 1:05d}", header, [session.id])
+        journal = Journal(self._journals / f"{place + 1:05d}", header, [session.id], self._model.memory.shape)
         user = _Typing(words, self._form)
         try:
             rounds = play([session], self._model, user, self.gallery, self.settings, journal)

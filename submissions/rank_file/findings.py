@@ -265,6 +265,21 @@ class Findings:
             if example:
                 entry.examples.append(example)
 
+    def add_error(self, code: str, error: Exception, *, where: str = "", value: object = None) -> None:
+        """Note an error whose message ends with its own fix, which becomes the finding's.
+
+        Args:
+            code: a name of `findings.yaml`, which says the fix of a message that has none.
+            error: what was raised.
+            where: what stands before its message.
+            value: the offending value.
+        """
+        said, _, own = str(error).partition(" Fix: ")
+        # What it reads as: its braces are not blanks.
+        own = own.removesuffix(".").replace("{", "{{").replace("}", "}}")
+        fix = f"{own}, then run  cir validate {{file}}" if own else None
+        self.add(code, f"{where}{said}", value=value, fix=fix)
+
     @property
     def errors(self) -> int:
         """Number of findings that are errors."""

@@ -120,7 +120,7 @@ def check_transcript(
     try:
         openings, limit = _openings(transcript, loaded)
     except CirError as error:
-        findings.add("wrong-benchmark", str(error), fix="play another benchmark")
+        findings.add_error("wrong-benchmark", error)
         return CheckedTranscript(_report(findings, loaded.id, 0), transcript)
     checks = _Checks(transcript, loaded, openings, findings)
     checks.run(list(zip(transcript.rounds, read.places, strict=True)))
@@ -152,7 +152,7 @@ def _benchmark(transcript: Transcript, benchmarks: Benchmarks, findings: Finding
     try:
         spec = benchmarks.spec(said)
     except CirError as error:
-        findings.add("wrong-benchmark", str(error), value=said)
+        findings.add_error("wrong-benchmark", error, value=said)
         return None
     if transcript.benchmark_version != spec.card.version:
         findings.add(

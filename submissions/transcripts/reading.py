@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import codecs
 import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -15,8 +13,9 @@ from pydantic import BaseModel, ValidationError
 
 from cir_metrics.errors import CirError
 from submissions.formats.budget import MAX_BYTES, Budget, OverBudgetError
-from submissions.formats.containers import GZIP, unpack
+from submissions.formats.containers import unpack
 from submissions.formats.json_reader import Source, parse_json, read_bytes
+from submissions.formats.kinds import means_rank_file
 from submissions.formats.parquet import is_text, read_table
 from submissions.rank_file.findings import Findings, json_type, shown
 from submissions.rank_file.model import PARQUET
@@ -26,10 +25,22 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _HEAD = 2**16
-_FOOTER = 2**20
-_SAYS = re.compile(rb'"format"\s*:\s*"' + FORMAT.encode() + rb'"')
 _HEADER = f'start with the line  {{{{"format": "{FORMAT}", "version": 1, "benchmark": ...}}}}'
 _COLUMNS = f"write the columns {', '.join(Round.model_fields)}, as cir multiround does"
+_AGAIN = "play the dialogues with  cir multiround  or  cir play  , which write it"
+_OF_RANK_FILES = (
+    "score it by itself with  cir score {file}  , or hand it to a board of rank files; cir multiround and "
+    "cir play write transcripts"
+)
+_OF_A_PARQUET = (
+    "keep the schema's metadata when the file is written (pandas and SQL drop it), or play again with  "
+    "cir multiround --out NAME.parquet"
+)
+_WITHOUT_HEADER = "put back its first line, or play again with  cir multiround"
+_ROUNDS = re.compile(rb'"rounds"\s*:\s*\[')
+_IN_LINES = (
+    "write the header and each round as a line of its own, as  jq -c '{filter}' {{file}} > LINES.jsonl  does"
+)
 _CORRECT = "correct it, or run cir multiround again, then run  cir validate {file}"
 
 
@@ -44,31 +55,6 @@ class Read:
 
     transcript: Transcript
     places: list[str]
-
-
-def is_transcript(file: Source) -> bool:
-    """Whether a file says that it is a transcript; its content may still be wrong.
-
-    Args:
-        file: a path, or the file's bytes.
-    """
-    from submissions.formats.containers import kind_of
-
-    try:
-        head = file[:_HEAD] if isinstance(file, bytes) else _head(Path(file))
-    except OSError:
-        return False
-    if head.startswith(GZIP):
-        import zlib
-
-        try:
-            head = zlib.decompressobj(wbits=31).decompress(head, _HEAD)
-        except zlib.error:
-            return False
-    if kind_of(head) == PARQUET:
-        return _is_parquet(file)
-    head = head.removeprefix(codecs.BOM_UTF8).lstrip()
-    return head.startswith(b"{") and _SAYS.search(head.partition(b"\n")[0]) is not None
 
 
 def read_transcript(file: Source, *, max_bytes: int = MAX_BYTES) -> Transcript:
@@ -104,6 +90,12 @@ def parse_transcript(file: Source, findings: Findings, *, max_bytes: int = MAX_B
     unpacked = None if content is None else unpack(content, findings, max_bytes=max_bytes)
     if unpacked is None:
         return None
+    if not unpacked.content or unpacked.content.isspace():
+        findings.add("malformed", "the file is empty.", fix=_AGAIN)
+        return None
+    if means_rank_file(unpacked.content):
+        findings.add("wrong-kind", "it is a rank file, not a transcript of dialogues.", fix=_OF_RANK_FILES)
+        return None
     reader = _TranscriptReader(findings, unpacked.budget)
     try:
         if unpacked.kind == PARQUET:
@@ -132,15 +124,23 @@ class _TranscriptReader:
         self._budget.spend("lines", content.count(b"\n"))
         self._budget.spend("odd_bytes", len(content))
         self._budget.spend("odd_values", lists + content.count(b","))
+        start = content[:_HEAD].lstrip()
+        if start.startswith(b"[") or start.partition(b"\n")[0].rstrip() == b"{":
+            self._findings.add(
+                "wrong-format", "it is indented or a list; a transcript is JSON Lines.", fix=_in_lines(start)
+            )
+            return None
         lines = self._values(content)
         _, header = next(lines, ("", None))
-        if not isinstance(header, dict) or header.get("format") != FORMAT:
-            if not self._findings.errors:
-                self._findings.add(
-                    "wrong-format", f'its first line does not say "format": "{FORMAT}".', fix=_HEADER
-                )
-            return None
-        return self._read(header, lines)
+        if isinstance(header, dict) and header.get("format") == FORMAT:
+            return self._read(header, lines)
+        if isinstance(header, dict) and {"session", "round"} <= set(header):
+            said = "its first line is a round; the header before it is not there."
+            self._findings.add("wrong-format", said, fix=_WITHOUT_HEADER)
+        elif not self._findings.errors:
+            said = f'its first line does not say "format": "{FORMAT}".'
+            self._findings.add("wrong-format", said, fix=_HEADER)
+        return None
 
     def of_parquet(self, content: bytes) -> Read | None:
         """Of Parquet."""
@@ -152,8 +152,8 @@ class _TranscriptReader:
         if not isinstance(header, dict):
             self._findings.add(
                 "wrong-format",
-                f'the Parquet schema has no metadata "{FORMAT}" that is a JSON object.',
-                fix=_COLUMNS,
+                f'the Parquet schema has no metadata "{FORMAT}" that is a JSON object, its header.',
+                fix=_OF_A_PARQUET,
             )
             return None
         rows = table.select(list(Round.model_fields)).to_pylist()
@@ -190,7 +190,11 @@ class _TranscriptReader:
 
     def _header(self, header: dict[str, Any]) -> Transcript | None:
         if "rounds" in header:
-            self._refuse("bad-type", "the header", 'it holds "rounds"; each round has a line of its own.')
+            self._findings.add(
+                "bad-type",
+                'the header: it holds "rounds"; each round has a line of its own.',
+                fix=_in_lines(b'"rounds": ['),
+            )
             return None
         if header.get("version", 1) != 1:
             said = f"it says version {shown(header['version'])}; version 1 is read here."
@@ -202,7 +206,8 @@ class _TranscriptReader:
         try:
             found.choices  # noqa: B018
         except CirError as error:
-            self._refuse("bad-metadata", "the header, settings", str(error))
+            place = "the header, settings"
+            self._findings.add_error("bad-metadata", error, where=f"{place}: ", value=place)
             return None
         return found
 
@@ -218,6 +223,13 @@ class _TranscriptReader:
     def _refuse(self, code: str, place: str, said: str, cause: str = "") -> None:
         self._findings.add(code, f"{place}: {said}", cause=cause, value=place, fix=_CORRECT)
         self._budget.spend("broken", where=f"{place}: ")
+
+
+def _in_lines(start: bytes) -> str:
+    """How JSON of another shape becomes JSON Lines."""
+    if _ROUNDS.search(start):
+        return _IN_LINES.format(filter="del(.rounds), .rounds[]")
+    return _IN_LINES.format(filter=".[]" if start.startswith(b"[") else ".")
 
 
 def _has_columns(schema: pa.Schema, findings: Findings) -> bool:
@@ -242,18 +254,3 @@ def _is_like(found: pa.DataType, wanted: pa.DataType) -> bool:
     if pa.types.is_integer(wanted):
         return bool(pa.types.is_integer(found))
     return is_text(found, depth=int(pa.types.is_list(wanted)))
-
-
-def _head(path: Path) -> bytes:
-    with path.open("rb") as handle:
-        return handle.read(_HEAD)
-
-
-def _is_parquet(file: Source) -> bool:
-    """Whether the footer of a file in Parquet holds our key; nothing of it is parsed."""
-    if isinstance(file, bytes):
-        return FORMAT.encode() in file[-_FOOTER:]
-    path = Path(file)
-    with path.open("rb") as handle:
-        handle.seek(max(0, path.stat().st_size - _FOOTER))
-        return FORMAT.encode() in handle.read()

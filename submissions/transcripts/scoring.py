@@ -218,7 +218,9 @@ def user_text(transcript: Transcript) -> str:
 
 def _leaves(value: Any) -> list[str]:
     if isinstance(value, Mapping):
-        return [leaf for each in value.values() for leaf in _leaves(each)]
+        # A backend whose model has its own name ("oracle") is named once.
+        own = {name: each for name, each in value.items() if name != "model" or each != value.get("backend")}
+        return [leaf for each in own.values() for leaf in _leaves(each)]
     if value in (None, "", "none"):
         return []
     said = str(value)

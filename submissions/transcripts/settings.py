@@ -79,7 +79,7 @@ class RoundSettings:
         for name in ("candidate", "aspect"):
             value = getattr(self, name)
             if not isinstance(value, str) and not (value is None and name == "aspect"):
-                raise MethodError(f"{name}={value!r}; it is a text. Fix: choose it so.")
+                raise MethodError(f"{name}={value!r} is not a text. Fix: write it as one, in quotes.")
         for name, known in CHOICES.items():
             value = getattr(self, name)
             if value not in known:
@@ -87,10 +87,11 @@ class RoundSettings:
                     f"{name}={value!r} is not a choice.{did_you_mean(str(value), known)} "
                     f"Fix: use {' or '.join(known)}."
                 )
-        if self.candidate not in ("unseen", "top1") and not _RANDOM.fullmatch(self.candidate):
+        drawn = _RANDOM.fullmatch(self.candidate)
+        if self.candidate not in ("unseen", "top1") and (drawn is None or int(drawn[1]) > DEPTH):
             raise UnknownNameError(
                 f"candidate={self.candidate!r} is not a choice. "
-                "Fix: use unseen, top1 or random-topM with M from 1 to 99, such as random-top10."
+                f"Fix: use unseen, top1 or random-topM with M from 1 to {DEPTH}, such as random-top10."
             )
         ranges = {"max_rounds": (1, MOST_ROUNDS), "k": (1, DEPTH), "words": (1, 200), "seed": (0, 2**32 - 1)}
         for name, (low, high) in ranges.items():
@@ -99,14 +100,10 @@ class RoundSettings:
                 continue
             if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
                 raise MethodError(
-                    f"{name}={value!r}; it is a whole number from {low} to {high:,}. Fix: choose it so."
+                    f"{name}={value!r} is out of range. Fix: use a whole number from {low} to {high:,}."
                 )
         if not isinstance(self.normalise, bool):
             raise MethodError(f"normalise={self.normalise!r} is neither True nor False. Fix: choose one.")
-        if self.drawn_from > DEPTH:
-            raise MethodError(
-                f"candidate={self.candidate!r}; lists hold {DEPTH} images. Fix: choose M up to {DEPTH}."
-            )
 
     @property
     def drawn_from(self) -> int:
@@ -167,7 +164,9 @@ class RoundSettings:
         known = [each.name for each in fields(cls)]
         for name, value in said.items():
             if name not in known:
-                raise UnknownNameError(f"no setting {name!r}.{did_you_mean(name, known)}")
+                raise UnknownNameError(
+                    f"no setting {name!r}.{did_you_mean(name, known)} Fix: use {', '.join(known)}."
+                )
             if value is not None and not isinstance(value, str | int):
-                raise MethodError(f"{name} is neither a text nor a number. Fix: choose it so.")
+                raise MethodError(f"{name} is neither a text nor a number. Fix: write it as one.")
         return cls(**said)

@@ -15,6 +15,8 @@ from typing import Any
 import httpx
 import pytest
 from http_hub import HttpServer, as_json
+from shapes_dialogues import BOARD as TALKING
+from shapes_dialogues import as_lines, shapes_dialogue
 
 import submissions
 
@@ -304,12 +306,31 @@ def test_a_file_without_a_board_goes_to_the_one_that_it_names(server: Any, world
     url = f"{server.url}/api/submissions"
     alone = httpx.post(url, content=content, timeout=30)
     assert (alone.status_code, alone.json()["id"]) == (200, sent.json()["id"])
-    for body in (b"", b'{"0": [1, 2]}', bytes(2**19)):
+    empty = httpx.post(url, content=b"", timeout=30)
+    assert (empty.status_code, empty.json()["error"]["code"]) == (400, "malformed")
+    for body in (b'{"0": [1, 2]}', bytes(2**19)):
         refused = httpx.post(url, content=body, timeout=30)
         assert (refused.status_code, refused.json()["error"]["code"]) == (400, "missing-board")
         assert "shapes/val, " in refused.json()["error"]["fix"]
     elsewhere = httpx.post(url, content=b'{"benchmark": "cirr/test1"}', timeout=30)
     assert (elsewhere.status_code, elsewhere.json()["error"]["code"]) == (404, "unknown-board")
+
+
+def test_a_file_of_the_wrong_kind_is_offered_the_board_of_its_own(
+    server: Any, world: ModuleType, good: dict[str, Any]
+) -> None:
+    talk = as_lines(shapes_dialogue(sessions=2))
+    for content, board, right in (
+        (talk, "shapes/val", TALKING),
+        (world.as_bytes(good), TALKING, "shapes/val"),
+    ):
+        done = server.submitted(content, board=board)
+        assert (done["state"], done["board_offered"]) == ("rejected", right)
+        assert [finding["code"] for finding in done["findings"]] == ["wrong-kind"]
+        assert f"Fix: send it to the board {right}:" in done["findings_text"]
+    for board, kind in (("shapes/val", "rank file"), (TALKING, "transcript")):
+        empty = server.upload(b"", board=board).json()["error"]
+        assert (empty["code"], empty["fix"]) == ("malformed", f"write the {kind} again, then send it")
 
 
 def test_a_file_on_a_wrong_board_is_offered_the_right_one(

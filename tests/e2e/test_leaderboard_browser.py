@@ -9,6 +9,8 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from shapes_dialogues import BOARD as TALKING
+from shapes_dialogues import as_lines, shapes_dialogue
 
 pytestmark = pytest.mark.browser
 
@@ -116,6 +118,41 @@ def test_a_file_on_a_wrong_board_is_sent_to_the_right_one_by_a_click(
     page.click("#move:text('Shapes, single-turn')")
     page.wait_for_selector(".outcome.good")
     assert "On the wrong board" in page.inner_text(".outcome.good h3")
+
+
+def test_a_transcript_goes_from_a_board_of_rank_files_to_the_table_of_dialogues(
+    page: Any, server: Any, tmp_path: Path
+) -> None:
+    talk, empty = tmp_path / "talk.jsonl", tmp_path / "empty.jsonl"
+    talk.write_bytes(as_lines(shapes_dialogue(name="Talked", words="<b>no</b> star")))
+    empty.write_bytes(b"")
+    send(page, server, empty, board=TALKING)
+    page.wait_for_selector(".outcome.bad")
+    assert "write the transcript again" in page.inner_text(".findings")
+    send(page, server, talk, board="shapes/val")
+    page.wait_for_selector(".outcome.bad h3:text('Refused')")
+    assert "it is a transcript of dialogues, not a rank file" in page.inner_text(".findings")
+    page.click("#move:text('Shapes, dialogue')")
+    page.wait_for_selector(".outcome.good")
+    assert "Talked" in page.inner_text(".outcome.good h3")
+    page.click("#act-publish")
+    page.click(".to-board")
+    shown = page.wait_for_selector("tr.marked").inner_text()
+    (entry,) = server.rows(TALKING)
+    assert (entry["method"]["name"], entry["rank"]) == ("Talked", 1)
+    assert "Talked" in shown
+    assert f"{100 * entry['main']:.2f}" in shown
+
+
+def test_a_rank_file_on_a_board_of_dialogues_is_sent_to_its_own_by_a_click(
+    page: Any, server: Any, world: ModuleType, tmp_path: Path
+) -> None:
+    send(page, server, written(tmp_path / "run.json", world.rank_file(12, "No dialogue")), board=TALKING)
+    page.wait_for_selector(".outcome.bad h3:text('Refused')")
+    assert "it is a rank file, not a transcript" in page.inner_text(".findings")
+    page.click("#move:text('Shapes, single-turn')")
+    page.wait_for_selector(".outcome.good")
+    assert "No dialogue" in page.inner_text(".outcome.good h3")
 
 
 def test_a_file_that_names_no_board_is_asked_for_one(page: Any, server: Any, tmp_path: Path) -> None:

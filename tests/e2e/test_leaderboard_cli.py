@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from http_hub import HttpServer, Reply, Request, as_json
+from shapes_dialogues import as_lines, shapes_dialogue
 
 from leaderboard import boards
 from leaderboard.receipts import SigningKey
@@ -172,6 +173,17 @@ def test_a_board_that_is_unknown_here_is_left_to_the_server(
     done = world.cir("submit", str(good), "--to", server.url, "--board", "elsewhere/val")
     assert done.returncode == 2
     assert "unknown-board: no board 'elsewhere/val' here" in done.stderr
+
+
+def test_a_transcript_does_not_travel_to_a_board_of_rank_files(
+    world: ModuleType, server: Any, tmp_path: Path
+) -> None:
+    talk = tmp_path / "talk.jsonl"
+    talk.write_bytes(as_lines(shapes_dialogue(sessions=2)))
+    done = world.cir("submit", str(talk), "--to", server.url, "--board", "shapes/val")
+    assert done.returncode == 2
+    assert "is a transcript of dialogues, and the board shapes/val of " in done.stderr
+    assert "choose one of dialogues with --board: shapes/dialogue_val, " in done.stderr
 
 
 def test_submit_asks_the_server_for_its_boards_and_nothing_here(

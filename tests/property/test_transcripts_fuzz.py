@@ -10,9 +10,9 @@ import dialogue_world as world
 import pytest
 from transcript_mutations import lines
 
+from submissions.formats.kinds import is_transcript
 from submissions.rank_file.findings import codes
 from submissions.transcripts.checking import check_transcript
-from submissions.transcripts.reading import is_transcript
 
 STRANGE: list[Any] = [
     None, True, 0, -1, 1.5, 10**30, "", "\x1b[31m", "<b>", "x" * 5000, [], ["a"], {}, {"a": {"b": 1}},
@@ -63,8 +63,8 @@ def test_changed_bytes_give_findings(seed: int) -> None:
 @pytest.mark.parametrize(
     ("content", "code"),
     [
-        (b"", "wrong-format"),
-        (b"\n\n", "wrong-format"),
+        (b"", "malformed"),
+        (b"\n\n", "malformed"),
         (b"PAR1" + b"\0" * 50, "unreadable"),
         (b"\x1f\x8b" + b"\0" * 50, "unreadable"),
         (b'{"format": "cir-transcript"}\n', "bad-type"),

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from leaderboard_world import as_bytes, rank_file
 from pydantic import ValidationError
+from says import says
 from shapes_dialogues import BOARD, ORACLE, as_lines, shapes_dialogue
 
 from leaderboard import boards
@@ -23,6 +24,7 @@ from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.submission import Submission
 from leaderboard.views import submission_view
+from submissions.scoring import SKIPPED_IMAGES
 from submissions.transcripts.settings import RoundSettings
 
 
@@ -47,8 +49,8 @@ def test_the_beginning_of_a_transcript_names_its_board() -> None:
     assert board_of_head(head).id == BOARD
     rank_files = b'{"format": "cir-rank-file", "benchmark": "shapes/val", "rankings": {'
     assert board_of_head(rank_files).id == "shapes/val"
-    with pytest.raises(UploadRefusedError, match="no board here ranks transcripts of 'circo/val'"):
-        board_of_head(b'{"format": "cir-transcript", "benchmark": "circo/val"}')
+    with pytest.raises(UploadRefusedError, match="no board here ranks transcripts of 'circo/test'"):
+        board_of_head(b'{"format": "cir-transcript", "benchmark": "circo/test"}')
 
 
 def test_transcripts_are_scored_ranked_and_kept(server: Server) -> None:
@@ -107,6 +109,16 @@ def test_an_entry_of_an_earlier_metric_has_its_rank_again_when_it_is_scored_agai
     assert ranks(two) == {"First": 1, "Strange": 2, "Second": 3}
 
 
+def test_what_the_form_says_of_the_method_counts_as_if_the_transcript_said_it(server: Server) -> None:
+    content = as_lines(shapes_dialogue(seed=11, name="Skipping"))
+    cover = Cover(file_name="talk.jsonl", method={"skipped_images": 2, "notes": "by hand"})
+    submission, _ = server.intake.take(BOARD, [content], cover)
+    done = server.worker.process(submission)
+    assert (done.method or {})["skipped_images"] == 2
+    signature = (done.scores or {})["signatures"][boards.board(BOARD).primary]
+    assert signature["checks_skipped"] == [SKIPPED_IMAGES]
+
+
 def test_the_same_dialogue_again_is_no_entry_of_its_own(server: Server) -> None:
     transcript = shapes_dialogue(seed=7, name="Once")
     first = handed_in(server, as_lines(transcript))
@@ -145,10 +157,32 @@ def test_contradictions_are_refused_with_their_code_and_line(server: Server) -> 
 
 
 def test_rank_files_and_transcripts_do_not_stand_on_each_others_boards(server: Server) -> None:
-    transcript = handed_in(server, as_lines(shapes_dialogue(sessions=2)), "shapes/val")
-    assert codes(transcript) == ["wrong-format"]
-    assert "transcript" in submission_view(transcript)["findings"][0]["message"]
-    assert codes(handed_in(server, as_bytes(rank_file(1)))) == ["wrong-format"]
+    transcript = as_lines(shapes_dialogue(sessions=2))
+    sent = {"shapes/val": transcript, BOARD: as_bytes(rank_file(1))}
+    for (board, content), right in zip(sent.items(), reversed(sent), strict=True):
+        submission = handed_in(server, content, board)
+        view = submission_view(submission)
+        assert (codes(submission), view["board_offered"]) == (["wrong-kind"], right)
+        says(view["findings_text"], "not a ", f"send it to the board {right}:")
+
+
+def test_a_transcript_of_another_benchmark_is_offered_its_board_of_dialogues(server: Server) -> None:
+    transcript = shapes_dialogue(sessions=2).model_copy(update={"benchmark": "cirr/val"})
+    submission = handed_in(server, as_lines(transcript))
+    assert codes(submission) == ["wrong-benchmark"]
+    assert submission_view(submission)["board_offered"] == "cirr/dialogue_val"
+
+
+@pytest.mark.parametrize(
+    ("board", "kind"),
+    [("shapes/val", "rank file"), (BOARD, "transcript"), (None, "rank file or the transcript")],
+)
+def test_an_empty_file_is_to_be_written_again_as_what_its_board_takes(
+    server: Server, board: str | None, kind: str
+) -> None:
+    with pytest.raises(UploadRefusedError) as refused:
+        server.intake.take(board, [], Cover())
+    assert refused.value.to_dict()["fix"] == f"write the {kind} again, then send it"
 
 
 def test_texts_of_strangers_come_out_escaped(server: Server) -> None:

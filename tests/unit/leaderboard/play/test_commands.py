@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -32,3 +33,20 @@ def test_calls_that_cannot_be_meant(
     assert isinstance(done.exception, CallError)
     says(str(done.exception), *words)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_person_plays_with_the_choices_of_the_method_that_a_simulated_user_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Up to the page, which is not opened: the header of the journal holds what is played."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(
+        "leaderboard.play.commands._on_page", lambda port: lambda dialogue: dialogue.current()
+    )
+    rule = ("--caption-rule", "comma", "--device", "cpu", "--no-normalise")
+    done = CliRunner().invoke(build(), ["play", "--web", "--limit", "2", "--k", "1", "--seed", "1", *rule])
+    assert done.exit_code == 0, done.output
+    header = json.loads(next(tmp_path.glob("human.jsonl.journal/*/header.json")).read_text())
+    assert header["settings"]["normalise"] is False
+    assert header["method"]["caption_rule"] == "comma"

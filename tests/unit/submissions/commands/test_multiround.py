@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from cir_metrics.errors import CallError, CirError, UnknownNameError
 from leaderboard.cli import build
 from submissions.errors import MethodError, SubmissionError
+from submissions.transcripts.checking import check_transcript
 from submissions.transcripts.reading import read_transcript
 
 PLAY = ("multiround", "--benchmark", "shapes/val", "--method", "random", "--simulator", "oracle")
@@ -124,11 +125,11 @@ def test_what_a_simulator_cost_is_printed(tmp_path: Path, monkeypatch: pytest.Mo
         (("--way", "words"), UnknownNameError, "no simulator 'words'"),
         (("--simulator", "orakle"), UnknownNameError, "no language backend 'orakle'"),
         (("--history", "none at all"), UnknownNameError, "is not a choice"),
-        (("--candidate", "random-top99"), MethodError, "lists hold 50 images"),
+        (("--candidate", "random-top99"), UnknownNameError, "M from 1 to 50"),
         (("--aspect", "colours"), MethodError, "has no query of the aspect 'colours'"),
         (("--benchmark", "shapes/multiturn_val"), MethodError, "has recorded sessions"),
         (("--prompts", "nowhere"), CallError, "no option 'prompts'"),
-        (("--k", "0"), MethodError, "k=0; it is a whole number from 1 to 50"),
+        (("--k", "0"), MethodError, "k=0 is out of range. Fix: use a whole number from 1 to 50"),
     ],
 )
 def test_what_cannot_be_played_or_written_is_refused(
@@ -154,3 +155,28 @@ def test_a_second_program_does_not_play_into_the_same_journal(tmp_path: Path) ->
         assert not (tmp_path / "made.jsonl").exists()
     assert cir(*FEW, "--out", "new/made.jsonl").exit_code == 0
     assert not list(tmp_path.rglob("*.journal*"))
+
+
+@pytest.mark.parametrize("option", ["--out", "--html", "--sessions", "--rank-file"])
+def test_a_folder_that_is_a_file_is_said_of_the_option_that_names_it(tmp_path: Path, option: str) -> None:
+    (tmp_path / "taken").touch()
+    ending = {"--out": "jsonl", "--html": "html"}.get(option, "json")
+    with pytest.raises(CallError, match=rf"^{option}: .*taken is a file"):
+        raise cir(*FEW, option, f"taken/made.{ending}").exception
+
+
+@pytest.mark.slow
+def test_a_local_model_that_writes_no_instruction_ends_its_sessions_and_loses_none(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    import language_models
+
+    language_models.save_image_text_model(tmp_path / "model")
+    local = (*PLAY[:-1], f"transformers:{tmp_path / 'model'}", "--way", "pictures", *FEW[-4:], "--k", "1")
+    for name in ("first.jsonl", "again.jsonl"):
+        done = cir(*local, "--out", name)
+        assert done.exit_code == 0, done.output
+    made = read_transcript(tmp_path / "first.jsonl")
+    assert made.user["language"]["backend"] == "transformers"
+    assert [played[-1].end.partition(":")[0] for played in made.sessions().values()] == ["silent"] * 3
+    assert (tmp_path / "first.jsonl").read_bytes() == (tmp_path / "again.jsonl").read_bytes()
+    assert check_transcript(tmp_path / "first.jsonl").report.ok

@@ -83,3 +83,17 @@ def test_words_of_a_file_cannot_steer_a_terminal(transcript: Transcript, tmp_pat
         done = call(command, path)
         assert done.returncode == 0
         assert "\x1b" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("command", ["score", "compare"])
+def test_a_rank_file_beside_a_transcript_is_named(
+    transcript: Transcript, tmp_path: Path, command: str
+) -> None:
+    talk = write_transcript(transcript, tmp_path / "talk.jsonl")
+    run = tmp_path / "run.json"
+    run.write_text('{"format": "cir-rank-file", "format_version": 1, "benchmark": "shapes/val"}')
+    for files in ([talk, run], [run, talk]):
+        done = call(command, *files)
+        assert done.returncode == 2
+        assert f"{talk} is a transcript of dialogues, and {run} is not." in done.stderr
+        assert "Fix: give transcripts alone, or rank files alone." in done.stderr

@@ -10,19 +10,24 @@ from pathlib import Path
 from typing import Any
 
 import dialogue_world as world
+import numpy as np
 import pytest
 from says import says
 
 from cir_metrics.errors import CallError
 from submissions.embeddings.store import EmbeddingStore
+from submissions.errors import SubmissionError
 from submissions.multiround.making import make_transcript
 from submissions.multiround.person import LONGEST, SKIPPED, PersonDialogue, WordsError, person_words
 from submissions.multiround.users import Silence
 from submissions.running.options import RunOptions
+from submissions.transcripts.checking import check_transcript
 from submissions.transcripts.reading import read_transcript
 from submissions.transcripts.settings import RoundSettings
 from submissions.transcripts.transcript import Round, Transcript
 
+SETTINGS = replace(world.SETTINGS, seed=4)
+"""Of a seed that draws the sessions as the benchmark lists them."""
 TYPED: list[str | Silence] = ["66", "7", "142", SKIPPED]
 """What the scripted user of `dialogue_world` says, in the order of sessions."""
 
@@ -31,7 +36,7 @@ def options(folder: Path) -> RunOptions:
     return RunOptions(encoder=world.DegreesEncoder(), store=EmbeddingStore(folder / "store"), workers=0)
 
 
-def opened(folder: Path, settings: RoundSettings = world.SETTINGS, **more: Any) -> PersonDialogue:
+def opened(folder: Path, settings: RoundSettings = SETTINGS, **more: Any) -> PersonDialogue:
     given = {"out": folder / "human.jsonl", "limit": None, "form": "terminal", **more}
     return PersonDialogue(world.small_benchmark(), world.Degrees(), settings, options(folder), **given)
 
@@ -77,6 +82,29 @@ def test_finished_sessions_stand_in_the_transcript_at_once(tmp_path: Path) -> No
     dialogue.say("7")
     assert list(read_transcript(tmp_path / "human.jsonl").sessions()) == ["finds"]
     assert (len(dialogue), dialogue.left) == (3, 2)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_who_leaves_early_without_a_limit_has_a_transcript_that_scores(tmp_path: Path, seed: int) -> None:
+    settings = replace(world.SETTINGS, seed=seed)
+    dialogue = opened(tmp_path, settings, limit=None)
+    while dialogue.left == 3:
+        dialogue.say(SKIPPED)
+    left = check_transcript(tmp_path / "human.jsonl", world.small_benchmark())
+    assert left.report.ok, left.report.text()
+    assert (left.limit, left.score().report.n) == (1, 1)
+    other = simulated(tmp_path, settings, 1).sessions()
+    assert list(read_transcript(tmp_path / "human.jsonl").sessions()) == list(other)
+
+
+def test_a_journal_whose_memory_has_another_shape_is_damaged(tmp_path: Path) -> None:
+    opened(tmp_path).current()
+    [memory] = (tmp_path / "human.jsonl.journal").glob("*/memory-1.npy")
+    with memory.open("rb") as file:
+        found = np.load(file)
+    np.save(memory, np.zeros((1, found.shape[1] + 1)))
+    with pytest.raises(SubmissionError, match=r"memory-1\.npy"):
+        opened(tmp_path).current()
 
 
 def test_a_person_sees_the_target_what_was_found_and_their_words(tmp_path: Path) -> None:
@@ -160,7 +188,7 @@ def test_a_kill_between_transcript_and_journal_costs_nothing(tmp_path: Path) -> 
 def test_another_dialogue_is_not_gone_on_with(tmp_path: Path) -> None:
     opened(tmp_path).say("66")
     with pytest.raises(CallError) as raised:
-        opened(tmp_path, replace(world.SETTINGS, k=2))
+        opened(tmp_path, replace(SETTINGS, k=2))
     says(raised, "another dialogue", "settings", "--out")
     with pytest.raises(CallError) as raised:
         opened(tmp_path, form="page")

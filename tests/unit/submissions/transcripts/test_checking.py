@@ -15,11 +15,12 @@ import pytest
 from transcript_mutations import MUTATIONS, Lines, lines
 from transcript_twins import random_dialogue
 
+from submissions.formats.kinds import is_transcript
 from submissions.rank_file.findings import RefusedError, ValidationReport, codes
 from submissions.transcripts.checking import CheckedTranscript, check_transcript
-from submissions.transcripts.reading import is_transcript
 from submissions.transcripts.settings import RoundSettings
 from submissions.transcripts.transcript import write_transcript
+from submissions.validation import validate
 
 
 def content(rows: Lines) -> bytes:
@@ -224,3 +225,105 @@ def test_a_file_says_that_it_is_a_transcript(tmp_path: Path, suffix: str) -> Non
     pq.write_table(pa.table({"query_id": ["1"]}).replace_schema_metadata({"cir-rank-file": "{}"}), other)
     assert not is_transcript(other)
     assert not is_transcript(tmp_path / "nowhere")
+
+
+SHAPES = {
+    "indented": lambda rows: "\n".join(json.dumps(row, indent=2) for row in rows),
+    "a list": lambda rows: json.dumps(rows),
+    "an indented list": lambda rows: json.dumps(rows, indent=2),
+    "one object": lambda rows: json.dumps({**rows[0], "rounds": rows[1:]}),
+    "one indented object": lambda rows: json.dumps({**rows[0], "rounds": rows[1:]}, indent=2),
+    "without header": lambda rows: content(rows[1:]).decode(),
+}
+FIXES = {
+    "indented": "jq -c '.' talk.json >",
+    "a list": "jq -c '.[]' talk.json >",
+    "an indented list": "jq -c '.[]' talk.json >",
+    "one object": "jq -c 'del(.rounds), .rounds[]' talk.json >",
+    "one indented object": "jq -c 'del(.rounds), .rounds[]' talk.json >",
+    "without header": "put back its first line",
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("start", ["", "\ufeff", "\n"])
+def test_transcripts_of_other_shapes_are_named_with_what_makes_lines_of_them(shape: str, start: str) -> None:
+    file = (start + SHAPES[shape](lines())).encode()
+    assert is_transcript(file)
+    [finding] = check_transcript(file, world.small_benchmark(), name="talk.json").report.findings
+    assert finding.code == ("bad-type" if shape == "one object" else "wrong-format")
+    assert FIXES[shape] in finding.fix
+    [finding] = validate(file).findings
+    assert finding.message == "it is a transcript of dialogues, not a rank file."
+
+
+def test_a_transcript_in_parquet_without_its_header_is_named(tmp_path: Path) -> None:
+    path = write_transcript(world.transcript(), tmp_path / "talk.parquet")
+    table = pq.read_table(path)
+    pq.write_table(table.replace_schema_metadata({}), path)
+    assert is_transcript(path)
+    [finding] = check_transcript(path, world.small_benchmark()).report.findings
+    assert finding.code == "wrong-format"
+    assert "its header" in finding.message
+    assert "keep the schema's metadata" in finding.fix
+    assert [one.message for one in validate(path).findings] == [
+        "it is a transcript of dialogues, not a rank file."
+    ]
+
+
+RANK_FILES = {
+    "native": b'{"format": "cir-rank-file", "format_version": 1, "benchmark": "shapes/val"}',
+    "indented": b'{\n  "format": "cir-rank-file",\n  "benchmark": "shapes/val"\n}',
+    "a bundle": b'{"format": "cir-rank-bundle", "suite": "x", "runs": []}',
+    "lines": b'{"format": "cir-rank-file-lines"}\n{"query_id": "1", "ranking": ["a"]}\n',
+    "trec": b"q1 Q0 image1 1 0.97 clip\n",
+}
+
+
+@pytest.mark.parametrize("kind", RANK_FILES)
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_rank_file_among_transcripts_is_named(kind: str, packed: bool) -> None:
+    file = gzip.compress(RANK_FILES[kind]) if packed else RANK_FILES[kind]
+    assert not is_transcript(file)
+    [finding] = check_transcript(file, name="run").report.findings
+    assert finding.message == "it is a rank file, not a transcript of dialogues."
+    assert "cir score run " in finding.fix
+
+
+@pytest.mark.parametrize("file", [b"", b" \n", gzip.compress(b"")])
+def test_an_empty_file_is_said_to_be_empty(file: bytes) -> None:
+    assert [one.message for one in check_transcript(file).report.findings] == ["the file is empty."]
+    assert [one.message for one in validate(file).findings] == ["the file is empty."]
+
+
+def test_a_method_that_quotes_a_transcript_is_still_a_rank_file() -> None:
+    notes = json.dumps({"format": "cir-rank-file", "notes": '"format": "cir-transcript"'}).encode()
+    assert not is_transcript(notes)
+    assert not is_transcript(b'{"format": "cir-rank-file",\n"method": {"format": "cir-transcript"}}')
+
+
+@pytest.mark.parametrize(
+    ("settings", "fix"),
+    [
+        ({"k": 99}, "use a whole number from 1 to 50, then run"),
+        ({"candidate": "random-top77"}, "M from 1 to 50, such as random-top10, then run"),
+        ({"history": "averag"}, "use average or weighted or none, then run"),
+        ({"speed": 3}, "use max_rounds, k,"),
+        ({"k": 1.5}, "write it as one, then run"),
+    ],
+)
+def test_a_setting_that_cannot_be_has_one_fix(settings: dict[str, Any], fix: str) -> None:
+    rows = lines()
+    rows[0]["settings"].update(settings)
+    report = checked(rows).report
+    assert report.text().count("Fix:") == 1
+    assert fix in report.findings[0].fix
+    assert report.findings[0].fix.endswith("cir validate talk.jsonl")
+
+
+def test_a_benchmark_that_cannot_be_played_has_one_fix() -> None:
+    for benchmark in ("shapes/multiturn_val", "shapes/vall"):
+        rows = lines()
+        rows[0].update(benchmark=benchmark)
+        report = check_transcript(content(rows), name="talk.jsonl").report
+        assert report.text().count("Fix:") == 1, report.text()

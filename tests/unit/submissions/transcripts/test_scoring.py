@@ -71,6 +71,16 @@ def test_users_that_differ_behind_the_cut_of_a_signature_are_others() -> None:
     assert len(first) == len(second) <= 160
 
 
+def test_a_backend_whose_model_has_its_name_is_named_once() -> None:
+    oracle = {"backend": "oracle", "model": "oracle", "settings": "scene graphs of shapes"}
+    served = {"backend": "openai", "model": "gpt-4o"}
+    named = [
+        user_text(world.transcript().model_copy(update={"user": {"language": language}, "prompts": {}}))
+        for language in (oracle, served)
+    ]
+    assert named == ["oracle, scene graphs of shapes", "openai, gpt-4o"]
+
+
 @pytest.mark.parametrize("after_success", ["stop", "continue"])
 @pytest.mark.parametrize("card", ["shapes/val", "circo/val"])
 @pytest.mark.parametrize("seed", range(4))
