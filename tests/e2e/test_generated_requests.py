@@ -30,7 +30,7 @@ import submissions
 
 MEMORY_MIB = 400
 UPLOADS = "/api/submissions"
-MANY = pytest.param(1000, marks=pytest.mark.slow)
+MANY = pytest.param(400, marks=pytest.mark.slow)
 PLENTY = pytest.param(60, marks=pytest.mark.slow)
 GENERATED = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}
 ONCE = (Phase.generate,)

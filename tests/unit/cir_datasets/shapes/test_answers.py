@@ -11,6 +11,8 @@ from shapes_reader import Pictures, Statement, edits, fulfils
 
 from cir_datasets.shapes import Scene, Thing, split
 
+STEP = {"val": 1, "train": 6}
+"""Of the larger split every sixth question is searched for in its 22,392 pictures: that takes seconds each."""
 BOTH = pytest.mark.parametrize("part", ["val", "train"])
 EACH = pytest.mark.parametrize("part", ["val", pytest.param("train", marks=pytest.mark.slow)])
 READINGS = pytest.mark.parametrize("at_least", [False, True], ids=["a-is-one", "a-is-one-or-more"])
@@ -115,7 +117,7 @@ def test_positives_fulfil_their_caption_and_no_reference_does(part: str, at_leas
 @READINGS
 def test_nothing_but_positives_fulfils_a_caption_in_as_few_edits(part: str, at_least: bool) -> None:
     pictures = gallery(part)
-    for row in split(part).queries:
+    for row in split(part).queries[:: STEP[part]]:
         reference, target = (pictures.scenes[row[f"{name}_image_id"]] for name in ("reference", "target"))
         found = pictures.as_near(row["relative_caption"], reference, target, at_least=at_least)
         assert sorted(found) == row["positive_image_ids"], (row, found)
