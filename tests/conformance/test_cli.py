@@ -104,8 +104,6 @@ def test_the_commands_are_the_expected_ones() -> None:
         "make cirr-import",
         "make circled",
         "make fisd",
-        "datasets check",
-        "datasets new",
         "make clips",
         "make status",
         "make zerosight",

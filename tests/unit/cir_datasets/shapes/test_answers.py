@@ -12,7 +12,7 @@ from shapes_reader import Pictures, Statement, edits, fulfils
 from cir_datasets.shapes import Scene, Thing, split
 
 STEP = {"val": 1, "train": 6}
-"""Of the larger split every sixth question is searched for in its 22,392 pictures: that takes seconds each."""
+"""Of the larger split every sixth question: each is searched for in 22,392 pictures."""
 BOTH = pytest.mark.parametrize("part", ["val", "train"])
 EACH = pytest.mark.parametrize("part", ["val", pytest.param("train", marks=pytest.mark.slow)])
 READINGS = pytest.mark.parametrize("at_least", [False, True], ids=["a-is-one", "a-is-one-or-more"])
