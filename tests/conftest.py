@@ -15,6 +15,11 @@ settings.register_profile("random", deadline=None)
 settings.load_profile("same")
 
 
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Bytes are named by their length: a packed file holds the time, and workers must agree on names."""
+    return f"{len(val)} bytes" if isinstance(val, bytes) else None
+
+
 @pytest.fixture
 def hub() -> Iterator[Hub]:
     """GitHub's raw files and the Hugging Face Hub, on 127.0.0.1."""
