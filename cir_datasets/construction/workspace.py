@@ -38,6 +38,8 @@ FAILED = "failed"
 """Field of a row that could not be made: why."""
 
 _STATE = "make.json"
+_FORGOTTEN = "forgotten"
+"""In `make.json`, the first stage whose files are being removed; an ended removal is gone on with."""
 _LOCK = ".lock"
 _In = TypeVar("_In")
 Row = dict[str, Any]
@@ -106,6 +108,8 @@ class Workspace:
                 f"{self.folder}: it holds a run with other settings ({changed}). Fix: call it as before to "
                 "go on with that run, or name another folder."
             )
+        if _FORGOTTEN in self._state:
+            _remove_forgotten(self.folder, self._state)
         for name in self._done:
             self._check(name)
 
@@ -214,15 +218,13 @@ class Workspace:
             )
 
     def _save(self) -> None:
-        self._write(self.folder / _STATE, orjson.dumps(self._state, option=orjson.OPT_INDENT_2) + b"\n")
+        _write_state(self.folder, self._state or {})
 
     def _write(self, path: Path, content: bytes) -> None:
         try:
             write_whole(path, content)
         except OSError as error:
-            raise ConstructionError(
-                f"{path}: cannot be written: {error.strerror}. Fix: make room, or name another folder."
-            ) from error
+            raise _unwritable(path, error) from error
 
 
 @contextmanager
@@ -299,18 +301,41 @@ def forget_from(folder: str | Path, stage: str) -> list[Path]:
     state = _existing(folder)
     root = Path(folder).expanduser().absolute()
     first = number_of(state["stages"], stage)
+    removed = _remove_forgotten(root, state) if _FORGOTTEN in state else []
+    earlier = [name for name in list(state["stages"])[: first - 1] if name in state["done"]]
+    files = {name: root / state["done"][name]["file"] for name in earlier}
+    state["done"] = {
+        name: _noted(file) if file.is_file() else state["done"][name] for name, file in files.items()
+    }
+    state[_FORGOTTEN] = stage
+    _write_state(root, state)
+    return removed + _remove_forgotten(root, state)
+
+
+def _remove_forgotten(root: Path, state: Row) -> list[Path]:
+    """Remove the files of the stages that the state no longer has, and the mark that says so."""
+    first = number_of(state["stages"], state[_FORGOTTEN])
     removed = []
-    for number, name in enumerate(state["stages"], start=1):
-        if number < first:
-            if name in state["done"] and (root / state["done"][name]["file"]).is_file():
-                state["done"][name] = _noted(root / state["done"][name]["file"])
-            continue
-        state["done"].pop(name, None)
+    for number, name in list(enumerate(state["stages"], start=1))[first - 1 :]:
         for path in sorted(root.glob(f"{number:02d}-{name}.*")):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
             removed.append(path)
-    write_whole(root / _STATE, orjson.dumps(state, option=orjson.OPT_INDENT_2) + b"\n")
+    del state[_FORGOTTEN]
+    _write_state(root, state)
     return removed
+
+
+def _write_state(root: Path, state: Row) -> None:
+    try:
+        write_whole(root / _STATE, orjson.dumps(state, option=orjson.OPT_INDENT_2) + b"\n")
+    except OSError as error:
+        raise _unwritable(root / _STATE, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> ConstructionError:
+    return ConstructionError(
+        f"{path}: cannot be written: {error.strerror}. Fix: make room, or name another folder."
+    )
 
 
 def number_of(stages: Mapping[str, str], stage: str) -> int:

@@ -16,7 +16,7 @@ from cir_datasets.construction.fisd.generators import Generator
 from cir_datasets.construction.fisd.manners import ASPECTS, COMPLEX, Manner
 from cir_datasets.construction.fisd.review import decided, take_in
 from cir_datasets.construction.fisd.triplets import Decided, ReviewedTriplet
-from cir_datasets.construction.workspace import FAILED, StageState, Workspace, forget_from, states_of
+from cir_datasets.construction.workspace import FAILED, Workspace, forget_from
 from cir_datasets.errors import ConstructionError, DatasetError
 from cir_datasets.rows.records import query_row
 from cir_datasets.shapes.draws import Draws
@@ -147,8 +147,6 @@ def make_fisd(
     """
     chosen = options or FisdOptions()
     settings = settings_of_run(files, chosen, manner, words, generator) | {"prompts": dict(prompts or {})}
-    if review is not None:
-        _forget_wholly(Path(folder).expanduser())
     work = Workspace(folder, "fisd", STAGES, settings)
 
     @functools.cache
@@ -191,17 +189,6 @@ def make_fisd(
     queries = tuple(cast("Row", row["query"]) for row in rows if row["query"] is not None)
     _check_pictures(work.folder, pictures.values(), queries)
     return MadeFisd(work, tuple(counts), final, queries)
-
-
-def _forget_wholly(folder: Path) -> None:
-    """Forget decisions to the end where a run ended while it forgot them."""
-    left = any(each.name == "decisions" and each.rows and not each.file.is_file() for each in _states(folder))
-    if left:
-        forget_from(folder, "decisions")
-
-
-def _states(folder: Path) -> list[StageState]:
-    return states_of(folder) if (folder / "make.json").is_file() else []
 
 
 def picture_seed(seed: int, id: str, attempt: int) -> int:

@@ -201,6 +201,51 @@ def test_stages_can_be_forgotten(tmp_path: Path) -> None:
         forget_from(tmp_path, "word")
 
 
+def test_stages_that_were_being_forgotten_when_the_call_ended_are_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = contents(work(tmp_path / "whole").folder)
+    names = ("write_whole", "unlink", "rmtree")
+    real = {"write_whole": room.write_whole, "unlink": Path.unlink, "rmtree": shutil.rmtree}
+    ended = 0
+    for end_at in range(1, 100):
+        folder = work(tmp_path / f"ended-{end_at}").folder
+        (folder / "04-last.parts").mkdir()
+        (folder / "02-features.npy").write_bytes(b"damaged")
+        left = end_at
+
+        def counted(name: str) -> Callable[..., Any]:
+            def call(*given: Any, **options: Any) -> Any:
+                nonlocal left
+                left -= 1
+                if not left:
+                    raise KilledError
+                return real[name](*given, **options)
+
+            return call
+
+        with monkeypatch.context() as patch:
+            patch.setattr(room, "write_whole", counted(names[0]))
+            patch.setattr(Path, "unlink", counted(names[1]))
+            patch.setattr(shutil, "rmtree", counted(names[2]))
+            try:
+                forget_from(folder, "features")
+            except KilledError:
+                ended = end_at
+            else:
+                break
+        if end_at == 1:
+            # Nothing was forgotten yet, and the person's change is still there.
+            with pytest.raises(ConstructionError, match="was changed since it was made"):
+                opened(folder)
+            continue
+        asked: list[int] = []
+        work(folder, asked)
+        assert asked == list(range(7))
+        assert contents(folder) == whole
+    assert ended >= 6
+
+
 @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"pipeline": "circled"}', b"\xff"])
 def test_a_damaged_state_explains_itself(tmp_path: Path, damage: bytes) -> None:
     opened(tmp_path)
