@@ -162,6 +162,19 @@ def test_cirrs_own_fields_are_columns_where_the_rows_have_them(write: Write, reg
     assert "subset_id" not in cir_datasets.load("plain/test").rows()[0]
 
 
+def test_cirrs_own_fields_can_be_published(tmp_path: Path, write: Write, register: Register) -> None:
+    own = {
+        "subset_id": 4,
+        "target_soft": [{"image_id": "b", "score": 0.5}],
+        "auxiliary_captions": ["behind it"],
+    }
+    register(write("mine", {**QUERY, **own}))
+    (done,) = cir_datasets.publish("mine", tmp_path / "published")
+    page = (done.folder / "README.md").read_text()
+    for field in (*own, "target_soft.image_id", "target_soft.score"):
+        assert f"`{field}`" in page
+
+
 def test_what_changes_in_a_folder_is_read_again(write: Write, register: Register) -> None:
     folder = write()
     register(folder)
