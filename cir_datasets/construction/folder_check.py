@@ -73,7 +73,8 @@ class FolderCheck:
         lines += [f"note: {note}" for note in self.notes]
         if self.ok:
             return "\n".join([*lines, "It is a benchmark. Next:", *self._next()])
-        return "\n".join([*lines, f"{len(self.errors):,} errors."])
+        number = len(self.errors)
+        return "\n".join([*lines, f"{number:,} error{'' if number == 1 else 's'}."])
 
 
 def check_folder(folder: str | Path, *, pictures: bool = True, registered: bool = True) -> FolderCheck:
