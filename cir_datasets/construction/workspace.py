@@ -186,6 +186,16 @@ class Workspace:
             self._note(stage, path)
         return found
 
+    def replaced(self, stage: str, rows: Iterable[Row]) -> list[Row]:
+        """The rows of a finished stage written anew; those behind it are forgotten before (`forget_from`).
+
+        A run that ends meanwhile leaves the old rows or the new ones, whole.
+        """
+        if self._done.pop(stage, None) is not None:
+            self._save()
+        self._write_rows(stage, rows)
+        return _read_rows(self.path(stage, ".jsonl"))
+
     def path(self, stage: str, ending: str) -> Path:
         """The file of a stage.
 
@@ -253,6 +263,11 @@ def only_run(folder: str | Path) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def has_run(folder: str | Path) -> bool:
+    """Whether a pipeline has begun in a folder."""
+    return _read_state(Path(folder).expanduser().absolute()) is not None
 
 
 def states_of(folder: str | Path) -> list[StageState]:

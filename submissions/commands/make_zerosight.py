@@ -151,6 +151,7 @@ def zerosight_command(
     from cir_datasets.construction.workspace import FAILED, states_of
     from cir_datasets.construction.zerosight.estimate import estimate_table, estimates
     from cir_datasets.construction.zerosight.options import ZeroSightOptions, load_thresholds
+    from cir_datasets.construction.zerosight.review import TABLE
     from submissions.language import load_language
     from submissions.making.zerosight import Encoders, look_at, make_zerosight
 
@@ -195,6 +196,13 @@ def zerosight_command(
     finally:
         report_usage(speaker)
     echo(render([stage_table(states_of(made.folder))], "table"), err=True)
+    if made.made.review_left:
+        table = made.folder / TABLE
+        echo(
+            f"{table}: it says something that was not taken in, and is left as it is. Fix: take it in with "
+            f"`--review {table}`, or move it away, so that a fresh one is written.",
+            err=True,
+        )
     echo(str(made.folder))
     echo(str(made.report))
 

@@ -30,7 +30,8 @@ def test_what_is_decided_on_the_page_is_read_back(page: Any, tmp_path: Path, wid
     (tmp_path / "frames/v").mkdir(parents=True)
     for name in "rabc":
         Image.new("RGB", (96, 96), (200, 30, 30)).save(tmp_path / f"frames/v/{name}.png")
-    made, _ = write_review(tmp_path, queries)
+    write_review(tmp_path, queries)
+    made = tmp_path / "review.html"
     page.set_viewport_size({"width": width, "height": 900})
     page.goto(made.as_uri())
     assert page.evaluate("document.documentElement.scrollWidth") <= width

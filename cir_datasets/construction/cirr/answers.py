@@ -6,8 +6,6 @@ several good captions, the first one counts and the others stay in the rows.
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +17,7 @@ from typing import Any
 import orjson
 
 from cir_datasets.construction.cirr.tasks import EXAMPLES, MARKS
+from cir_datasets.construction.filled_tables import read_filled
 from cir_datasets.construction.workspace import FAILED, Row
 from cir_datasets.errors import RecordError
 from cir_metrics.errors import CallError
@@ -86,8 +85,10 @@ def read_answers(path: Path) -> list[Row]:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise RecordError(f"{path}: it is not UTF-8. Fix: save it as UTF-8.") from error
-    found = _of_json(path, text) if text.lstrip().startswith("{") else _of_csv(path, text)
-    return [_plain(path, number, row) for number, row in enumerate(found, start=1)]
+    if text.lstrip().startswith("{"):
+        answers = enumerate(_of_json(path, text), start=1)
+        return [_plain(f"{path}, answer {number}", path, row) for number, row in answers]
+    return [_plain(f"{path}, line {line}", path, row) for line, row in _of_csv(path)]
 
 
 def _of_json(path: Path, text: str) -> list[Mapping[str, Any]]:
@@ -102,35 +103,38 @@ def _of_json(path: Path, text: str) -> list[Mapping[str, Any]]:
     return [{**common, **each} for each in answers]
 
 
-def _of_csv(path: Path, text: str) -> list[Mapping[str, Any]]:
-    rows = list(csv.DictReader(io.StringIO(text)))
-    head = set(rows[0]) if rows else set()
+def _of_csv(path: Path) -> list[tuple[int, Mapping[str, Any]]]:
+    rows = read_filled(path, (), RecordError, fix="name a file of answers.")
+    head = set(rows[0][1]) if rows else set()
     if not {"task", "Input.task"} & head or not {"caption", "Answer.caption"} & head:
         raise RecordError(
             f"{path}: it has no rows, or no columns task and caption. Fix: name a file that a page "
             "of tasks saved, or a CSV file with these columns (or Input.task and Answer.caption)."
         )
     return [
-        {
-            field: next((row[name] for name in names if row.get(name) is not None), None)
-            for field, names in _COLUMNS.items()
-        }
-        for row in rows
+        (
+            line,
+            {
+                field: next((row[name] for name in names if name in row), None)
+                for field, names in _COLUMNS.items()
+            },
+        )
+        for line, row in rows
     ]
 
 
-def _plain(path: Path, number: int, row: Mapping[str, Any]) -> Row:
+def _plain(where: str, path: Path, row: Mapping[str, Any]) -> Row:
     words = {name: row.get(name) or "" for name in ("task", "caption", "mark", "annotator", "run")}
     wrong = next((name for name, value in words.items() if not isinstance(value, str)), None)
     if wrong is not None:
-        raise RecordError(f"{path}, answer {number}: {wrong} is not text. Fix: write it in quotation marks.")
+        raise RecordError(f"{where}: {wrong} is not text. Fix: write it in quotation marks.")
     caption = words["caption"]
     # The apostrophe that keeps spreadsheets from computing.
     words["caption"] = caption[1:] if re.match(r"'[=+\-@]", caption) else caption
     try:
         seconds = round(float(row.get("seconds") or 0), 1) or None
     except (TypeError, ValueError) as error:
-        raise RecordError(f"{path}, answer {number}: seconds is not a number. Fix: correct it.") from error
+        raise RecordError(f"{where}: seconds is not a number. Fix: correct it.") from error
     return {"file": path.name, **words, "caption": " ".join(words["caption"].split()), "seconds": seconds}
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 
+from cir_datasets.construction.filled_tables import read_filled
 from cir_datasets.construction.fisd.triplets import Decided, ReviewedTriplet, Row
 from cir_datasets.errors import ConstructionError
 from cir_metrics.atomic import write_whole
@@ -34,7 +35,7 @@ def decided(folder: Path, ids: Sequence[str], seed_of: Callable[[str, int], int]
     """
     said: dict[str, list[Row]] = {id: [] for id in ids}
     for path in sorted((folder / REVIEWS).glob("[0-9]*.csv")):
-        for row in _read(path):
+        for _, row in _read(path):
             if _filled(row) and row["id"] in said:
                 said[row["id"]].append({"file": path.name, "seed": row["seed"], **_filled(row)})
     for id, rows in said.items():
@@ -93,10 +94,10 @@ def take_in(
         return False
     problems = []
     seen: set[str] = set()
-    for place, row in enumerate(rows, start=2):
+    for line, row in rows:
         why = _problem(row, triplets, known, seed_of, most, seen)
         if why is not None:
-            problems.append(f"row {place}, {row['id']!r}: {why}")
+            problems.append(f"line {line}, {row['id']!r}: {why}")
         seen.add(row["id"])
     if problems:
         shown = "\n  ".join(problems[:_SHOWN])
@@ -105,7 +106,7 @@ def take_in(
             f"{file}: {len(problems):,} of {len(rows):,} rows cannot be taken in, so that none was.\n  "
             f"{shown}{more}"
         )
-    if not any(map(_filled, rows)):
+    if not any(_filled(row) for _, row in rows):
         raise ConstructionError(f"{file}: no row has a verdict or a correction. Fix: fill it in.")
     forget()
     number = int(there[-1].stem) + 1 if there else 1
@@ -162,29 +163,10 @@ def _filled(row: Mapping[str, str]) -> dict[str, str]:
     return {name: row[name] for name in FILLED_IN if row.get(name)}
 
 
-def _read(file: Path) -> Iterator[dict[str, str]]:
-    try:
-        text = file.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ConstructionError(f"{file}: byte {error.start} is not UTF-8. Fix: save it as UTF-8.") from error
-    except OSError as error:
-        raise ConstructionError(f"{file}: cannot be read: {error.strerror}. Fix: check the path.") from error
-    head = text.split("\n", 1)[0]
-    delimiter = ";" if head.count(";") > head.count(",") else ","  # as spreadsheets of some countries save it
-    lines = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
-    missing = [name for name in _NEEDED if name not in (lines.fieldnames or ())]
-    if missing:
-        raise ConstructionError(
-            f"{file}: line 1 does not name the columns {', '.join(missing)}. Fix: keep the head of "
-            "review.csv."
-        )
-    try:
-        for row in lines:
-            yield {name: (value or "").strip() for name, value in row.items() if name in COLUMNS}
-    except csv.Error as error:
-        raise ConstructionError(
-            f"{file}: line {lines.line_num}: {error}. Fix: correct the quotation marks there."
-        ) from error
+def _read(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    for line, row in read_filled(file, _NEEDED, ConstructionError, fix="keep the head of review.csv."):
+        fields = {name: value for name, value in row.items() if name in COLUMNS}
+        yield line, fields | {"verdict": fields["verdict"].lower()}
 
 
 def write_review(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cir_datasets.construction.backends import Engine, Features, Words
-from cir_datasets.construction.workspace import FAILED, Row, Workspace, forget_from
+from cir_datasets.construction.workspace import FAILED, Row, Workspace, forget_from, has_run
 from cir_datasets.construction.zerosight import queries
 from cir_datasets.construction.zerosight.frames import EVERY, FrameWriter
 from cir_datasets.construction.zerosight.options import ZeroSightOptions
@@ -77,12 +78,14 @@ class ZeroSightRun:
         settings: of the run.
         visual: vectors of all frames.
         semantic: vectors of all frames.
+        review_left: whether the folder's table of a review says something that was not taken in.
     """
 
     rows: Mapping[str, list[Row]]
     settings: Mapping[str, Any]
     visual: Any
     semantic: Any
+    review_left: bool = False
 
     def good(self, stage: str) -> list[Row]:
         """The rows of a stage that did not fail."""
@@ -105,7 +108,8 @@ def run(
         out: the pipeline's folder.
         options: what decides the result.
         models: what is asked.
-        review: a table that people filled in; the stages from `review` on are made anew with it.
+        review: a table that people filled in; where it decides something new, the stages from `review` on are
+            made anew with it. What it does not decide stays as it was decided before.
         engine: where frames are made; None is this process.
 
     Raises:
@@ -114,16 +118,18 @@ def run(
     source, target = Path(videos).expanduser().absolute(), Path(out).expanduser().absolute()
     files = files_in(source)
     settings = {**options.settings(), **models.settings(), "videos_sha256": digest_of(source, files)}
+    looked_at = functools.cache(lambda: list(video_rows(source, files, options)))
+    if not has_run(target):
+        # Refused before anything is noted: other options may follow in the same folder.
+        _some(looked_at(), "no video is left")
     space = Workspace(target, PIPELINE, STAGES, settings)
     rows: dict[str, list[Row]] = {}
-    rows["videos"] = space.rows("videos", lambda: video_rows(source, files, options))
-    good = [row for row in rows["videos"] if not row.get(FAILED)]
-    _some(good, rows["videos"], "no video is left")
+    rows["videos"] = space.rows("videos", looked_at)
+    good = _some(rows["videos"], "no video is left")
     rows["frames"] = space.rows_in_chunks(
         "frames", good, FrameWriter(source, target, options.pictures), size=_VIDEOS_A_CHUNK, engine=engine
     )
-    frames = [row for row in rows["frames"] if not row.get(FAILED)]
-    _some(frames, rows["frames"], "no video has frames")
+    frames = _some(rows["frames"], "no video has frames")
     ids = [str(row["image"]) for row in frames]
     places = {image: place for place, image in enumerate(ids)}
     of_video: dict[str, list[str]] = {}
@@ -167,14 +173,15 @@ def run(
         size=_ASKED_A_CHUNK,
     )
     final = [row for row in rows["final_captions"] if not row.get(FAILED)]
+    rows["review"] = space.rows("review", lambda: reviewed_rows(final, {}))
     if review is not None:
-        decisions = read_review(Path(review), final)
-        forget_from(target, "review")
-        space = Workspace(target, PIPELINE, STAGES, settings)
-        rows["review"] = space.rows("review", lambda: reviewed_rows(final, decisions))
-    else:
-        rows["review"] = space.rows("review", lambda: reviewed_rows(final, {}))
-    write_review(target, final)
+        decisions = read_review(Path(review).expanduser(), final, rows["review"])
+        decided = list(reviewed_rows(final, decisions, rows["review"]))
+        if decided != rows["review"]:
+            forget_from(target, "pool_frames")
+            space = Workspace(target, PIPELINE, STAGES, settings)
+            rows["review"] = space.replaced("review", decided)
+    review_left = write_review(target, final, rows["review"])
     used = queries.used_videos(rows["targets"])
     unused = [row for row in good if row["video"] not in used]
     rows["pool_frames"] = _pool_frames(
@@ -190,7 +197,7 @@ def run(
         ),
     )
     rows["split"] = space.rows("split", lambda: split_rows([str(row["query"]) for row in kept], options.seed))
-    return ZeroSightRun(rows, settings, visual, semantic)
+    return ZeroSightRun(rows, settings, visual, semantic, review_left)
 
 
 def split_rows(names: Sequence[str], seed: int) -> Iterator[Row]:
@@ -248,13 +255,17 @@ def _pool_frames(
     return space.rows("pool_frames", sampled)
 
 
-def _some(good: Sequence[Row], every: Sequence[Row], what: str) -> None:
-    """Refuse to go on with nothing, with the commonest reason."""
+def _some(rows: Sequence[Row], what: str) -> list[Row]:
+    """The rows that did not fail; going on with none is refused, with the commonest reason."""
+    good = [row for row in rows if not row.get(FAILED)]
     if not good:
-        reasons = [str(row[FAILED]) for row in every]
+        reasons = [str(row[FAILED]) for row in rows]
         common = max(sorted(set(reasons)), key=reasons.count)
-        raise ConstructionError(
-            f"{what}: of {reasons.count(common):,} of {len(every):,} {common}. Fix: look at the folder with "
-            "`cir make status`. Dates come from metadata.csv beside the videos or from their containers; "
-            "--unknown-dates keep or --after none takes videos without them."
-        )
+        fix = "correct or replace these files."
+        if " date " in common or " after " in common:
+            fix = (
+                "write the days into metadata.csv beside the videos (columns file and date); else they come "
+                "from the containers. --unknown-dates keep or --after none takes videos without them."
+            )
+        raise ConstructionError(f"{what}: of {reasons.count(common):,} of {len(rows):,} {common}. Fix: {fix}")
+    return good

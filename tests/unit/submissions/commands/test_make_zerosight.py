@@ -141,6 +141,28 @@ def test_a_review_changes_what_follows_it_alone(clips: Path, tmp_path: Path) -> 
     assert len((out / "all.jsonl").read_text().splitlines()) == len(lines) - 2
 
 
+def test_a_review_in_the_folder_is_left_until_it_is_taken_in_and_holds_from_then_on(
+    clips: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    make(clips, out)
+    table = out / "review.csv"
+    lines = table.read_text().splitlines(keepends=True)
+    written = lines[0] + lines[1].replace(",,", ",drop,", 1) + "".join(lines[2:])
+    table.write_text(written)
+    assert "was not taken in" in make(clips, out)
+    assert table.read_text() == written
+    assert rows(out, "review")[0]["verdict"] == ""
+    assert "was not taken in" not in make(clips, out, "--review", str(table))
+    assert table.read_text() == written
+    (tmp_path / "second.csv").write_text(lines[0] + lines[2].replace(",,", ",drop,", 1))
+    make(clips, out, "--review", str(tmp_path / "second.csv"))
+    assert [row["verdict"] for row in rows(out, "review")[:3]] == ["drop", "drop", ""]
+    before = bytes_of(out)
+    make(clips, out, "--review", str(tmp_path / "second.csv"))
+    assert bytes_of(out) == before
+
+
 def test_the_released_consensus_drops_what_has_no_neighbour(clips: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     make(clips, out, "--consensus", "released", "--neighbour", "1", "--pool-frames", "raw")
@@ -157,6 +179,19 @@ def test_no_video_that_is_late_enough_is_said(clips: Path, tmp_path: Path) -> No
     )
     assert made.exit_code != 0
     assert "its date is not known" in str(made.exception or made.output)
+    # What the message says can be done.
+    make(clips, tmp_path / "out")
+
+
+def test_files_that_cannot_be_opened_are_not_told_of_dates(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/notes.mp4").write_text("not a video")
+    made = CliRunner().invoke(
+        build(), ["make", "zerosight", "--videos", str(tmp_path / "in"), "--out", str(tmp_path / "out")]
+    )
+    said = str(made.exception or made.output)
+    assert "it cannot be opened" in said
+    assert "unknown-dates" not in said
 
 
 def test_the_estimate_asks_nothing(clips: Path, tmp_path: Path) -> None:

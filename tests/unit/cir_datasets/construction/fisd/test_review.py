@@ -55,7 +55,7 @@ def test_verdicts_and_corrections_reach_the_queries_and_the_originals_are_kept(
     file = filled(
         made,
         tmp_path,
-        {"id": "change_000", "verdict": "keep", "relative_caption": "a better  wording"},
+        {"id": "change_000", "verdict": "Keep", "relative_caption": "a better  wording"},
         {"id": "change_001", "verdict": "drop", "note": "a cartoon"},
     )
     now = run(tmp_path / "out", captions, review=file)
