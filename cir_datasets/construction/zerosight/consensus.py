@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cir_datasets.construction.zerosight.likeness import DIGITS
 from cir_datasets.construction.zerosight.options import Consensus
 
 
@@ -78,7 +80,8 @@ def _released(table: NDArray[np.float64], neighbour: float) -> Agreed | None:
     for place, row in enumerate(table):
         near = [other for other in range(len(table)) if other != place and row[other] >= neighbour]
         if near:
-            mean = float(np.mean(row[near]))
+            # As all similarities: six digits, so that equal means are equal whatever their number.
+            mean = round(math.fsum(row[near]) / len(near), DIGITS)
             if best is None or (mean, len(near)) > best[:2]:
                 best = (mean, len(near), place)
     if best is None:

@@ -99,13 +99,16 @@ def too_like(vectors: Vectors, places: Sequence[int], limit: float) -> list[int 
                 if like[row] is None:
                     like[row] = others[int(alike[row].argmax())]
         inside = cosines(rows, rows, [limit]) >= limit
-        kept_here: list[int] = []
+        stays = np.zeros(len(here), bool)
         for row in range(len(here)):
             if like[row] is None:
-                like[row] = next((here[other] for other in kept_here if inside[row, other]), None)
-                if like[row] is None:
-                    kept_here.append(row)
-        kept += [here[row] for row in kept_here]
+                earlier = inside[row] & stays
+                first = int(earlier.argmax())
+                if earlier[first]:
+                    like[row] = here[first]
+                else:
+                    stays[row] = True
+        kept += [here[row] for row in np.flatnonzero(stays)]
         found += like
     return found
 

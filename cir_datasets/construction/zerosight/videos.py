@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import os
 import re
@@ -13,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from cir_datasets.construction.filled_tables import read_filled
 from cir_datasets.construction.workspace import FAILED, Row
 from cir_datasets.construction.zerosight.options import ZeroSightOptions
 from cir_datasets.errors import ConstructionError
@@ -90,12 +90,17 @@ def digest_of(folder: str | Path, files: Sequence[Path]) -> str:
     root = Path(folder).expanduser().absolute()
     whole = hashlib.sha256()
     for path in files:
-        with path.open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            whole.update(f"{path.relative_to(root).as_posix()}\n{size}\n".encode("utf-8", "surrogateescape"))
-            for start in (0, (size - _SAMPLE) // 2, size - _SAMPLE):
-                file.seek(max(0, start))
-                whole.update(file.read(_SAMPLE))
+        whole.update(f"{path.relative_to(root).as_posix()}\n".encode("utf-8", "surrogateescape"))
+        try:
+            with path.open("rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                whole.update(f"{size}\n".encode())
+                for start in (0, (size - _SAMPLE) // 2, size - _SAMPLE):
+                    file.seek(max(0, start))
+                    whole.update(file.read(_SAMPLE))
+        except OSError:
+            # Such as a link to nothing: its row says why it is left out.
+            whole.update(b"unreadable\n")
     for name in TABLES:
         if (root / name).is_file():
             whole.update((root / name).read_bytes())
@@ -107,15 +112,21 @@ def video_rows(folder: str | Path, files: Sequence[Path], options: ZeroSightOpti
     root = Path(folder).expanduser().absolute()
     dates = _dates(root)
     names = [path.relative_to(root).as_posix() for path in files]
+    shown = [name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace") for name in names]
     for place, (name, video) in enumerate(zip(names, _video_ids(names), strict=True)):
-        row: Row = {"video": video, "file": name}
+        row: Row = {"video": video, "file": shown[place]}
         if options.limit is not None and place >= options.limit:
+            continue
+        if shown[place] != name:
+            yield row | {FAILED: "its name is not UTF-8"}
             continue
         row |= _container(files[place])
         if name in dates:
             row |= {"date": dates[name].isoformat(), "date_from": "metadata"}
         why = row.get(FAILED) or _too_early(row.get("date"), options)
         yield row | ({FAILED: why} if why else {})
+    for name in sorted(dates.keys() - set(names)):
+        yield {"video": name, "file": name, FAILED: "a table of dates names it, and there is no such video"}
 
 
 def _too_early(day: str | None, options: ZeroSightOptions) -> str | None:
@@ -174,25 +185,43 @@ def _day(text: str) -> date | None:
 def _dates(root: Path) -> Mapping[str, date]:
     """Dates by file, of the table beside the videos."""
     found: dict[str, date] = {}
+    where: dict[str, str] = {}
     for name in TABLES:
         path = root / name
         if not path.is_file():
             continue
-        for number, row in enumerate(_table(path), start=1):
-            day = _day(str(row.get("date") or ""))
-            if not row.get("file") or day is None:
+        for line, row in _table(path):
+            at = f"{path}: line {line}"
+            file, day = row.get("file"), _day(str(row.get("date") or ""))
+            if not file or not isinstance(file, str) or day is None:
                 raise ConstructionError(
-                    f"{path}: record {number} has no file or no date that can be read: {row!r}. "
+                    f"{at} has no file or no date that can be read: {row!r}. "
                     "Fix: write `file` as the path below the folder, and `date` as 2023-05-17."
                 )
-            found[str(row["file"])] = day
+            if file in found:
+                raise ConstructionError(
+                    f"{at}: {file!r} stands in {where[file]}, too. Fix: keep one of them."
+                )
+            found[file], where[file] = day, f"{name}, line {line}"
     return found
 
 
-def _table(path: Path) -> list[dict[str, Any]]:
+def _table(path: Path) -> list[tuple[int, dict[str, Any]]]:
+    if path.suffix == ".csv":
+        return list(read_filled(path, ("file", "date"), ConstructionError, fix="name them in line 1."))
+    found = []
     try:
-        if path.suffix == ".csv":
-            return list(csv.DictReader(path.read_text("utf-8-sig").splitlines()))
-        return [orjson.loads(line) for line in path.read_bytes().splitlines() if line.strip()]
-    except (OSError, UnicodeDecodeError, orjson.JSONDecodeError) as error:
-        raise ConstructionError(f"{path}: it cannot be read: {error}. Fix: correct it.") from error
+        for line, text in enumerate(path.read_bytes().split(b"\n"), start=1):
+            if text.strip():
+                row = orjson.loads(text)
+                if not isinstance(row, dict):
+                    raise ConstructionError(
+                        f"{path}: line {line} is not an object. Fix: write "
+                        '{"file": "a.mp4", "date": "2023-05-17"}.'
+                    )
+                found.append((line, row))
+    except OSError as error:
+        raise ConstructionError(f"{path}: cannot be read: {error.strerror}. Fix: check it.") from error
+    except orjson.JSONDecodeError as error:
+        raise ConstructionError(f"{path}: line {line} is not JSON ({error}). Fix: correct it.") from error
+    return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -43,6 +45,10 @@ def test_of_equal_means_the_released_rule_takes_more_neighbours() -> None:
     more = np.full((5, 5), 0.1)
     more[:2, :2] = more[2:, 2:] = 0.75
     assert agreed(more, "released").members == (2, 3, 4)  # type: ignore[union-attr]
+    star = np.zeros((10, 10))
+    star[0, 1] = star[1, 0] = 0.8
+    star[2, 3:9] = star[3:9, 2] = 0.8
+    assert agreed(star, "released").centre == 2  # type: ignore[union-attr]
 
 
 def test_a_neighbour_at_the_threshold_is_one_and_without_any_the_query_goes() -> None:
@@ -69,8 +75,9 @@ def _slow_released(table: list[list[float]], least: float) -> tuple[int, tuple[i
     best = None
     for place, row in enumerate(table):
         near = [other for other in range(len(row)) if other != place and row[other] >= least]
-        if near and (best is None or (np.mean([row[n] for n in near]), len(near)) > best[0]):
-            best = ((np.mean([row[n] for n in near]), len(near)), place, near)
+        mean = Fraction(sum(round(100 * row[n]) for n in near), 100 * max(1, len(near)))
+        if near and (best is None or (mean, len(near)) > best[0]):
+            best = ((mean, len(near)), place, near)
     return None if best is None else (best[1], tuple(sorted((best[1], *best[2]))))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from datetime import date
 from fractions import Fraction
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import av
 import numpy as np
+import orjson
 import pytest
 from PIL import Image
 
@@ -166,7 +168,7 @@ def test_the_digest_follows_content_and_tables(tmp_path: Path) -> None:
 def test_a_table_of_dates_is_checked(tmp_path: Path, text: str) -> None:
     video(tmp_path / "a.mkv", [0])
     (tmp_path / "metadata.csv").write_text(text)
-    with pytest.raises(ConstructionError, match="record 1 has no file or no date"):
+    with pytest.raises(ConstructionError, match="line 2 has no file or no date"):
         list(video_rows(tmp_path, files_in(tmp_path), KEEP))
 
 
@@ -175,3 +177,40 @@ def test_a_folder_without_videos_is_refused(tmp_path: Path) -> None:
         files_in(tmp_path)
     with pytest.raises(ConstructionError, match="no such folder"):
         files_in(tmp_path / "missing")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("metadata.csv", 'file,date\n"a.mkv,2022-01-01\n' + "x" * 140_000, "line 2: it is not CSV"),
+        ("metadata.csv", "file,day\na.mkv,2022-01-01\n", "line 1 does not name the columns date"),
+        ("metadata.csv", "file,date\na.mkv,2022-01-01\na.mkv,2023-01-01\n", "metadata.csv, line 2, too"),
+        ("metadata.jsonl", "\n[1]\n", "line 2 is not an object"),
+        ("metadata.jsonl", '"x"\n', "line 1 is not an object"),
+        ("metadata.jsonl", "{\n", "line 1 is not JSON"),
+    ],
+    ids=["open", "column", "twice", "list", "text", "cut"],
+)
+def test_a_table_of_dates_that_is_something_else_is_named(
+    tmp_path: Path, name: str, text: str, said: str
+) -> None:
+    video(tmp_path / "a.mkv", [0])
+    (tmp_path / name).write_text(text)
+    with pytest.raises(ConstructionError, match=said):
+        list(video_rows(tmp_path, files_in(tmp_path), KEEP))
+
+
+def test_what_is_no_video_after_all_is_a_row_with_the_reason(tmp_path: Path) -> None:
+    video(tmp_path / "a.mkv", [0])
+    (tmp_path / "gone.mp4").symlink_to(tmp_path / "missing.mp4")
+    (tmp_path / os.fsdecode(b"\xff.mkv")).write_bytes((tmp_path / "a.mkv").read_bytes())
+    (tmp_path / "metadata.csv").write_text("file,date\na.mkv,2023-01-01\nb.mkv,2023-01-01\n")
+    files = files_in(tmp_path)
+    assert digest_of(tmp_path, files) == digest_of(tmp_path, files)
+    rows = [orjson.loads(orjson.dumps(row)) for row in video_rows(tmp_path, files, KEEP)]
+    assert {row["file"]: row.get("failed") for row in rows} == {
+        "a.mkv": None,
+        "gone.mp4": "it cannot be opened: No such file or directory",
+        "\\xff.mkv": "its name is not UTF-8",
+        "b.mkv": "a table of dates names it, and there is no such video",
+    }
