@@ -130,8 +130,11 @@ def zerosight_command(
         float, typer.Option("--call-seconds", help="Of --dry-run: seconds of a call.", min=0.001)
     ] = 2.0,
     concurrency: Annotated[
-        int, typer.Option("--concurrency", help="Of --dry-run: calls at once.", min=1)
-    ] = 8,
+        int | None,
+        typer.Option(
+            "--concurrency", help="Of --dry-run: calls at once; default: those of --language.", min=1
+        ),
+    ] = None,
 ) -> None:
     """Make a benchmark of videos as ZeroSight was made: queries with positives and hard negatives.
 
@@ -153,6 +156,7 @@ def zerosight_command(
     from cir_datasets.construction.zerosight.options import ZeroSightOptions, load_thresholds
     from cir_datasets.construction.zerosight.review import TABLE
     from submissions.language import load_language
+    from submissions.language.loading import calls_at_once
     from submissions.making.zerosight import Encoders, look_at, make_zerosight
 
     options = ZeroSightOptions(
@@ -177,7 +181,8 @@ def zerosight_command(
         found = look_at(videos, options)
         left = [row for row in found if not row.get(FAILED)]
         echo(f"{len(left):,} of {len(found):,} videos would be taken.")
-        echo(render([estimate_table(estimates(left, picture_tokens), call_seconds, concurrency)], "table"))
+        at_once = calls_at_once(language) if concurrency is None else concurrency
+        echo(render([estimate_table(estimates(left, picture_tokens), call_seconds, at_once)], "table"))
         return
     worker = _engine(engine, address)
     speaker = load_language(language, **({} if prompts is None else {"prompts": prompts}))

@@ -61,18 +61,49 @@ def load_language(name: str, **options: Any) -> Language:
         >>> load_language("oracle").identity.text()
         'oracle (scene graphs of shapes)'
     """
+    loaded = [part.made(options) for part in _parts(name, options)]
+    if len(loaded) == 1:
+        only: Language = loaded[0]
+        return only
+
+    return PairedLanguage(*loaded)
+
+
+def calls_at_once(name: str) -> int:
+    """How many questions a language backend is asked at once; nothing is loaded, and no key is needed.
+
+    Args:
+        name: as of `load_language`; of two backends the fewer.
+
+    Raises:
+        UnknownNameError: no backend has that name.
+        CallError: as of `load_language`.
+
+    Example:
+        >>> calls_at_once("openai:gpt-4o,concurrency=16"), calls_at_once("openai:gpt-4o")
+        (16, 4)
+    """
+    found = [
+        part.options.get("concurrency", inspect.signature(part.made_by).parameters["concurrency"].default)
+        if "concurrency" in part.known
+        else 1
+        for part in _parts(name, {})
+    ]
+    fewest = int(min(found))
+    if fewest < 1:
+        raise CallError(f"concurrency={fewest}; it is above 0. Fix: leave it out for our choice.")
+    return fewest
+
+
+def _parts(name: str, options: Mapping[str, Any]) -> list[_NamedBackend]:
+    """The backends of a name, their options checked."""
     parts = [_part(part) for part in _BOTH.split(name)]
     if len(parts) > 2:
         raise CallError(f"language {name!r}: two backends at most. Fix: write SEES+WRITES.")
     _check(name, options, frozenset().union(*(part.known for part in parts)))
     for part in parts:
         _check(name, part.options, part.known - _NOT_IN_NAMES)
-    loaded = [part.made(options) for part in parts]
-    if len(loaded) == 1:
-        only: Language = loaded[0]
-        return only
-
-    return PairedLanguage(*loaded)
+    return parts
 
 
 def _part(text: str) -> _NamedBackend:

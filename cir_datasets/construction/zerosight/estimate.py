@@ -28,7 +28,7 @@ class Calls(NamedTuple):
 
 
 def estimates(videos: Sequence[Row], tokens_a_picture: int) -> list[Calls]:
-    """What a run asks, by its kinds of questions.
+    """What a run asks, by its kinds of questions; windows are the most that there can be.
 
     Args:
         videos: rows of the stage `videos`.
@@ -36,10 +36,11 @@ def estimates(videos: Sequence[Row], tokens_a_picture: int) -> list[Calls]:
 
     Example:
         >>> estimates([{"seconds": 95.0}], 85)[0]
-        Calls(what='choosing references', calls=10, tokens_in=10300, tokens_out=400)
+        Calls(what='choosing references', calls=11, tokens_in=11330, tokens_out=440)
     """
     frames = [max(1, math.ceil(float(row.get("seconds") or 1))) for row in videos if not row.get(FAILED)]
-    windows = sum(math.ceil(number / WINDOW) for number in frames)
+    # At most: after a pick nine new frames make a window.
+    windows = sum(max(1, math.ceil((number - 1) / (WINDOW - 1))) for number in frames)
     references = math.ceil(windows * CHOSEN)
     pairs = math.ceil(references * TARGETS)
     asked = (

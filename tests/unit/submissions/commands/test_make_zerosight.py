@@ -196,9 +196,27 @@ def test_files_that_cannot_be_opened_are_not_told_of_dates(tmp_path: Path) -> No
 
 def test_the_estimate_asks_nothing(clips: Path, tmp_path: Path) -> None:
     out = str(tmp_path / "out")
-    said = call(
-        *("make", "zerosight", "--videos", str(clips), "--out", out, "--unknown-dates", "keep", "--dry-run")
-    )
+    asked = [
+        "make",
+        "zerosight",
+        "--videos",
+        str(clips),
+        "--out",
+        out,
+        "--unknown-dates",
+        "keep",
+        "--dry-run",
+    ]
+
+    def dry(*more: str) -> str:
+        return " ".join(call(*asked, *more).split())
+
+    said = dry()
     assert "5 of 5 videos" in said
     assert "candidate captions" in said
+    assert "1 at once" in said
+    assert "16 at once" in dry("--language", "openai:gpt-4o,concurrency=16")
+    assert "3 at once" in dry("--language", "openai:gpt-4o,concurrency=16", "--concurrency", "3")
+    unknown = CliRunner().invoke(build(), [*asked, "--language", "opneai:gpt-4o"])
+    assert "no language backend" in str(unknown.exception or unknown.output)
     assert not (tmp_path / "out").exists()
