@@ -100,6 +100,7 @@ def main() -> None:
     print(f"a table    {2 * len(kept) * given.frames * 8 / MIB:10,.0f} MiB of all similarities, in float64")
     verdict.head()
     verdict.show(BEYOND, max(0.0, peak - before - files))
+    verdict.end()
 
 
 if __name__ == "__main__":
