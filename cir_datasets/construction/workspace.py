@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import io
 import shutil
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 ROW_FORMAT = 1
 FAILED = "failed"
 """Field of a row that could not be made: why."""
+
+CALLED = "called"
+"""Field of an identity that is shown and not compared: names of folders, and where a server listens."""
 
 _STATE = "make.json"
 _FORGOTTEN = "forgotten"
@@ -81,7 +85,8 @@ class Workspace:
         pipeline: `circled`, `cirr`, `zerosight` or `fisd`.
         stages: by name, in order, what each does in a line.
         settings: everything that the result depends on, as JSON values: options, seeds, hashes of the
-            input, identities of encoders and language backends.
+            input, identities of encoders and language backends. A `called` in these is shown alone: a run
+            goes on where it differs.
 
     Raises:
         ConstructionError: the folder holds a run with other settings or is damaged, a stage's file was
@@ -102,7 +107,7 @@ class Workspace:
             self._save()
             return
         there = {key: self._state.get(key) for key in wanted}
-        if there != wanted:
+        if _compared(there) != _compared(wanted):
             changed = ", ".join(_changed(there, wanted))
             raise ConstructionError(
                 f"{self.folder}: it holds a run with other settings ({changed}). Fix: call it as before to "
@@ -365,7 +370,8 @@ def number_of(stages: Mapping[str, str], stage: str) -> int:
     """
     if stage not in stages:
         raise UnknownNameError(
-            f"no stage {stage!r}.{did_you_mean(stage, tuple(stages))} There are {', '.join(stages)}."
+            f"no stage {stage!r}.{did_you_mean(stage, tuple(stages))} There are:\n"
+            + textwrap.fill(", ".join(stages), 100, initial_indent="  ", subsequent_indent="  ")
         )
     return list(stages).index(stage) + 1
 
@@ -437,5 +443,12 @@ def _changed(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[st
     for key in wanted:
         if key != "settings" and there[key] != wanted[key]:
             yield key
-    one, two = there["settings"] or {}, wanted["settings"]
+    one, two = _compared(there["settings"] or {}), _compared(wanted["settings"])
     yield from (key for key in sorted({*one, *two}) if one.get(key) != two.get(key))
+
+
+def _compared(value: Any) -> Any:
+    """A JSON value without what is shown alone."""
+    if isinstance(value, dict):
+        return {key: _compared(inside) for key, inside in value.items() if key != CALLED}
+    return [_compared(inside) for inside in value] if isinstance(value, list) else value

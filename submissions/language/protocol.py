@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
@@ -74,6 +75,22 @@ class LanguageIdentity:
     def to_dict(self) -> dict[str, Any]:
         """As JSON."""
         return asdict(self)
+
+    def key(self) -> dict[str, Any]:
+        """What tells answers apart, as JSON: of a server its model, wherever it listens.
+
+        Of a folder's model it is the hash of its content, whatever the folder is called.
+        """
+        whole = {**self.to_dict(), "settings": _SERVER.sub("server", self.settings)}
+        if _SERVER.fullmatch(self.revision):
+            del whole["revision"]
+        elif _SHA256.fullmatch(self.revision):
+            del whole["model"]
+        return whole
+
+
+_SERVER = re.compile(r"server [0-9a-f]+")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def _short(revision: str) -> str:

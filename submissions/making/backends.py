@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from cir_datasets.construction.backends import Failed, Question
+from cir_datasets.construction.workspace import CALLED
 from cir_metrics.errors import UnknownNameError, did_you_mean
 from cir_metrics.terminal import visible
 from submissions.embeddings.embed import embed_gallery
@@ -24,7 +25,7 @@ from submissions.language.forms import (
     SessionScores,
     SortedInstruction,
 )
-from submissions.language.protocol import FormLanguage, Item, pictures_by_id
+from submissions.language.protocol import FormLanguage, Item, LanguageIdentity, pictures_by_id
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,8 +87,9 @@ class EncoderFeatures:
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """What the vectors depend on."""
-        return self._encoder.identity.key()
+        """What the vectors depend on, and beside it what the model is called."""
+        identity = self._encoder.identity
+        return {**identity.key(), CALLED: identity.model}
 
     def images(self, ids: Sequence[str]) -> NDArray[np.float32]:
         """Shape (n, dimensions), rows of length 1, in the order of the ids."""
@@ -143,8 +145,8 @@ class LanguageWords:
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """What the answers depend on, prompts included."""
-        return self._language.identity.to_dict()
+        """What the answers depend on, prompts included, and beside it what the model is called."""
+        return language_identity(self._language.identity)
 
     def caption(self, images: Sequence[str], prompt: str = "caption") -> list[str | Failed]:
         """A caption of each image."""
@@ -176,6 +178,19 @@ class LanguageWords:
         ]
         found = _answered(lambda: self._language.ask(prompt, items, FORMS[prompt]))
         return [one if isinstance(one, Failed) else one.model_dump() for one in found]
+
+
+def language_identity(identity: LanguageIdentity) -> dict[str, Any]:
+    """What answers depend on, and beside it what the model is called.
+
+    Example:
+        >>> one, two = (LanguageIdentity("openai", "m", f"server {digits}") for digits in ("5b", "c0"))
+        >>> language_identity(one)["called"]
+        'openai:m (server 5b)'
+        >>> one.key() == two.key()
+        True
+    """
+    return {**identity.key(), CALLED: identity.text()}
 
 
 def _answered(ask: Callable[[], Sequence[_T]]) -> list[_T | Failed]:

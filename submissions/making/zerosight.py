@@ -19,7 +19,7 @@ from cir_metrics.errors import CallError
 from submissions.embeddings.pictures import FilePictures
 from submissions.encoders.loading import load_encoder
 from submissions.language.protocol import Language
-from submissions.making.backends import EncoderFeatures, LanguageWords
+from submissions.making.backends import EncoderFeatures, LanguageWords, language_identity
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -125,7 +125,7 @@ def _models(target: Path, encoders: Encoders, language: Language) -> ZeroSightMo
         semantic=features(encoders.semantic),
         sentences=features(encoders.sentences or encoders.semantic),
         words=lambda ids: LanguageWords(language, _frames(target, ids)),
-        words_identity=language.identity.to_dict(),
+        words_identity=language_identity(language.identity),
     )
 
 

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 from language_server import Fault, LanguageServer
 
 import cir_datasets
 from cir_datasets.construction.backends import Failed, Question
+from cir_datasets.construction.workspace import Workspace, settings_of
+from cir_datasets.errors import ConstructionError
 from cir_metrics.errors import UnknownNameError
 from submissions.embeddings.pictures import ShapesPictures
+from submissions.encoders.loading import load_encoder
+from submissions.encoders.protocol import Encoder, Identity
 from submissions.errors import LanguageError, MethodError
 from submissions.language.loading import load_language
 from submissions.language.prompts import load_prompts
@@ -119,3 +128,56 @@ def test_features_come_in_the_order_of_ids_and_texts_and_each_is_encoded_once(tm
     assert encoder.seen == ["a", "bb"]
     assert features.texts([]).shape == (0, 3)
     assert features.identity["dimensions"] == 3
+
+
+def test_a_language_model_is_told_apart_by_name_prompts_and_settings_and_not_by_its_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+
+    def words(name: str) -> LanguageWords:
+        return LanguageWords(load_language(name, cache=tmp_path), PICTURES)
+
+    def room(name: str) -> Workspace:
+        return Workspace(tmp_path / "made", "circled", {"all": "asks"}, {"language": words(name).identity})
+
+    here, there = (f"openai:m,url=http://localhost:{port}/v1" for port in (1, 2))
+    first = room(here)
+    room(there)
+    with pytest.raises(ConstructionError, match="language"):
+        room(there.replace(":m", ":other"))
+    with pytest.raises(ConstructionError, match="language"):
+        room(f"{there},max_tokens=9")
+    for made in (f"oracle+{here}", f"oracle+{there}"):
+        assert "server" in words(made).identity["called"]
+    assert _without_called(f"oracle+{here}", words) == _without_called(f"oracle+{there}", words)
+    assert "openai:m (server " in settings_of(first.folder)[1]["language"]["called"]
+
+
+def _without_called(name: str, words: Callable[[str], LanguageWords]) -> dict[str, Any]:
+    return {key: value for key, value in words(name).identity.items() if key != "called"}
+
+
+def test_a_folders_model_has_its_name_beside_what_is_compared(tmp_path: Path) -> None:
+    def features(folder: str) -> EncoderFeatures:
+        encoder = load_encoder("shapes")
+        named = dataclasses.replace(encoder.identity, model=folder)
+        return EncoderFeatures(Named(encoder, named), lambda ids: PICTURES)
+
+    def room(folder: str) -> Workspace:
+        return Workspace(tmp_path, "circled", {"all": "looks"}, {"encoder": features(folder).identity})
+
+    first = room("ViT-B-32")
+    room("copy-of-it")
+    assert settings_of(first.folder)[1]["encoder"]["called"] == "ViT-B-32"
+
+
+class Named:
+    """An encoder by another name."""
+
+    def __init__(self, inner: Encoder, identity: Identity) -> None:
+        self._inner = inner
+        self.identity = identity
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
