@@ -282,21 +282,27 @@ def _other_split(
         other = registry.spec(f"{card.name}/{config}")
         if other.id in own or details.gallery_from is not None:
             continue
-        sample = _first_images(other, data_dir)
+        sample = list(islice(gallery_paths(other, data_dir), _SAMPLE))
         found = sum(search.find(image_id, path) is not None for image_id, path in sample)
         if sample and found / len(sample) > best_share:
             best, best_share = other.id, found / len(sample)
     return best
 
 
-def _first_images(spec: BenchmarkSpec, data_dir: str | Path | None) -> list[tuple[str, str | None]]:
-    """The first images of a gallery, from what is available; a guess downloads and prepares nothing."""
+def gallery_paths(
+    spec: BenchmarkSpec, data_dir: str | Path | None = None
+) -> Iterator[tuple[str, str | None]]:
+    """Ids and paths of a gallery's images as `manifest_paths`, from what is here; none where nothing is.
+
+    Nothing is downloaded or prepared, and queries are not read where a list of the images is there.
+    """
     from cir_datasets.builders import builder_class
     from cir_datasets.prepared.folder import last_prepared
 
     prepared = last_prepared(spec)
     if prepared is not None and prepared.images_file is not None:
-        return list(islice(manifest_paths(prepared), _SAMPLE))
+        yield from manifest_paths(prepared)
+        return
     names = (*spec.config.gallery_files, *spec.config.files)
     folder, home = spec.card.source.folder, data_home()
     near = [] if data_dir is None else [Path(data_dir).expanduser(), Path(data_dir).expanduser() / folder]
@@ -304,9 +310,9 @@ def _first_images(spec: BenchmarkSpec, data_dir: str | Path | None) -> list[tupl
     files = {name: place / name for place in reversed(places) for name in names if (place / name).is_file()}
     needed = spec.config.gallery_files or spec.config.files
     if not all(name in files for name in needed):
-        return []
-    images = builder_class(spec.card.name)(spec, files).images()
-    return [(row["image_id"], row["relative_path"]) for row in islice(images or (), _SAMPLE)]
+        return
+    for row in builder_class(spec.card.name)(spec, files).images() or ():
+        yield row["image_id"], row["relative_path"]
 
 
 def manifest_paths(prepared: Prepared) -> Iterator[tuple[str, str | None]]:

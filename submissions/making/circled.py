@@ -15,6 +15,7 @@ from submissions.embeddings.pictures import FilePictures, Pictures, ShapesPictur
 from submissions.making.backends import EncoderFeatures, LanguageWords
 
 if TYPE_CHECKING:
+    from cir_datasets.registry import BenchmarkSpec
     from cir_datasets.rows.benchmark import Benchmark
     from submissions.encoders.protocol import Encoder
     from submissions.language.protocol import Language
@@ -103,19 +104,44 @@ def _fingerprint(where: tuple[Pictures, int]) -> str | None:
     return hashlib.sha256(f"{picture.size}".encode() + picture.tobytes()).hexdigest()
 
 
-def other_splits(benchmark: Benchmark, images: str | Path | None) -> list[Pictures]:
-    """The pictures of the benchmark's other galleries, in the order of its card; the first seen is kept."""
-    from cir_datasets import load
+def earlier_splits(benchmark: Benchmark, images: str | Path | None) -> list[Pictures]:
+    """The pictures of the galleries that stand before the benchmark's in its card, in that order.
+
+    The released code keeps the first picture that it sees, so that later galleries take nothing away.
+
+    Raises:
+        SourceError: the list of an earlier gallery is not available; it is named.
+    """
     from cir_datasets.registry import spec
 
     card = benchmark.spec.card
+    own = benchmark.spec.config.gallery_from or benchmark.id
     found: list[Pictures] = []
     for name, config in card.configs.items():
         other = spec(f"{card.name}/{name}")
-        if config.gallery_from is not None or other.id == benchmark.id:
-            continue
-        found.append(pictures_of(load(other.id), images=images))
+        if other.id == own:
+            break
+        if config.gallery_from is None:
+            found.append(_gallery_pictures(other, images))
     return found
+
+
+def _gallery_pictures(spec: BenchmarkSpec, images: str | Path | None) -> Pictures:
+    """The pictures of a gallery; its queries are read only where the list alone cannot be had."""
+    from cir_datasets import load
+    from cir_datasets.images.locate import gallery_paths, image_card, locate
+
+    listed = dict(gallery_paths(spec))
+    if not listed or (images is None and spec.card.source.publisher == "embedded"):
+        return pictures_of(load(spec.id), images=images)
+    located = locate(spec, listed.items(), images)
+    return FilePictures(
+        spec.id,
+        tuple(listed),
+        tuple(located.paths.get(image) for image in listed),
+        str(located.folders[0]),
+        image_card(spec).image_formats,
+    )
 
 
 def picture_paths(benchmark: Benchmark, pictures: Pictures) -> dict[str, Any]:
