@@ -63,7 +63,10 @@ def status(
 
 def again(
     folder: Folder,
-    stage: Annotated[str, typer.Option("--from", help="The first stage that is to be made anew.")],
+    stage: Annotated[
+        str,
+        typer.Option("--from", help="The first stage that is to be made anew; `cir make status` lists them."),
+    ],
 ) -> None:
     """Forget a stage and all later ones; the next run makes them anew.
 
@@ -72,7 +75,7 @@ def again(
 
     \b
     Example:
-        cir make again my-sessions --from turns
+        cir make again my-sessions --from turn-1
     """
     from cir_datasets.construction.workspace import forget_from, only_run, settings_of
 

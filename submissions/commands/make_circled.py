@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cir_datasets.construction.circled.settings import CircledSettings
+from cir_metrics.errors import CallError
 from cir_metrics.terminal import echo
 
 if TYPE_CHECKING:
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
 
 _DEFAULTS = CircledSettings()
 BENCHMARK_FOLDER, UNFILTERED_FOLDER = "benchmark", "unfiltered"
+UNFILTERED = "_unfiltered"
+"""Behind the made benchmark's name in that of the second folder."""
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
 def circled_command(
@@ -136,8 +141,13 @@ def circled_command(
         cir make circled --benchmark cirr/val --encoder Salesforce/blip-itm-large-coco \\
             --language openai:gpt-4o-mini,concurrency=16 --images ~/images --out circled-cirr-val --dry-run
     """
+    from cir_datasets.common.tables import render
+    from cir_datasets.construction.circled.estimate import estimate_table
+    from cir_datasets.construction.circled.queries import queries_of
+    from cir_datasets.registry.cards import packaged_names
     from submissions.commands.words import report_usage
     from submissions.language import load_language
+    from submissions.language.loading import calls_at_once
     from submissions.running.make import loaded_benchmark
 
     source = loaded_benchmark(benchmark)
@@ -154,8 +164,17 @@ def circled_command(
         seed=seed,
         limit=limit,
     )
+    called = name or f"circled_{source.id.replace('/', '_')}"
+    if called in packaged_names() or not _NAME.fullmatch(f"{called}{UNFILTERED}"):
+        raise CallError(
+            f"a made benchmark cannot be called {called!r}. Fix: --name with small letters, digits and _, "
+            "53 at most, that is not the name of a benchmark of this package."
+        )
+    # What has no sessions is refused before encoders are loaded and pictures are looked for.
+    begun = len(queries_of(source, limit=settings.limit, seed=settings.seed))
     if dry_run:
-        _estimate(source, settings)
+        table = estimate_table(begun, len(source.gallery or ()), settings, calls_at_once(language))
+        echo(render([table], "table"))
         return
     speaker = load_language(language, **({} if prompts is None else {"prompts": prompts}))
     try:
@@ -166,21 +185,12 @@ def circled_command(
             speaker,
             named=(encoder, diversity_encoder),
             images=images,
-            name=name,
+            name=called,
             loading={"device": device},
             reading={"batch_size": batch_size, "workers": workers},
         )
     finally:
         report_usage(speaker)
-
-
-def _estimate(source: Benchmark, settings: CircledSettings) -> None:
-    from cir_datasets.common.tables import render
-    from cir_datasets.construction.circled.estimate import estimate_table
-    from cir_datasets.construction.circled.queries import queries_of
-
-    begun = len(queries_of(source, limit=settings.limit, seed=settings.seed))
-    echo(render([estimate_table(begun, len(source.gallery or ()), settings)], "table"))
 
 
 def _make(
@@ -191,24 +201,24 @@ def _make(
     *,
     named: tuple[str | None, str | None],
     images: Path | None,
-    name: str | None,
+    name: str,
     loading: dict[str, Any],
     reading: dict[str, Any],
 ) -> None:
     from cir_datasets.construction.circled.pipeline import make_circled
     from cir_datasets.construction.workspace import only_run
     from submissions.making.circled import (
+        earlier_splits,
         encoders_for,
         fingerprints,
         models_for,
-        other_splits,
         pictures_for,
     )
 
     encoder, diversity = encoders_for(source, *named, **loading)
     models = models_for(source, encoder, diversity, speaker, images=images, **reading)
     pictures = pictures_for(source, images)
-    others = other_splits(source, images) if settings.duplicates == "released" else []
+    others = earlier_splits(source, images) if settings.duplicates == "released" else []
     with only_run(out):
         made = make_circled(
             source,
@@ -231,7 +241,7 @@ def _write(
     out: Path,
     settings: CircledSettings,
     pictures: Pictures,
-    name: str | None,
+    name: str,
 ) -> list[Path]:
     """The benchmark, the sessions that only the quality filters removed, and the page."""
     import orjson
@@ -243,7 +253,6 @@ def _write(
     from cir_metrics.atomic import write_whole
     from submissions.making.circled import picture_paths
 
-    subset = source.id.replace("/", "_")
     _, chosen = settings_of(out)
     where = picture_paths(source, pictures)
     files = []
@@ -253,11 +262,11 @@ def _write(
     ):
         if not rows:
             continue
-        added = "" if folder == BENCHMARK_FOLDER else "_unfiltered"
+        added = "" if folder == BENCHMARK_FOLDER else UNFILTERED
         files.append(
             write_benchmark(
                 out / folder,
-                name=f"{name or f'circled_{subset}'}{added}",
+                name=f"{name}{added}",
                 title=f"{title} made of {source.id}",
                 configs={"test": rows},
                 galleries=made.images,

@@ -47,11 +47,9 @@ class CircledEstimate:
             answered += number * of["answer"]
         return asked, answered
 
-    @property
-    def hours(self) -> float:
-        """With the usual number of questions at once."""
-        known = _figures()
-        return float(self.calls * known["seconds_a_call"] / known["calls_at_once"] / _HOUR)
+    def hours(self, at_once: int) -> float:
+        """With so many questions at once."""
+        return float(self.calls * _figures()["seconds_a_call"] / at_once / _HOUR)
 
 
 def estimates(
@@ -84,8 +82,15 @@ def estimates(
     )
 
 
-def estimate_table(queries: int, gallery: int, settings: CircledSettings) -> Table:
-    """The estimate as a table: a row a figure, by the paper's shares and at most."""
+def estimate_table(queries: int, gallery: int, settings: CircledSettings, at_once: int) -> Table:
+    """The estimate as a table: a row a figure, by the paper's shares and at most.
+
+    Args:
+        queries: sessions that are begun.
+        gallery: images that are searched.
+        settings: K, turns, attempts.
+        at_once: questions that the backend is asked at once.
+    """
     likely, most = estimates(queries, gallery, settings)
     known = _figures()
     rows = [
@@ -97,7 +102,10 @@ def estimate_table(queries: int, gallery: int, settings: CircledSettings) -> Tab
         ("tokens of answers", likely.tokens[1], most.tokens[1]),
     ]
     shown = [(Cell(name), Cell(f"{a:,}", float(a)), Cell(f"{b:,}", float(b))) for name, a, b in rows]
-    hours = (Cell("hours"), *(Cell(f"{each.hours:.1f}", each.hours) for each in (likely, most)))
+    hours = (
+        Cell("hours"),
+        *(Cell(f"{hours:.1f}", hours) for hours in (likely.hours(at_once), most.hours(at_once))),
+    )
     return Table(
         f"Estimate: {queries:,} queries, {gallery:,} images",
         ("of the language backend", "by the paper's shares", "at most"),
@@ -106,7 +114,7 @@ def estimate_table(queries: int, gallery: int, settings: CircledSettings) -> Tab
             "The paper's shares: 30 % of its queries succeed at turn 1, 32 % never do; one attempt each.",
             (
                 f"Tokens: {known['picture_tokens']} a picture, which servers count differently. Hours: "
-                f"{known['seconds_a_call']} s an answer, {known['calls_at_once']} questions at once "
+                f"{known['seconds_a_call']} s an answer, {at_once} at once "
                 "(`concurrency=` of the backend), without the encoder."
             ),
         ),

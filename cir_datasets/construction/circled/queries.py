@@ -39,7 +39,6 @@ def queries_of(benchmark: Benchmark, *, limit: int | None = None, seed: int = 0)
     faults = {
         "its rows are sessions already": benchmark.multi_turn,
         "its targets are withheld": benchmark.ground_truth_withheld,
-        "the list of its gallery is not available": benchmark.gallery is None,
     }
     for why, wrong in faults.items():
         if wrong:
@@ -47,6 +46,11 @@ def queries_of(benchmark: Benchmark, *, limit: int | None = None, seed: int = 0)
                 f"{benchmark.id}: no sessions can be made of it: {why}. Fix: use a benchmark of single "
                 "queries with public targets, such as shapes/val or cirr/val."
             )
+    if benchmark.gallery is None:
+        raise ConstructionError(
+            f"{benchmark.id}: no sessions can be made of it: the list of its gallery is not available. "
+            f"Fix: {' '.join(benchmark.spec.card.source.instructions.split())}"
+        )
     found = list(_begun(benchmark))
     if not found:
         raise ConstructionError(

@@ -201,6 +201,16 @@ def test_stages_can_be_forgotten(tmp_path: Path) -> None:
         forget_from(tmp_path, "word")
 
 
+def test_many_stages_are_listed_over_several_lines(tmp_path: Path) -> None:
+    Workspace(tmp_path, "circled", {f"a-stage-{n}": "works" for n in range(30)}, {})
+    with pytest.raises(UnknownNameError) as caught:
+        forget_from(tmp_path, "turns")
+    lines = str(caught.value).splitlines()
+    assert len(lines) > 3
+    assert max(map(len, lines)) <= 100
+    assert lines[-1].endswith("a-stage-29")
+
+
 def test_stages_that_were_being_forgotten_when_the_call_ended_are_made_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

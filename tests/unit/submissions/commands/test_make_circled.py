@@ -6,12 +6,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+import datasets_publishers as made_up
 import pytest
 from typer.testing import CliRunner
 
 import cir_datasets
 from cir_datasets.construction.folder_check import check_folder
+from cir_datasets.errors import SourceError
 from leaderboard.cli import build
+from submissions.making.circled import earlier_splits
 
 FEW = ("make", "circled", "--benchmark", "shapes/val", "--language", "oracle", "--k", "3", "--limit", "30")
 
@@ -52,3 +55,60 @@ def test_a_dry_run_writes_nothing_and_says_calls_tokens_and_hours(tmp_path: Path
     for words in ("calls", "tokens of questions", "hours", "30 queries", "at most"):
         assert words in said
     assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        (("--name", "My Sessions"), "cannot be called 'My Sessions'. Fix: --name with small letters"),
+        (("--name", "cirr"), "not the name of a benchmark of this package"),
+        (("--benchmark", "cirr/test1"), "its targets are withheld"),
+        (("--benchmark", "circo/val"), "image_info_unlabeled2017.zip"),
+        (("--language", "gpt"), "no language backend 'gpt'"),
+    ],
+)
+def test_what_cannot_be_made_is_refused_before_any_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: tuple[str, ...], says: str
+) -> None:
+    made_up.write_cirr(tmp_path, "test1")
+    made_up.write_circo(tmp_path, "val", gallery=False)
+    monkeypatch.setenv("CIR_DATA_HOME", str(tmp_path))
+    monkeypatch.setenv("CIR_VERIFICATION_MODE", "no_checks")
+    for more in ((), ("--dry-run",)):
+        done = CliRunner().invoke(build(), [*FEW, "--out", "made", *changed, *more])
+        assert done.exit_code
+        assert says in " ".join(f"{done.output} {done.exception}".split())
+    assert not (tmp_path / "made").exists()
+
+
+def test_the_estimate_counts_on_the_questions_that_are_asked_at_once() -> None:
+    def hours(language: str) -> float:
+        said = cir(*FEW[:4], "--language", language, "--out", "made", "--dry-run").stdout
+        return float(next(line for line in said.splitlines() if "hours" in line).split()[-1])
+
+    assert hours("openai:m,concurrency=1") == pytest.approx(4 * hours("openai:m"), rel=0.1)
+
+
+def test_released_duplicates_are_those_of_earlier_galleries_whose_queries_are_not_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for split in ("train", "val"):
+        made_up.write_cirr(tmp_path, split)
+    # Train's captions are not here, its list of images is.
+    (tmp_path / "cirr/captions/cap.rc2.train.json").unlink()
+    images = tmp_path / "nlvr2/train/34"
+    images.mkdir(parents=True)
+    monkeypatch.setenv("CIR_DATA_HOME", str(tmp_path))
+    monkeypatch.setenv("CIR_VERIFICATION_MODE", "no_checks")
+    val = cir_datasets.load("cirr/val")
+    (train,) = earlier_splits(val, tmp_path / "nlvr2")
+    assert (train.name, list(train.ids)) == ("cirr/train", made_up.cirr_images("train"))
+    (tmp_path / "cirr/image_splits/split.rc2.train.json").unlink()
+    with pytest.raises(SourceError, match="cirr/train"):
+        earlier_splits(val, tmp_path / "nlvr2")
+
+
+def test_a_gallery_that_comes_first_keeps_its_pictures() -> None:
+    assert earlier_splits(cir_datasets.load("shapes/train"), None) == []
+    (train,) = earlier_splits(cir_datasets.load("shapes/val"), None)
+    assert train.name == "shapes/train"
