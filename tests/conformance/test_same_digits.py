@@ -22,6 +22,8 @@ VECTORS = ("submissions/encoders/magiclens_fusion.py", "submissions/methods/head
 """Networks and their training: what torch computes is never the same on two machines."""
 
 ALLOWED = {
+    "cir_datasets/construction/cirr/neighbours.py": "a product preselects; sums that are exact decide",
+    "cir_datasets/construction/zerosight/likeness.py": "a product decides far from a threshold alone",
     "cir_datasets/shapes/render.py": "products of whole numbers",
     "cir_metrics/products.py": "a product decides only what its bound of error allows",
     "cir_metrics/sums.py": "products that are exact",

@@ -31,7 +31,6 @@ def test_a_header_names_the_board(head: bytes) -> None:
 @pytest.mark.parametrize(
     "head",
     [
-        b"",
         b"{",
         b"[" * HEAD_BYTES,
         b'{"a":' * 10_000,
@@ -51,6 +50,13 @@ def test_what_names_no_benchmark_is_told_the_boards(head: bytes) -> None:
         board_of_head(head)
     assert caught.value.code == "missing-board"
     assert "shapes/val, " in caught.value.fix
+
+
+def test_an_empty_file_is_malformed_and_names_nothing() -> None:
+    with pytest.raises(UploadRefusedError) as caught:
+        board_of_head(b"")
+    assert caught.value.code == "malformed"
+    assert "empty" in str(caught.value)
 
 
 def test_a_benchmark_without_a_board_is_told_the_boards() -> None:
