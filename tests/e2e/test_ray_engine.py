@@ -260,11 +260,13 @@ def test_pictures_that_workers_lack_are_an_error_and_never_zeros(machines: Machi
     pictures = Invented(tmp_path / "log", absent)
     where = Cluster(address=machines.address, workers=1)
     store = EmbeddingStore(tmp_path / "ray")
-    with pytest.raises(MissingImagesError, match=r"^on .+: image_020 is not here$"):
+    # Which of the shards that lack pictures is heard of first is Ray's choice.
+    with pytest.raises(MissingImagesError, match=r"^on .+: image_0[2-8]0 is not here$"):
         embed_gallery_on_ray(Means, pictures, store=store, cluster=where, **SHARDS)
-    with pytest.raises(MissingImagesError, match="'image_020' can be opened here and not on a worker's mach"):
+    with pytest.raises(MissingImagesError, match=r"'image_0[2-8]0' can be opened here and not on a worker"):
         embed_gallery_on_ray(Means, pictures, store=store, cluster=where, skip_missing=True, **SHARDS)
-    assert [entry.done for entry in store.list()] == [20]
+    (entry,) = store.list()
+    assert entry.done in (0, 10, 20)
 
 
 def test_ray_is_left_only_when_nothing_reads_from_it(
