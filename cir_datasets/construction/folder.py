@@ -11,6 +11,7 @@ import orjson
 from cir_datasets.common.staging import staging_folder
 from cir_datasets.common.yaml import checked
 from cir_datasets.construction.folder_check import check_folder
+from cir_datasets.construction.names import check_name
 from cir_datasets.errors import CardError, DatasetError, RecordError
 from cir_datasets.publishing.card_draft import README, drafted, is_draft
 from cir_datasets.registry.folder_card import IMAGES_FILE, PICTURES, FolderCard
@@ -81,7 +82,7 @@ def write_benchmark(
     Raises:
         CardError: a field of the card is refused.
         RecordError: rows, galleries and card do not fit each other; the message names each row.
-        CallError: another benchmark is in the folder.
+        CallError: the name cannot be used, or another benchmark is in the folder.
         DatasetError: the folder cannot be written.
 
     Example:
@@ -94,6 +95,7 @@ def write_benchmark(
         ...     sorted(path.name for path in made.iterdir())
         ['README.md', 'card.yaml', 'images.txt', 'queries.jsonl']
     """
+    check_name(name)
     root = Path(folder).expanduser().absolute()
     shared = not isinstance(galleries, Mapping)
     by_config = {config: galleries if shared else galleries.get(config, ()) for config in configs}  # type: ignore[union-attr]

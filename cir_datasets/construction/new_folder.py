@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from importlib import resources
 from pathlib import Path
 
@@ -10,15 +9,13 @@ import orjson
 
 from cir_datasets.common.staging import staging_folder
 from cir_datasets.construction.folder import written_row
+from cir_datasets.construction.names import check_name
 from cir_datasets.errors import DatasetError
-from cir_datasets.registry.cards import packaged_names
-from cir_datasets.registry.challenges import challenge_names
 from cir_datasets.registry.folder_card import IMAGES_FILE, PICTURES, usual_metrics
 from cir_datasets.registry.folders import CARD_FILE, folders
 from cir_datasets.rows.records import Row
 from cir_metrics.errors import CallError
 
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _ROWS, _OTHERS = 4, 8
 _LEFT, _CUT = ("changes", "subset", "subset_image_ids"), ("negative_image_ids",)
 """Fields of shapes that the example leaves out, and cuts short."""
@@ -52,7 +49,9 @@ def new_folder(name: str, folder: str | Path | None = None, *, sessions: bool = 
         ...     sorted(path.name for path in new_folder("mine", f"{parent}/mine").iterdir())
         ['card.yaml', 'images', 'images.txt', 'queries.jsonl']
     """
-    _check_name(name)
+    check_name(name)
+    if name in folders():
+        raise CallError(f"{name!r} is the name of a folder that is registered. Fix: choose another.")
     root = Path(name if folder is None else folder).expanduser().absolute()
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
         raise CallError(f"{root}: is there already. Fix: name another folder with --out.")
@@ -64,21 +63,6 @@ def new_folder(name: str, folder: str | Path | None = None, *, sessions: bool = 
         except OSError as error:
             raise DatasetError(f"{root}: cannot be written: {error.strerror}. Fix: {fix}") from error
     return root
-
-
-def _check_name(name: str) -> None:
-    if not _NAME.fullmatch(name):
-        raise CallError(
-            f"{name!r} cannot be the name of a benchmark. "
-            "Fix: take small letters, digits and _, a letter first."
-        )
-    for taken, what in (
-        (packaged_names(), "a benchmark of this package"),
-        (folders(), "a folder that is registered"),
-        (challenge_names(), "a challenge that is known here"),
-    ):
-        if name in taken:
-            raise CallError(f"{name!r} is the name of {what}. Fix: choose another.")
 
 
 def _fill(folder: Path, name: str, sessions: bool) -> None:

@@ -10,13 +10,13 @@ of one name are never taken for one another.
 from __future__ import annotations
 
 import functools
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cir_datasets.common.paths import challenge_home
 from cir_datasets.common.yaml import read_model
 from cir_datasets.errors import CardError
+from cir_datasets.registry.naming import is_name
 
 if TYPE_CHECKING:
     from cir_datasets.registry.schema import Card
@@ -24,12 +24,6 @@ if TYPE_CHECKING:
 CONFIG = "test"
 """The one configuration of a challenge."""
 CARD_FILE, PINS_FILE = "card.yaml", "files.json"
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
-
-
-def is_name(name: str) -> bool:
-    """Whether a challenge may have that name."""
-    return _NAME.fullmatch(name) is not None
 
 
 def challenge_names() -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from cir_datasets.common.pictures import PICTURE_FORMATS
 from cir_datasets.common.row_files import ENDINGS, NOT_UTF8, Tallied, tally, text_lines
 from cir_datasets.common.yaml import checked
 from cir_datasets.errors import CardError, RecordError
+from cir_datasets.registry.naming import NAME
 from cir_datasets.registry.schema import (
     Card,
     ConfigName,
@@ -66,7 +67,7 @@ class FolderConfig(StrictModel):
 class FolderCard(StrictModel):
     """What the maker of a benchmark writes: a name and a title; the rest has defaults."""
 
-    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+    name: Annotated[str, Field(pattern=rf"^{NAME}$")]
     title: Annotated[str, Field(min_length=1)]
     summary: str = ""
     version: Count = 1

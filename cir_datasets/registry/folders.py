@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.errors import CardError, RecordError
+from cir_datasets.registry.naming import is_name
 
 if TYPE_CHECKING:
     from cir_datasets.registry.folder_card import FolderCard
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 CARD_FILE = "card.yaml"
 VARIABLE = "CIR_BENCHMARKS"
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 GROUP = "cir_benchmarks.benchmarks"
 """Entry points: a folder's path, a function that gives one, or a package whose folder it is."""
 
@@ -177,7 +176,7 @@ def _name_in(folder: Path) -> str:
     except (OSError, ValueError, yaml.YAMLError):
         return folder.name
     name = fields.get("name") if isinstance(fields, dict) else None
-    return name if isinstance(name, str) and _NAME.fullmatch(name) else folder.name
+    return name if isinstance(name, str) and is_name(name) else folder.name
 
 
 def _places() -> Iterator[tuple[str, Path | None, str | None]]:

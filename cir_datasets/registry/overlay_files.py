@@ -11,7 +11,6 @@ is `CIR_OVERLAYS` or `overlays` in the cache; `cir datasets overlay add FILE` pu
 from __future__ import annotations
 
 import json
-import re
 import reprlib
 import unicodedata
 from collections.abc import Sequence
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from cir_datasets.common.paths import overlay_home
 from cir_datasets.errors import OverlayError
 from cir_datasets.registry.ids import base_spec
+from cir_datasets.registry.naming import NAME_RULE, is_name
 from cir_datasets.registry.overlay import Overlay
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from cir_datasets.registry.cards import BenchmarkSpec
 
 
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _KEYS = ("overlay", "benchmark", "benchmark_version", "source", "queries")
 _SHOWN = 5
 _MAX_BYTES = 2**26
@@ -87,9 +86,10 @@ def read_overlay(path: str | Path, *, benchmark: str | None = None, name: str | 
         fix = f'compare the changes of the benchmark, then write "benchmark_version": {version}'
         overlay_fault(path, f"{said}; {base} is at version {version}", fix)
     called = fields.get("overlay", name if name is not None else path.stem)
-    if not isinstance(called, str) or not _NAME.fullmatch(called) or called.endswith("_images"):
-        rule = "small letters, digits and _, a letter first, not ending in _images, at most 64"
-        overlay_fault(path, f"its name is {_shown(called)}", f"name it with {rule}")
+    if not isinstance(called, str) or not is_name(called) or called.endswith("_images"):
+        overlay_fault(
+            path, f"its name is {_shown(called)}", f"name it with {NAME_RULE}, and no _images at its end"
+        )
     source = fields.get("source", "")
     if not isinstance(source, str):
         overlay_fault(path, f"its source is {_shown(source)}", "write where the list comes from, as a string")
@@ -102,9 +102,7 @@ def overlay_ids() -> tuple[str, ...]:
     """Ids of the benchmarks that registered overlays make, sorted; their files are not read."""
     home = overlay_home()
     paths = home.glob("*/*/*.json") if home.is_dir() else ()
-    return tuple(
-        sorted(f"{p.parent.parent.name}/{p.parent.name}+{p.stem}" for p in paths if _NAME.fullmatch(p.stem))
-    )
+    return tuple(sorted(f"{p.parent.parent.name}/{p.parent.name}+{p.stem}" for p in paths if is_name(p.stem)))
 
 
 def registered(base: BenchmarkSpec, name: str) -> Overlay | None:
@@ -113,7 +111,7 @@ def registered(base: BenchmarkSpec, name: str) -> Overlay | None:
     Raises:
         OverlayError: its file is malformed, or was made for another version.
     """
-    if not _NAME.fullmatch(name):  # before it becomes part of a path: names come from uploaded files, too
+    if not is_name(name):  # before it becomes part of a path: names come from uploaded files, too
         return None
     place = overlay_file(base.id, name)
     if not place.is_file():

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, RootModel, model_validator
 
 from cir_datasets.common.pictures import BENCHMARK_FORMATS, PictureFormat
+from cir_datasets.registry.naming import NAME
 from cir_metrics.catalogue import METRICS, parse_metric
 from cir_metrics.errors import CirError
 
@@ -50,7 +51,7 @@ _IMAGE_FIELD = r"\{(relative_path|image_id)\}"
 ImagePath = Annotated[str, Field(pattern=rf"^([^{{}}/][^{{}}]*)?{_IMAGE_FIELD}([^{{}}]|{_IMAGE_FIELD})*$")]
 """Where an image may lie below its folder: a path with `{relative_path}` or `{image_id}` in it."""
 
-ConfigName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+ConfigName = Annotated[str, Field(pattern=rf"^{NAME}$")]
 
 _MEAN = re.compile(r"^mean\(([^()]+)\)$")
 
@@ -237,7 +238,7 @@ class Floors(StrictModel):
 class Card(StrictModel):
     """A benchmark card: everything about a benchmark that is not a row."""
 
-    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+    name: Annotated[str, Field(pattern=rf"^{NAME}$")]
     title: str
     version: Count
     """+1 whenever a published number can move."""

@@ -92,14 +92,14 @@ def new(
         cir challenge new autumn --from shapes/val --ground-truth $HOME/secret/autumn.jsonl
     """
     _need_server()
-    from cir_datasets.registry.challenges import is_name
+    from cir_datasets.registry.naming import NAME_RULE, is_name
     from leaderboard import boards, settings
     from leaderboard.challenge.making import Rules, default_phase, make
     from leaderboard.challenge.material import from_benchmark, from_files
 
     boards.use(settings.read(home).home)
     if not is_name(name):
-        raise CallError(f"{name!r} is not a name. Fix: write small letters, digits and _, a letter first.")
+        raise CallError(f"{name!r} is not a name. Fix: write {NAME_RULE}.")
     lines = Path(source)
     if lines.is_file():
         if gallery is None:
@@ -247,7 +247,7 @@ def remove(
         cir challenge remove autumn --yes
     """
     _need_server()
-    from cir_datasets.registry.challenges import is_name
+    from cir_datasets.registry.naming import is_name
     from leaderboard import boards, settings
     from leaderboard.challenge.making import remove as remove_challenge
     from leaderboard.errors import BoardError

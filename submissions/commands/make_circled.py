@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cir_datasets.construction.circled.settings import CircledSettings
-from cir_metrics.errors import CallError
 from cir_metrics.terminal import echo
 
 if TYPE_CHECKING:
@@ -21,7 +19,6 @@ _DEFAULTS = CircledSettings()
 BENCHMARK_FOLDER, UNFILTERED_FOLDER = "benchmark", "unfiltered"
 UNFILTERED = "_unfiltered"
 """Behind the made benchmark's name in that of the second folder."""
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
 def circled_command(
@@ -144,7 +141,7 @@ def circled_command(
     from cir_datasets.common.tables import render
     from cir_datasets.construction.circled.estimate import estimate_table
     from cir_datasets.construction.circled.queries import queries_of
-    from cir_datasets.registry.cards import packaged_names
+    from cir_datasets.construction.names import check_name
     from submissions.commands.words import report_usage
     from submissions.language import load_language
     from submissions.language.loading import calls_at_once
@@ -165,11 +162,8 @@ def circled_command(
         limit=limit,
     )
     called = name or f"circled_{source.id.replace('/', '_')}"
-    if called in packaged_names() or not _NAME.fullmatch(f"{called}{UNFILTERED}"):
-        raise CallError(
-            f"a made benchmark cannot be called {called!r}. Fix: --name with small letters, digits and _, "
-            "53 at most, that is not the name of a benchmark of this package."
-        )
+    check_name(called)
+    check_name(f"{called}{UNFILTERED}")
     # What has no sessions is refused before encoders are loaded and pictures are looked for.
     begun = len(queries_of(source, limit=settings.limit, seed=settings.seed))
     if dry_run:

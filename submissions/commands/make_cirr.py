@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -135,6 +134,7 @@ def cirr_command(
     from cir_datasets.construction.cirr.answers import AnswerLimits
     from cir_datasets.construction.cirr.pipeline import CirrPlan, make_benchmark
     from cir_datasets.construction.cirr.rule import SubsetRule
+    from cir_datasets.construction.names import made_name
     from cir_datasets.construction.workspace import only_run
     from cir_metrics.errors import CallError
     from submissions.encoders.loading import load_encoder
@@ -149,7 +149,7 @@ def cirr_command(
     if address is not None and engine != "ray":
         raise CallError("--address: of a Ray cluster. Fix: add --engine ray, or leave it out.")
     plan = CirrPlan(
-        name=name or re.sub(r"\W", "_", out.absolute().name.lower()),
+        name=made_name(name, out, "cirr"),
         title=title,
         rule=SubsetRule(size=size, alike=alike, apart=apart, ranked=ranked),
         shared=shared,

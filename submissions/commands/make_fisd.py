@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -165,6 +164,7 @@ def fisd_command(
             --generator diffusers:stabilityai/stable-diffusion-xl-base-1.0 --out mine
         cir make fisd ... --out mine --review review.csv
     """
+    from cir_datasets.construction.names import made_name
     from cir_datasets.construction.workspace import only_run
     from cir_metrics.errors import CallError
     from submissions.commands.words import report_usage
@@ -182,7 +182,7 @@ def fisd_command(
     if dry_run:
         _say_plan(files, manner, options, speaker)
         return
-    where = _engine(engine, address)
+    called, where = made_name(name, out, "fisd"), _engine(engine, address)
     with only_run(out):
         try:
             made = make_fisd(
@@ -198,7 +198,7 @@ def fisd_command(
             )
         finally:
             report_usage(speaker)
-        _write(made, out, name or _name_of(out), title, gallery, manner)
+        _write(made, out, called, title, gallery, manner)
 
 
 def _files(
@@ -309,17 +309,6 @@ def _engine(engine: str, address: str | None) -> Engine | None:
 
     needs_ray("--engine ray")
     return RayEngine(Cluster(address=address))
-
-
-def _name_of(out: Path) -> str:
-    """A name for a benchmark out of that of a folder.
-
-    Example:
-        >>> _name_of(Path("/data/My triplets-2"))
-        'my_triplets_2'
-    """
-    name = re.sub(r"[^a-z0-9]+", "_", out.expanduser().absolute().name.lower()).strip("_")
-    return name if name[:1].isalpha() else f"fisd_{name}".rstrip("_")
 
 
 def _say_plan(

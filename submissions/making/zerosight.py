@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cir_datasets.construction.names import made_name
 from cir_datasets.construction.workspace import Row, only_run
 from cir_datasets.construction.zerosight import benchmark
 from cir_datasets.construction.zerosight.frames import FRAMES
 from cir_datasets.construction.zerosight.options import ZeroSightOptions
 from cir_datasets.construction.zerosight.pipeline import ZeroSightModels, ZeroSightRun, run
 from cir_datasets.construction.zerosight.videos import files_in, video_rows
-from cir_metrics.errors import CallError
 from submissions.embeddings.pictures import FilePictures
 from submissions.encoders.loading import load_encoder
 from submissions.language.protocol import Language
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 
     from cir_datasets.construction.backends import Engine
     from submissions.encoders.protocol import Encoder
-
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
 @dataclass(frozen=True)
@@ -93,11 +90,7 @@ def make_zerosight(
         LanguageError: the language backend cannot go on.
     """
     target = Path(out).expanduser().absolute()
-    called = name or re.sub(r"\W", "_", target.name.lower())
-    if not _NAME.fullmatch(called):
-        raise CallError(
-            f"a benchmark cannot be called {called!r}. Fix: --name with small letters, digits and _."
-        )
+    called = made_name(name, target, "zerosight")
     shown = title or f"{called}, made as ZeroSight was"
     with only_run(target):
         made = run(videos, target, options, _models(target, encoders, language), review=review, engine=engine)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -22,6 +21,7 @@ from cir_datasets.construction.cirr.pairs import pairs_of, paths_of
 from cir_datasets.construction.cirr.rule import SubsetRule
 from cir_datasets.construction.cirr.subsets import SHARED, SubsetMaker, first_images, without_overlaps
 from cir_datasets.construction.cirr.tasks import shown, tasks_of, write_tasks
+from cir_datasets.construction.names import check_name
 from cir_datasets.construction.workspace import FAILED, Row, Workspace, forget_from
 from cir_datasets.errors import ConstructionError
 from cir_metrics.atomic import write_whole
@@ -53,7 +53,6 @@ STAGES: Mapping[str, Mapping[str, str]] = {
 }
 """By who writes the captions: the stages and what they do."""
 
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _LOOKED_AT_ONCE, _FIRSTS, _SUBSETS = 2048, 4096, 4
 
 
@@ -93,10 +92,7 @@ class CirrPlan:
     def __post_init__(self) -> None:
         """Refuse numbers out of range."""
         check_splits(self.splits)
-        if not _NAME.fullmatch(self.name):
-            raise CallError(
-                f"a benchmark cannot be called {self.name!r}. Fix: --name with small letters, digits and _."
-            )
+        check_name(self.name)
         if not 0 <= self.shared <= self.rule.size or self.annotators < 1 or self.common < 0:
             raise CallError(
                 f"{self.shared} shared images, {self.annotators} annotators, {self.common} common pairs. "

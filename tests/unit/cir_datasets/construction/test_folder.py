@@ -17,6 +17,7 @@ import cir_datasets
 from cir_datasets.audit.describe import listed
 from cir_datasets.construction.folder import write_benchmark
 from cir_datasets.construction.folder_check import check_folder
+from cir_datasets.construction.names import made_name
 from cir_datasets.construction.new_folder import new_folder
 from cir_datasets.errors import CardError, RecordError
 from cir_datasets.rows.records import query_row
@@ -468,4 +469,16 @@ def test_a_new_folder_is_a_benchmark(tmp_path: Path, register: Register, session
     says(caught, "fresh", "Fix: choose another")
     with pytest.raises(CallError) as caught:
         new_folder("cirr", tmp_path / "cirr")
-    says(caught, "'cirr' is the name of a benchmark of this package")
+    says(caught, "'cirr', which is a benchmark of this package", "Fix: choose another name")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("My-Own", "Fix: choose a name of small letters"), ("shapes", "which is a benchmark of this package")],
+)
+def test_what_is_made_has_a_name_that_can_be_used(tmp_path: Path, name: str, said: str) -> None:
+    with pytest.raises(CallError, match=said):
+        written(tmp_path / "made", name=name)
+    with pytest.raises(CallError, match=said):
+        made_name(name, tmp_path, "made")
+    assert not (tmp_path / "made").exists()

@@ -60,8 +60,8 @@ def test_a_dry_run_writes_nothing_and_says_calls_tokens_and_hours(tmp_path: Path
 @pytest.mark.parametrize(
     ("changed", "says"),
     [
-        (("--name", "My Sessions"), "cannot be called 'My Sessions'. Fix: --name with small letters"),
-        (("--name", "cirr"), "not the name of a benchmark of this package"),
+        (("--name", "My Sessions"), "cannot be called 'My Sessions'. Fix: choose a name of small letters"),
+        (("--name", "cirr"), "which is a benchmark of this package"),
         (("--benchmark", "cirr/test1"), "its targets are withheld"),
         (("--benchmark", "circo/val"), "image_info_unlabeled2017.zip"),
         (("--language", "gpt"), "no language backend 'gpt'"),
