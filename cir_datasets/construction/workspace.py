@@ -4,6 +4,7 @@
     01-captions.jsonl     a stage of rows, one JSON object a line
     02-features.npy       a stage of vectors
     03-frames.parts/      the finished chunks of a stage that has not ended yet
+    benchmark/            the result
 
 A file appears whole or not at all. A run that was killed goes on with the first chunk that is not there. What
 a stage gives depends on the settings and on the stages before it alone, so that a resumed run ends with the
@@ -40,6 +41,9 @@ FAILED = "failed"
 
 CALLED = "called"
 """Field of an identity that is shown and not compared: names of folders, and where a server listens."""
+
+BENCHMARK = "benchmark"
+"""Folder of the result, in that of the run."""
 
 _STATE = "make.json"
 _FORGOTTEN = "forgotten"

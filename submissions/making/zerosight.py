@@ -75,7 +75,7 @@ def make_zerosight(
 
     Args:
         videos: a folder with videos.
-        out: the pipeline's folder, which becomes the benchmark's.
+        out: the pipeline's folder; the benchmark is `benchmark` in it.
         options: what decides the result.
         encoders: by name.
         language: what chooses references and writes captions.

@@ -98,7 +98,7 @@ def test_a_run_that_is_killed_at_each_stage_ends_with_the_same_bytes(tmp_path: P
     # The last stages take less time than it takes to see them.
     assert stopped(tmp_path / "killed", len(STAGES)) >= len(STAGES) - 5
     assert bytes_of(tmp_path / "killed") == bytes_of(tmp_path / "whole")
-    assert (tmp_path / "whole/card.yaml").is_file()
+    assert (tmp_path / "whole/benchmark/card.yaml").is_file()
 
 
 @pytest.mark.slow

@@ -27,9 +27,9 @@ def test_what_is_decided_on_the_page_is_read_back(page: Any, tmp_path: Path, wid
         }
         for number in range(3)
     ]
-    (tmp_path / "frames/v").mkdir(parents=True)
+    (tmp_path / "benchmark/images/v").mkdir(parents=True)
     for name in "rabc":
-        Image.new("RGB", (96, 96), (200, 30, 30)).save(tmp_path / f"frames/v/{name}.png")
+        Image.new("RGB", (96, 96), (200, 30, 30)).save(tmp_path / f"benchmark/images/v/{name}.png")
     write_review(tmp_path, queries)
     made = tmp_path / "review.html"
     page.set_viewport_size({"width": width, "height": 900})

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from cir_datasets.construction.fisd.captions import CaptionFile, SourceCaption
 from cir_datasets.construction.fisd.manners import ASPECTS, CARDINALITY, COMPLEX, Manner
+from cir_datasets.construction.workspace import Row
 from cir_datasets.shapes.draws import Draws
 
-Row = dict[str, Any]
 SHOWN_REASONS = 12
 _NUMBERS = 3
 """Pictures of a triplet, and so numbers of a noun that it takes."""

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from cir_datasets.common.tables import Cell, Table
-from cir_datasets.construction.fisd.making import BENCHMARK, PICTURES, MadeFisd, gallery
+from cir_datasets.construction.fisd.making import MadeFisd
 from cir_datasets.construction.fisd.manners import ASPECTS
-from cir_datasets.construction.fisd.triplets import ReviewedTriplet
+from cir_datasets.construction.fisd.triplets import ReviewedTriplet, gallery
 from cir_datasets.construction.folder import write_benchmark
 from cir_datasets.construction.report import Example, Section, Step, write_report
+from cir_datasets.construction.workspace import BENCHMARK
 from cir_datasets.errors import ConstructionError
+from cir_datasets.registry.folder_card import PICTURES
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -13,8 +13,7 @@ from cir_datasets.builders.zerosight import CATEGORIES
 from cir_datasets.common.tables import Cell, Table
 from cir_datasets.construction.folder import write_benchmark
 from cir_datasets.construction.report import Example, Section, Step, write_report
-from cir_datasets.construction.workspace import FAILED, Row, states_of
-from cir_datasets.construction.zerosight.frames import FRAMES
+from cir_datasets.construction.workspace import BENCHMARK, FAILED, Row, states_of
 from cir_datasets.construction.zerosight.pipeline import ZeroSightRun
 from cir_datasets.registry import card
 from cir_datasets.rows.records import query_row
@@ -53,7 +52,7 @@ def query_rows(made: ZeroSightRun) -> dict[str, list[Row]]:
 
 
 def write(made: ZeroSightRun, out: Path, *, name: str, title: str) -> Path:
-    """Write the benchmark's folder, with the metrics and categories of the registered `zerosight`.
+    """Write the benchmark into the folder of its run, with the metrics of the registered `zerosight`.
 
     Args:
         made: of `pipeline.run`.
@@ -62,14 +61,14 @@ def write(made: ZeroSightRun, out: Path, *, name: str, title: str) -> Path:
         title: how people call it.
 
     Returns:
-        The folder.
+        The benchmark's folder.
     """
     published = card("zerosight")
     rows = query_rows(made)
     videos = len({row["video"] for row in made.good("frames")})
     settings = {key: value for key, value in made.settings.items() if value is not None}
     return write_benchmark(
-        out,
+        out / BENCHMARK,
         name=name,
         title=title,
         summary=(
@@ -82,7 +81,6 @@ def write(made: ZeroSightRun, out: Path, *, name: str, title: str) -> Path:
         metrics=published.metrics,
         main_metric=published.main_metric,
         report=published.report.model_dump(mode="json", exclude_defaults=True),
-        picture_folder=FRAMES,
         notes={
             "test": "For methods that were trained on the queries of train.",
             "all": "For zero-shot methods; a method that was trained on train must not be scored here.",

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.construction.workspace import FAILED, Row
+from cir_datasets.construction.workspace import BENCHMARK, FAILED, Row
 from cir_datasets.construction.zerosight.options import Ending
 from cir_datasets.construction.zerosight.videos import libav, said_by
 from cir_datasets.errors import ConstructionError
+from cir_datasets.registry.folder_card import PICTURES
 from cir_metrics.atomic import whole_file
 
 if TYPE_CHECKING:
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 EVERY = 5
 """Of the pool's frames."""
-FRAMES = "frames"
-"""Folder of the pictures."""
+FRAMES = f"{BENCHMARK}/{PICTURES}"
+"""Folder of the pictures: the benchmark's own, in that of the run."""
 _FORMATS: dict[str, dict[str, Any]] = {
     "jpg": {"format": "JPEG", "quality": 95},
     "png": {"format": "PNG"},
@@ -34,7 +35,7 @@ class FrameWriter:
 
     Args:
         videos: the folder of the videos.
-        out: the pipeline's folder; pictures go to `frames/VIDEO/000003.jpg` in it, by their second.
+        out: the pipeline's folder; pictures go to `benchmark/images/VIDEO/000003.jpg` in it, by their second.
         ending: their format.
         raw: every fifth frame of all (`raw-000005.jpg`, by their number) instead of one a second.
     """

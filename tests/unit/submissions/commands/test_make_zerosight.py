@@ -110,7 +110,7 @@ def test_counts_add_up(made: Path) -> None:
 def test_the_benchmark_is_loaded_run_and_scored(
     made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("CIR_BENCHMARKS", str(made))
+    monkeypatch.setenv("CIR_BENCHMARKS", str(made / "benchmark"))
     file = tmp_path / "ranks.json"
     call("run", "-b", "my_frames/all", "-m", "image_text_sum", "-e", "shapes", "--out", str(file))
     scored = json.loads(call("score", str(file), "--format", "json"))
@@ -138,7 +138,7 @@ def test_a_review_changes_what_follows_it_alone(clips: Path, tmp_path: Path) -> 
     assert rows(out, "review")[0]["failed"] == "review: dropped"
     same = {name for name in before if after.get(name) == before[name]}
     assert all(f"{number:02d}-" in " ".join(sorted(same)) for number in range(1, 11))
-    assert len((out / "all.jsonl").read_text().splitlines()) == len(lines) - 2
+    assert len((out / "benchmark/all.jsonl").read_text().splitlines()) == len(lines) - 2
 
 
 def test_a_review_in_the_folder_is_left_until_it_is_taken_in_and_holds_from_then_on(

@@ -58,7 +58,9 @@ def test_one_frame_a_second_of_a_video_whose_frames_come_unevenly(tmp_path: Path
     rows = frames_of(tmp_path / "in", tmp_path / "out")
     assert [row["number"] for row in rows] == [0, 1, 4, 5]
     greys = [
-        round(float(np.asarray(Image.open(tmp_path / "out/frames" / str(row["image"]))).mean()) / 10)
+        round(
+            float(np.asarray(Image.open(tmp_path / "out/benchmark/images" / str(row["image"]))).mean()) / 10
+        )
         for row in rows
     ]
     assert greys == [0, 3, 5, 7]
@@ -78,7 +80,7 @@ def test_workers_of_a_cluster_write_the_same_pictures(tmp_path: Path) -> None:
     there = pickle.loads(pickle.dumps(FrameWriter(tmp_path / "in", tmp_path / "there", "jpg")))
     assert here(rows) == there(rows)
     for number in range(2):
-        one, other = (tmp_path / name / f"frames/a/{number:06d}.jpg" for name in ("here", "there"))
+        one, other = (tmp_path / name / f"benchmark/images/a/{number:06d}.jpg" for name in ("here", "there"))
         assert one.read_bytes() == other.read_bytes()
 
 
