@@ -14,6 +14,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cir_datasets.common.spreadsheets import guarded
 from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
 from cir_metrics.terminal import aligned
 
@@ -234,8 +235,7 @@ def _value(cell: Cell) -> str:
 def _spreadsheet(text: str) -> str:
     """Text that no spreadsheet takes for a formula: an apostrophe stands before what begins like one."""
     text = _plain(text)
-    harmless = text in ("", "-") or _NUMBER.fullmatch(text)
-    return f"'{text}" if not harmless and text[0] in "=+-@" else text
+    return text if text == "-" or _NUMBER.fullmatch(text) else guarded(text)
 
 
 def _markdown(table: Table) -> str:

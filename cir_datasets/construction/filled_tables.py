@@ -1,16 +1,31 @@
-"""CSV files that people fill in, as spreadsheets and pages save them, with the line of each record."""
+"""Tables that people fill in, as spreadsheets and pages save them, with the line of each record."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from cir_datasets.common.spreadsheets import guarded, unguarded
 from cir_metrics.errors import CirError
 
 Line = tuple[int, dict[str, str]]
 """Number of the line that a record begins in, and its fields without blanks around them."""
+
+
+def filled_table(columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> bytes:
+    """A table as CSV that a spreadsheet computes nothing of; `read_filled` gives the same texts back.
+
+    Example:
+        >>> filled_table(["id", "note"], [{"id": "1", "note": "=1+1"}])
+        b"id,note\\r\\n1,'=1+1\\r\\n"
+    """
+    text = io.StringIO(newline="")
+    lines = csv.writer(text, lineterminator="\r\n")
+    lines.writerow(columns)
+    lines.writerows([guarded(row[name]) for name in columns] for row in rows)
+    return text.getvalue().encode()
 
 
 def read_filled(
@@ -18,7 +33,8 @@ def read_filled(
 ) -> list[Line]:
     """The records of a file that people filled in; empty ones are passed over.
 
-    Fields are parted by commas, or by semicolons as spreadsheets of some countries save them.
+    Fields are parted by commas, or by semicolons as spreadsheets of some countries save them. An apostrophe
+    that keeps a spreadsheet from computing is no part of a text.
 
     Args:
         path: the file, UTF-8.
@@ -30,19 +46,66 @@ def read_filled(
         CirError: of `error`: the file cannot be read, is not CSV, lacks a column or has one twice, or a
             record has more fields than there are columns; the message has the line.
     """
+    text = read_text(path, error)
+    head = text.split("\n", 1)[0]
+    delimiter = ";" if head.count(";") > head.count(",") else ","
+    found = table_lines(text, path, needed, error, fix=fix, delimiter=delimiter)
+    return [(line, {name: unguarded(field).strip() for name, field in row.items()}) for line, row in found]
+
+
+def read_text(path: Path, error: Callable[[str], CirError]) -> str:
+    """The text of a file, line ends as they are.
+
+    Args:
+        path: the file, UTF-8.
+        error: makes the error of a message.
+
+    Raises:
+        CirError: of `error`: the file cannot be read, or is not UTF-8.
+    """
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as fault:
         raise error(f"{path}: byte {fault.start} is not UTF-8. Fix: save it as UTF-8.") from fault
     except OSError as fault:
         raise error(f"{path}: cannot be read: {fault.strerror}. Fix: check the path.") from fault
-    head = text.split("\n", 1)[0]
-    delimiter = ";" if head.count(";") > head.count(",") else ","
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+
+
+def table_lines(
+    text: str,
+    path: Path,
+    needed: Sequence[str],
+    error: Callable[[str], CirError],
+    *,
+    fix: str,
+    delimiter: str,
+    head: Sequence[str] | None = None,
+) -> list[Line]:
+    """The records of a table; empty ones are passed over.
+
+    Args:
+        text: of the file.
+        path: the file, for messages.
+        needed: columns that must be there.
+        error: makes the error of a message.
+        fix: what to do when a column is missing.
+        delimiter: between fields; quotation marks are text where it is a tab.
+        head: the columns of a file whose first line does not name them.
+
+    Raises:
+        CirError: of `error`, as for `read_filled`.
+    """
+    plain = delimiter == "\t"
+    reader = csv.reader(
+        io.StringIO(text, newline=""),
+        delimiter=delimiter,
+        quoting=csv.QUOTE_NONE if plain else csv.QUOTE_MINIMAL,
+        strict=True,
+    )
     found: list[Line] = []
     begins = 1
     try:
-        columns = [name.strip() for name in next(reader, [])]
+        columns = [name.strip() for name in (next(reader, []) if head is None else head)]
         missing = [name for name in needed if name not in columns]
         if missing:
             raise error(f"{path}: line 1 does not name the columns {', '.join(missing)}. Fix: {fix}")
@@ -53,9 +116,10 @@ def read_filled(
         for cells in reader:
             fields = [cell.strip() for cell in cells]
             if any(fields[len(columns) :]):
+                mend = f"put text with {delimiter!r} in quotation marks."
                 raise error(
                     f"{path}: line {begins}: {len(fields)} fields, and line 1 names {len(columns)} columns. "
-                    f"Fix: put text with {delimiter!r} in quotation marks."
+                    f"Fix: {'write blanks instead of its tabs.' if plain else mend}"
                 )
             if any(fields):
                 fields += [""] * (len(columns) - len(fields))

@@ -9,9 +9,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from cir_datasets.common.spreadsheets import guarded
 from submissions.rank_file.model import Method
 
-_FORMULA = "=+-@\t\r\n＝＋－＠"
 """What a spreadsheet takes for the beginning of a formula; the wide letters too."""
 
 _FIRST = {
@@ -126,5 +126,5 @@ def _cell(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return f"'{value}" if value.lstrip(" ")[:1] in tuple(_FORMULA) else value
+        return guarded(value)
     return repr(value)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cir_datasets.construction.fisd.making import BENCHMARK, FisdOptions, MadeFisd, make_fisd
+from cir_datasets.construction.fisd.making import FisdOptions, MadeFisd, make_fisd
 from cir_datasets.construction.fisd.manners import (
     ASPECTS,
     CARDINALITY,
@@ -18,6 +18,7 @@ from cir_datasets.construction.fisd.manners import (
     default_nouns,
     read_nouns,
 )
+from cir_datasets.construction.workspace import BENCHMARK
 from cir_metrics.terminal import echo
 
 if TYPE_CHECKING:
@@ -198,7 +199,7 @@ def fisd_command(
             )
         finally:
             report_usage(speaker)
-        _write(made, out, called, title, gallery, manner)
+        _write(made, out, called, title, gallery, manner, review)
 
 
 def _files(
@@ -348,17 +349,28 @@ def _say_plan(
     echo("Tokens are about those of prompts and answers; answers in the cache are not asked again.", err=True)
 
 
-def _write(made: MadeFisd, out: Path, name: str, title: str | None, gallery: Any, manner: Manner) -> None:
+def _write(
+    made: MadeFisd,
+    out: Path,
+    name: str,
+    title: str | None,
+    gallery: Any,
+    manner: Manner,
+    review: Path | None,
+) -> None:
     """The files that a run leaves, and their names."""
     from cir_datasets.construction.fisd.outcome import write_outcome, write_page
     from cir_datasets.construction.fisd.review import write_review
+    from cir_datasets.construction.review_files import PAGE, TABLE, left_alone
     from cir_datasets.construction.workspace import settings_of
 
     heading = title or name
     page = write_page(made, out / "report.html", heading)
-    review, _ = write_review(out, made.triplets, manner.most, f"{heading}: review")
+    left = write_review(out, made.triplets, manner.most, f"{heading}: review", given=review)
     echo(str(page))
-    echo(str(review))
+    echo(str(out / PAGE))
+    if left:
+        echo(left_alone(out / TABLE), err=True)
     folder = write_outcome(made, name=name, title=heading, galleries=gallery, settings=settings_of(out)[1])
     echo(str(folder))
     failed = sum(each.failed is not None for each in made.triplets)

@@ -23,7 +23,7 @@ def zerosight_command(
         Path, typer.Option("--videos", help="Folder of videos, searched with its sub-folders.")
     ],
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="Folder of the run; in the end it is the benchmark.")
+        Path, typer.Option("--out", "-o", help="Folder of the run: stages, review, page, and the benchmark.")
     ],
     vit_encoder: Annotated[
         str,
@@ -151,10 +151,10 @@ def zerosight_command(
     """
     from cir_datasets.common.tables import render
     from cir_datasets.construction.report import stage_table
+    from cir_datasets.construction.review_files import TABLE, left_alone
     from cir_datasets.construction.workspace import FAILED, states_of
     from cir_datasets.construction.zerosight.estimate import estimate_table, estimates
     from cir_datasets.construction.zerosight.options import ZeroSightOptions, load_thresholds
-    from cir_datasets.construction.zerosight.review import TABLE
     from submissions.language import load_language
     from submissions.language.loading import calls_at_once
     from submissions.making.zerosight import Encoders, look_at, make_zerosight
@@ -200,14 +200,9 @@ def zerosight_command(
         )
     finally:
         report_usage(speaker)
-    echo(render([stage_table(states_of(made.folder))], "table"), err=True)
+    echo(render([stage_table(states_of(out))], "table"), err=True)
     if made.made.review_left:
-        table = made.folder / TABLE
-        echo(
-            f"{table}: it says something that was not taken in, and is left as it is. Fix: take it in with "
-            f"`--review {table}`, or move it away, so that a fresh one is written.",
-            err=True,
-        )
+        echo(left_alone(out / TABLE), err=True)
     echo(str(made.folder))
     echo(str(made.report))
 

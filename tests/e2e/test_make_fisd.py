@@ -78,7 +78,8 @@ def test_pictures_drawn_on_ray_are_those_drawn_here(tmp_path: Path) -> None:
 def test_a_review_is_filled_in_saved_and_taken_in(page: Any, tmp_path: Path) -> None:
     captions = shapes_captions(tmp_path)
     made = run(tmp_path / "mine", captions)
-    html, _ = write_review(made.workspace.folder, made.triplets, 4, "Mine: review")
+    write_review(made.workspace.folder, made.triplets, 4, "Mine: review")
+    html = made.workspace.folder / "review.html"
     requests: list[str] = []
     page.on("request", lambda request: requests.append(request.url))
     page.goto(html.as_uri())
@@ -122,7 +123,8 @@ def test_a_review_is_filled_in_saved_and_taken_in(page: Any, tmp_path: Path) -> 
 @pytest.mark.browser
 def test_the_page_fits_a_phone(page: Any, tmp_path: Path) -> None:
     made = run(tmp_path / "mine", shapes_captions(tmp_path))
-    html, _ = write_review(made.workspace.folder, made.triplets, 4, "Mine: review")
+    write_review(made.workspace.folder, made.triplets, 4, "Mine: review")
+    html = made.workspace.folder / "review.html"
     page.set_viewport_size({"width": 390, "height": 800})
     page.goto(html.as_uri())
     assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -128,9 +128,6 @@ def _plain(where: str, path: Path, row: Mapping[str, Any]) -> Row:
     wrong = next((name for name, value in words.items() if not isinstance(value, str)), None)
     if wrong is not None:
         raise RecordError(f"{where}: {wrong} is not text. Fix: write it in quotation marks.")
-    caption = words["caption"]
-    # The apostrophe that keeps spreadsheets from computing.
-    words["caption"] = caption[1:] if re.match(r"'[=+\-@]", caption) else caption
     try:
         seconds = round(float(row.get("seconds") or 0), 1) or None
     except (TypeError, ValueError) as error:

@@ -66,7 +66,7 @@ function go(step) {
 
 function quoted(text) {
   // A spreadsheet takes what begins like this for a formula.
-  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  const safe = /^'*\s*[=+\-@＝＋－＠]/.test(text) ? `'${text}` : text;
   return `"${String(safe).replaceAll('"', '""')}"`;
 }
 

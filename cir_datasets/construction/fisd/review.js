@@ -34,6 +34,8 @@ function bringBack(article) {
   for (const input of article.querySelectorAll("[data-field]")) input.value = kept[input.dataset.field] ?? "";
 }
 
+// A spreadsheet takes what begins like this for a formula.
+const guarded = (text) => /^'*\s*[=+\-@＝＋－＠]/.test(text) ? `'${text}` : text;
 const quoted = (text) => `"${text.replaceAll('"', '""')}"`;
 const attribute = (article, name) => article.getAttribute(`data-${name.replaceAll("_", "-")}`) ?? "";
 
@@ -41,7 +43,7 @@ function csv() {
   const lines = [columns.join(",")];
   for (const article of articles) {
     const row = filledIn(article);
-    lines.push(columns.map((name) => quoted(row[name] ?? attribute(article, name))).join(","));
+    lines.push(columns.map((name) => quoted(guarded(row[name] ?? attribute(article, name)))).join(","));
   }
   return lines.join("\r\n") + "\r\n";
 }

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 
-from cir_datasets.construction.filled_tables import read_filled
-from cir_datasets.construction.fisd.triplets import Decided, ReviewedTriplet, Row
+from cir_datasets.construction.filled_tables import filled_table, read_filled
+from cir_datasets.construction.fisd.triplets import Decided, ReviewedTriplet
+from cir_datasets.construction.review_files import TABLE, page_template, write_review_files
+from cir_datasets.construction.workspace import Row
 from cir_datasets.errors import ConstructionError
 from cir_metrics.atomic import write_whole
 from cir_metrics.errors import did_you_mean
@@ -170,55 +170,62 @@ def _read(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
 
 
 def write_review(
-    folder: Path, triplets: Sequence[ReviewedTriplet], most: int, title: str
-) -> tuple[Path, Path]:
+    folder: Path,
+    triplets: Sequence[ReviewedTriplet],
+    most: int,
+    title: str,
+    *,
+    given: str | Path | None = None,
+) -> bool:
     """Write the page and the file to fill in: all triplets that have pictures, with what was said of them.
+
+    A file in which people have written is left as it is.
 
     Args:
         folder: of the run; the page shows the pictures that lie there, and needs nothing else.
         triplets: all of them.
         most: the highest number that a picture can show.
         title: heading of the page.
+        given: a file that the run took in; it is never touched.
+
+    Returns:
+        Whether a file was left that says something that was not taken in.
 
     Raises:
         MissingExtraError: Jinja is not installed.
         ConstructionError: the system refuses to write there.
     """
-    from cir_metrics.errors import MissingExtraError
-
-    try:
-        from jinja2 import Environment, StrictUndefined
-    except ImportError as error:
-        raise MissingExtraError(
-            'the page of a review needs Jinja. Fix: pip install "cir-benchmarks[construction]".'
-        ) from error
     own = resources.files("cir_datasets") / "construction" / "fisd"
     shown = [each for each in triplets if each.images]
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    page = environment.from_string((own / "review.html").read_text("utf-8")).render(
-        title=title,
-        style=(own / "review.css").read_text("utf-8"),
-        script=(own / "review.js").read_text("utf-8"),
-        columns=list(COLUMNS),
-        counts=list(zip(COUNTS, ("Reference", "Target", "Negative"), strict=True)),
-        most=most,
-        rows=[(row, each) for row, each in zip(map(_row, shown), shown, strict=True)],
-    )
-    text = io.StringIO(newline="")
-    lines = csv.DictWriter(text, COLUMNS, lineterminator="\r\n")
-    lines.writeheader()
-    lines.writerows(map(_row, shown))
-    files = (folder / "review.html", page.encode()), (folder / "review.csv", text.getvalue().encode("utf-8"))
-    for path, content in files:
-        try:
-            write_whole(path, content)
-        except OSError as error:
-            raise ConstructionError(
-                f"{path}: cannot be written: {error.strerror}. Fix: make room."
-            ) from error
-    return files[0][0], files[1][0]
+    template = page_template((own / "review.html").read_text("utf-8"))
+
+    def page(written: str) -> str:
+        return str(
+            template.render(
+                title=title,
+                written=written,
+                style=(own / "review.css").read_text("utf-8"),
+                script=(own / "review.js").read_text("utf-8"),
+                columns=list(COLUMNS),
+                counts=list(zip(COUNTS, ("Reference", "Target", "Negative"), strict=True)),
+                most=most,
+                rows=[(row, each) for row, each in zip(map(_row, shown), shown, strict=True)],
+            )
+        )
+
+    ours = write_review_files(folder, filled_table(COLUMNS, map(_row, shown)), page, given=given)
+    return not ours and _says_more(folder / TABLE, triplets)
+
+
+def _says_more(path: Path, triplets: Sequence[ReviewedTriplet]) -> bool:
+    """Whether a file says something that no file which was taken in has said."""
+    known = {
+        each.id: [_filled(_row(each)), *(_filled(row) for row in each.decision.said)] for each in triplets
+    }
+    try:
+        return any(_filled(row) and _filled(row) not in known.get(row["id"], ()) for _, row in _read(path))
+    except ConstructionError:
+        return True
 
 
 def _row(triplet: ReviewedTriplet) -> dict[str, str]:

@@ -7,9 +7,7 @@ over.
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -17,28 +15,29 @@ from pathlib import Path
 import orjson
 
 from cir_datasets.builders.zerosight import CATEGORIES
-from cir_datasets.construction.filled_tables import read_filled
+from cir_datasets.construction.filled_tables import filled_table, read_filled
+from cir_datasets.construction.review_files import TABLE, page_template, write_review_files
 from cir_datasets.construction.workspace import FAILED, Row
 from cir_datasets.construction.zerosight.frames import FRAMES
 from cir_datasets.errors import ConstructionError
-from cir_metrics.atomic import write_whole
-from cir_metrics.errors import MissingExtraError
 
 FIELDS = ("query", "verdict", "caption", "category", "positives", "negatives", "reference", "note")
 """Columns; images of a list stand with blanks between."""
 VERDICTS = ("", "keep", "drop")
-PAGE, TABLE = "review.html", "review.csv"
 
 
-def write_review(folder: Path, queries: Sequence[Row], reviewed: Sequence[Row] = ()) -> bool:
+def write_review(
+    folder: Path, queries: Sequence[Row], reviewed: Sequence[Row] = (), *, given: str | Path | None = None
+) -> bool:
     """Write the page and the table that are to be filled in, with what was decided before.
 
     A table in which people have written is left as it is, unless it says nothing that is not decided already.
 
     Args:
-        folder: of the pipeline; pictures lie in `frames` there.
+        folder: of the pipeline; pictures lie in `benchmark/images` there.
         queries: rows with a caption.
         reviewed: of `reviewed_rows`; none stands for queries that nobody decided on.
+        given: a table that the run took in; it is never touched.
 
     Returns:
         Whether a table was left that says something else than `reviewed`.
@@ -47,57 +46,31 @@ def write_review(folder: Path, queries: Sequence[Row], reviewed: Sequence[Row] =
         ConstructionError: the system refuses to write there.
         MissingExtraError: Jinja is not installed.
     """
-    try:
-        from jinja2 import Environment, StrictUndefined
-    except ImportError as error:
-        raise MissingExtraError(
-            'the page of a review needs Jinja. Fix: pip install "cir-benchmarks[construction]".'
-        ) from error
     now = list(reviewed) or list(reviewed_rows(queries, {}))
-    out = io.StringIO()
-    table = csv.DictWriter(out, FIELDS, lineterminator="\n")
-    table.writeheader()
-    table.writerows(_line(row) for row in now)
-    content = out.getvalue().encode()
-    template = (resources.files(__package__ or "") / "review_page.html").read_text("utf-8")
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    try:
-        ours = _may_replace(folder, content, now)
-        # The page says which table was written last. In this order a run that ends between the two leaves a
-        # table that the next run would write, too.
-        if ours:
-            write_whole(folder / TABLE, content)
-        page = environment.from_string(template).render(
-            queries=[_shown(query, row) for query, row in zip(queries, now, strict=True)],
-            categories=CATEGORIES,
-            frames=FRAMES,
-            fields=list(FIELDS),
-            table=TABLE,
-            written=hashlib.sha256(content).hexdigest() if ours else "",
-            of_queries=hashlib.sha256(orjson.dumps(list(queries))).hexdigest()[:16],
+    template = page_template((resources.files(__package__ or "") / "review_page.html").read_text("utf-8"))
+    decided = {str(row["query"]) for row in now if row["verdict"] or row["note"]}
+
+    def page(written: str) -> str:
+        return str(
+            template.render(
+                queries=[_shown(query, row) for query, row in zip(queries, now, strict=True)],
+                categories=CATEGORIES,
+                frames=FRAMES,
+                fields=list(FIELDS),
+                table=TABLE,
+                written=written,
+                of_queries=hashlib.sha256(orjson.dumps(list(queries))).hexdigest()[:16],
+            )
         )
-        write_whole(folder / PAGE, page.encode())
-    except OSError as error:
-        raise ConstructionError(
-            f"{folder}: cannot be written: {error.strerror}. Fix: make room, or name another folder."
-        ) from error
+
+    ours = write_review_files(
+        folder,
+        filled_table(FIELDS, map(_line, now)),
+        page,
+        given=given,
+        holds=lambda row: row["query"] in decided or not (row["verdict"] or row["note"]),
+    )
     return not ours and _says_more(folder / TABLE, queries, now)
-
-
-def _may_replace(folder: Path, content: bytes, reviewed: Sequence[Row]) -> bool:
-    """Whether nothing that a person wrote is lost with the table that is there."""
-    path, page = folder / TABLE, folder / PAGE
-    there = path.read_bytes() if path.is_file() else content
-    if there == content:
-        return True
-    written = hashlib.sha256(there).hexdigest()
-    if not page.is_file() or f'content="{written}"' not in page.read_text("utf-8", "replace"):
-        return False
-    decided = {str(row["query"]) for row in reviewed if row["verdict"] or row["note"]}
-    before = csv.DictReader(io.StringIO(there.decode(), newline=""))
-    return decided >= {line["query"] for line in before if line["verdict"] or line["note"]}
 
 
 def _says_more(path: Path, queries: Sequence[Row], reviewed: Sequence[Row]) -> bool:

@@ -14,13 +14,16 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from cir_datasets.construction.backends import Failed, Question
-from cir_datasets.construction.fisd import making
+from cir_datasets.construction.fisd import drawing
+from cir_datasets.construction.fisd.drawing import picture_seed
 from cir_datasets.construction.fisd.generators import ShapesGenerator
-from cir_datasets.construction.fisd.making import BENCHMARK, PICTURES, FisdOptions, MadeFisd, picture_seed
+from cir_datasets.construction.fisd.making import FisdOptions, MadeFisd
 from cir_datasets.construction.fisd.manners import ASPECTS, ShapesLanguage
 from cir_datasets.construction.fisd.outcome import write_outcome, write_page
 from cir_datasets.construction.fisd.review import write_review
+from cir_datasets.construction.workspace import BENCHMARK
 from cir_datasets.errors import ConstructionError
+from cir_datasets.registry.folder_card import PICTURES
 from cir_datasets.shapes import Draws, Scene, changes, describe, merge, random_scene
 from cir_datasets.shapes.families import aspects
 from cir_datasets.shapes.layout import SCENE_TEXT, scene_of_text, scene_text, scenes_of
@@ -96,8 +99,8 @@ def test_what_a_run_leaves_is_a_benchmark_a_page_and_a_review(tmp_path: Path) ->
     folder = write_outcome(made, name="mine", title="Mine", settings={"seed": 0})
     assert check_folder(folder).ok
     page = write_page(made, tmp_path / "mine" / "report.html", "Mine").read_text()
-    html, _ = write_review(tmp_path / "mine", made.triplets, 4, "Mine: review")
-    for text in (page, html.read_text()):
+    write_review(tmp_path / "mine", made.triplets, 4, "Mine: review")
+    for text in (page, (tmp_path / "mine" / "review.html").read_text()):
         assert "http://" not in text.replace("http://www.w3.org", "")
         assert str(tmp_path) not in text
     before = content(tmp_path / "mine")
@@ -137,7 +140,7 @@ def test_a_run_that_ends_at_any_write_goes_on_to_the_same_bytes(
 
     with monkeypatch.context() as patch:
         patch.setattr(workspace, "write_whole", killing)
-        patch.setattr(making, "write_whole", killing)
+        patch.setattr(drawing, "write_whole", killing)
         with pytest.raises(Killed):
             run(tmp_path / "out", captions)
     run(tmp_path / "out", captions)

@@ -25,7 +25,8 @@ def captions(tmp_path: Path) -> Path:
 
 def exported(made: MadeFisd) -> dict[str, dict[str, str]]:
     """The rows of review.csv by id."""
-    _, file = write_review(made.workspace.folder, made.triplets, MOST, "Review")
+    write_review(made.workspace.folder, made.triplets, MOST, "Review")
+    file = made.workspace.folder / "review.csv"
     return {row["id"]: row for row in csv.DictReader(io.StringIO(file.read_text("utf-8"), newline=""))}
 
 
@@ -226,3 +227,91 @@ def test_a_run_that_ends_while_a_review_is_taken_in_goes_on_with_it(
             run(tmp_path / "out", captions, review=file)
     assert by_id(run(tmp_path / "out", captions, review=file))["change_000"].failed == "review: dropped"
     assert [path.name for path in (tmp_path / "out" / "reviews").iterdir()] == ["0001.csv"]
+
+
+def saved(made: MadeFisd, *changes: dict[str, str]) -> Path:
+    """review.csv in the run's folder, as somebody who fills it in there leaves it."""
+    file = filled(made, made.workspace.folder, *changes)
+    return file.rename(made.workspace.folder / "review.csv")
+
+
+def written(made: MadeFisd, given: Path | None = None) -> bool:
+    return write_review(made.workspace.folder, made.triplets, MOST, "Review", given=given)
+
+
+def test_what_people_wrote_into_the_file_is_not_written_over(tmp_path: Path, captions: Path) -> None:
+    made = run(tmp_path / "out", captions)
+    file = saved(made, {"id": "change_000", "verdict": "drop", "note": "a cartoon"})
+    content = file.read_bytes()
+    assert written(made) is True
+    assert written(run(tmp_path / "out", captions)) is True
+    assert file.read_bytes() == content
+    # Taken in, it is left as it is, too, and what it says is known.
+    now = run(tmp_path / "out", captions, review=file)
+    assert written(now, file) is False
+    assert written(now) is False
+    assert file.read_bytes() == content
+    second = filled_anew(now, tmp_path, {"id": "change_001", "verdict": "keep"})
+    later = run(tmp_path / "out", captions, review=second)
+    assert written(later) is False
+    assert [by_id(later)[f"change_00{place}"].decision.verdict for place in (0, 1)] == ["drop", "keep"]
+
+
+def filled_anew(made: MadeFisd, folder: Path, change: dict[str, str]) -> Path:
+    """A file with one row alone."""
+    file = folder / "second.csv"
+    seed = by_id(made)[change["id"]].seed
+    file.write_text(f"id,seed,verdict\n{change['id']},{seed},{change['verdict']}\n")
+    return file
+
+
+def test_a_file_that_nobody_touched_is_written_anew_with_past_decisions(
+    tmp_path: Path, captions: Path
+) -> None:
+    made = run(tmp_path / "out", captions)
+    assert written(made) is False
+    file = filled_anew(made, tmp_path, {"id": "change_001", "verdict": "keep"})
+    content = file.read_bytes()
+    now = run(tmp_path / "out", captions, review=file)
+    assert written(now, file) is False
+    assert exported(now)["change_001"]["verdict"] == "keep"
+    assert file.read_bytes() == content
+
+
+def test_the_file_that_is_taken_in_is_not_touched_even_where_it_is_ours(
+    tmp_path: Path, captions: Path
+) -> None:
+    made = run(tmp_path / "out", captions)
+    first = filled_anew(made, tmp_path, {"id": "change_001", "verdict": "keep"})
+    now = run(tmp_path / "out", captions, review=first)
+    written(now)
+    table = tmp_path / "out" / "review.csv"
+    content = table.read_bytes()
+    other = run(
+        tmp_path / "out",
+        captions,
+        review=filled_anew(now, tmp_path, {"id": "change_002", "verdict": "drop"}),
+    )
+    written(other, table)
+    assert table.read_bytes() == content
+    written(other)
+    assert table.read_bytes() != content
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+a star", "-1", "@star", "'=1", "＝1"])
+def test_what_a_spreadsheet_would_compute_is_harmless_and_comes_back(
+    tmp_path: Path, captions: Path, text: str
+) -> None:
+    made = run(tmp_path / "out", captions)
+    file = filled(made, tmp_path, {"id": "change_000", "verdict": "keep", "relative_caption": f"'{text}"})
+    now = run(tmp_path / "out", captions, review=file)
+    assert by_id(now)["change_000"].relative_caption == text
+    written(now)
+    with (tmp_path / "out" / "review.csv").open(newline="") as table:
+        cells = [cell for row in csv.reader(table) for cell in row]
+    assert f"'{text}" in cells
+    assert not [cell for cell in cells if cell.startswith(tuple("=+-@＝"))]
+    again = run(tmp_path / "again", captions)
+    taken = run(tmp_path / "again", captions, review=tmp_path / "out" / "review.csv")
+    assert by_id(again)["change_000"].relative_caption != text
+    assert by_id(taken)["change_000"].relative_caption == text

@@ -179,3 +179,23 @@ def test_the_browser_remembers_answers_to_these_queries_alone(tmp_path: Path) ->
     assert memory() == before
     write_review(tmp_path, [row | {"caption": "other"} for row in QUERIES])
     assert memory() != before
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+a star", "-1", "@star", "'=1"])
+def test_what_a_spreadsheet_would_compute_is_harmless_and_comes_back(tmp_path: Path, text: str) -> None:
+    queries = [row | {"caption": text} for row in QUERIES]
+    write_review(tmp_path, queries)
+    assert {line["caption"] for line in lines(tmp_path / "review.csv")} == {f"'{text}"}
+    decisions = read_review(tmp_path / "review.csv", queries)
+    assert [row["caption"] for row in reviewed_rows(queries, decisions)] == [text] * len(queries)
+    assert not any("before" in row for row in reviewed_rows(queries, decisions))
+
+
+def test_the_table_that_is_taken_in_is_not_touched_even_where_it_is_ours(tmp_path: Path) -> None:
+    table = written(tmp_path)
+    content = table.read_bytes()
+    now = [row | {"verdict": "keep", "note": ""} for row in QUERIES]
+    write_review(tmp_path, QUERIES, now, given=table)
+    assert table.read_bytes() == content
+    write_review(tmp_path, QUERIES, now)
+    assert table.read_bytes() != content
