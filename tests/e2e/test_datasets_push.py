@@ -273,3 +273,97 @@ def test_a_licence_that_forbids_copies_is_to_be_quoted(hub: Hub, tmp_path: Path)
     code, _, said = finish(start_push(hub, tmp_path, "--i-may-copy", "CC BY-NC 4.0", ids="circo/val"))
     assert code == 0, said
     assert "val/validation-00000-of-00001.parquet" in hub.repositories["me/made-up"].files
+
+
+def own_folder(tmp_path: Path, card: str = "") -> None:
+    """A folder `mine` with every field that a query may have."""
+    folder = tmp_path / "mine"
+    folder.mkdir(exist_ok=True)
+    (folder / "card.yaml").write_text(f"name: mine\ntitle: Mine\n{card}")
+    (folder / "images.txt").write_text("a\tdeep/a.png\nb\nc\nd\n")
+    full = {
+        "query_id": "1",
+        "reference_image_id": "a",
+        "captions": ["in red", "larger"],
+        "target_image_id": "b",
+        "positive_image_ids": ["b", "c"],
+        "negative_image_ids": ["d"],
+        "subset_image_ids": ["a", "b", "c"],
+        "aspects": ["color"],
+        "subset_id": 7,
+        "auxiliary_captions": ["behind it"],
+        "target_soft": [{"image_id": "b", "score": 0.5}],
+    }
+    plain = {"query_id": "2", "reference_image_id": "c", "relative_caption": "in red", "target_image_id": "d"}
+    rows = [full, {**plain, "subset_image_ids": ["c", "d", "a"]}]
+    (folder / "queries.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+
+def push_own(hub: Hub, tmp_path: Path, *options: str) -> tuple[int, str, str]:
+    arguments = ["publish", "mine", "--to", "published", "--push", "me/mine", *options]
+    command = ["-m", "leaderboard.cli", "datasets", *arguments]
+    return finish(start(command, hub, tmp_path, CIR_BENCHMARKS=str(tmp_path / "mine")))
+
+
+LOADS_OWN = """
+import json, sys
+from datasets import load_dataset
+rows = load_dataset("me/mine", "test", split="test").to_list()
+images = load_dataset("me/mine", "test_images", split="test").to_list()
+assert "cir_datasets" not in sys.modules
+json.dump([rows, images], sys.stdout)
+"""
+
+
+def test_a_private_folder_is_pushed_at_its_owners_word_alone_and_stays_private(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own_folder(tmp_path)
+    code, out, said = push_own(hub, tmp_path)
+    assert (code, out, hub.requests) == (2, "", [])
+    assert "mine: its card says private: true; nothing was pushed.\n  Fix: push it to a private rep" in said
+    code, out, said = push_own(hub, tmp_path, "--even-private", "--public")
+    assert (code, out, hub.requests) == (2, "", [])
+    assert "leave --public out" in said
+    assert not (tmp_path / "published").exists()
+
+    code, _, said = push_own(hub, tmp_path, "--even-private")
+    assert code == 0, said
+    repository = hub.repositories["me/mine"]
+    assert repository.private
+    for content in repository.files.values():  # neither pictures nor where they lie here
+        assert str(tmp_path).encode() not in content
+    code, out, said = finish(start(["-c", LOADS_OWN], hub, tmp_path))
+    assert code == 0, said
+    monkeypatch.setenv("CIR_BENCHMARKS", str(tmp_path / "mine"))
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
+    rows, images = json.loads(out)
+    assert rows == cir_datasets.load("mine/test").rows()
+    assert [row["auxiliary_captions"] for row in rows] == [["behind it"], []]
+    assert images == cir_datasets.image_manifest("mine/test")
+    code, out, said = finish(start(["-c", LOADS_OWN], hub, tmp_path, HF_TOKEN="", HF_HOME="elsewhere"))
+    assert (code, out) == (1, "")
+    assert "DatasetNotFoundError" in said
+
+
+def test_a_private_folder_never_goes_to_a_public_repository(hub: Hub, tmp_path: Path) -> None:
+    own_folder(tmp_path)
+    repository = hub.repository("me/mine")
+    good = repository.head
+    code, out, said = push_own(hub, tmp_path, "--even-private")
+    assert (code, out) == (2, "")
+    assert f"{hub.url}/datasets/me/mine: is public, and the card of mine says private: true" in said
+    assert "Fix: name a repository that is private" in said
+    assert (repository.head, hub.objects) == (good, {})
+
+
+@pytest.mark.parametrize(("options", "private"), [((), True), (("--public",), False)])
+def test_a_folder_that_is_not_private_is_public_where_its_owner_says_so(
+    options: tuple[str, ...], private: bool, hub: Hub, tmp_path: Path
+) -> None:
+    own_folder(tmp_path, "private: false\n")
+    code, _, said = push_own(hub, tmp_path, *options)
+    assert code == 0, said
+    assert hub.repositories["me/mine"].private == private
+    code, _, said = finish(start(["-c", LOADS_OWN], hub, tmp_path, HF_TOKEN=""))
+    assert (code == 1) == private, said
