@@ -13,7 +13,7 @@ from cir_datasets.builders.base import BenchmarkBuilder
 from cir_datasets.common.row_files import NOT_UTF8, read_row_file, text_lines, unit
 from cir_datasets.errors import RecordError
 from cir_datasets.rows.records import Row, image_row
-from cir_datasets.rows.written import typed, written_schema
+from cir_datasets.rows.written import place_of, typed, written_schema
 
 if TYPE_CHECKING:
     from cir_datasets.registry.cards import BenchmarkSpec
@@ -40,10 +40,10 @@ class OwnFolder(BenchmarkBuilder):
         for number, fields in read_row_file(path):
             self._begun.append(number)
             if isinstance(fields, str):
-                raise RecordError(f"{path}: {unit(path)} {number}: {fields}")
+                raise RecordError(f"{place_of(path, number, fields)}: {fields}")
             row, faults = typed(fields, self._multi_turn, self._own)
             if faults:
-                raise RecordError(f"{path}: {unit(path)} {number}: {faults[0]}")
+                raise RecordError(f"{place_of(path, number, fields)}: {faults[0]}")
             yield row
 
     def row_origin(self, number: int) -> str:

@@ -202,7 +202,7 @@ def _csv(path: Path) -> Iterator[tuple[int, Fields | str]]:
         raise RecordError(f"{path}: byte {error.start}: {NOT_UTF8}") from error
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
-        header = next(reader, [])
+        header = [name.strip() for name in next(reader, [])]
         _check_header(path, header)
         rows = _cells(reader, header)
         yield from _sessions(rows) if "session_id" in header else rows
@@ -217,6 +217,11 @@ def _check_header(path: Path, header: list[str]) -> None:
     where = f"{path}: line 1: the header"
     if "query_id" not in header and "session_id" not in header:
         shown = ",".join(header)[:80]
+        other = next((f"{sign!r}" for sign in (";", "\t") if len(header) == 1 and sign in header[0]), None)
+        if other is not None:
+            raise RecordError(
+                f"{where} {shown!r} has {other} between its fields. Fix: save the file with commas there."
+            )
         raise RecordError(
             f"{where} {shown!r} has neither query_id nor session_id. Fix: write the fields' names first, "
             "separated by commas: query_id,reference_image_id,relative_caption,target_image_id"
@@ -244,8 +249,8 @@ def _cells(reader: Any, header: list[str]) -> Iterator[tuple[int, Fields | str]]
             yield (
                 first,
                 (
-                    f"it has {len(row)} cells, but the header {len(header)}. Fix: write as many commas as it "
-                    'has, and text with commas into "...".'
+                    f"it has {len(row)} cells, the first {row[0][:40]!r}, but the header {len(header)}. "
+                    'Fix: write as many commas as it has, and text with commas into "...".'
                 ),
             )
             continue
@@ -254,7 +259,8 @@ def _cells(reader: Any, header: list[str]) -> Iterator[tuple[int, Fields | str]]
 
 def _cell(name: str, text: str) -> Any:
     if name in LISTS:
-        return text.split(_BETWEEN)
+        as_elsewhere = name.endswith("_ids") and text.startswith("[") and text.endswith("]")
+        return text if as_elsewhere else text.split(_BETWEEN)
     if name in _NUMBERS and text.isascii() and text.isdigit() and len(text) < 10:
         return int(text)
     return text
@@ -294,11 +300,16 @@ def _parquet(path: Path) -> Iterator[tuple[int, Fields | str]]:
 
     number = 0
     try:
-        for batch in pq.ParquetFile(path).iter_batches(_BATCH_ROWS):
+        file = pq.ParquetFile(path)
+        twice = [name for name, count in Counter(file.schema_arrow.names).items() if count > 1]
+        if twice:
+            raise RecordError(f"{path}: two columns are named {twice[0]!r}. Fix: keep one of them.")
+        for batch in file.iter_batches(_BATCH_ROWS):
             for row in batch.to_pylist():
                 number += 1
                 yield number, row
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise RecordError(f"{path}: it cannot be read as Parquet: {error}. Fix: write it anew.") from error
+        said = str(error).rstrip(".")
+        raise RecordError(f"{path}: it cannot be read as Parquet: {said}. Fix: write it anew.") from error
     except OSError as error:
         raise unreadable(path, error) from error

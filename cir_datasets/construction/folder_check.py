@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import itertools
+import re
 import shlex
 from collections import Counter
 from collections.abc import Collection, Iterator
@@ -12,21 +14,46 @@ from typing import TYPE_CHECKING, Any
 
 from cir_datasets.builders.own_folder import listed_image
 from cir_datasets.common.parallel import done_in_parallel
-from cir_datasets.common.row_files import NOT_UTF8, read_row_file, text_lines, unit
+from cir_datasets.common.row_files import NOT_UTF8, Tallied, read_row_file, text_lines, unit
 from cir_datasets.errors import CardError, RecordError
 from cir_datasets.registry.cards import BenchmarkSpec, packaged_names
 from cir_datasets.registry.challenges import challenge_names
 from cir_datasets.registry.folder_card import configs_of
 from cir_datasets.registry.folders import CARD_FILE, card_of_folder, folders, read_folder_card
 from cir_datasets.rows.checks import OWN_FIX, row_faults
-from cir_datasets.rows.written import typed
+from cir_datasets.rows.written import named_images, place_of, typed
 
 if TYPE_CHECKING:
     from cir_datasets.common.pictures import PictureFormat
     from cir_datasets.registry.folder_card import FolderCard
     from cir_datasets.registry.schema import Card
 
-_SHOWN_MISSING = 5
+SHOWN = 5
+"""How many faults of a kind are shown to people."""
+_LINE = re.compile(r": (line|row) \d.*", re.DOTALL)
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|\[[^\]]*\]|\d[\d,]*")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something that is wrong with a folder.
+
+    Args:
+        place: file, and line where it has one; empty where `said` names it.
+        said: what is wrong, and how it is fixed.
+    """
+
+    place: str
+    said: str
+
+    def __str__(self) -> str:
+        """One line."""
+        return f"{self.place}: {self.said}" if self.place else self.said
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        """What it shares with faults of its kind: the file, and the words without what they quote."""
+        return _LINE.sub("", self.place), _QUOTED.sub("...", self.said)
 
 
 @dataclass
@@ -35,8 +62,8 @@ class FolderCheck:
 
     folder: Path
     name: str | None = None
-    errors: list[str] = field(default_factory=list)
-    """Each with file, line and fix; none of it may stay."""
+    faults: list[Fault] = field(default_factory=list)
+    """What may not stay: of the card, then of galleries, rows and pictures, in the order of their files."""
     notes: list[str] = field(default_factory=list)
     """What need not be, such as pictures, which scoring does without."""
     counts: dict[str, str] = field(default_factory=dict)
@@ -45,7 +72,12 @@ class FolderCheck:
     @property
     def ok(self) -> bool:
         """Whether it is a benchmark."""
-        return not self.errors
+        return not self.faults
+
+    @property
+    def errors(self) -> list[str]:
+        """Every fault, each with file, line and fix."""
+        return [str(fault) for fault in self.faults]
 
     def to_dict(self) -> dict[str, Any]:
         """The check for a program."""
@@ -66,14 +98,34 @@ class FolderCheck:
         yield f"  cir run --benchmark {benchmark_id} --method random --out random.json"
         yield "  cir score random.json"
 
+    def fault_lines(self) -> Iterator[str]:
+        """The faults for people: those of a row together, a few of each kind, then how many more."""
+        of_kind = Counter(fault.kind for fault in self.faults)
+        shown: Counter[tuple[str, str]] = Counter()
+        for place, group in itertools.groupby(self.faults, key=lambda fault: fault.place):
+            some = []
+            for fault in group:
+                shown[fault.kind] += 1
+                if shown[fault.kind] <= SHOWN:
+                    some.append(fault)
+            if len(some) > 1 and place:
+                yield f"{place}:"
+                yield from (f"  {fault.said}" for fault in some)
+            else:
+                yield from map(str, some)
+        for kind, count in of_kind.items():
+            if count > SHOWN:
+                where, said = kind
+                yield f"{where}{': ' if where else ''}{count - SHOWN:,} more of this kind: {said}"
+
     def text(self) -> str:
         """The check for people."""
         lines = [f"{self.name or self.folder.name}/{config}: {said}" for config, said in self.counts.items()]
-        lines += [f"error: {error}" for error in self.errors]
+        lines += [line if line.startswith("  ") else f"error: {line}" for line in self.fault_lines()]
         lines += [f"note: {note}" for note in self.notes]
         if self.ok:
             return "\n".join([*lines, "It is a benchmark. Next:", *self._next()])
-        number = len(self.errors)
+        number = len(self.faults)
         return "\n".join([*lines, f"{number:,} error{'' if number == 1 else 's'}."])
 
 
@@ -95,37 +147,41 @@ def check_folder(folder: str | Path, *, pictures: bool = True, registered: bool 
         short = read_folder_card(root)
         configs = configs_of(short, root)
     except CardError as error:
-        found.errors.append(str(error))
+        found.faults.append(Fault("", str(error)))
         return found
     found.name = short.name
     if registered:
-        found.errors += _clashes(short.name, root)
+        found.faults += _clashes(short.name, root)
     files = {
         path
         for config in configs.values()
         for path in (config.queries, config.images)
         if not (root / path).is_file()
     }
-    found.errors += [
-        f"{root / path}: no such file. Fix: write it, or correct {CARD_FILE}." for path in sorted(files)
+    found.faults += [
+        Fault(str(root / path), f"no such file. Fix: write it, or correct {CARD_FILE}.")
+        for path in sorted(files)
     ]
-    listed = {
-        path: _gallery(root / path, found.errors)
-        for path in dict.fromkeys(config.images for config in configs.values())
-        if path not in files
-    }
     card: Card | None = None
+    problem: CardError | None = None
     if not files:
         try:
             card = card_of_folder(root)
         except CardError as error:
-            if not _said(str(error), found.errors):
-                found.errors.append(str(error))
-    if card is not None:
-        for name, config in configs.items():
-            found.counts[name] = _rows(
-                BenchmarkSpec(card, name), root / config.queries, listed[config.images], found.errors
-            )
+            problem = error
+    of_files: list[Fault] = []
+    listed = {
+        path: _gallery(root / path, of_files)
+        for path in dict.fromkeys(config.images for config in configs.values())
+        if path not in files
+    }
+    for name, config in configs.items():
+        if config.queries not in files and config.images in listed:
+            spec = None if card is None else BenchmarkSpec(card, name)
+            found.counts[name] = _rows(spec, root / config.queries, listed[config.images], of_files)
+    if problem is not None and not _said(str(problem), of_files):
+        found.faults.append(Fault("", str(problem)))
+    found.faults += of_files
     if pictures:
         _pictures(
             root, short, {image: path for each in listed.values() for image, path in each.items()}, found
@@ -133,24 +189,25 @@ def check_folder(folder: str | Path, *, pictures: bool = True, registered: bool 
     return found
 
 
-def _said(error: str, errors: list[str]) -> bool:
-    """Whether the place of an error has one already."""
+def _said(error: str, faults: list[Fault]) -> bool:
+    """Whether the place of an error has a fault already."""
     place = ": ".join(error.split(": ")[:2])
-    return any(one.startswith(place) for one in errors)
+    return any(str(fault).startswith(place) for fault in faults)
 
 
-def _clashes(name: str, folder: Path) -> Iterator[str]:
+def _clashes(name: str, folder: Path) -> Iterator[Fault]:
+    place = f"{folder / CARD_FILE}: name"
     fix = f"Fix: give it another name in {CARD_FILE}."
     if name in packaged_names():
-        yield f"{folder / CARD_FILE}: name: {name!r} is a benchmark of this package. {fix}"
+        yield Fault(place, f"{name!r} is a benchmark of this package. {fix}")
     elif name in challenge_names():
-        yield f"{folder / CARD_FILE}: name: {name!r} is a challenge that is known here. {fix}"
+        yield Fault(place, f"{name!r} is a challenge that is known here. {fix}")
     known = folders().get(name)
     if known is not None and known.folder.resolve() != folder.resolve():
-        yield f"{folder / CARD_FILE}: name: {name!r} is that of {known.folder}, too. {fix}"
+        yield Fault(place, f"{name!r} is that of {known.folder}, too. {fix}")
 
 
-def _gallery(path: Path, errors: list[str]) -> dict[str, str | None]:
+def _gallery(path: Path, faults: list[Fault]) -> dict[str, str | None]:
     """Ids and paths of a gallery's list."""
     found: dict[str, str | None] = {}
     lines: dict[str, int] = {}
@@ -158,57 +215,69 @@ def _gallery(path: Path, errors: list[str]) -> dict[str, str | None]:
     for number, text in text_lines(path):
         row, fault = ({}, NOT_UTF8) if text is None else listed_image(text)
         if fault is not None:
-            errors.append(f"{path}: line {number}: {fault}")
+            faults.append(Fault(f"{path}: line {number}", fault))
             continue
         image, place = row["image_id"], row["relative_path"]
         if image in lines:
-            errors.append(
-                f"{path}: line {number}: {image!r} is there twice (first in line {lines[image]}). "
-                "Fix: keep one."
-            )
+            said = f"{image!r} is there twice (first in line {lines[image]}). Fix: keep one."
+            faults.append(Fault(f"{path}: line {number}", said))
             continue
         if place is not None and paths.setdefault(place, number) != number:
-            errors.append(
-                f"{path}: line {number}: {image!r} has the picture {place!r} of another (first in line "
-                f"{paths[place]}). Fix: correct one of them."
-            )
+            said = f"{image!r} has the picture {place!r} of another (first in line {paths[place]})"
+            faults.append(Fault(f"{path}: line {number}", f"{said}. Fix: correct one of them."))
         lines[image], found[image] = number, place
     return found
 
 
-def _rows(spec: BenchmarkSpec, path: Path, gallery: Collection[str], errors: list[str]) -> str:
-    """Look at every row; what the configuration holds, in words."""
-    multi_turn, members = spec.kind == "multi_turn", frozenset(gallery)
-    id_name = "session_id" if multi_turn else "query_id"
+def _rows(spec: BenchmarkSpec | None, path: Path, gallery: Collection[str], faults: list[Fault]) -> str:
+    """Look at every row; what there is, in words. Without a card the first row says which kind it is."""
+    members = frozenset(gallery)
+    of_file = Tallied()
     lines: dict[str, int] = {}
     turns: Counter[int] = Counter()
-    rows = 0
     try:
         for number, fields in read_row_file(path):
-            rows += 1
-            place = f"{path}: {unit(path)} {number}"
+            of_file.rows += 1
+            place = place_of(path, number, fields)
             if isinstance(fields, str):
-                errors.append(f"{place}: {fields}")
+                faults.append(Fault(place, fields))
                 continue
-            row, faults = typed(fields, multi_turn, spec.card.own_fields)
-            row_id = fields.get(id_name)
+            of_file.first = of_file.first or fields
+            multi_turn = of_file.multi_turn if spec is None else spec.kind == "multi_turn"
+            own = of_file.own if spec is None else spec.card.own_fields
+            row, said = typed(fields, multi_turn, own)
+            row_id = fields.get("session_id" if multi_turn else "query_id")
             if isinstance(row_id, str):
-                place += f" ({id_name} {row_id})"
                 first = lines.setdefault(row_id, number)
                 if first != number:
-                    faults = [
-                        *faults,
-                        f"its id is there twice (first in {unit(path)} {first}). Fix: give it another.",
-                    ]
+                    twice = f"its id is there twice (first in {unit(path)} {first})"
+                    apart = multi_turn and path.suffix == ".csv"
+                    other = ", or write a session's lines one after the other" if apart else ""
+                    said = [*said, f"{twice}. Fix: give it another{other}."]
             if row:
-                faults = [*faults, *(f"{fault}. {OWN_FIX}" for fault in row_faults(spec, row, members))]
                 turns[len(row.get("turns", (row,)))] += 1
-            errors += [f"{place}: {fault}" for fault in faults]
+            if row and spec is not None:
+                said = [*said, *(f"{fault}. {OWN_FIX}" for fault in row_faults(spec, row, members))]
+            else:
+                said = [
+                    *said,
+                    *(
+                        f"its {role} {image!r} is not in the gallery ({len(members):,} images). {OWN_FIX}"
+                        for role, image in named_images(fields)
+                        if image not in members
+                    ),
+                ]
+            faults += [Fault(place, one) for one in said]
     except RecordError as error:
-        errors.append(str(error))
-    noun = "sessions" if multi_turn else "queries"
+        faults.append(Fault("", str(error)))
+    return _in_words(of_file, turns, len(gallery))
+
+
+def _in_words(of_file: Tallied, turns: Counter[int], images: int) -> str:
     lengths = ", ".join(f"{count:,} of {length} turns" for length, count in sorted(turns.items()))
-    return f"{rows:,} {noun}" + (f" ({lengths})" if multi_turn else "") + f", {len(gallery):,} images"
+    one, many = ("session", "sessions") if of_file.multi_turn else ("query", "queries")
+    rows = f"{of_file.rows:,} {one if of_file.rows == 1 else many}"
+    return f"{rows}{f' ({lengths})' if of_file.multi_turn and lengths else ''}, {images:,} images"
 
 
 def _pictures(root: Path, short: FolderCard, wanted: dict[str, str | None], found: FolderCheck) -> None:
@@ -222,7 +291,7 @@ def _pictures(root: Path, short: FolderCard, wanted: dict[str, str | None], foun
             image: path for image, name in wanted.items() if (path := search.find(image, name)) is not None
         }
     except (RecordError, OSError) as error:
-        found.errors.append(str(error))
+        found.faults.append(Fault("", str(error)))
         return
     if not paths:
         found.notes.append(
@@ -231,11 +300,12 @@ def _pictures(root: Path, short: FolderCard, wanted: dict[str, str | None], foun
         )
         return
     absent = [image for image in wanted if image not in paths]
-    for image in absent[:_SHOWN_MISSING]:
+    for image in absent[:SHOWN]:
         tried = ", ".join(search.candidates(image, wanted[image]))
-        found.errors.append(f"image {image!r} has no picture: tried {tried}. Fix: put it there.")
-    if len(absent) > _SHOWN_MISSING:
-        found.errors.append(f"{len(absent) - _SHOWN_MISSING:,} more images have no picture. Fix: as above.")
+        found.faults.append(Fault("", f"image {image!r} has no picture: tried {tried}. Fix: put it there."))
+    if len(absent) > SHOWN:
+        more = f"{len(absent) - SHOWN:,} more images have no picture. Fix: as above."
+        found.faults.append(Fault("", more))
     from cir_datasets.common.pictures import PICTURE_FORMATS
 
     look = functools.partial(_problem, formats=PICTURE_FORMATS)
@@ -243,7 +313,8 @@ def _pictures(root: Path, short: FolderCard, wanted: dict[str, str | None], foun
         image: fault for image, fault in done_in_parallel(look, paths.items(), None) if fault is not None
     }
     for image in sorted(unusable):
-        found.errors.append(f"{paths[image]}: image {image!r}: {unusable[image]}. Fix: replace the picture.")
+        said = f"image {image!r}: {unusable[image]}. Fix: replace the picture."
+        found.faults.append(Fault(str(paths[image]), said))
 
 
 def _problem(path: str, formats: Collection[PictureFormat]) -> str | None:

@@ -266,13 +266,15 @@ def _subset(found: Tallied) -> int | None:
 @functools.lru_cache(maxsize=64)
 def _listed(path: Path, state: tuple[int, int, int]) -> tuple[int, tuple[str, ...]]:
     """How many images a list names, and the first of them."""
-    names = (text.partition("\t")[0] if text is not None else None for _, text in text_lines(path))
-    first = list(islice(names, _LEAST_IMAGES))
-    if None in first:
-        raise RecordError(f"{path}: {NOT_UTF8}")
+    lines = text_lines(path)
+    first = []
+    for number, text in islice(lines, _LEAST_IMAGES):
+        if text is None:
+            raise RecordError(f"{path}: line {number}: {NOT_UTF8}")
+        first.append(text.partition("\t")[0])
     if len(first) < _LEAST_IMAGES:
         raise CardError(
             f"{path}: it names {len(first)} images, and a gallery has at least {_LEAST_IMAGES}. Fix: write "
             "an image id a line."
         )
-    return len(first) + sum(1 for _ in names), tuple(str(name) for name in first)
+    return len(first) + sum(1 for _ in lines), tuple(first)

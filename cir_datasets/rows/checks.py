@@ -234,4 +234,6 @@ def _images_of(row: Row) -> Iterator[tuple[str, str]]:
         if row[f"{role}_image_id"] is not None:
             yield role, row[f"{role}_image_id"]
     for role, name in (("positive", "positive"), ("hard negative", "negative"), ("subset member", "subset")):
-        yield from ((role, image_id) for image_id in row[f"{name}_image_ids"])
+        for image_id in row[f"{name}_image_ids"]:
+            if role != "positive" or image_id != row["target_image_id"]:  # the target is said already
+                yield role, image_id

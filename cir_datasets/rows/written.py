@@ -8,10 +8,12 @@ session its id, `ground_truth_ids` and `turns`. Everything else may be left out 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from cir_datasets.common.row_files import unit
 from cir_datasets.rows.records import Row, query_row, query_schema, session_schema
 from cir_metrics.errors import did_you_mean
 
@@ -48,6 +50,14 @@ _OWN_TYPES = {
     "target_soft": pa.list_(pa.struct([("image_id", pa.string()), ("score", pa.float64())])),
     "captions": pa.list_(pa.string()),
 }
+_ROLES = {
+    "reference_image_id": "reference",
+    "target_image_id": "target",
+    "positive_image_ids": "positive",
+    "negative_image_ids": "hard negative",
+    "subset_image_ids": "subset member",
+    "ground_truth_ids": "ground truth",
+}
 _KNOWN = {"query": QUERY | OWN_QUERY, "session": SESSION, "turn": TURN | OWN_TURN}
 
 
@@ -60,6 +70,39 @@ def written_schema(multi_turn: bool, own: Sequence[str]) -> pa.Schema:
     """
     fields = [pa.field(name, _OWN_TYPES[name]) for name in own]
     return session_schema(*fields) if multi_turn else query_schema(*fields)
+
+
+def place_of(path: Path, number: int, fields: Mapping[str, Any] | str) -> str:
+    """Where a row stands: file, line and, as far as it can be read, its id.
+
+    Example:
+        >>> place_of(Path("queries.csv"), 3, {"query_id": "7"})
+        'queries.csv: line 3 (query_id 7)'
+    """
+    place = f"{path}: {unit(path)} {number}"
+    for name in ("session_id", "query_id"):
+        if not isinstance(fields, str) and isinstance(fields.get(name), str):
+            return f"{place} ({name} {fields[name]})"
+    return place
+
+
+def named_images(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Every image that a row names, with its role, whatever else is wrong with the row.
+
+    Example:
+        >>> list(named_images({"target_image_id": 5, "positive_image_ids": ["a", None]}))
+        [('positive', 'a')]
+    """
+    for name, role in _ROLES.items():
+        value = fields.get(name)
+        items = value if name.endswith("s") else [value]
+        for image in items if isinstance(items, list) else ():
+            if isinstance(image, str):
+                yield role, image
+    turns = fields.get("turns")
+    for place, turn in enumerate(turns if isinstance(turns, list) else (), start=1):
+        if isinstance(turn, dict) and isinstance(turn.get("reference_image_id"), str):
+            yield f"reference of turn {place}", turn["reference_image_id"]
 
 
 def typed(fields: Mapping[str, Any], multi_turn: bool, own: Sequence[str] = ()) -> tuple[Row, list[str]]:
@@ -107,8 +150,7 @@ def _type_fault(value: Any, kind: str) -> str | None:
     """Why a value is not of its field's kind, or None."""
     if kind in (_ID, _TEXT):
         if not isinstance(value, str):
-            fix = "in quotation marks" if isinstance(value, int | float) else "as text"
-            return f"must be text, not {_shown(value)}. Fix: write it {fix}."
+            return f"must be text, not {_shown(value)}. Fix: write it as text; in JSON in quotation marks."
         if kind == _ID and (not value or value != value.strip()):
             return f"is {value!r}: an id is not empty and has no blanks around it. Fix: correct it."
         return None
@@ -116,7 +158,8 @@ def _type_fault(value: Any, kind: str) -> str | None:
         right = isinstance(value, int) and not isinstance(value, bool)
         return None if right else f"must be a whole number, not {_shown(value)}. Fix: write it so."
     if not isinstance(value, list):
-        return f'must be a list, not {_shown(value)}. Fix: write ["..."], also where there is one.'
+        fix = 'write ["..."], also where there is one; in CSV | stands between the items'
+        return f"must be a list, not {_shown(value)}. Fix: {fix}."
     if kind == _ITEMS:
         wrong = next((item for item in value if not isinstance(item, dict)), None)
         return None if wrong is None else f"holds {_shown(wrong)}, not an object. Fix: write {{...}}."

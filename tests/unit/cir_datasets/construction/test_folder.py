@@ -221,7 +221,11 @@ def test_a_place_without_a_benchmark_is_said_where_a_name_is_not_found(
     says(caught, "no benchmark 'mine/test'", "nowhere: no such folder", "empty: neither it nor", "Fix:")
 
 
-PICTURES = "card, rows and pictures"
+CSV_HEADER = "query_id,reference_image_id,relative_caption,target_image_id,negative_image_ids"
+TURNS_HEADER = (
+    "session_id,ground_truth_ids,turn,reference_image_id,relative_caption",
+    "1,b,1,a,in red",
+)
 BROKEN: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "no title": ({"card": "name: mine\n"}, ("card.yaml: title: is missing", "Fix: add it")),
     "unknown field of the card": (
@@ -276,7 +280,7 @@ BROKEN: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     ),
     "a wrong type": (
         {"rows": [QUERY, {**SECOND, "query_id": 2}]},
-        ("line 2: query_id must be text, not 2", "Fix: write it in quotation marks"),
+        ("line 2: query_id must be text, not 2", "Fix: write it as text; in JSON in quotation marks"),
     ),
     "a text for a list": (
         {"rows": [QUERY, {**SECOND, "negative_image_ids": "d"}]},
@@ -301,6 +305,37 @@ BROKEN: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
         },
         ("queries.csv: line 2: it has 2 cells", "Fix:"),
     ),
+    "semicolons": (
+        {"rows": ["query_id;reference_image_id", "1;a"], "file": "queries.csv"},
+        ("queries.csv: line 1: the header", "has ';' between its fields", "Fix: save the file with commas"),
+    ),
+    "a list of Python in a cell": (
+        {
+            "rows": [CSV_HEADER, "1,a,in red,b,\"['c', 'd']\""],
+            "file": "queries.csv",
+        },
+        ("line 2 (query_id 1): negative_image_ids must be a list", "in CSV | stands between the items"),
+    ),
+    "NaN of a spreadsheet": (
+        {"rows": [CSV_HEADER, "1,a,in red,NaN,"], "file": "queries.csv"},
+        ("queries.csv: line 2 (query_id 1): its target 'NaN' is not in the gallery", "Fix:"),
+    ),
+    "an empty cell for a caption": (
+        {"rows": [CSV_HEADER, "1,a,,b,"], "file": "queries.csv"},
+        ("queries.csv: line 2 (query_id 1): it has no text", "Fix: write"),
+    ),
+    "a comma in a caption": (
+        {"rows": [CSV_HEADER, "1,a,in red, large,b,"], "file": "queries.csv"},
+        ("queries.csv: line 2: it has 6 cells, the first '1', but the header 5", "Fix: write as many commas"),
+    ),
+    "a turn that is left out": (
+        {"rows": [*TURNS_HEADER, "1,b,3,c,large"], "file": "queries.csv"},
+        ("queries.csv: line 2 (session_id 1): its turns are numbered [1, 3]", "Fix: number them"),
+    ),
+    "the lines of a session apart": (
+        {"rows": [*TURNS_HEADER, "2,b,1,a,small", "1,b,2,c,large"], "file": "queries.csv"},
+        ("line 4 (session_id 1): its id is there twice (first in line 2)", "lines one after the other"),
+    ),
     "empty": ({"rows": [""]}, ("queries.jsonl: it holds no row", "Fix:")),
     "a tab without a path": (
         {"images": "a\t\nb\nc\nd\n"},
@@ -324,6 +359,92 @@ def test_what_is_wrong_is_named_with_file_line_and_fix(write: Write, register: R
     with pytest.raises((CardError, RecordError)):
         cir_datasets.load("mine/test")
     assert cir_datasets.spec("shapes/val").config.queries
+
+
+NAN = float("nan")
+PARQUET: dict[str, tuple[list[dict[str, Any]], str]] = {
+    "ids that are numbers": ([{**QUERY, "query_id": 1}], "row 1: query_id must be text, not 1"),
+    "no caption, as pandas has it": (
+        [{**QUERY, "relative_caption": NAN}],
+        "row 1 (query_id 1): relative_caption must be text, not nan",
+    ),
+    "a list as text": (
+        [{**QUERY, "negative_image_ids": "['c', 'd']"}],
+        "row 1 (query_id 1): negative_image_ids must be a list, not \"['c', 'd']\"",
+    ),
+    "null in a list": (
+        [{**QUERY, "negative_image_ids": ["c", None]}],
+        "row 1 (query_id 1): negative_image_ids holds an item that must be text, not None",
+    ),
+    "numbers in a list": ([{**QUERY, "aspects": [1]}], "row 1 (query_id 1): aspects holds an item that must"),
+    "doubled ids": (
+        [QUERY, {**QUERY, "reference_image_id": "c"}],
+        "row 2 (query_id 1): its id is there twice (first in row 1)",
+    ),
+    "an unknown image": (
+        [QUERY, {**QUERY, "query_id": "2", "target_image_id": "z"}],
+        "row 2 (query_id 2): its target 'z' is not in the gallery",
+    ),
+    "the target is the reference": (
+        [{**QUERY, "target_image_id": "a"}],
+        "row 1 (query_id 1): its reference 'a' is a positive",
+    ),
+    "an empty caption": ([{**QUERY, "relative_caption": " "}], "row 1 (query_id 1): a caption is empty"),
+    "the index of a data frame": (
+        [{**QUERY, "__index_level_0__": 0}],
+        "row 1 (query_id 1): there is no field '__index_level_0__'",
+    ),
+    "a turn that is left out": (
+        [{**SESSION, "turns": [TURNS[0], {**TURNS[1], "turn": 3}]}],
+        "row 1 (session_id 1): its turns are numbered [1, 3]",
+    ),
+    "turns counted in fractions": (
+        [{**SESSION, "turns": [{**TURNS[0], "turn": 1.0}]}],
+        "row 1 (session_id 1): turn 1: turn must be a whole number, not 1.0",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", PARQUET)
+def test_what_is_wrong_in_parquet_is_named_with_file_row_id_and_fix(
+    write: Write, register: Register, case: str
+) -> None:
+    rows, said = PARQUET[case]
+    folder = write()
+    (folder / "queries.jsonl").unlink()
+    pq.write_table(pa.Table.from_pylist(rows), folder / "queries.parquet")
+    (error,) = check_folder(folder).errors
+    says(error, f"{folder}/queries.parquet: {said}", "Fix: ")
+    register(folder)
+    with pytest.raises(RecordError) as caught:
+        cir_datasets.load("mine/test")
+    says(caught, f"{folder}/queries.parquet: row {len(rows)}", "Fix: ")
+
+
+def test_faults_of_the_card_come_first_and_those_of_a_row_together(write: Write) -> None:
+    broken = {
+        **QUERY,
+        "relative_caption": " ",
+        "target_image_id": "z",
+        "negative_image_ids": "d",
+    }
+    folder = write("cirr", "{nope", *[{**broken, "query_id": f"{number}"} for number in range(40)])
+    (folder / "images.txt").write_text("a\nb\nc\nd\na\n")
+    found = check_folder(folder)
+    lines = found.text().splitlines()
+    assert lines[0] == "cirr/test: 41 queries, 4 images"
+    assert [line.partition(f"{folder}/")[2].partition(":")[0] for line in lines[1:4]] == [
+        "card.yaml",
+        "images.txt",
+        "queries.jsonl",
+    ]
+    place = f"error: {folder}/queries.jsonl: line 2 (query_id 0):"
+    at = lines.index(place)
+    says("\n".join(lines[at : at + 4]), "must be a list", "a caption is empty", "its target 'z' is not in")
+    assert len(found.errors) == 3 + 40 * 3
+    assert sum("a caption is empty" in line for line in lines) == 5 + 1
+    assert f"error: {folder}/queries.jsonl: 35 more of this kind: a caption is empty. Fix:" in found.text()
+    assert lines[-1] == "123 errors."
 
 
 def test_every_fault_of_a_folder_is_named_at_once(write: Write) -> None:
