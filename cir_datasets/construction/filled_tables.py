@@ -47,9 +47,7 @@ def read_filled(
             record has more fields than there are columns; the message has the line.
     """
     text = read_text(path, error)
-    head = text.split("\n", 1)[0]
-    delimiter = ";" if head.count(";") > head.count(",") else ","
-    found = table_lines(text, path, needed, error, fix=fix, delimiter=delimiter)
+    found = table_lines(text, path, needed, error, fix=fix, delimiter=delimiter_of(text))
     return [(line, {name: unguarded(field).strip() for name, field in row.items()}) for line, row in found]
 
 
@@ -69,6 +67,17 @@ def read_text(path: Path, error: Callable[[str], CirError]) -> str:
         raise error(f"{path}: byte {fault.start} is not UTF-8. Fix: save it as UTF-8.") from fault
     except OSError as fault:
         raise error(f"{path}: cannot be read: {fault.strerror}. Fix: check the path.") from fault
+
+
+def delimiter_of(text: str) -> str:
+    """The comma or semicolon that parts the columns of a table's first line.
+
+    Example:
+        >>> delimiter_of("id;caption\n1;a red, small star")
+        ';'
+    """
+    head = text.split("\n", 1)[0]
+    return ";" if head.count(";") > head.count(",") else ","
 
 
 def table_lines(

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 _DIFFUSERS = "diffusers:"
 _ANSWER_TOKENS = 60
 """About what an answer of these forms takes."""
-_CHARACTERS = 4
-"""About those of a token of English."""
+_PICTURE_SECONDS = 5.0
+"""About those of a picture of SDXL on one GPU; shapes are drawn in no time."""
 
 
 def fisd_command(
@@ -42,8 +42,8 @@ def fisd_command(
         list[str] | None,
         typer.Option(
             "--captions",
-            help="File of source captions (.txt, .csv, .tsv, .jsonl, or COCO's captions as .json), or "
-            "ASPECT=FILE; may be repeated.",
+            help="File of source captions (.txt, .csv, .tsv, .token, .jsonl, .json; also as COCO, NoCaps, "
+            "CC3M, Flickr30k and HQ-Edit have them), or ASPECT=FILE; may be repeated.",
         ),
     ] = None,
     generator: Annotated[
@@ -144,8 +144,17 @@ def fisd_command(
         str | None, typer.Option("--title", help="How people call it; default: its name.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what would be asked and drawn, and do nothing.")
+        bool,
+        typer.Option("--dry-run", help="Print an estimate of calls, tokens and hours, and stop."),
     ] = False,
+    picture_seconds: Annotated[
+        float | None,
+        typer.Option(
+            "--picture-seconds",
+            help="Of --dry-run: seconds that a picture takes; default: 5, and none of shapes.",
+            min=0,
+        ),
+    ] = None,
 ) -> None:
     """Make a benchmark of six aspects from captions, with pictures that a generator draws, as FISD was made.
 
@@ -169,20 +178,25 @@ def fisd_command(
     from cir_datasets.construction.workspace import only_run
     from cir_metrics.errors import CallError
     from submissions.commands.words import report_usage
+    from submissions.language.loading import calls_at_once
 
     if gallery not in ("together", "aspect"):
         raise CallError(f"--gallery {gallery!r} is not known. Fix: use together or aspect.")
     options = FisdOptions(per_aspect, spare, seed, limit, chunk, reviewed_only)
+    _check_generator(generator)
+    manner = _manner(generator, nouns)
+    files = _files(captions or [], aspect or [], manner)
+    if dry_run:
+        at_once = 1 if language is None else calls_at_once(language)
+        default = 0.0 if generator == "shapes" else _PICTURE_SECONDS
+        seconds = default if picture_seconds is None else picture_seconds
+        _say_plan(files, manner, options, prompts, at_once, seconds)
+        return
     drawn_by = _generator(
         generator, revision=revision, steps=steps, guidance=guidance, size=size, device=device, dtype=dtype
     )
-    manner = _manner(generator, nouns)
-    files = _files(captions or [], aspect or [], manner)
     speaker = _language(language, prompts)
     labels = _prompts(speaker)
-    if dry_run:
-        _say_plan(files, manner, options, speaker)
-        return
     called, where = made_name(name, out, "fisd"), _engine(engine, address)
     with only_run(out):
         try:
@@ -252,6 +266,14 @@ def _manner(generator: str, nouns: Path | None) -> Manner:
     return ShapesLanguage()
 
 
+def _check_generator(name: str) -> None:
+    """A dry run loads none, and refuses an unknown one."""
+    from cir_metrics.errors import CallError
+
+    if name != "shapes" and (not name.startswith(_DIFFUSERS) or name == _DIFFUSERS):
+        raise CallError(f"--generator {name!r} is not known. Fix: use shapes, or {_DIFFUSERS}FOLDER_OR_NAME.")
+
+
 def _generator(name: str, *, device: str, dtype: str, **given: Any) -> Generator:
     from cir_metrics.errors import CallError
 
@@ -262,8 +284,6 @@ def _generator(name: str, *, device: str, dtype: str, **given: Any) -> Generator
         from cir_datasets.construction.fisd.generators import ShapesGenerator
 
         return ShapesGenerator()
-    if not name.startswith(_DIFFUSERS) or name == _DIFFUSERS:
-        raise CallError(f"--generator {name!r} is not known. Fix: use shapes, or {_DIFFUSERS}FOLDER_OR_NAME.")
     from submissions.making.diffusion import load_diffusion
 
     return load_diffusion(name.removeprefix(_DIFFUSERS), device=device, dtype=dtype, **given)
@@ -316,37 +336,59 @@ def _say_plan(
     files: Mapping[str, Sequence[CaptionFile]],
     manner: Manner,
     options: FisdOptions,
-    language: Language | None,
+    prompts: Path | None,
+    at_once: int,
+    picture_seconds: float,
 ) -> None:
-    """Questions, tokens and pictures of a run, before it is begun."""
+    """Pictures, calls, tokens and hours of a run, before it is begun."""
     from cir_datasets.common.tables import Cell, Table, render
+    from cir_datasets.construction.estimate import (
+        CALL_SECONDS,
+        CHARACTERS,
+        Calls,
+        calls_table,
+        hours,
+    )
     from cir_datasets.construction.fisd.dealing import deal
+    from submissions.language.prompts import load_prompts
 
     dealt = deal(files, manner, options.per_aspect + options.spare, options.seed, options.limit)
-    templates = getattr(getattr(language, "writes", language), "prompts", None)
-    rows: list[tuple[Any, ...]] = []
+    templates = load_prompts(prompts)
+    found: list[Calls] = []
+    made: list[tuple[str, int]] = []
     for aspect in files:
         of_it = [row for row in dealt.rows if row["aspect"] == aspect]
-        asked = (
-            {}
-            if aspect == CARDINALITY
-            else {f"edit_{aspect}": [r for r in of_it if "target_caption" not in r]}
+        made.append((aspect, len(of_it)))
+        if aspect == CARDINALITY:
+            continue
+        edits = [row for row in of_it if "target_caption" not in row]
+        for what, prompt, rows in (
+            (f"edits of {aspect}", f"edit_{aspect}", edits),
+            (f"hard negatives of {aspect}", "hard_negative", of_it),
+        ):
+            characters = sum(len(templates[prompt].text) + 3 * len(row["caption"]) for row in rows)
+            found.append(Calls(what, len(rows), characters // CHARACTERS, len(rows) * _ANSWER_TOKENS))
+    made.append(("all", sum(number for _, number in made)))
+    cells = tuple(
+        (
+            Cell(aspect),
+            Cell(f"{number:,}"),
+            Cell(f"{3 * number:,}"),
+            Cell(f"{hours(3 * number, picture_seconds, 1):,.2f}"),
         )
-        if aspect != CARDINALITY:
-            asked["hard_negative"] = of_it
-        characters = sum(
-            len(templates[prompt].text) + 3 * len(row["caption"]) if templates is not None else 0
-            for prompt, questions in asked.items()
-            for row in questions
+        for aspect, number in made
+    )
+    tables = [
+        Table(
+            f"What a run would draw: {picture_seconds:g} seconds a picture, one after the other",
+            ("aspect", "triplets", "pictures", "hours"),
+            cells,
         )
-        number = sum(map(len, asked.values()))
-        tokens = characters // _CHARACTERS + number * _ANSWER_TOKENS if templates is not None else 0
-        rows.append((aspect, len(of_it), number, tokens, 3 * len(of_it)))
-    rows.append(("all", *(sum(row[place] for row in rows) for place in range(1, 5))))
-    cells = tuple((Cell(str(first)), *(Cell(f"{each:,}") for each in rest)) for first, *rest in rows)
-    table = Table("What a run would do", ("aspect", "triplets", "questions", "tokens", "pictures"), cells)
-    echo(render([table], "table"))
-    echo("Tokens are about those of prompts and answers; answers in the cache are not asked again.", err=True)
+    ]
+    if found:
+        tables.append(calls_table("our prompts and these captions", found, CALL_SECONDS, at_once))
+    echo(render(tables, "table"))
+    echo("Answers in the cache are not asked again; numbers come from templates.", err=True)
 
 
 def _write(

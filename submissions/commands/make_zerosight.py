@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cir_datasets.construction.estimate import CALL_SECONDS, PICTURE_TOKENS
 from cir_metrics.terminal import echo
 from submissions.commands.words import report_usage
 
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     from datetime import date
 
     from cir_datasets.construction.backends import Engine
-
-_PICTURE_TOKENS = 85
 
 
 def zerosight_command(
@@ -125,10 +124,10 @@ def zerosight_command(
     ] = False,
     picture_tokens: Annotated[
         int, typer.Option("--picture-tokens", help="Of --dry-run: tokens of a picture.", min=1)
-    ] = _PICTURE_TOKENS,
+    ] = PICTURE_TOKENS,
     call_seconds: Annotated[
         float, typer.Option("--call-seconds", help="Of --dry-run: seconds of a call.", min=0.001)
-    ] = 2.0,
+    ] = CALL_SECONDS,
     concurrency: Annotated[
         int | None,
         typer.Option(

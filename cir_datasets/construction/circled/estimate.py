@@ -9,8 +9,7 @@ from typing import Any
 from cir_datasets.common.tables import Cell, Table
 from cir_datasets.common.yaml import own_yaml
 from cir_datasets.construction.circled.settings import CircledSettings
-
-_HOUR = 3600
+from cir_datasets.construction.estimate import CALL_SECONDS, PICTURE_TOKENS, hours
 
 
 @dataclass(frozen=True)
@@ -43,13 +42,13 @@ class CircledEstimate:
             ("difference", self.differences),
         ):
             of = known["tokens"][task]
-            asked += number * (of["question"] + of["pictures"] * known["picture_tokens"])
+            asked += number * (of["question"] + of["pictures"] * PICTURE_TOKENS)
             answered += number * of["answer"]
         return asked, answered
 
     def hours(self, at_once: int) -> float:
         """With so many questions at once."""
-        return float(self.calls * _figures()["seconds_a_call"] / at_once / _HOUR)
+        return hours(self.calls, CALL_SECONDS, at_once)
 
 
 def estimates(
@@ -92,7 +91,6 @@ def estimate_table(queries: int, gallery: int, settings: CircledSettings, at_onc
         at_once: questions that the backend is asked at once.
     """
     likely, most = estimates(queries, gallery, settings)
-    known = _figures()
     rows = [
         ("captions", likely.captions, most.captions),
         ("merges", likely.merges, most.merges),
@@ -104,7 +102,7 @@ def estimate_table(queries: int, gallery: int, settings: CircledSettings, at_onc
     shown = [(Cell(name), Cell(f"{a:,}", float(a)), Cell(f"{b:,}", float(b))) for name, a, b in rows]
     hours = (
         Cell("hours"),
-        *(Cell(f"{hours:.1f}", hours) for hours in (likely.hours(at_once), most.hours(at_once))),
+        *(Cell(f"{each:.1f}", each) for each in (likely.hours(at_once), most.hours(at_once))),
     )
     return Table(
         f"Estimate: {queries:,} queries, {gallery:,} images",
@@ -113,8 +111,8 @@ def estimate_table(queries: int, gallery: int, settings: CircledSettings, at_onc
         (
             "The paper's shares: 30 % of its queries succeed at turn 1, 32 % never do; one attempt each.",
             (
-                f"Tokens: {known['picture_tokens']} a picture, which servers count differently. Hours: "
-                f"{known['seconds_a_call']} s an answer, {at_once} at once "
+                f"Tokens: {PICTURE_TOKENS} a picture, which servers count differently. Hours: "
+                f"{CALL_SECONDS} s an answer, {at_once} at once "
                 "(`concurrency=` of the backend), without the encoder."
             ),
         ),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from cir_datasets.common.yaml import own_yaml
+from cir_datasets.construction.filled_tables import read_text
 from cir_datasets.errors import ConstructionError, RecordError
 from cir_datasets.shapes.captions import NUMBERS, describe, difference, plural
 from cir_datasets.shapes.draws import Draws
@@ -227,12 +228,7 @@ def read_nouns(path: str | Path) -> tuple[tuple[str, str], ...]:
         ConstructionError: it cannot be read, holds no noun, or one twice.
     """
     file = Path(path).expanduser()
-    try:
-        lines = file.read_text(encoding="utf-8-sig").splitlines()
-    except UnicodeDecodeError as error:
-        raise ConstructionError(f"{file}: byte {error.start} is not UTF-8. Fix: save it as UTF-8.") from error
-    except OSError as error:
-        raise ConstructionError(f"{file}: cannot be read: {error.strerror}. Fix: check the path.") from error
+    lines = read_text(file, ConstructionError).splitlines()
     return _pairs([line for line in lines if line.strip()], str(file))
 
 

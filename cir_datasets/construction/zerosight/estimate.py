@@ -1,12 +1,12 @@
-"""What a run would ask of models: calls, tokens and hours, before anything is asked."""
+"""What a run would ask of models, in a file of its own: it is the paper's shares, and runs no stage."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
-from cir_datasets.common.tables import Cell, Table
+from cir_datasets.common.tables import Table
+from cir_datasets.construction.estimate import Calls, calls_table
 from cir_datasets.construction.workspace import FAILED, Row
 from cir_datasets.construction.zerosight.references import WINDOW
 
@@ -18,21 +18,12 @@ _WORDS = {"choosing references": 180, "candidate captions": 220, "final captions
 _ANSWER = 40
 
 
-class Calls(NamedTuple):
-    """One kind of question."""
-
-    what: str
-    calls: int
-    tokens_in: int
-    tokens_out: int
-
-
 def estimates(videos: Sequence[Row], tokens_a_picture: int) -> list[Calls]:
     """What a run asks, by its kinds of questions; windows are the most that there can be.
 
     Args:
         videos: rows of the stage `videos`.
-        tokens_a_picture: of the model; 85 is the low detail of OpenAI's older models.
+        tokens_a_picture: of the model; 85 is the default.
 
     Example:
         >>> estimates([{"seconds": 95.0}], 85)[0]
@@ -56,20 +47,5 @@ def estimates(videos: Sequence[Row], tokens_a_picture: int) -> list[Calls]:
 
 def estimate_table(found: Sequence[Calls], seconds_a_call: float, concurrency: int) -> Table:
     """The estimates as a table, with hours."""
-    whole = Calls("together", *(sum(column) for column in zip(*(each[1:] for each in found), strict=True)))
-    rows = [
-        (
-            Cell(each.what),
-            Cell(f"{each.calls:,}"),
-            Cell(f"{each.tokens_in:,}"),
-            Cell(f"{each.tokens_out:,}"),
-            Cell(f"{each.calls * seconds_a_call / concurrency / 3600:,.2f}"),
-        )
-        for each in (*found, whole)
-    ]
-    return Table(
-        f"Estimate: {seconds_a_call:g} seconds a call, {concurrency} at once; half of the windows give a "
-        f"reference, and each has the paper's {TARGETS} targets",
-        ("what", "calls", "tokens in", "tokens out", "hours"),
-        tuple(rows),
-    )
+    assumed = f"half of the windows give a reference, and each has the paper's {TARGETS} targets"
+    return calls_table(assumed, found, seconds_a_call, concurrency)

@@ -119,7 +119,14 @@ def test_a_server_that_goes_wrong_costs_questions_and_no_answer_is_bought_twice(
 
 def test_a_dry_run_says_what_would_be_asked_and_drawn_and_writes_nothing(tmp_path: Path) -> None:
     said = cir(*ORACLE, "--dry-run").stdout
-    assert re.search(r"all\s+18\s+30\s+0\s+54", said)
+    assert re.search(r"all\s+18\s+54\s+0\.00", said)
+    (calls, asked, answered, hours) = re.findall(r"together\s+(\S+)\s+(\S+)\s+(\S+)\s+(\S+)", said)[0]
+    assert (calls, answered) == ("30", "1,800")
+    assert int(asked.replace(",", "")) > 30 * 100
+    assert float(hours) == pytest.approx(30 * 1.5 / 3600, abs=0.005)
+    slow = cir(*FEW, "--language", "openai:gpt-4o,concurrency=16", "--picture-seconds", "100", "--dry-run")
+    assert "16 at once" in slow.stdout
+    assert re.search(r"all\s+18\s+54\s+1\.50", slow.stdout)
     assert not (tmp_path / "mine").exists()
 
 
