@@ -21,6 +21,9 @@ from cir_metrics.errors import CallError
 if TYPE_CHECKING:
     from cir_datasets.rows.records import Row
 
+BENCHMARK = "benchmark"
+"""Folder of the result, in that of a run of `cir make`."""
+
 _PREFIX = ".making-"
 _SHOWN = 5
 """Faults of rows that a message names."""
@@ -169,6 +172,15 @@ def _even(rows: Iterable[Row]) -> Iterator[Row]:
     for row in listed:
         kept = {name: value for name, value in row.items() if name not in OWN_OF_QUERIES or name in own}
         yield own | kept if own else kept
+
+
+def benchmarks_in(run: str | Path) -> list[Path]:
+    """The folders of a run that are benchmarks, by name.
+
+    Args:
+        run: folder of a run of `cir make`.
+    """
+    return sorted(path.parent for path in Path(run).expanduser().absolute().glob(f"*/{CARD_FILE}"))
 
 
 def written_row(row: Mapping[str, Any]) -> Row:

@@ -42,23 +42,28 @@ def status(
     folder: Folder,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, settings included.")] = False,
 ) -> None:
-    """Show how far each stage of a run is: rows, those that failed, and the file.
+    """Show how far each stage of a run is: rows, those that failed, the file, and what is a benchmark.
 
     \b
     Example:
         cir make status my-sessions
     """
     from cir_datasets.common.tables import render
+    from cir_datasets.construction.folder import benchmarks_in
     from cir_datasets.construction.report import stage_table
     from cir_datasets.construction.workspace import settings_of, states_of
 
     stages = states_of(folder)
+    benchmarks = benchmarks_in(folder)
     if not as_json:
         echo(render([stage_table(stages)], "table"))
+        for benchmark in benchmarks:
+            echo(f"benchmark: {benchmark}")
         return
     pipeline, settings = settings_of(folder)
     shown = [{**dataclasses.asdict(each), "file": each.file.name, "state": each.state} for each in stages]
-    echo(as_text({"pipeline": pipeline, "settings": settings, "stages": shown}))
+    names = [benchmark.name for benchmark in benchmarks]
+    echo(as_text({"pipeline": pipeline, "settings": settings, "stages": shown, "benchmarks": names}))
 
 
 def again(

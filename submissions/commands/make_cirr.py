@@ -309,5 +309,5 @@ def _say(made: CirrMade) -> None:
     for page in made.tasks:
         echo(f"cir: tasks: {page}", err=True)
     echo(f"cir: report: {made.report}", err=True)
-    if made.benchmark is not None:
-        echo(str(made.benchmark))
+    for benchmark in made.benchmarks:
+        echo(str(benchmark))

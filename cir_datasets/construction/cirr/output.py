@@ -1,4 +1,4 @@
-"""What a run of CIRR's pipeline ends with: a benchmark with its dialogue paths, and a page about it."""
+"""What a run of CIRR's pipeline ends with: a benchmark, one of its dialogue paths, and a page about it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from cir_datasets.common.plots import INK, empty_figure, quiet_axes
 from cir_datasets.common.tables import Cell, Table
 from cir_datasets.construction.cirr import answers as handed_in
 from cir_datasets.construction.cirr.corpus import Corpus
-from cir_datasets.construction.cirr.pairs import paths_of
-from cir_datasets.construction.folder import write_benchmark
+from cir_datasets.construction.cirr.pairs import paths_of, sessions_of
+from cir_datasets.construction.folder import BENCHMARK, write_benchmark
 from cir_datasets.construction.report import Example, Section, Step, write_report
 from cir_datasets.construction.workspace import FAILED, Row, Workspace
+from cir_datasets.registry.folder_card import PICTURES
+from cir_datasets.registry.folders import CARD_FILE
 from cir_datasets.rows.records import query_row
 from cir_metrics.atomic import write_whole
 
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 REPORT, PATHS = "report.html", "paths.jsonl"
+DIALOGUES = "dialogues"
+"""Folder of the benchmark of sessions, beside that of single queries."""
+
 METRICS = (
     "recall@1",
     "recall@5",
@@ -35,46 +40,85 @@ METRICS = (
     "recall_subset@3",
 )
 MAIN_METRIC = "mean(recall@5, recall_subset@1)"
+DIALOGUE_METRIC = "final_recall@10"
+"""What is looked for is only said in full at the last turn."""
+
+DIALOGUE_TRAP = (
+    "The ground truth of a session is the image that its last turn leads to; an earlier turn leads to the "
+    "reference of the next one."
+)
 
 _EXAMPLES = 6
 
 
 def write_output(
     workspace: Workspace, corpus: Corpus, *, name: str, title: str, settings: Mapping[str, Any]
-) -> tuple[Path | None, Path, dict[str, int]]:
-    """Write benchmark and page.
+) -> tuple[tuple[Path, ...], Path, dict[str, int]]:
+    """Write benchmarks and page.
 
     Returns:
-        The benchmark's folder, or None where no pair has a caption; the page; counts.
+        The folders of the benchmarks, of queries and of sessions, as far as captions make any; the page;
+        counts.
     """
     rows = {state.name: _rows(state.file) for state in workspace.states() if state.file.suffix == ".jsonl"}
     pairs = {row["pair"]: row for row in rows["pairs"]}
     captions = {row["pair"]: row["caption"] for row in rows.get("captions", ()) if FAILED not in row}
     members = {row["subset"]: row["members"] for row in rows["overlaps"] if FAILED not in row}
     configs, galleries = _queries(pairs, captions, members)
-    folder = None
-    if configs:
-        folder = workspace.folder
-        _write_pictures(
-            folder / "images", corpus, sorted({one for many in galleries.values() for one in many})
+    paths = paths_of([pairs[pair] for pair in captions])
+    dialogues = {
+        split: sessions_of([path for path in paths if path["split"] == split], captions)
+        for split in sorted({path["split"] for path in paths})
+    }
+    made: list[Path] = []
+    for folder, of, said in (
+        (
+            BENCHMARK,
+            configs,
+            {
+                "name": name,
+                "title": title,
+                "summary": f"Retrieval in subsets of similar images of {corpus.name}, made as CIRR was.",
+                "metrics": METRICS,
+                "main_metric": MAIN_METRIC,
+            },
+        ),
+        (
+            DIALOGUES,
+            dialogues,
+            {
+                "name": f"{name}_{DIALOGUES}",
+                "title": f"{title}, dialogue paths",
+                "summary": f"Dialogues within and across subsets of similar images of {corpus.name}.",
+                "main_metric": DIALOGUE_METRIC,
+                "traps": (DIALOGUE_TRAP,),
+            },
+        ),
+    ):
+        root = workspace.folder / folder
+        if not of:
+            # Captions of an earlier call may have been outvoted since.
+            (root / CARD_FILE).unlink(missing_ok=True)
+            continue
+        own = {split: galleries[split] for split in of}
+        _write_pictures(root / PICTURES, corpus, sorted({one for many in own.values() for one in many}))
+        made.append(
+            write_benchmark(
+                root,
+                configs=of,
+                galleries=own,
+                reference="removed",
+                image_paths=corpus.paths,
+                picture_folder=corpus.folder,
+                made={"pipeline": "cirr", **settings},
+                **said,
+            )
         )
-        paths = [_told(path, captions) for path in paths_of([pairs[pair] for pair in captions])]
-        write_whole(folder / PATHS, b"".join(orjson.dumps(path) + b"\n" for path in paths))
-        write_benchmark(
-            folder,
-            name=name,
-            title=title,
-            summary=f"Retrieval in subsets of similar images of {corpus.name}, made as CIRR was.",
-            configs=configs,
-            galleries=galleries,
-            reference="removed",
-            metrics=METRICS,
-            main_metric=MAIN_METRIC,
-            image_paths=corpus.paths,
-            picture_folder=corpus.folder,
-            made={"pipeline": "cirr", **settings},
+    if dialogues:
+        write_whole(
+            workspace.folder / DIALOGUES / PATHS, b"".join(orjson.dumps(path) + b"\n" for path in paths)
         )
-    counts = _counts(rows, captions, configs)
+    counts = _counts(rows, captions, configs, dialogues)
     report = write_report(
         workspace.folder / REPORT,
         title=title,
@@ -83,7 +127,7 @@ def write_output(
         sections=_sections(rows, counts, captions, settings),
         open_picture=corpus.open,
     )
-    return folder, report, counts
+    return tuple(made), report, counts
 
 
 def _queries(
@@ -109,10 +153,6 @@ def _queries(
     return {split: configs[split] for split in order}, {split: sorted(images[split]) for split in order}
 
 
-def _told(path: Row, captions: Mapping[str, str]) -> Row:
-    return {**path, "captions": [captions[pair] for pair in path["pairs"]]}
-
-
 def _write_pictures(folder: Path, corpus: Corpus, images: Sequence[str]) -> None:
     """Files of pictures that are drawn; those of a folder stay where they are."""
     if corpus.folder is not None:
@@ -130,7 +170,10 @@ def _rows(file: Path) -> list[Row]:
 
 
 def _counts(
-    rows: Mapping[str, Sequence[Row]], captions: Mapping[str, str], configs: Mapping[str, Sequence[Row]]
+    rows: Mapping[str, Sequence[Row]],
+    captions: Mapping[str, str],
+    configs: Mapping[str, Sequence[Row]],
+    dialogues: Mapping[str, Sequence[Row]],
 ) -> dict[str, int]:
     good = {stage: sum(FAILED not in row for row in found) for stage, found in rows.items()}
     return {
@@ -143,6 +186,7 @@ def _counts(
         "dialogue paths": len(rows["paths"]),
         "captions": len(captions),
         **{f"queries of {split}": len(queries) for split, queries in configs.items()},
+        **{f"sessions of {split}": len(sessions) for split, sessions in dialogues.items()},
     }
 
 

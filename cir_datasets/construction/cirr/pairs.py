@@ -61,6 +61,35 @@ def paths_of(pairs: Sequence[Row]) -> list[Row]:
     return [*within, *_across(loops)]
 
 
+def sessions_of(paths: Sequence[Row], captions: Mapping[str, str]) -> list[Row]:
+    """Dialogue paths as sessions: each pair is a turn, and the last image is what is looked for.
+
+    A turn's own target is the next turn's reference. No turn of a session refers to its ground truth, so that
+    a closed loop ends a pair before it comes back.
+
+    Args:
+        paths: rows of `paths_of` of pairs that have a caption.
+        captions: by pair.
+    """
+    found = []
+    for path in paths:
+        pairs = path["pairs"][:-1] if path["closed"] else path["pairs"]
+        turns = [
+            {"turn": turn, "reference_image_id": image, "relative_caption": captions[pair]}
+            for turn, (image, pair) in enumerate(zip(path["images"], pairs, strict=False), start=1)
+        ]
+        found.append(
+            {
+                "session_id": path["path"],
+                "subset": "across" if len(path["subsets"]) > 1 else "within",
+                "ground_truth_ids": [path["images"][len(turns)]],
+                "num_turns": len(turns),
+                "turns": turns,
+            }
+        )
+    return found
+
+
 def _runs(loop: Mapping[str, Row], size: int) -> Iterator[list[Row]]:
     """The whole loop from its first image on, or its longest unbroken parts of two pairs or more."""
     ordered = sorted(loop.values(), key=lambda pair: pair["places"][0])

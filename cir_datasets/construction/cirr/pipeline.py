@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -130,13 +130,13 @@ class CirrMade:
     """What a run has come to.
 
     Args:
-        benchmark: its folder, or None where captions are missing still.
+        benchmarks: folders of the queries and of the dialogues, as far as captions make any.
         report: the page about it.
         tasks: pages that annotators are to fill in.
         counts: numbers, by what they count.
     """
 
-    benchmark: Path | None
+    benchmarks: tuple[Path, ...]
     report: Path
     tasks: tuple[Path, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -206,7 +206,7 @@ def make_benchmark(
     run = run_of(settings)
     title = plan.title or plan.name
     pages = write_tasks(workspace.folder / TASKS, tasks, run=run, title=title, open_picture=corpus.open)
-    if any((workspace.folder / ANSWERS).glob("*")):
+    if _handed_in(workspace.folder):
         return _with_answers(workspace, corpus, plan, settings)
     return _finished(workspace, corpus, plan, settings, tasks=pages)
 
@@ -234,10 +234,13 @@ def import_answers(out: Path, corpus: Corpus, files: Sequence[Path]) -> CirrMade
         raise ConstructionError(f"{root}: it has no tasks yet. Fix: let `cir make cirr` end first.")
     for file in files:
         handed_in.read_answers(file)
-    for file in files:
-        _keep(root / ANSWERS, file)
-    forget_from(root, "answers")
-    workspace = Workspace(root, PIPELINE, STAGES["people"], settings)
+    there = {file.read_bytes() for file in _handed_in(root)}
+    if any(file.read_bytes() not in there for file in files):
+        # Before they are kept: a call that is stopped leaves no rows that lack what is kept.
+        forget_from(root, "answers")
+        for file in files:
+            _keep(root, file)
+        workspace = Workspace(root, PIPELINE, STAGES["people"], settings)
     return _with_answers(workspace, corpus, CirrPlan.of(settings["plan"]), settings)
 
 
@@ -301,7 +304,7 @@ def _key(pair: Row, row: Row) -> tuple[int, str, str]:
 def _with_answers(
     workspace: Workspace, corpus: Corpus, plan: CirrPlan, settings: Mapping[str, Any]
 ) -> CirrMade:
-    files = sorted((workspace.folder / ANSWERS).glob("*"))
+    files = _handed_in(workspace.folder)
     pairs = workspace.rows("pairs", list)
     run = run_of(settings)
 
@@ -313,7 +316,7 @@ def _with_answers(
 
     answers = workspace.rows("answers", check)
     captions = workspace.rows("captions", lambda: handed_in.captions_of(pairs, answers))
-    shutil.rmtree(workspace.folder / OPEN, ignore_errors=True)
+    _remove_pages(workspace.folder / OPEN)
     left = handed_in.open_pairs(pairs, captions)
     pages: list[Path] = []
     if left:
@@ -323,14 +326,30 @@ def _with_answers(
     return _finished(workspace, corpus, plan, settings, tasks=pages)
 
 
-def _keep(folder: Path, file: Path) -> None:
+def _handed_in(root: Path) -> list[Path]:
+    """The files of answers that were taken in, in order; what a killed call left begins with a dot."""
+    return sorted(path for path in (root / ANSWERS).glob("[0-9]*-*") if path.is_file())
+
+
+def _remove_pages(folder: Path) -> None:
+    """Remove pages of an earlier call, and nothing that somebody else put there."""
+    for path in (*folder.glob("page-*.html"), *folder.glob("tasks.csv"), *folder.glob("pictures/*.jpg")):
+        path.unlink()
+    for empty in (folder / "pictures", folder):
+        with contextlib.suppress(OSError):
+            empty.rmdir()
+
+
+def _keep(root: Path, file: Path) -> None:
     """Copy a file of answers, unless it was taken in before."""
+    folder = root / ANSWERS
     content = file.read_bytes()
-    there = sorted(folder.glob("*"))
+    there = _handed_in(root)
     if any(path.read_bytes() == content for path in there):
         return
+    number = max((int(path.name.partition("-")[0]) for path in there), default=0) + 1
     try:
-        write_whole(folder / f"{len(there) + 1:04d}-{file.name}", content)
+        write_whole(folder / f"{number:04d}-{file.name}", content)
     except OSError as error:
         raise ConstructionError(
             f"{folder}: cannot be written: {error.strerror}. Fix: make room, or name another folder."
@@ -345,10 +364,10 @@ def _finished(
     *,
     tasks: Sequence[Path] = (),
 ) -> CirrMade:
-    benchmark, report, counts = write_output(
+    benchmarks, report, counts = write_output(
         workspace, corpus, name=plan.name, title=plan.title or plan.name, settings=settings
     )
-    return CirrMade(benchmark, report, tuple(tasks), counts)
+    return CirrMade(benchmarks, report, tuple(tasks), counts)
 
 
 def _good(rows: Sequence[Row]) -> list[Row]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from leaderboard.cli import build
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 IMAGES = 150
+RESULTS = ("benchmark", "dialogues")
 
 
 def call(*arguments: object, fails: bool = False) -> str:
@@ -149,11 +151,17 @@ def test_answers_become_a_benchmark_and_open_pairs_are_asked_again(
     call("make", "cirr-import", out, again, "--images", photos)
     make(photos, out, "--subsets", 6, "--annotators", 2)
     assert bytes_of(out) == done
-    monkeypatch.setenv("CIR_BENCHMARKS", str(out))
+    assert not (out / "card.yaml").exists()
+    monkeypatch.setenv("CIR_BENCHMARKS", os.pathsep.join(str(out / name) for name in RESULTS))
     monkeypatch.setenv("CIR_IMAGES", str(photos.parent))
-    assert check_folder(out).errors == []
+    for name in RESULTS:
+        found = check_folder(out / name)
+        assert (found.errors, found.notes) == ([], [])
     counts = {split: len(cir_datasets.load(f"mine/{split}").query_ids) for split in ("val", "test")}
     assert sum(counts.values()) == 54
+    for split in counts:
+        dialogues = cir_datasets.load(f"mine_dialogues/{split}")
+        assert dialogues.gallery == cir_datasets.load(f"mine/{split}").gallery
 
 
 def test_what_a_model_writes_is_run_scored_and_published(
@@ -166,8 +174,12 @@ def test_what_a_model_writes_is_run_scored_and_published(
     done = bytes_of(out)
     call(*command)
     assert bytes_of(out) == done
-    monkeypatch.setenv("CIR_BENCHMARKS", str(out))
-    assert check_folder(out).errors == []
+    assert "benchmark: " + str(out / "benchmark") in call("make", "status", out)
+    assert json.loads(call("make", "status", out, "--json"))["benchmarks"] == list(RESULTS)
+    monkeypatch.setenv("CIR_BENCHMARKS", os.pathsep.join(str(out / name) for name in RESULTS))
+    for name in RESULTS:
+        found = check_folder(out / name)
+        assert (found.errors, found.notes) == ([], [])
     ranks = tmp_path / "ranks.json"
     call(
         "run", "--benchmark", "mine/test", "--method", "image_text_sum", "--encoder", "shapes", "--out", ranks
@@ -175,13 +187,48 @@ def test_what_a_model_writes_is_run_scored_and_published(
     scored = json.loads(call("score", ranks, "--format", "json"))
     assert "recall_subset@1" in json.dumps(scored)
     call("datasets", "publish", "mine/test", "--to", tmp_path / "published")
-    queries = [json.loads(line) for line in (out / "queries.jsonl").read_text().splitlines()]
+    queries = [json.loads(line) for line in (out / "benchmark" / "queries.jsonl").read_text().splitlines()]
     assert all(len(row["subset_image_ids"]) == 6 for row in queries)
     assert all(row["reference_image_id"] in row["subset_image_ids"] for row in queries)
-    paths = [json.loads(line) for line in (out / "paths.jsonl").read_text().splitlines()]
+
+
+def test_dialogue_paths_are_a_benchmark_of_sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "mine"
+    # Subsets that share images, so that paths lead from one to another.
+    call(
+        "make", "cirr", "--benchmark", "shapes/val", "--out", out, "--limit", 60, "--shared", 3,
+        "--splits", "test=100", "--captions", "model", "--language", "oracle",
+    )  # fmt: skip
+    monkeypatch.setenv("CIR_BENCHMARKS", os.pathsep.join(str(out / name) for name in RESULTS))
+    sessions = cir_datasets.load("mine_dialogues/test").rows()
+    queries = {
+        (row["reference_image_id"], row["relative_caption"], row["target_image_id"])
+        for row in cir_datasets.load("mine/test").rows()
+    }
+    assert {row["subset"] for row in sessions} == {"within", "across"}
+    for row in sessions:
+        (target,) = row["ground_truth_ids"]
+        images = [turn["reference_image_id"] for turn in row["turns"]] + [target]
+        said = [turn["relative_caption"] for turn in row["turns"]]
+        assert len(set(images)) == len(images) >= 3
+        assert set(zip(images[:-1], said, images[1:], strict=True)) <= queries
+    paths = [json.loads(line) for line in (out / "dialogues" / "paths.jsonl").read_text().splitlines()]
+    assert [path["path"] for path in paths] == [row["session_id"] for row in sessions]
     assert any(path["closed"] for path in paths)
-    said = {row["query_id"]: row["relative_caption"] for row in queries}
-    assert all(path["captions"] == [said[pair] for pair in path["pairs"]] for path in paths)
+    ranks = tmp_path / "ranks.json"
+    call(
+        "run",
+        "--benchmark",
+        "mine_dialogues/test",
+        "--method",
+        "image_text_sum",
+        "--encoder",
+        "shapes",
+        "--out",
+        ranks,
+    )
+    assert "final_recall@10" in call("score", ranks)
+    call("datasets", "publish", "mine_dialogues/test", "--to", tmp_path / "published")
 
 
 def test_a_server_with_faults_is_asked_once_a_pair(
