@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from submissions.embeddings.pictures import Pictures
 
 WRITERS = ("people", "model")
+_SHOWN = 20
+"""Refused answers that are named."""
 
 Images = Annotated[
     Path | None, typer.Option("--images", help="Folder of the pictures, or of those of --benchmark.")
@@ -304,6 +306,14 @@ def _estimate(images: int, subsets: int | None, limit: int | None, size: int, ca
 
 
 def _say(made: CirrMade) -> None:
+    for refused in made.refused[:_SHOWN]:
+        echo(f"cir: refused: {refused}", err=True)
+    if made.refused:
+        echo(
+            f"cir: refused answers: {len(made.refused):,}; the stage `answers` has them all. Fix: correct "
+            "them and import the corrected file, or have the pages in open-tasks filled in.",
+            err=True,
+        )
     for what, number in made.counts.items():
         echo(f"cir: {what}: {number:,}", err=True)
     for page in made.tasks:

@@ -6,6 +6,7 @@ several good captions, the first one counts and the others stay in the rows.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,6 +26,10 @@ from cir_metrics.errors import CallError
 LONGEST = 1000
 """Characters of a caption at most."""
 
+LONGEST_NAME = 200
+"""Characters of a task's or an annotator's name at most."""
+
+TWICE = "handed in twice"
 SEVERAL_TARGETS = "the same words lead from this reference to several targets"
 
 _COLUMNS = {
@@ -39,6 +44,8 @@ _COLUMNS = {
 
 _AGAIN = re.compile(r"r(?P<round>[0-9]{1,4})-1-(?P<pair>[0-9]+-[0-9]+)")
 _WORD = re.compile(r"\w+")
+_UNSEEN = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069]")
+"""Control characters, and those that turn the direction of what follows."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +77,8 @@ def read_answers(path: Path) -> list[Row]:
     """The answers of a file that a page saved, or of a crowd platform's CSV.
 
     Returns:
-        Rows with task, caption, mark, annotator, seconds, run; what a file lacks is "" or null.
+        Rows with file, place in it, task, caption, mark, annotator, run, seconds; what a file lacks is "" or
+        null.
 
     Raises:
         RecordError: the file cannot be read, or is in neither form.
@@ -84,11 +92,13 @@ def read_answers(path: Path) -> list[Row]:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise RecordError(f"{path}: it is not UTF-8. Fix: save it as UTF-8.") from error
-    if text.lstrip().startswith("{"):
+        raise RecordError(
+            f"{path}: byte {error.start} is not UTF-8. Fix: save it as UTF-8 (spreadsheets: as CSV UTF-8)."
+        ) from error
+    if text.lstrip().startswith(("{", "[")):
         answers = enumerate(_of_json(path, text), start=1)
-        return [_plain(f"{path}, answer {number}", path, row) for number, row in answers]
-    return [_plain(f"{path}, line {line}", path, row) for line, row in _of_csv(path)]
+        return [_plain(path, f"answer {number}", row) for number, row in answers]
+    return [_plain(path, f"line {line}", row) for line, row in _of_csv(path)]
 
 
 def _of_json(path: Path, text: str) -> list[Mapping[str, Any]]:
@@ -96,7 +106,7 @@ def _of_json(path: Path, text: str) -> list[Mapping[str, Any]]:
         whole = orjson.loads(text)
     except orjson.JSONDecodeError as error:
         raise RecordError(f"{path}: it is not JSON ({error}). Fix: save the answers again.") from error
-    answers = whole.get("answers")
+    answers = whole.get("answers") if isinstance(whole, dict) else None
     if not isinstance(answers, list) or not all(isinstance(each, dict) for each in answers):
         raise RecordError(f'{path}: it has no list "answers". Fix: name a file that a page of tasks saved.')
     common = {name: whole.get(name) for name in ("run", "annotator")}
@@ -105,11 +115,14 @@ def _of_json(path: Path, text: str) -> list[Mapping[str, Any]]:
 
 def _of_csv(path: Path) -> list[tuple[int, Mapping[str, Any]]]:
     rows = read_filled(path, (), RecordError, fix="name a file of answers.")
-    head = set(rows[0][1]) if rows else set()
+    if not rows:
+        raise RecordError(f"{path}: it has no rows. Fix: name a file that a page of tasks saved, or CSV.")
+    head = set(rows[0][1])
     if not {"task", "Input.task"} & head or not {"caption", "Answer.caption"} & head:
         raise RecordError(
-            f"{path}: it has no rows, or no columns task and caption. Fix: name a file that a page "
-            "of tasks saved, or a CSV file with these columns (or Input.task and Answer.caption)."
+            f"{path}: line 1 does not name the columns task and caption. Fix: name a file that a page of "
+            "tasks saved, or a CSV file with these columns (or Input.task and Answer.caption), parted by "
+            "commas or semicolons."
         )
     return [
         (
@@ -123,16 +136,31 @@ def _of_csv(path: Path) -> list[tuple[int, Mapping[str, Any]]]:
     ]
 
 
-def _plain(where: str, path: Path, row: Mapping[str, Any]) -> Row:
+def _plain(path: Path, place: str, row: Mapping[str, Any]) -> Row:
+    where = f"{path}, {place}"
     words = {name: row.get(name) or "" for name in ("task", "caption", "mark", "annotator", "run")}
     wrong = next((name for name, value in words.items() if not isinstance(value, str)), None)
     if wrong is not None:
         raise RecordError(f"{where}: {wrong} is not text. Fix: write it in quotation marks.")
+    long = next(
+        (name for name in ("task", "mark", "annotator", "run") if len(words[name]) > LONGEST_NAME), ""
+    )
+    if long:
+        raise RecordError(f"{where}: {long} is longer than {LONGEST_NAME} characters. Fix: shorten it.")
     try:
-        seconds = round(float(row.get("seconds") or 0), 1) or None
-    except (TypeError, ValueError) as error:
-        raise RecordError(f"{where}: seconds is not a number. Fix: correct it.") from error
-    return {"file": path.name, **words, "caption": " ".join(words["caption"].split()), "seconds": seconds}
+        # Spreadsheets of some countries write 4,2.
+        seconds = float(str(row.get("seconds") or 0).replace(",", "."))
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds < math.inf:
+        raise RecordError(f"{where}: seconds is not a number from 0. Fix: correct it, or leave it empty.")
+    return {
+        "file": path.name,
+        "place": place,
+        **words,
+        "caption": " ".join(words["caption"].split()),
+        "seconds": round(seconds, 1) or None,
+    }
 
 
 def further_tasks(answers: Sequence[Row], pairs: Sequence[Row], *, rounds: int) -> list[Row]:
@@ -172,7 +200,7 @@ def checked_answers(
         why = _alone(row, task, limits, run)
         if why is None and row["task"] in seen:
             same = all(row[name] == seen[row["task"]][name] for name in ("caption", "mark", "annotator"))
-            why = "handed in twice" if same else "the task was answered before, in other words"
+            why = TWICE if same else "the task was answered before, in other words"
         if why is not None:
             row[FAILED] = why
         else:
@@ -196,6 +224,9 @@ def _alone(row: Row, task: Row | None, limits: AnswerLimits, run: str) -> str | 
         return "it has a caption, and a reason why there is none" if caption else None
     if not caption:
         return "it is empty"
+    unseen = _UNSEEN.search(caption)
+    if unseen:
+        return f"it holds U+{ord(unseen[0]):04X}, a character that is not seen"
     if len(caption) > LONGEST:
         return f"it is longer than {LONGEST:,} characters"
     if normalised(caption) in {normalised(example) for example in EXAMPLES}:
@@ -278,10 +309,14 @@ def open_pairs(pairs: Sequence[Row], captions: Sequence[Row]) -> list[Row]:
 
 
 def annotators_of(answers: Sequence[Row]) -> list[Row]:
-    """Of each annotator: answers, refused ones, marks, and medians of words and seconds."""
+    """Of each annotator: answers, refused ones, marks, and medians of words and seconds.
+
+    What was handed in twice counts once.
+    """
     by: defaultdict[str, list[Row]] = defaultdict(list)
     for row in answers:
-        by[row["annotator"]].append(row)
+        if row.get(FAILED) != TWICE:
+            by[row["annotator"]].append(row)
     found = []
     for name, rows in sorted(by.items()):
         words = [len(_WORD.findall(row["caption"])) for row in rows if row["caption"]]

@@ -71,7 +71,7 @@ def write_output(
         for split in sorted({path["split"] for path in paths})
     }
     made: list[Path] = []
-    for folder, of, said in (
+    parts: tuple[tuple[str, Mapping[str, list[Row]], dict[str, Any]], ...] = (
         (
             BENCHMARK,
             configs,
@@ -94,7 +94,8 @@ def write_output(
                 "traps": (DIALOGUE_TRAP,),
             },
         ),
-    ):
+    )
+    for folder, of, said in parts:
         root = workspace.folder / folder
         if not of:
             # Captions of an earlier call may have been outvoted since.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -134,12 +135,14 @@ class CirrMade:
         report: the page about it.
         tasks: pages that annotators are to fill in.
         counts: numbers, by what they count.
+        refused: answers that count for nothing, each with file, place, task and reason.
     """
 
     benchmarks: tuple[Path, ...]
     report: Path
     tasks: tuple[Path, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
+    refused: tuple[str, ...] = ()
 
 
 def make_benchmark(
@@ -269,7 +272,8 @@ def settings_of(out: Path) -> dict[str, Any]:
 
 def run_of(settings: Mapping[str, Any]) -> str:
     """Names a run, so that answers to another one are noticed: of its settings a short hash."""
-    return hashlib.sha256(orjson.dumps(settings, option=orjson.OPT_SORT_KEYS)).hexdigest()[:12]
+    # It begins with a letter: spreadsheets write 12e4567 as a number.
+    return "r" + hashlib.sha256(orjson.dumps(settings, option=orjson.OPT_SORT_KEYS)).hexdigest()[:12]
 
 
 def _images(workspace: Workspace, corpus: Corpus, plan: CirrPlan) -> list[Row]:
@@ -323,12 +327,15 @@ def _with_answers(
         again = tasks_of(left, annotators=1, shared=0, seed=plan.seed, prefix=f"r{len(files)}-")
         title = plan.title or plan.name
         pages = write_tasks(workspace.folder / OPEN, again, run=run, title=title, open_picture=corpus.open)
-    return _finished(workspace, corpus, plan, settings, tasks=pages)
+    refused = tuple(
+        f"{row['file']}, {row['place']}: {row['task']}: {row[FAILED]}" for row in answers if FAILED in row
+    )
+    return dataclasses.replace(_finished(workspace, corpus, plan, settings, tasks=pages), refused=refused)
 
 
 def _handed_in(root: Path) -> list[Path]:
     """The files of answers that were taken in, in order; what a killed call left begins with a dot."""
-    return sorted(path for path in (root / ANSWERS).glob("[0-9]*-*") if path.is_file())
+    return sorted(path for path in (root / ANSWERS).glob("[0-9][0-9][0-9][0-9]-*") if path.is_file())
 
 
 def _remove_pages(folder: Path) -> None:

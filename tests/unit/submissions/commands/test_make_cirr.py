@@ -130,7 +130,9 @@ def test_answers_become_a_benchmark_and_open_pairs_are_asked_again(
     first = answers_of(
         out, tmp_path / "one.json", page=1, caption=lambda at: "short" if at == 0 else f"put thing {at} there"
     )
-    call("make", "cirr-import", out, first, "--images", photos)
+    said = call("make", "cirr-import", out, first, "--images", photos)
+    assert "refused: 0001-one.json, answer 1: t1-" in said
+    assert "it is too short" in said
     answers = rows(out, "answers")
     assert answers[0]["failed"].startswith("it is too short")
     assert answers[0]["caption"] == "short"
@@ -140,9 +142,11 @@ def test_answers_become_a_benchmark_and_open_pairs_are_asked_again(
     again = answers_of(
         out, tmp_path / "three.json", page=1, caption=lambda at: "move it to the right", folder="open-tasks"
     )
+    # What somebody saved beside the pages stays.
+    (out / "open-tasks" / "answers-1.json").write_text("mine")
     before = bytes_of(out)
     call("make", "cirr-import", out, again, "--images", photos)
-    assert not (out / "open-tasks").exists()
+    assert [path.name for path in (out / "open-tasks").iterdir()] == ["answers-1.json"]
     assert not any("failed" in row for row in rows(out, "captions"))
     assert len(rows(out, "answers")) == 55
     done = bytes_of(out)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from cir_datasets.construction.cirr.answers import (
     AnswerLimits,
@@ -19,10 +21,12 @@ from cir_datasets.construction.cirr.answers import (
     read_answers,
 )
 from cir_datasets.construction.cirr.pairs import pairs_of
-from cir_datasets.construction.cirr.tasks import EXAMPLES, tasks_of
+from cir_datasets.construction.cirr.pipeline import run_of
+from cir_datasets.construction.cirr.tasks import EXAMPLES, tasks_of, write_tasks
 from cir_datasets.errors import RecordError
 from cir_metrics.errors import CallError
 
+IMAGE = Image.new("RGB", (8, 8))
 PAIRS = pairs_of({"subset": 0, "split": "test", "members": list("abcdef")})
 TASKS = tasks_of(PAIRS, annotators=1, shared=0, seed=0)
 
@@ -46,6 +50,10 @@ def reasons(
         (answer(0, "!?"), "it is too short: 0 words, at least 3 are asked for"),
         (answer(0, "more dogs"), "it is too short: 2 words, at least 3 are asked for"),
         (answer(0, "dog " * 300), "it is longer than 1,000 characters"),
+        (answer(0, "two do\0gs on grass"), "it holds U+0000, a character that is not seen"),
+        (answer(0, "two \x1b[31mdogs on grass"), "it holds U+001B, a character that is not seen"),
+        (answer(0, "two \u202edogs on grass"), "it holds U+202E, a character that is not seen"),
+        (answer(0, "zwei H\u00fcndchen auf Gras"), None),
         (answer(0, EXAMPLES[0].upper()), "it is copied from the instructions"),
         (answer(0, "two dogs on grass", run="other"), "it answers tasks of another run"),
         (answer(0, "two dogs on grass", task="t1-9-9"), "there is no such task"),
@@ -126,6 +134,7 @@ def test_annotators_are_counted_and_compared() -> None:
         answer(1, "two cats on grass", annotator="bob", task="t2-0-1"),
         answer(3, "a blue roof instead"),
         answer(3, mark="same", annotator="bob", task="t2-0-3"),
+        answer(3, mark="same", annotator="bob", task="t2-0-3"),
     ]
     rows = checked_answers(handed, tasks, AnswerLimits(), run="r")
     ann, bob = annotators_of(rows)
@@ -137,7 +146,8 @@ def test_annotators_are_counted_and_compared() -> None:
         "median_words": 4,
         "median_seconds": 15.0,
     }
-    assert (bob["answers"], bob["marked"], bob["median_seconds"]) == (2, 1, None)
+    # What was handed in twice counts once.
+    assert (bob["answers"], bob["refused"], bob["marked"], bob["median_seconds"]) == (2, 0, 1, None)
     # Of the two couples one decided alike; its captions share 3 of 5 words.
     assert agreement(rows) == {"pairs": 2, "decided_alike": 0.5, "shared_words": 0.6}
 
@@ -182,12 +192,22 @@ def test_files_of_pages_and_of_a_crowd_platform_are_read(tmp_path: Path) -> None
     ("content", "what"),
     [
         (b"", "no rows"),
-        (b"a,b\n1,2\n", "no columns task and caption"),
+        (b"a,b\n1,2\n", "line 1 does not name the columns task and caption"),
         (b"{", "it is not JSON"),
         (b'{"answers": 3}', 'no list "answers"'),
+        (b'[{"task": "t", "caption": "two dogs"}]', 'no list "answers"'),
+        (b'{"answers":' + b"[" * 100_000, "it is not JSON"),
+        (b'{"answers": [{"task": "t", "seconds": "inf"}]}', "answer 1: seconds is not a number from 0"),
+        (b"task,caption,seconds\nt,two dogs,-4\n", "line 2: seconds is not a number from 0"),
+        (b"task,caption,annotator\nt,two dogs," + b"a" * 201, "line 2: annotator is longer than 200"),
+        (b'task,caption\nt,two dogs\nt,"three dogs\n', "line 3: it is not CSV"),
+        (b"task,caption\nt,two dogs, on grass\n", "line 2: 3 fields, and line 1 names 2"),
+        (b"task,caption\nt," + b"dog " * 40_000, "line 2: it is not CSV: field larger"),
+        (b"task\tcaption\nt\ttwo dogs\n", "line 1 does not name the columns"),
+        ("task,caption\nt,zwei H\u00fcndchen\n".encode("latin-1"), "byte 21 is not UTF-8"),
+        ("task,caption\nt,two dogs\n".encode("utf-16"), "byte 0 is not UTF-8"),
         (b'{"answers": [{"task": 3}]}', "answer 1: task is not text"),
         (b'{"answers": [{"task": "t", "seconds": "soon"}]}', "seconds is not a number"),
-        (b"\xff\xfe", "it is not UTF-8"),
     ],
 )
 def test_a_file_that_is_something_else_is_named(tmp_path: Path, content: bytes, what: str) -> None:
@@ -197,6 +217,23 @@ def test_a_file_that_is_something_else_is_named(tmp_path: Path, content: bytes, 
         read_answers(file)
     assert "answers.txt" in str(caught.value)
     assert "Fix:" in str(caught.value)
+
+
+def test_a_file_of_a_spreadsheet_with_semicolons_and_decimal_commas_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "answers.csv"
+    file.write_text('\ufefftask;caption;seconds\nt1-0-0;"two dogs, on grass";4,2\n', encoding="utf-8")
+    (row,) = read_answers(file)
+    assert (row["place"], row["caption"], row["seconds"]) == ("line 2", "two dogs, on grass", 4.2)
+
+
+def test_nothing_that_is_written_for_spreadsheets_is_a_formula_or_a_number(tmp_path: Path) -> None:
+    write_tasks(tmp_path, TASKS, run=run_of({"seed": 1}), title="=1+1", open_picture=lambda image: IMAGE)
+    with (tmp_path / "tasks.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 9
+    for row in rows:
+        # A name of digits, or 12e4567, would come back as another number.
+        assert all(row[name][0].isalpha() for name in row if name != "page")
 
 
 def test_limits_below_one_are_refused() -> None:
