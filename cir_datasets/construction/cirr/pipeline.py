@@ -17,7 +17,7 @@ from cir_datasets.construction.backends import Engine, Failed, Features, Questio
 from cir_datasets.construction.cirr import answers as handed_in
 from cir_datasets.construction.cirr.answers import AnswerLimits
 from cir_datasets.construction.cirr.corpus import SPLITS, Corpus, bounds_of, check_splits, divided, looked_at
-from cir_datasets.construction.cirr.output import write_output
+from cir_datasets.construction.cirr.output import DIALOGUES, write_output
 from cir_datasets.construction.cirr.pairs import pairs_of, paths_of
 from cir_datasets.construction.cirr.rule import SubsetRule
 from cir_datasets.construction.cirr.subsets import SHARED, SubsetMaker, first_images, without_overlaps
@@ -94,6 +94,7 @@ class CirrPlan:
         """Refuse numbers out of range."""
         check_splits(self.splits)
         check_name(self.name)
+        check_name(f"{self.name}_{DIALOGUES}")
         if not 0 <= self.shared <= self.rule.size or self.annotators < 1 or self.common < 0:
             raise CallError(
                 f"{self.shared} shared images, {self.annotators} annotators, {self.common} common pairs. "
