@@ -17,7 +17,7 @@ import hashlib
 import io
 import shutil
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,6 +49,8 @@ _STATE = "make.json"
 _FORGOTTEN = "forgotten"
 """In `make.json`, the first stage whose files are being removed; an ended removal is gone on with."""
 _LOCK = ".lock"
+RESULT = "result"
+"""What lies behind the last stage: from there on, all stages are taken as they are."""
 _In = TypeVar("_In")
 Row = dict[str, Any]
 
@@ -230,10 +232,12 @@ class Workspace:
         path = self.folder / self._done[stage]["file"]
         if not path.is_file() or _sha256(path) != self._done[stage]["sha256"]:
             what = "was changed since it was made" if path.is_file() else "is gone"
+            again = f"`cir make again {self.folder} --from "
+            behind = [*self._stages, RESULT][number_of(self._stages, stage)]
+            taken = f" {again}{behind}` takes your changes." if path.is_file() else ""
             raise ConstructionError(
-                f"{path}: it {what}, and later stages were made from it. Fix: put it back, or run "
-                f"`cir make again {self.folder} --from STAGE`: with {stage} it is made anew, with the stage "
-                "behind it your changes are taken."
+                f"{path}: it {what}, and what comes later was made from it. Fix: put it back, or run "
+                f"{again}{stage}`, which makes it anew.{taken}"
             )
 
     def _save(self) -> None:
@@ -313,24 +317,23 @@ def settings_of(folder: str | Path) -> tuple[str, Row]:
 def forget_from(folder: str | Path, stage: str) -> list[Path]:
     """Remove what a stage and all later ones have made, so that the next run makes them anew.
 
-    What a person has changed in the files of earlier stages is taken as it is.
+    What a person has changed in the files of earlier stages is taken as it is. `result` keeps all stages, so
+    that changes of the last one are taken too.
 
     Returns:
         The files that were removed.
 
     Raises:
-        ConstructionError: no pipeline has written there.
+        ConstructionError: no pipeline has written there, or a changed file cannot be gone on with: a line is
+            not a JSON object, or lacks a field that the stage's rows have.
         UnknownNameError: the pipeline has no such stage.
     """
     state = _existing(folder)
     root = Path(folder).expanduser().absolute()
-    first = number_of(state["stages"], stage)
+    first = number_of([*state["stages"], RESULT], stage)
     removed = _remove_forgotten(root, state) if _FORGOTTEN in state else []
     earlier = [name for name in list(state["stages"])[: first - 1] if name in state["done"]]
-    files = {name: root / state["done"][name]["file"] for name in earlier}
-    state["done"] = {
-        name: _noted(file) if file.is_file() else state["done"][name] for name, file in files.items()
-    }
+    state["done"] = {name: _taken(root, name, state["done"][name]) for name in earlier}
     state[_FORGOTTEN] = stage
     _write_state(root, state)
     return removed + _remove_forgotten(root, state)
@@ -338,7 +341,7 @@ def forget_from(folder: str | Path, stage: str) -> list[Path]:
 
 def _remove_forgotten(root: Path, state: Row) -> list[Path]:
     """Remove the files of the stages that the state no longer has, and the mark that says so."""
-    first = number_of(state["stages"], state[_FORGOTTEN])
+    first = number_of([*state["stages"], RESULT], state[_FORGOTTEN])
     removed = []
     for number, name in list(enumerate(state["stages"], start=1))[first - 1 :]:
         for path in sorted(root.glob(f"{number:02d}-{name}.*")):
@@ -362,14 +365,14 @@ def _unwritable(path: Path, error: OSError) -> ConstructionError:
     )
 
 
-def number_of(stages: Mapping[str, str], stage: str) -> int:
+def number_of(stages: Collection[str], stage: str) -> int:
     """A stage's place, from 1.
 
     Raises:
         UnknownNameError: there is no such stage.
 
     Example:
-        >>> number_of({"captions": "", "features": ""}, "features")
+        >>> number_of(["captions", "features"], "features")
         2
     """
     if stage not in stages:
@@ -409,14 +412,55 @@ def _read_state(root: Path) -> Row | None:
 
 def _noted(path: Path) -> Row:
     """What is written down of a finished stage's file."""
+    noted: Row = {"file": path.name, "sha256": _sha256(path)}
     if path.suffix == ".npy":
         import numpy as np
 
-        rows, failed = len(np.load(path, mmap_mode="r", allow_pickle=False)), 0
-    else:
-        found = _read_rows(path)
-        rows, failed = len(found), sum(bool(row.get(FAILED)) for row in found)
-    return {"file": path.name, "rows": rows, "failed": failed, "sha256": _sha256(path)}
+        return {**noted, "rows": len(np.load(path, mmap_mode="r", allow_pickle=False)), "failed": 0}
+    found = _read_rows(path)
+    made = [row for row in found if not row.get(FAILED)]
+    return {
+        **noted,
+        "rows": len(found),
+        "failed": len(found) - len(made),
+        "fields": sorted(set.intersection(*map(set, made))) if made else [],
+    }
+
+
+def _taken(root: Path, stage: str, noted: Row) -> Row:
+    """What is written down of an earlier stage's file, which a person may have changed.
+
+    Raises:
+        ConstructionError: it cannot be gone on with.
+    """
+    path = root / noted["file"]
+    if not path.is_file() or _sha256(path) == noted["sha256"]:
+        return noted
+    again = f"or run `cir make again {root} --from {stage}`, which makes the stage anew"
+    if path.suffix == ".jsonl":
+        for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+            try:
+                row = orjson.loads(line)
+            except orjson.JSONDecodeError as error:
+                raise ConstructionError(
+                    f"{path}, line {number}: it is not JSON: {error}. Fix: correct the line, {again}."
+                ) from error
+            if not isinstance(row, dict):
+                raise ConstructionError(
+                    f"{path}, line {number}: it is not a JSON object. Fix: correct the line, {again}."
+                )
+            lacking = [] if row.get(FAILED) else [key for key in noted.get("fields", []) if key not in row]
+            if lacking:
+                raise ConstructionError(
+                    f"{path}, line {number}: it has no {', '.join(lacking)}, which each row of the stage "
+                    f"has. Fix: add it, remove the line, or write the reason into {FAILED}; {again}."
+                )
+    try:
+        return _noted(path)
+    except ValueError as error:
+        raise ConstructionError(
+            f"{path}: it does not hold vectors any more: {error}. Fix: put it back, {again}."
+        ) from error
 
 
 def _read_rows(path: Path) -> list[Row]:

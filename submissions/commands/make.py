@@ -70,7 +70,11 @@ def again(
     folder: Folder,
     stage: Annotated[
         str,
-        typer.Option("--from", help="The first stage that is to be made anew; `cir make status` lists them."),
+        typer.Option(
+            "--from",
+            help="The first stage that is to be made anew; `cir make status` lists them. `result`: none, and "
+            "changes of the last one are taken too.",
+        ),
     ],
 ) -> None:
     """Forget a stage and all later ones; the next run makes them anew.
@@ -86,5 +90,8 @@ def again(
 
     settings_of(folder)
     with only_run(folder):
-        for path in forget_from(folder, stage):
-            echo(f"removed {path}", err=True)
+        removed = forget_from(folder, stage)
+    for path in removed:
+        echo(f"removed {path}", err=True)
+    if not removed:
+        echo("nothing was removed; the stages' files are taken as they are.", err=True)

@@ -187,6 +187,41 @@ def test_changes_are_taken_where_the_next_stage_is_made_anew(tmp_path: Path) -> 
     assert states_of(tmp_path)[0].rows == 4
 
 
+def test_changes_of_the_last_stage_are_taken_as_the_message_says(tmp_path: Path) -> None:
+    work(tmp_path)
+    path = tmp_path / "04-last.jsonl"
+    path.write_bytes(b'{"item":1,"by":"a person"}\n')
+    with pytest.raises(ConstructionError, match=r"--from last`, which makes .* --from result` takes your"):
+        opened(tmp_path)
+    before = path.read_bytes()
+    assert forget_from(tmp_path, "result") == []
+    work(tmp_path)
+    assert path.read_bytes() == before
+    assert [one.rows for one in states_of(tmp_path)] == [7, 7, 7, 1]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (b'{"image":"2"}', r"line 3: it has no caption, which each row of the stage has\. Fix: add it"),
+        (b'{"image":"2","capt', r"line 3: it is not JSON"),
+        (b'["image"]', r"line 3: it is not a JSON object"),
+    ],
+)
+def test_changes_that_cannot_be_gone_on_with_are_refused_with_their_line(
+    tmp_path: Path, line: bytes, said: str
+) -> None:
+    work(tmp_path)
+    path = tmp_path / "01-captions.jsonl"
+    lines = path.read_bytes().splitlines()
+    path.write_bytes(b"\n".join([*lines[:2], line, *lines[3:]]) + b"\n")
+    with pytest.raises(ConstructionError, match=rf"01-captions\.jsonl, {said}.*--from captions`"):
+        forget_from(tmp_path, "features")
+    path.write_bytes(b"\n".join([*lines[:2], b'{"failed":"a person drops it"}', *lines[3:]]) + b"\n")
+    forget_from(tmp_path, "features")
+    assert states_of(tmp_path)[0].failed == 1
+
+
 def test_stages_can_be_forgotten(tmp_path: Path) -> None:
     work(tmp_path)
     before = contents(tmp_path)
@@ -208,7 +243,7 @@ def test_many_stages_are_listed_over_several_lines(tmp_path: Path) -> None:
     lines = str(caught.value).splitlines()
     assert len(lines) > 3
     assert max(map(len, lines)) <= 100
-    assert lines[-1].endswith("a-stage-29")
+    assert lines[-1].endswith("a-stage-29, result")
 
 
 def test_stages_that_were_being_forgotten_when_the_call_ended_are_made_anew(
