@@ -55,9 +55,10 @@ def folders() -> dict[str, Known]:
         if other is None:
             found[known.name] = known
         elif other.folder != known.folder:
+            origins = " or ".join(dict.fromkeys((other.origin, known.origin)))
             said = (
                 f"{other.folder} and {known.folder} are both named {known.name!r}. Fix: give one of them "
-                f"another name in its {CARD_FILE}, or take it out of {VARIABLE}."
+                f"another name in its {CARD_FILE}, or take it out of {origins}."
             )
             found[known.name] = Known(known.name, other.folder, other.origin, other.problem or said)
     return dict(sorted(found.items()))
@@ -181,7 +182,10 @@ def _name_in(folder: Path) -> str:
 
 def _places() -> Iterator[tuple[str, Path | None, str | None]]:
     """Origin and folder of each benchmark that is named; or None and why there is none."""
-    for given in filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)):
+    value = os.environ.get(VARIABLE, "")
+    # A folder whose name holds the separator is one folder.
+    named = [value] if Path(value).expanduser().is_dir() else value.split(os.pathsep)
+    for given in filter(None, named):
         yield from _benchmarks_in(Path(given).expanduser().absolute(), VARIABLE)
     for origin, paths, problem in _entry_points(tuple(sys.path)):
         if problem is not None:
@@ -205,7 +209,9 @@ def _benchmarks_in(place: Path, origin: str) -> Iterator[tuple[str, Path | None,
         )
         return
     if inside is None:
-        yield origin, None, f"{origin}: {place}: no such folder. Fix: correct the path."
+        file = place.is_file()
+        what, fix = ("is a file", "name its folder") if file else ("no such folder", "correct the path")
+        yield origin, None, f"{origin}: {place}: {what}. Fix: {fix}."
     elif not inside:
         yield (
             origin,

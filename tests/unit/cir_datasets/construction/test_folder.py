@@ -211,6 +211,31 @@ def test_two_folders_of_one_name_are_refused(write: Write, tmp_path: Path, regis
     assert len(cir_datasets.load("mine/test")) == 2
 
 
+def test_places_with_blanks_and_colons_and_relative_ones_are_known(
+    write: Write, tmp_path: Path, register: Register, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blank, colon = tmp_path / "own" / "with blank", tmp_path / "own" / "with:colon"
+    write("one").rename(blank)
+    write("two").rename(colon)
+    monkeypatch.chdir(blank.parent)
+    register(Path("with blank"))
+    assert len(cir_datasets.load("one/test")) == 2
+    register(colon)  # alone: the command that `cir datasets check` prints
+    assert len(cir_datasets.load("two/test")) == 2
+
+
+def test_a_broken_folder_hides_no_other(write: Write, register: Register) -> None:
+    good, broken = write("good"), write("broken", card="name: broken\ntitel: Mine\n")
+    register(broken, good, broken / "card.yaml")
+    assert len(cir_datasets.load("good/test")) == 2
+    with pytest.raises(CardError) as caught:
+        cir_datasets.load("broken/test")
+    says(caught, f"{broken}/card.yaml", "titel (line 2): there is no such field", "Did you mean 'title'?")
+    with pytest.raises(UnknownNameError) as unknown:
+        cir_datasets.load("nothing/test")
+    says(unknown, f"{broken}/card.yaml: is a file. Fix: name its folder")
+
+
 def test_a_place_without_a_benchmark_is_said_where_a_name_is_not_found(
     tmp_path: Path, register: Register
 ) -> None:
