@@ -1,8 +1,7 @@
-"""What a challenge is made of: a benchmark whose truth is here, or rows of one's own in JSON lines."""
+"""What a challenge is made of: a benchmark whose truth is here, or rows of one's own."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,15 +9,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import cir_datasets
+from cir_datasets.builders.own_folder import listed_image
 from cir_datasets.builders.reading import Record
+from cir_datasets.common.row_files import NOT_UTF8, Tallied, read_row_file, text_lines
 from cir_datasets.errors import FIX, RecordError
 from cir_datasets.images.locate import image_card
-from cir_datasets.rows.records import query_row
+from cir_datasets.registry.folder_card import usual_metrics
+from cir_datasets.rows.written import place_of, typed
 from cir_metrics.errors import CallError
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
     from cir_datasets.rows.records import Row
+
+
+_NAMES = {"caption": "relative_caption"}
 
 
 @dataclass(frozen=True)
@@ -108,7 +113,10 @@ def _answered(benchmark: Benchmark, answers: Path) -> list[Row]:
     field, known = "session_id" if benchmark.multi_turn else "query_id", set(benchmark.query_ids)
     found: dict[str, Row] = {}
     with own_data():
-        for record in _records(answers):
+        for number, fields in _read(answers):
+            record = Record(
+                answers, number, {name: each for name, each in fields.items() if each is not None}
+            )
             query = record.id(field)
             if query in found or query not in known:
                 why = "is there twice" if query in found else f"is not of {benchmark.id}"
@@ -144,83 +152,61 @@ def from_files(queries: Path, gallery: Path, main: str | None, reference: str) -
     """The material of rows of one's own.
 
     Args:
-        queries: JSON lines, a query (`query_id`, `reference_image_id`, `caption`, `target_image_id`, and
-            where there are such `positive_image_ids`, `negative_image_ids`, `subset_image_ids`) or a session
-            (`session_id`, `turns` of `reference_image_id` and `caption`, `ground_truth_ids`) a line.
-        gallery: an image id a line.
+        queries: rows as in a folder of one's own (`docs/own_benchmark.md`), each query or turn with one
+            caption; a caption may be called `caption`, too.
+        gallery: an image id a line, and where it is wanted a tab and the path of its picture.
         main: the metric that ranks; None takes the usual one.
         reference: `kept` or `removed`.
 
     Raises:
         RecordError: a line is not such a row.
     """
-    images = [line for line in _lines(gallery) if line]
+    images = []
+    for number, text in text_lines(gallery):
+        image, fault = ({}, NOT_UTF8) if text is None else listed_image(text)
+        if fault is not None:
+            raise RecordError(f"{gallery}: line {number}: {fault}")
+        images.append((image["image_id"], image["relative_path"]))
     rows: list[Row] = []
-    for record in _records(queries):
-        with own_data():
-            rows.append(_session(record) if "session_id" in record.fields else _query(record))
+    first = Tallied()
+    for number, fields in _read(queries):
+        named = _named(fields)
+        first.first = first.first or named
+        row, faults = typed(named, first.multi_turn, first.own)
+        fault = faults[0] if faults else _sealing_fault(row)
+        if fault is not None:
+            raise RecordError(f"{place_of(queries, number, named)}: {fault}")
+        rows.append(row)
     sizes = {len(row.get("subset_image_ids", ())) for row in rows} - {0}
     subset = sizes.pop() if len(sizes) == 1 else None
-    if rows and "session_id" in rows[0]:
-        metrics, usual = ["hits@10", "final_recall@10", "hits_auc@10"], "hits_auc@10"
-    else:
-        metrics, usual = ["recall@1", "recall@5", "recall@10", "recall@50"], "recall@10"
-        if any(len(row["positive_image_ids"]) > 1 for row in rows):
-            metrics, usual = [*metrics, "map@5", "map@10"], "map@5"
-        if subset is not None:
-            metrics += ["recall_subset@1", "recall_subset@2", "recall_subset@3"]
-    whole = [(image, None) for image in images]
-    return Material(rows, list(whole), reference, subset, tuple(metrics), main or usual)
+    several_right = any(len(row.get("positive_image_ids", ())) > 1 for row in rows)
+    metrics, usual = usual_metrics(first.multi_turn, subset, several_right)
+    return Material(rows, images, reference, subset, metrics, main or usual)
 
 
-def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise CallError(f"{path}: cannot be read: {error}. Fix: check the path.") from error
+def _sealing_fault(row: Row) -> str | None:
+    """Why a row that a folder may hold is not one of a challenge, or None."""
+    if any(each["relative_caption"] is None for each in row.get("turns", (row,))):
+        return "it has several captions. Fix: write one, as relative_caption."
+    if "turns" not in row and row["target_image_id"] is None:
+        return "target_image_id is missing. Fix: add it."
+    return None
 
 
-def _records(path: Path) -> Iterator[Record]:
-    """The lines of a file of JSON lines."""
-    for number, line in enumerate(_lines(path), start=1):
-        try:
-            fields = json.loads(line)
-        except ValueError as error:
-            raise RecordError(f"{path}: line {number} is not JSON: {error}. Fix: write it so.") from error
-        yield Record(path, number, fields if isinstance(fields, dict) else {})
+def _read(path: Path) -> Iterator[tuple[int, Row]]:
+    for number, fields in read_row_file(path):
+        if isinstance(fields, str):
+            raise RecordError(f"{place_of(path, number, fields)}: {fields}")
+        yield number, fields
+
+
+def _named(fields: Row) -> Row:
+    """Fields of a row or a turn, with `relative_caption` where they say `caption`."""
+    found = {_NAMES.get(name, name): value for name, value in fields.items() if value is not None}
+    if isinstance(found.get("turns"), list):
+        found["turns"] = [_named(turn) if isinstance(turn, dict) else turn for turn in found["turns"]]
+    return found
 
 
 def _ids(record: Record, name: str) -> list[str]:
     return list(record.ids(name, may_be_empty=True)) if name in record.fields else []
-
-
-def _query(record: Record) -> Row:
-    caption, target = record.text("caption"), record.id("target_image_id")
-    return query_row(
-        record.id("query_id"),
-        reference_image_id=record.id("reference_image_id"),
-        captions=[caption],
-        relative_caption=caption,
-        target_image_id=target,
-        positive_image_ids=_ids(record, "positive_image_ids") or [target],
-        negative_image_ids=_ids(record, "negative_image_ids"),
-        subset_image_ids=_ids(record, "subset_image_ids"),
-    )
-
-
-def _session(record: Record) -> Row:
-    found = []
-    for number, turn in enumerate(record.items("turns"), start=1):
-        fields = turn if isinstance(turn, dict) else {}
-        one = Record(record.path, record.number, fields, f"turn {number}")
-        reference = one.id("reference_image_id") if "reference_image_id" in one.fields else None
-        found.append(
-            {"turn": number, "reference_image_id": reference, "relative_caption": one.text("caption")}
-        )
-    return {
-        "session_id": record.id("session_id"),
-        "subset": "",
-        "ground_truth_ids": record.ids("ground_truth_ids"),
-        "num_turns": len(found),
-        "turns": found,
-    }

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import challenge_world as world
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import cir_datasets
@@ -157,10 +159,25 @@ def test_lines_that_are_not_rows_are_named(tmp_path: Path) -> None:
     queries, gallery = world.write_rows(tmp_path)
     lines = queries.read_text(encoding="utf-8").splitlines()
     queries.write_text("\n".join([lines[0], '{"query_id": "x"}']), encoding="utf-8")
-    with pytest.raises(RecordError, match=r"own\.jsonl: record 2.*'caption'"):
+    with pytest.raises(RecordError, match=r"own\.jsonl: line 2 \(query_id x\): reference_image_id"):
         from_files(queries, gallery, None, "removed")
     queries.write_text("not JSON", encoding="utf-8")
-    with pytest.raises(RecordError, match="line 1 is not JSON"):
+    with pytest.raises(RecordError, match="line 1: it is not JSON"):
+        from_files(queries, gallery, None, "removed")
+
+
+def test_rows_of_a_folder_can_be_sealed_in_any_of_its_formats(tmp_path: Path) -> None:
+    queries, gallery = world.write_rows(tmp_path)
+    lines = [{**row, "relative_caption": row["caption"], "caption": None} for row in world.rows()]
+    table = tmp_path / "own.parquet"
+    pq.write_table(pa.Table.from_pylist(lines), table)
+    gallery.write_text(gallery.read_text().replace(f"{world.image(0)}\n", f"{world.image(0)}\tdeep/0.png\n"))
+    found = from_files(table, gallery, None, "removed")
+    assert found.rows == from_files(queries, gallery, None, "removed").rows
+    assert found.images[0] == (world.image(0), "deep/0.png")
+    several = {**world.rows()[0], "caption": None, "captions": ["in red", "larger"]}
+    queries.write_text(json.dumps(several), encoding="utf-8")
+    with pytest.raises(RecordError, match=r"query-000\): it has several captions\. Fix: write one"):
         from_files(queries, gallery, None, "removed")
 
 
@@ -169,7 +186,7 @@ def test_errors_of_own_data_say_what_its_organiser_can_do(
 ) -> None:
     queries, gallery = world.write_rows(tmp_path)
     queries.write_text('{"query_id": "x"}', encoding="utf-8")
-    with pytest.raises(RecordError, match=r"Fix: correct that record\.$"):
+    with pytest.raises(RecordError, match=r"Fix: add it\.$"):
         from_files(queries, gallery, None, "removed")
     rows = [{**material.rows[0], "target_image_id": "x", "positive_image_ids": ["x"]}, *material.rows[1:]]
     with pytest.raises(RecordError, match=r"not in the gallery.*Fix: correct that record\.$"):
