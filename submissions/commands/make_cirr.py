@@ -15,10 +15,12 @@ from submissions.commands.words import report_usage
 if TYPE_CHECKING:
     from cir_datasets.construction.backends import Engine
     from cir_datasets.construction.cirr.corpus import Corpus
-    from cir_datasets.construction.cirr.pipeline import CirrMade
+    from cir_datasets.construction.cirr.pipeline import CirrMade, CirrPlan
     from submissions.embeddings.pictures import Pictures
 
 WRITERS = ("people", "model")
+_PROMPT_TOKENS, _ANSWER_TOKENS = 280, 40
+"""Of the prompt `pair` with the form of its answer, four characters a token, and of a caption in it."""
 _SHOWN = 20
 """Refused answers that are named."""
 
@@ -120,7 +122,8 @@ def cirr_command(
         ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be asked of models, and stop.")
+        bool,
+        typer.Option("--dry-run", help="Say how many tasks, or calls, tokens and hours there are, and stop."),
     ] = False,
 ) -> None:
     """Make a benchmark as CIRR was made: subsets of images that are alike, and captions.
@@ -165,7 +168,7 @@ def cirr_command(
     )
     corpus, pictures = _corpus(images, benchmark)
     if dry_run:
-        echo(_estimate(len(corpus.ids), plan.subsets, plan.limit, size, captions))
+        echo(_estimate(len(corpus.ids), plan, language))
         return
     if encoder is None and corpus.folder is not None:
         raise CallError("no --encoder. Fix: name one, such as microsoft/resnet-152, which the paper takes.")
@@ -295,14 +298,24 @@ def _check_choice(option: str, given: str, known: tuple[str, ...]) -> None:
         )
 
 
-def _estimate(images: int, subsets: int | None, limit: int | None, size: int, captions: str) -> str:
-    """What would be asked, at most."""
+def _estimate(images: int, plan: CirrPlan, language: str | None) -> str:
+    """What would be asked of people or of a model, at most."""
+    from cir_datasets.common.tables import render
     from cir_datasets.construction.cirr.pairs import places_of_pairs
+    from cir_datasets.construction.estimate import CALL_SECONDS, PICTURE_TOKENS, Calls, calls_table
+    from submissions.language.loading import calls_at_once
 
-    most = min(each for each in (images, subsets, limit) if each is not None)
-    pairs = most * len(places_of_pairs(size))
-    what = f"questions with {size} pictures each" if captions == "model" else "tasks for annotators"
-    return f"{images:,} images to encode; at most {most:,} subsets and {pairs:,} {what}."
+    most = min(each for each in (images, plan.subsets, plan.limit) if each is not None)
+    pairs = most * len(places_of_pairs(plan.rule.size))
+    said = f"{images:,} images to encode; at most {most:,} subsets and {pairs:,} pairs"
+    if language is None:
+        tasks = pairs + min(plan.common, pairs) * (plan.annotators - 1)
+        return f"{said}, {tasks:,} tasks on {plan.annotators:,} pages for annotators."
+    asked = _PROMPT_TOKENS + plan.rule.size * PICTURE_TOKENS
+    found = [Calls("captions", pairs, pairs * asked, pairs * _ANSWER_TOKENS)]
+    assumed = f"{plan.rule.size} pictures of {PICTURE_TOKENS} tokens a call, as many subsets as there can be"
+    table = calls_table(assumed, found, CALL_SECONDS, calls_at_once(language))
+    return f"{said}.\n{render([table], 'table')}"
 
 
 def _say(made: CirrMade) -> None:

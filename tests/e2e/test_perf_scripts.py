@@ -201,6 +201,13 @@ def test_the_script_of_thresholds_shows_time_and_memory() -> None:
     assert re.search(r"^peak +[\d,]+ MiB", output, re.MULTILINE)
 
 
+def test_the_script_of_subsets_shows_time_beside_a_plain_product() -> None:
+    options = ("--images", "1500", "--firsts", "40", "--dimensions", "32", "--repeat", "1")
+    output = keeps_its_word("cirr.py", *options)
+    tasks = re.findall(r"^(\w+) +\d+\.\d\d ms a first image, median of 1$", output, re.MULTILINE)
+    assert tasks == ["ours", "product"]
+
+
 @pytest.mark.slow
 def test_the_script_of_bombs_prints_its_table() -> None:
     options = ("--bomb", "lines-broken", "--bomb", "parquet-overlay-of-one", "--way", "validate")

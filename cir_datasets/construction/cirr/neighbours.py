@@ -58,6 +58,8 @@ def neighbours(
             candidates, exact = candidates[below], exact[below]
             order = np.lexsort((candidates, -exact))[: rule.ranked]
             yield first, candidates[order], exact[order]
+        # Else a block's products are held while the next one's are made.
+        del products, row
 
 
 def _products(features: Vectors, lengths: Vectors, block: NDArray[np.int64]) -> Vectors:

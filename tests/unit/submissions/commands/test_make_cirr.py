@@ -286,5 +286,12 @@ def test_calls_that_cannot_be_followed_are_refused(
 
 def test_a_dry_run_says_what_would_be_asked(photos: Path, tmp_path: Path) -> None:
     said = make(photos, tmp_path / "out", "--dry-run", "--subsets", 10)
-    assert "152 images to encode; at most 10 subsets and 90 tasks for annotators." in said
+    assert "152 images to encode; at most 10 subsets and 90 pairs, 90 tasks on 1 pages" in said
+    common = make(photos, tmp_path / "out", "--dry-run", "--limit", 10, "--annotators", 3, "--common", 4)
+    assert "90 pairs, 98 tasks on 3 pages for annotators." in common
+    written = ["--dry-run", "--subsets", 10, "--captions", "model"]
+    said = make(photos, tmp_path / "out", *written, "--language", "openai:m,concurrency=3")
+    # 90 calls of 280 + 6 * 85 tokens, 1.5 seconds each, three at once.
+    assert "captions 90 71,100 3,600 0.01" in " ".join(said.split())
+    assert "3 at once" in said
     assert not (tmp_path / "out").exists()
