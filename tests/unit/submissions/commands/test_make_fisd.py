@@ -15,6 +15,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 import cir_datasets
+from cir_metrics.errors import CirError
 from leaderboard.cli import build
 
 PAGE = (Path(__file__).resolve().parents[4] / "docs" / "make_fisd.md").read_text("utf-8")
@@ -151,6 +152,57 @@ def test_calls_that_are_wrong_say_why(arguments: tuple[str, ...], why: str) -> N
     done = CliRunner().invoke(build(), ["make", "fisd", "--out", "mine", *arguments])
     assert done.exit_code != 0
     assert why in str(done.exception) + done.output
+
+
+COUNTS = ("make", "fisd", "--captions", "captions.txt", "--aspect", "cardinality", "--per-aspect", "1")
+HEAD = "id,seed,verdict\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "more", "said"),
+    [
+        ({"captions.txt/a": ""}, (), "captions.txt: cannot be read: Is a directory"),
+        ({"a.json": "[" * 100_000}, ("--captions", "a.json"), "a.json: it is not JSON"),
+        ({"a.jsonl": "{}\n"}, ("--captions", "a.jsonl"), "a.jsonl: line 1: it has no caption"),
+        ({"a.csv": 'caption\n"A dog\n'}, ("--captions", "a.csv"), "a.csv: line 2: it is not CSV"),
+        ({"a.csv": "caption\nA,B\n"}, ("--captions", "a.csv"), "a.csv: line 2: 2 fields, and line 1 names 1"),
+        ({"a.token": "1.jpg#0\n"}, ("--captions", "a.token"), "a.token: line 1: it has no caption"),
+        ({"mine": ""}, (), "mine: cannot be written: File exists"),
+        ({"mine/make.json": "{"}, (), "mine/make.json: it is damaged"),
+        ({"mine/benchmark": ""}, (), "mine/benchmark/images/cardinality/"),
+        ({"mine/review.csv/a": ""}, (), "mine: cannot be written: Is a directory"),
+        ({}, ("--review", "none.csv"), "none.csv: cannot be read: No such file"),
+        ({"r.csv": HEAD + '"cardinality_000,'}, ("--review", "r.csv"), "r.csv: line 2: it is not CSV"),
+        (
+            {"r.csv": HEAD + "cardinality_9,1,keep\n"},
+            ("--review", "r.csv"),
+            "line 2, 'cardinality_9': no",
+        ),
+        (
+            {"r.csv": "a,b\n"},
+            ("--review", "r.csv"),
+            "r.csv: line 1 does not name the columns id",
+        ),
+        ({"r.csv": "\0"}, ("--review", "r.csv"), "r.csv: line 1 "),
+    ],
+)
+def test_what_is_damaged_is_said_with_its_place_and_what_to_do(
+    tmp_path: Path, files: dict[str, str], more: tuple[str, ...], said: str
+) -> None:
+    for name, text in files.items():
+        if name.startswith("captions.txt/"):
+            (tmp_path / "captions.txt").unlink()
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    done = CliRunner().invoke(build(), [*COUNTS, "--spare", "0", "--out", "mine", *more])
+    assert isinstance(done.exception, CirError), done.output
+    assert said in str(done.exception)
+    assert "Fix: " in str(done.exception)
+
+
+def test_a_limit_of_nothing_is_refused() -> None:
+    done = cir(*COUNTS, "--limit", "0", "--out", "mine", code=2)
+    assert "--limit" in done.output
 
 
 @pytest.mark.parametrize("command", re.findall(r"^(?:CIR_BENCHMARKS=\S+ )?(cir .+)$", PAGE, re.MULTILINE))

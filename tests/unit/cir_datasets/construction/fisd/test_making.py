@@ -303,3 +303,19 @@ def test_a_scene_comes_back_from_its_caption_but_for_its_places(number: int, see
     (placed,) = scenes_of([describe(scene, positions=True)], seed)
     cells = {thing.shape: thing.cells for thing in placed.things}
     assert all(cells[thing.shape] == thing.cells for thing in scene.things if len(thing.cells) == 1)
+
+
+class FailsOnce(ShapesGenerator):
+    """Draws all but one pair."""
+
+    def draw(self, captions: Sequence[str], seed: int) -> list[bytes]:
+        if seed == picture_seed(OPTIONS.seed, "change_001", 0):
+            raise ConstructionError("its filter keeps the picture back. Fix: other words.")
+        return super().draw(captions, seed)
+
+
+def test_a_pair_that_cannot_be_drawn_costs_its_triplet_alone(tmp_path: Path) -> None:
+    made = run(tmp_path / "out", shapes_captions(tmp_path), generator=FailsOnce())
+    reasons = [each.failed for each in made.triplets if each.failed and not each.failed.startswith("spare")]
+    assert reasons == ["pictures: its filter keeps the picture back."]
+    assert len(made.queries) == len(ASPECTS) * OPTIONS.per_aspect, "a spare one takes its place"
