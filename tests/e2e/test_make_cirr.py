@@ -1,7 +1,8 @@
-"""`cir make cirr` with a person at the page, and killed at each stage."""
+"""`cir make cirr` with a person at the page, killed at each stage, on Ray, and beside a faulty server."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -12,11 +13,15 @@ from typing import Any
 
 import pytest
 from interruptible import wait_for
+from language_server import Asked, Fault, LanguageServer
+from typer.testing import CliRunner
 
+from cir_datasets.construction.cirr import pipeline
 from cir_datasets.construction.cirr.answers import AnswerLimits, checked_answers, read_answers
 from cir_datasets.construction.cirr.pairs import pairs_of
 from cir_datasets.construction.cirr.tasks import tasks_of, write_tasks
 from cir_datasets.shapes import picture
+from leaderboard.cli import build
 
 COMMAND = [
     sys.executable,
@@ -70,7 +75,7 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name != ".lock"
+        if path.is_file() and not path.name.startswith(".")
     }
 
 
@@ -86,3 +91,48 @@ def test_a_run_that_is_killed_at_each_stage_ends_with_the_same_bytes(tmp_path: P
         process.wait()
     subprocess.run([*COMMAND, *OPTIONS, "--out", str(killed)], check=True, env=environment)
     assert bytes_of(killed) == bytes_of(whole)
+
+
+@pytest.mark.slow
+def test_subsets_on_ray_have_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ray", reason="Ray is not installed (extra `distributed`)")
+    monkeypatch.setattr(pipeline, "_FIRSTS", 16)
+    for engine in ("local", "ray"):
+        call = [*COMMAND[3:], *OPTIONS, "--engine", engine, "--out", str(tmp_path / engine)]
+        made = CliRunner().invoke(build(), call)
+        assert made.exit_code == 0, f"{made.output}{made.exception}"
+    assert bytes_of(tmp_path / "ray") == bytes_of(tmp_path / "local")
+
+
+FAULTS = (
+    Fault("status", 429, {"Retry-After": "0"}),
+    Fault("status", 500, {"Retry-After": "0"}),
+    Fault("nonsense"),
+    Fault("empty"),
+    Fault("cut"),
+    Fault("not_json"),
+)
+
+
+@pytest.mark.slow
+def test_faults_of_a_server_change_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-made-up-for-tests")
+
+    def look(asked: Asked) -> str:
+        drawn = hashlib.sha256("".join(asked.images).encode()).hexdigest()
+        return json.dumps({"instruction": f"move thing {drawn} up"})
+
+    with LanguageServer(look=look) as server:
+        for name, every in (("whole", 0), ("faults", 3), ("again", 0)):
+            monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / ("cache" if name == "whole" else "cache-2")))
+            server.fault = lambda prompt, times, every=every: (  # type: ignore[misc]
+                FAULTS[times // every % len(FAULTS)] if every and times % every == 0 else None
+            )
+            before = len(server.requests)
+            language = ["--captions", "model", "--language", f"openai:tiny,url={server.url}"]
+            call = [*COMMAND[3:], "--splits", "test=100", "--subsets", "4", *language, "--name", "mine"]
+            made = CliRunner().invoke(build(), [*call, "--out", str(tmp_path / name)])
+            assert made.exit_code == 0, f"{made.output}{made.exception}"
+            asked = len(server.requests) - before
+            assert asked == 36 if name == "whole" else asked > 36 if name == "faults" else asked == 0
+    assert bytes_of(tmp_path / "faults") == bytes_of(tmp_path / "whole") == bytes_of(tmp_path / "again")
