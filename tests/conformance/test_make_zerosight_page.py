@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 import re
-import shlex
 from pathlib import Path
-from typing import Any
 
 import pytest
-from docs_shell import Shell
-from typer.main import get_command
+from docs_shell import Shell, parsed
 
 from cir_datasets.common.yaml import parse_yaml
 from cir_datasets.construction.zerosight.options import presets
 from cir_datasets.construction.zerosight.pipeline import STAGES
-from leaderboard.cli import build
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "make_zerosight.md").read_text(encoding="utf-8")
 JOINED = PAGE.replace("\\\n", " ")
 WRITTEN = re.findall(r"^cir make .+$", JOINED, re.MULTILINE)
 OPTIONS = sorted(set(re.findall(r"`(--[a-z-]+)", PAGE)))
-
-
-def parsed(command: str) -> Any:
-    """A command's arguments as it reads them; nothing is run."""
-    root: Any = get_command(build())
-    words = shlex.split(command)[1:]
-    while words and hasattr(root, "commands"):
-        root, words = root.commands[words[0]], words[1:]
-    return root.make_context(root.name, list(words))
 
 
 @pytest.mark.parametrize("command", WRITTEN)

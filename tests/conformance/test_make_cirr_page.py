@@ -1,0 +1,31 @@
+"""docs/make_cirr.md: its commands are read by the commands that they name, and its stages and options are there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from docs_shell import parsed
+
+from cir_datasets.construction.cirr.pipeline import STAGES
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "make_cirr.md").read_text(encoding="utf-8")
+WRITTEN = re.findall(r"^cir .+$", PAGE, re.MULTILINE)
+OPTIONS = sorted(set(re.findall(r"`(--[a-z-]+)", PAGE)))
+
+
+@pytest.mark.parametrize("command", WRITTEN)
+def test_every_command_is_read_by_the_command_that_it_names(command: str) -> None:
+    assert parsed(command).params
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_every_option_that_is_named_is_one(option: str) -> None:
+    command = parsed("cir make cirr --images a --out b").command
+    assert option in {name for each in command.params for name in each.opts}
+
+
+def test_the_table_of_stages_is_whole() -> None:
+    named = [name for row in re.findall(r"^\| (`.+?) \|", PAGE, re.MULTILINE) for name in row.split(", ")]
+    assert [name.strip("`") for name in named] == list(STAGES["people"])
