@@ -1,4 +1,4 @@
-"""docs/make_cirr.md: its commands are read by the commands that they name, and its stages and options are there."""
+"""docs/make_cirr.md: its commands are read by those that they name; its stages and options are there."""
 
 from __future__ import annotations
 
