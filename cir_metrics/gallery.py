@@ -55,7 +55,7 @@ class Found:
     Args:
         rankings: the k best images of each query, best first, ties ordered by `ties.tie_keys`; None where
             no k was given.
-        ranks: rank of each target, in the form of `targets`; None where none were given.
+        ranks: rank of each target, in the form of `targets`; None where none were given, or `best_only`.
         best_ranks: rank of the best target of each query, shape (n_queries,); None where none were given.
     """
 
@@ -171,7 +171,9 @@ class Gallery:
             >>> Gallery([[0.9], [0.9], [0.1]]).best_target_ranks([[1.0]], np.array([[0, 1]]))
             array([1])
         """
-        best = self.search(queries, targets=targets, excluded=excluded, block=block).best_ranks
+        best = self.search(
+            queries, targets=targets, best_only=True, excluded=excluded, block=block
+        ).best_ranks
         return best if best is not None else np.empty(0, dtype=np.int64)
 
     def top_k(
@@ -212,6 +214,7 @@ class Gallery:
         *,
         query_ids: Sequence[str] | None = None,
         targets: IntArray | list[IntArray] | None = None,
+        best_only: bool = False,
         excluded: ArrayLike | None = None,
         block: int = BLOCK,
     ) -> Found:
@@ -222,6 +225,7 @@ class Gallery:
             k: images a query; None for no rankings.
             query_ids: as for `top_k`; not looked at without k.
             targets: as for `target_ranks`; None for no ranks.
+            best_only: whether the rank of each query's best target is enough; the others are not looked for.
             excluded: as for `target_ranks`.
             block: as for `target_ranks`.
 
@@ -247,7 +251,7 @@ class Gallery:
         def answer(part: slice, scores: Vectors, near: FloatArray) -> list[list[str]]:
             wide = vectors[part].astype(np.float64)
             if columns is not None:
-                ranks[part], best[part] = self._ranks(wide, scores, near, columns[part])
+                ranks[part], best[part] = self._ranks(wide, scores, near, columns[part], best_only)
             if k is None:
                 return []
             return self._rankings(wide, scores, near, dropped[part], k, names[part])
@@ -260,7 +264,9 @@ class Gallery:
                     rankings += lists
         return Found(
             rankings=None if k is None else rankings,
-            ranks=None if targets is None or counts is None else shape_as(ranks, targets, counts),
+            ranks=None
+            if targets is None or counts is None or best_only
+            else shape_as(ranks, targets, counts),
             best_ranks=None if columns is None else best,
         )
 
@@ -280,12 +286,19 @@ class Gallery:
         return check_query_ids(query_ids, n_queries)
 
     def _ranks(
-        self, queries: FloatArray, scores: Vectors, near: FloatArray, columns: IntArray
+        self, queries: FloatArray, scores: Vectors, near: FloatArray, columns: IntArray, best_only: bool
     ) -> tuple[IntArray, IntArray]:
         """Rank of each target of a block, -1 where there is none, and of the best of each query."""
         rows, places = np.nonzero(columns >= 0)
-        wanted = columns[rows, places]
-        own = self._score(queries, rows, wanted)
+        own = self._score(queries, rows, columns[rows, places])
+        padded = np.full(columns.shape, -np.inf)
+        padded[rows, places] = own
+        top = padded.argmax(axis=1)
+        # Targets that tie with the best are counted against each other.
+        ties = np.count_nonzero(padded == padded.max(axis=1, keepdims=True), axis=1) - 1
+        if best_only:
+            rows, places = np.arange(len(columns)), top
+            own = padded[rows, places]
         low, high = around(own, near[rows], scores.dtype)
         # Images surely above, and those that only the definition can tell; the target is one of these, which
         # is the 1 of the definition.
@@ -311,11 +324,7 @@ class Gallery:
             start += size
         ranks = np.full(columns.shape, -1, dtype=np.int64)
         ranks[rows, places] = above
-        padded = np.full(columns.shape, -np.inf)
-        padded[rows, places] = own
-        # Targets that tie with the best were counted against each other.
-        ties = np.count_nonzero(padded == padded.max(axis=1, keepdims=True), axis=1) - 1
-        best = ranks[np.arange(len(ranks)), padded.argmax(axis=1)] - ties
+        best = ranks[np.arange(len(ranks)), top] - ties
         return ranks, best
 
     def _rankings(
@@ -329,13 +338,11 @@ class Gallery:
     ) -> list[list[str]]:
         ids = self._ids or []
         lengths = np.minimum(k, scores.shape[1] - (dropped >= 0))
-        last = _reached(scores, lengths)
+        last, best = _reached(scores, lengths)
         # k products are at least that, hence k scores at least that less the bound: an image whose product
         # lies twice the bound below is out.
         low, _ = around(last, 2 * near, scores.dtype)
-        found = [np.flatnonzero(row >= least) for row, least in zip(scores, low, strict=True)]
-        counts = np.array([len(columns) for columns in found])
-        rows, columns = np.repeat(np.arange(len(scores)), counts), np.concatenate(found)
+        rows, columns = _at_least(scores, low, best)
         values = scores[rows, columns].astype(np.float64)
         # Products further apart than twice the bound are in the order of their scores; the others are scored.
         order = np.lexsort((-values, rows))
@@ -347,7 +354,7 @@ class Gallery:
         values[unsure] = self._score(queries, rows[unsure], columns[unsure])
         order = np.lexsort((-values, rows))
         listed = self._ties.ordered(columns[order], values[order], rows[order], query_ids).tolist()
-        starts = np.cumsum(counts) - counts
+        starts = np.searchsorted(rows[order], np.arange(len(scores)))
         return [
             [ids[column] for column in listed[start : start + wanted]]
             for start, wanted in zip(starts.tolist(), lengths.tolist(), strict=True)
@@ -392,8 +399,11 @@ class Gallery:
         return values
 
 
-def _reached(scores: Vectors, lengths: IntArray) -> FloatArray:
-    """A number for each query that at least `length` of its products reach, infinity where length is 0."""
+def _reached(scores: Vectors, lengths: IntArray) -> tuple[FloatArray, Vectors | None]:
+    """A number for each query that at least `length` of its products reach, infinity where length is 0.
+
+    Beside it the best product of each group of images, where groups were looked at.
+    """
     last = np.full(len(scores), np.inf)
     k, width = int(lengths.max(initial=0)), scores.shape[1] // _GROUP
     if 0 < k <= width // _ROOMY:
@@ -401,11 +411,33 @@ def _reached(scores: Vectors, lengths: IntArray) -> FloatArray:
         # lies little below the k-th best of all, and takes a fraction of the time to find.
         best = scores[:, : width * _GROUP].reshape(len(scores), _GROUP, width).max(axis=1)
         last[lengths > 0] = np.partition(best, width - k, axis=1)[lengths > 0, width - k]
-        return last
+        return last, best
     for query in np.flatnonzero(lengths):
         kth = scores.shape[1] - int(lengths[query])
         last[query] = np.partition(scores[query], kth)[kth]
-    return last
+    return last, None
+
+
+def _at_least(scores: Vectors, low: FloatArray, best: Vectors | None) -> tuple[IntArray, IntArray]:
+    """Query and image of each product that is at least its query's bound.
+
+    Args:
+        scores: products, shape (n_queries, n_gallery).
+        low: a bound a query.
+        best: the best product of each group, of `_reached`: a group whose best lies below has none.
+    """
+    if best is None:
+        few, found = np.nonzero(scores >= low[:, None])
+        return few, found
+    width = best.shape[1]
+    rows, groups = np.nonzero(best >= low[:, None])
+    members = groups[:, None] + width * np.arange(_GROUP)
+    reached = scores[rows[:, None], members] >= low[rows, None]
+    rest, columns = np.nonzero(scores[:, width * _GROUP :] >= low[:, None])
+    return (
+        np.concatenate([np.repeat(rows, np.count_nonzero(reached, axis=1)), rest]),
+        np.concatenate([members[reached], columns + width * _GROUP]),
+    )
 
 
 def _differing(some: NDArray[np.bool_], others: NDArray[np.bool_], size: int) -> IntArray:

@@ -5,8 +5,7 @@
 
 The whole pipeline runs, stages on disk included, with the oracle as language backend and the shipped encoder.
 What the encoder and the oracle take is taken off: what is left is search, picks, updates, rows and files.
-The features of the gallery are encoded
-before, and its pictures are not compared with each other.
+The features of the gallery are encoded before, and its pictures are not compared with each other.
 
     ours       all that is left, a session-turn
     published  a Python list of (id, score) pairs a query, sorted, then the target's index looked up: the

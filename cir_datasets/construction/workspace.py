@@ -138,10 +138,10 @@ class Workspace:
         """
         path = self.path(stage, ".jsonl")
         if not path.is_file():
-            self._write_rows(stage, make())
-        elif stage not in self._done:
+            return self._write_rows(stage, make())
+        if stage not in self._done:
             # It was written, and the run ended before that was noted.
-            self._note(stage, path)
+            self._note(stage, _noted(path))
         return _read_rows(path)
 
     def rows_in_chunks(
@@ -176,9 +176,9 @@ class Workspace:
             for number, rows in (engine or Here()).map(make, to_do):
                 self._write(files[number], _lines(rows))
                 advance(1)
-        self._write_rows(stage, (row for file in files for row in _read_rows(file)))
+        whole = self._write_rows(stage, (row for file in files for row in _read_rows(file)))
         shutil.rmtree(parts, ignore_errors=True)
-        return _read_rows(path)
+        return whole
 
     def vectors(self, stage: str, make: Callable[[], NDArray[np.float32]]) -> NDArray[np.float32]:
         """The vectors of a stage, shape (n, dimensions), float32, read from disk as they are needed."""
@@ -194,7 +194,7 @@ class Workspace:
         except (OSError, ValueError) as error:
             raise _damaged(path) from error
         if stage not in self._done:
-            self._note(stage, path)
+            self._note(stage, _noted(path))
         return found
 
     def replaced(self, stage: str, rows: Iterable[Row]) -> list[Row]:
@@ -204,8 +204,7 @@ class Workspace:
         """
         if self._done.pop(stage, None) is not None:
             self._save()
-        self._write_rows(stage, rows)
-        return _read_rows(self.path(stage, ".jsonl"))
+        return self._write_rows(stage, rows)
 
     def path(self, stage: str, ending: str) -> Path:
         """The file of a stage.
@@ -219,13 +218,18 @@ class Workspace:
         """How far each stage is."""
         return states_of(self.folder)
 
-    def _write_rows(self, stage: str, rows: Iterable[Row]) -> None:
+    def _write_rows(self, stage: str, rows: Iterable[Row]) -> list[Row]:
+        """The rows as their file has them."""
         path = self.path(stage, ".jsonl")
-        self._write(path, _lines(rows))
-        self._note(stage, path)
+        lines = [orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows]
+        content = b"".join(lines)
+        self._write(path, content)
+        written: list[Row] = [orjson.loads(line) for line in lines]
+        self._note(stage, _note_of(path, written, hashlib.sha256(content).hexdigest()))
+        return written
 
-    def _note(self, stage: str, path: Path) -> None:
-        self._done[stage] = _noted(path)
+    def _note(self, stage: str, noted: Row) -> None:
+        self._done[stage] = noted
         self._save()
 
     def _check(self, stage: str) -> None:
@@ -412,17 +416,21 @@ def _read_state(root: Path) -> Row | None:
 
 def _noted(path: Path) -> Row:
     """What is written down of a finished stage's file."""
-    noted: Row = {"file": path.name, "sha256": _sha256(path)}
     if path.suffix == ".npy":
         import numpy as np
 
-        return {**noted, "rows": len(np.load(path, mmap_mode="r", allow_pickle=False)), "failed": 0}
-    found = _read_rows(path)
-    made = [row for row in found if not row.get(FAILED)]
+        found = np.load(path, mmap_mode="r", allow_pickle=False)
+        return {"file": path.name, "sha256": _sha256(path), "rows": len(found), "failed": 0}
+    return _note_of(path, _read_rows(path), _sha256(path))
+
+
+def _note_of(path: Path, rows: Sequence[Row], sha256: str) -> Row:
+    made = [row for row in rows if not row.get(FAILED)]
     return {
-        **noted,
-        "rows": len(found),
-        "failed": len(found) - len(made),
+        "file": path.name,
+        "sha256": sha256,
+        "rows": len(rows),
+        "failed": len(rows) - len(made),
         "fields": sorted(set.intersection(*map(set, made))) if made else [],
     }
 

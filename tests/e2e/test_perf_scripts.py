@@ -219,6 +219,17 @@ def test_the_script_of_bombs_prints_its_table() -> None:
     assert {match[1] for match in rows} <= {"lines-broken", "parquet-overlay-of-one-query"}
 
 
+@pytest.mark.slow
+def test_the_script_of_construction_finds_the_ranks_of_the_published_loop() -> None:
+    pytest.importorskip("torch", reason="needs the extra `retrieval`")
+    output = keeps_its_word(
+        "construction.py", "--benchmark", "shapes/val", "--queries", "8", "--sampled", "3"
+    )
+    assert output.startswith("8 sessions, ")
+    same, clear = re.findall(r"^same rank at turn 1, .*: (\d+) of (\d+)$", output, re.MULTILINE)[0]
+    assert same == clear
+
+
 def test_a_bound_of_no_figure_is_refused() -> None:
     options = [str(ROOT / "perf" / "intervals.py"), "--bound", "intervals of modes, s=3"]
     done = subprocess.run([sys.executable, *options], capture_output=True, text=True, check=False)

@@ -117,7 +117,7 @@ def _replayed(
             queries = moved_on(queries, picked, shown, said[starts[here] + turn], images, settings)
         names = [sessions[one]["session_id"] for one in here.tolist()]
         wanted = [targets[one] for one in here]
-        found = searched.search(queries, settings.k, query_ids=names, targets=wanted)
+        found = searched.search(queries, settings.k, query_ids=names, targets=wanted, best_only=True)
         shown = np.array([[row_of[image] for image in own] for own in found.rankings or []])
         reached = [] if found.best_ranks is None else found.best_ranks.tolist()
         for one, rank in zip(here, reached, strict=True):

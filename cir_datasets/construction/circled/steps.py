@@ -6,6 +6,7 @@ compared after six digits, so that a pick does not depend on the last bit of a v
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -71,14 +72,19 @@ def picks(
         >>> picks([[0, 1, 2]], [[False, True, True]], captions[:1], captions)
         [(1, 0.6)]
     """
-    found: list[tuple[int, float] | None] = []
-    for rows, may, aim in zip(shown, allowed, aims, strict=True):
-        if not any(may):
-            found.append(None)
-            continue
-        near = np.where(may, similarities(captions[list(rows)], aim), -np.inf)
-        place = int(near.argmax())
-        found.append((place, float(near[place])))
+    found: list[tuple[int, float] | None] = [None] * len(shown)
+    able = [place for place, may in enumerate(allowed) if any(may)]
+    for start in range(0, len(able), _BLOCK):
+        # As many images are shown in every session, so that one product is of all.
+        for _, alike in itertools.groupby(able[start : start + _BLOCK], key=lambda one: len(shown[one])):
+            places = list(alike)
+            images = captions[np.array([shown[place] for place in places])]
+            near = similarities(images, aims[places][:, None])
+            near[~np.array([allowed[place] for place in places])] = -np.inf
+            best = near.argmax(axis=1)
+            picked = near[np.arange(len(places)), best]
+            for place, one, similar in zip(places, best.tolist(), picked.tolist(), strict=True):
+                found[place] = (one, similar)
     return found
 
 

@@ -7,13 +7,13 @@ depend on the machine. A session ends when a target is among the images shown, o
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cir_datasets.construction.backends import Engine, Failed, Features, Question, Words
 from cir_datasets.construction.circled.queries import searched_as
@@ -33,6 +33,8 @@ OF_A_TURN = {
 }
 """The stages of a turn, in order."""
 _CHUNK = 256
+_COMPARED = 16_384
+"""Pairs of vectors that are compared at once."""
 NO_IMAGE = "no image among those shown may be the next reference"
 
 
@@ -44,7 +46,7 @@ class CircledModels:
         features: the encoder E of the search.
         diversity: the encoder whose text vectors tell captions apart.
         words: captions, merges and differences.
-        engine: where images are captioned; None is this process.
+        engine: where words are asked for; None is this process.
     """
 
     features: Features
@@ -182,7 +184,11 @@ class Dialogues:
             {**session.query, "described": self._captions[session.query["reference"]]} for session in live
         ]
         return self._workspace.rows_in_chunks(
-            "words-1", items, partial(first_words, self._models.words), size=_CHUNK
+            "words-1",
+            items,
+            partial(first_words, self._models.words),
+            size=_CHUNK,
+            engine=self._models.engine,
         )
 
     def _words(self, turn: int, live: Sequence[PlayedSession], aims: Sequence[str]) -> list[Row]:
@@ -191,7 +197,9 @@ class Dialogues:
             for session, aim, pick in zip(live, aims, self._picked(live, aims), strict=True)
         ]
         made = partial(further_words, self._models.words, self._models.diversity, self._settings)
-        return self._workspace.rows_in_chunks(f"words-{turn}", items, made, size=_CHUNK)
+        return self._workspace.rows_in_chunks(
+            f"words-{turn}", items, made, size=_CHUNK, engine=self._models.engine
+        )
 
     def _asked(self, session: PlayedSession, aim: str, pick: tuple[int, float] | None) -> Row:
         """What the words of a session's next turn depend on."""
@@ -213,11 +221,18 @@ class Dialogues:
 
     def _aims(self, live: Sequence[PlayedSession], queries: Vectors) -> list[str]:
         """Of each session the target nearest to its query; of one target that."""
-        found = []
-        for session, query in zip(live, queries, strict=True):
-            rows = [self._row[target] for target in session.targets]
-            place = 0 if len(rows) == 1 else int(similarities(self._vectors[rows], query).argmax())
-            found.append(session.targets[place])
+        counts = [len(session.targets) for session in live]
+        rows = [self._row[target] for session in live for target in session.targets]
+        near: list[float] = []
+        of = np.repeat(np.arange(len(live)), counts)
+        for at in range(0, len(rows), _COMPARED):
+            part = slice(at, at + _COMPARED)
+            near += similarities(self._vectors[rows[part]], queries[of[part]]).tolist()
+        found, start = [], 0
+        for session, count in zip(live, counts, strict=True):
+            own = near[start : start + count]
+            found.append(session.targets[own.index(max(own))])
+            start += count
         return found
 
     def _picked(self, live: Sequence[PlayedSession], aims: Sequence[str]) -> list[tuple[int, float] | None]:
@@ -261,19 +276,16 @@ class Dialogues:
     def _found(self, live: Sequence[PlayedSession], queries: Vectors) -> list[Row]:
         if not live:
             return []
-        # Sessions of as many targets stand together, so that their ranks are counted together.
-        order = sorted(range(len(live)), key=lambda place: len(live[place].targets))
-        names = [live[place].query["query"] for place in order]
-        targets: list[NDArray[np.int64]] = [
-            np.array([self._row[target] for target in live[place].targets]) for place in order
-        ]
-        found = self._gallery.search(queries[order], self._settings.k, query_ids=names, targets=targets)
+        names = [session.query["query"] for session in live]
+        targets = [np.array([self._row[target] for target in session.targets]) for session in live]
+        found = self._gallery.search(
+            queries, self._settings.k, query_ids=names, targets=targets, best_only=True
+        )
         ranks = [] if found.best_ranks is None else found.best_ranks.tolist()
-        rows = {
-            place: {"query": name, "shown": shown, "rank": rank}
-            for place, name, shown, rank in zip(order, names, found.rankings or [], ranks, strict=True)
-        }
-        return [rows[place] for place in range(len(live))]
+        return [
+            {"query": name, "shown": shown, "rank": rank}
+            for name, shown, rank in zip(names, found.rankings or [], ranks, strict=True)
+        ]
 
 
 def begun(
@@ -373,26 +385,30 @@ def _merge(words: Words, rows: list[Row], items: Sequence[Row]) -> None:
 
 def _nearest(diversity: Features, captions: Sequence[Sequence[str]]) -> list[float]:
     """The highest similarity of each first caption to those behind it; -1 where there are none."""
-    flat = [caption for own in captions for caption in own]
-    if not flat:
-        return []
-    vectors = diversity.texts(flat)
-    found, start = [], 0
-    for own in captions:
-        first, others = vectors[start], vectors[start + 1 : start + len(own)]
-        found.append(float(similarities(others, first).max()) if len(others) else -1.0)
-        start += len(own)
-    return found
+    return _closest(diversity, captions, [[(0, other) for other in range(1, len(own))] for own in captions])
 
 
 def nearest_pair(diversity: Features, captions: Sequence[Sequence[str]]) -> list[float]:
     """The highest similarity of two captions of each session, equation 4; -1 where there is one alone."""
+    return _closest(diversity, captions, [[*itertools.combinations(range(len(own)), 2)] for own in captions])
+
+
+def _closest(
+    diversity: Features, captions: Sequence[Sequence[str]], pairs: Sequence[Sequence[tuple[int, int]]]
+) -> list[float]:
+    """The highest similarity of some pairs of each session's captions; -1 where there are none."""
     flat = [caption for own in captions for caption in own]
-    vectors = diversity.texts(flat) if flat else np.zeros((0, 1), np.float32)
-    found, start = [], 0
-    for own in captions:
-        part = vectors[start : start + len(own)]
-        pairs = np.triu_indices(len(own), 1)
-        found.append(float(similarities(part[pairs[0]], part[pairs[1]]).max()) if len(own) > 1 else -1.0)
-        start += len(own)
-    return found
+    found = np.full(len(captions), -1.0)
+    counts = np.array([len(own) for own in pairs], np.int64)
+    if not counts.any():
+        return found.tolist()
+    vectors = diversity.texts(flat)
+    starts = np.cumsum([0, *map(len, captions)])[:-1]
+    sessions = np.flatnonzero(counts)
+    for at in range(0, len(sessions), _CHUNK):
+        some = sessions[at : at + _CHUNK]
+        of = np.repeat(starts[some], counts[some])
+        first, second = np.array([pair for one in some for pair in pairs[one]]).T + of
+        near = similarities(vectors[first], vectors[second])
+        found[some] = np.maximum.reduceat(near, np.cumsum(counts[some]) - counts[some])
+    return found.tolist()
