@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,9 +13,14 @@ from cir_datasets.construction.circled.settings import CircledSettings
 from cir_metrics.terminal import echo
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from cir_datasets.construction.circled.pipeline import MadeSessions
     from cir_datasets.rows.benchmark import Benchmark
     from submissions.embeddings.pictures import Pictures
+    from submissions.embeddings.ray_cluster import Cluster
+    from submissions.encoders.protocol import Encoder
+    from submissions.making.circled import OnRay
 
 _DEFAULTS = CircledSettings()
 BENCHMARK_FOLDER, UNFILTERED_FOLDER = "benchmark", "unfiltered"
@@ -122,6 +129,14 @@ def circled_command(
         int, typer.Option("--batch-size", help="Images that an encoder takes at once.", min=1)
     ] = 64,
     workers: Annotated[int, typer.Option("--workers", help="Processes that read images.", min=0)] = 2,
+    engine: Annotated[
+        str,
+        typer.Option("--engine", help="Where pictures are encoded and words asked for: local, or ray."),
+    ] = "local",
+    address: Annotated[
+        str | None,
+        typer.Option("--address", help="Ray cluster: auto or host:port; default: one on this machine."),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print an estimate of calls, tokens and hours, and stop.")
     ] = False,
@@ -145,6 +160,7 @@ def circled_command(
     from submissions.commands.words import report_usage
     from submissions.language import load_language
     from submissions.language.loading import calls_at_once
+    from submissions.making.circled import OnRay, encoder_loaders
     from submissions.running.make import loaded_benchmark
 
     source = loaded_benchmark(benchmark)
@@ -164,27 +180,47 @@ def circled_command(
     called = name or f"circled_{source.id.replace('/', '_')}"
     check_name(called)
     check_name(f"{called}{UNFILTERED}")
+    cluster = _cluster(engine, address)
     # What has no sessions is refused before encoders are loaded and pictures are looked for.
     begun = len(queries_of(source, limit=settings.limit, seed=settings.seed))
     if dry_run:
         table = estimate_table(begun, len(source.gallery or ()), settings, calls_at_once(language))
         echo(render([table], "table"))
         return
-    speaker = load_language(language, **({} if prompts is None else {"prompts": prompts}))
+    speaks = partial(load_language, language, **({} if prompts is None else {"prompts": prompts}))
+    speaker = speaks()
+    loaders = encoder_loaders(source, encoder, diversity_encoder, device=device)
     try:
         _make(
             source,
             out,
             settings,
             speaker,
-            named=(encoder, diversity_encoder),
+            loaders=loaders,
             images=images,
             name=called,
-            loading={"device": device},
             reading={"batch_size": batch_size, "workers": workers},
+            ray=None if cluster is None else OnRay(cluster, *loaders, speaks),
         )
     finally:
         report_usage(speaker)
+
+
+def _cluster(engine: str, address: str | None) -> Cluster | None:
+    from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
+
+    known = ("local", "ray")
+    if engine not in known:
+        raise UnknownNameError(f"no engine {engine!r}.{did_you_mean(engine, known)} Fix: use local or ray.")
+    if engine == "local":
+        if address is not None:
+            raise CallError("--address: of a Ray cluster. Fix: add --engine ray, or leave it out.")
+        return None
+    from submissions.embeddings.ray_cluster import Cluster
+    from submissions.encoders.extras import needs_ray
+
+    needs_ray("--engine ray")
+    return Cluster(address=address)
 
 
 def _make(
@@ -193,27 +229,29 @@ def _make(
     settings: CircledSettings,
     speaker: Any,
     *,
-    named: tuple[str | None, str | None],
+    loaders: tuple[Callable[[], Encoder], Callable[[], Encoder]],
     images: Path | None,
     name: str,
-    loading: dict[str, Any],
     reading: dict[str, Any],
+    ray: OnRay | None,
 ) -> None:
     from cir_datasets.construction.circled.pipeline import make_circled
     from cir_datasets.construction.workspace import only_run
+    from submissions.embeddings.ray_cluster import connected
     from submissions.making.circled import (
         earlier_splits,
-        encoders_for,
         fingerprints,
+        loaded_encoders,
         models_for,
         pictures_for,
     )
 
-    encoder, diversity = encoders_for(source, *named, **loading)
-    models = models_for(source, encoder, diversity, speaker, images=images, **reading)
+    models = models_for(source, *loaded_encoders(*loaders), speaker, images=images, ray=ray, **reading)
     pictures = pictures_for(source, images)
     others = earlier_splits(source, images) if settings.duplicates == "released" else []
-    with only_run(out):
+    # One connection for all stages, so that workers keep their models from stage to stage.
+    connection: AbstractContextManager[object] = nullcontext() if ray is None else connected(ray.cluster)
+    with only_run(out), connection:
         made = make_circled(
             source,
             out,

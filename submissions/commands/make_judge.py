@@ -111,10 +111,11 @@ def judge_command(
     import orjson
 
     from cir_datasets.common.plots import DPI
-    from cir_datasets.common.tables import render
+    from cir_datasets.common.tables import check_format, render
     from cir_datasets.construction.circled.judging import agreement_table, scores_figure, scores_table
     from cir_metrics.atomic import write_whole
 
+    check_format(format)
     loaded = [_source(name) for name in sources]
     rows: list[dict[str, Any]] = []
     for number, backend in enumerate(judge):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from submissions.embeddings.pictures import Pictures
+    from submissions.embeddings.store import Embeddings
     from submissions.encoders.protocol import Encoder
     from submissions.language.protocol import Language
 
@@ -67,6 +69,7 @@ class EncoderFeatures:
         store: folder in which vectors are kept, so that a killed run goes on; None is the store in the cache.
         batch_size: images that the model takes at once.
         workers: processes that open pictures.
+        embed: embeds pictures elsewhere, and takes `store`; None does it here (`embed_gallery`).
     """
 
     def __init__(
@@ -77,13 +80,13 @@ class EncoderFeatures:
         store: str | Path | None = None,
         batch_size: int = 64,
         workers: int = 0,
+        embed: Callable[..., Embeddings] | None = None,
     ) -> None:
         """See the class."""
         self._encoder = encoder
         self._pictures = pictures
         self._store = store
-        self._batch_size = batch_size
-        self._workers = workers
+        self._embed = embed or partial(embed_gallery, encoder, batch_size=batch_size, workers=workers)
 
     @property
     def identity(self) -> Mapping[str, Any]:
@@ -94,13 +97,7 @@ class EncoderFeatures:
     def images(self, ids: Sequence[str]) -> NDArray[np.float32]:
         """Shape (n, dimensions), rows of length 1, in the order of the ids."""
         unique = tuple(dict.fromkeys(ids))
-        made = embed_gallery(
-            self._encoder,
-            self._pictures(unique),
-            store=self._store,
-            batch_size=self._batch_size,
-            workers=self._workers,
-        )
+        made = self._embed(self._pictures(unique), store=self._store)
         places = {image: place for place, image in enumerate(unique)}
         vectors: NDArray[np.float32] = made.vectors[[places[image] for image in ids]]
         return vectors

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.construction.backends import Engine
 from cir_datasets.construction.circled.turns import CircledModels
 from cir_metrics.errors import CirError
 from submissions.embeddings.pictures import FilePictures, Pictures, ShapesPictures, pictures_of
+from submissions.embeddings.ray import embed_gallery_on_ray
 from submissions.making.backends import EncoderFeatures, LanguageWords
+from submissions.making.ray import Anew, RayEngine
 
 if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec
     from cir_datasets.rows.benchmark import Benchmark
+    from submissions.embeddings.ray_cluster import Cluster
     from submissions.encoders.protocol import Encoder
     from submissions.language.protocol import Language
 
@@ -31,6 +35,23 @@ def pictures_for(benchmark: Benchmark, images: str | Path | None) -> Pictures:
     return pictures_of(benchmark, images=images, ids=list(ids))
 
 
+@dataclass(frozen=True)
+class OnRay:
+    """A cluster, and how each of its workers loads its models.
+
+    Args:
+        cluster: where.
+        encoder: makes the encoder of the search; can be pickled, as the others.
+        diversity: makes the one that tells captions apart.
+        language: makes the language backend.
+    """
+
+    cluster: Cluster
+    encoder: Callable[[], Encoder]
+    diversity: Callable[[], Encoder]
+    language: Callable[[], Language]
+
+
 def models_for(
     benchmark: Benchmark,
     encoder: Encoder,
@@ -40,26 +61,48 @@ def models_for(
     images: str | Path | None = None,
     batch_size: int = 64,
     workers: int = 0,
-    engine: Engine | None = None,
+    ray: OnRay | None = None,
 ) -> CircledModels:
-    """Encoders and a language backend as the pipeline takes them."""
+    """Encoders and a language backend as the pipeline takes them.
 
-    def features(one: Encoder) -> EncoderFeatures:
+    With a cluster the gallery is encoded and the backend is asked there.
+    """
+    embed = None
+    if ray is not None:
+        embed = partial(embed_gallery_on_ray, ray.encoder, cluster=ray.cluster, batch_size=batch_size)
+
+    def features(one: Encoder, embed: Any = None) -> EncoderFeatures:
         return EncoderFeatures(
             one,
             lambda ids: pictures_of(benchmark, images=images, ids=ids),
             batch_size=batch_size,
             workers=workers,
+            embed=embed,
         )
 
-    words = LanguageWords(language, pictures_for(benchmark, images))
-    return CircledModels(features(encoder), features(diversity), words, engine)
+    pictures = pictures_for(benchmark, images)
+    search, apart, words = features(encoder, embed), features(diversity), LanguageWords(language, pictures)
+    if ray is None:
+        return CircledModels(search, apart, words)
+    texts: Any = Anew(apart, partial(_of_texts, ray.diversity))
+    asked: Any = Anew(words, partial(_asked_about, ray.language, pictures))
+    return CircledModels(search, texts, asked, RayEngine(ray.cluster))
 
 
-def encoders_for(
+def _of_texts(load: Callable[[], Encoder]) -> EncoderFeatures:
+    return EncoderFeatures(load(), lambda ids: FilePictures("none", ids, [None] * len(ids), "."))
+
+
+def _asked_about(load: Callable[[], Language], pictures: Pictures) -> LanguageWords:
+    return LanguageWords(load(), pictures)
+
+
+def encoder_loaders(
     benchmark: Benchmark, encoder: str | None, diversity: str | None, **loading: Any
-) -> tuple[Encoder, Encoder]:
-    """The encoder of the search and the one that tells captions apart; the shipped one is both.
+) -> tuple[Callable[[], Encoder], Callable[[], Encoder]]:
+    """What loads the encoder of the search and the one that tells captions apart; the shipped one is both.
+
+    Both are the same function where they load the same.
 
     Raises:
         MethodError: the benchmark is not one of shapes, and no encoder is named.
@@ -70,8 +113,14 @@ def encoders_for(
 
     chosen = RunOptions(encoder=encoder).encoder_for(benchmark, "the construction")
     other = diversity or (chosen if chosen == SHAPES_ENCODER else PAPER_DIVERSITY)
-    first = load_encoder(str(chosen), **loading)
-    return first, first if other == chosen else load_encoder(str(other), **loading)
+    first = partial(load_encoder, str(chosen), **loading)
+    return first, first if other == chosen else partial(load_encoder, str(other), **loading)
+
+
+def loaded_encoders(first: Callable[[], Encoder], second: Callable[[], Encoder]) -> tuple[Encoder, Encoder]:
+    """What two functions load; one where they are the same."""
+    loaded = first()
+    return loaded, loaded if second is first else second()
 
 
 def fingerprints(pictures: Sequence[Pictures], ids: Sequence[str]) -> list[str]:

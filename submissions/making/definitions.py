@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from cir_datasets.construction.circled.definitions import Checked, check_definit
 from cir_datasets.construction.circled.settings import CircledSettings
 from cir_datasets.errors import ConstructionError
 from submissions.making.backends import EncoderFeatures
-from submissions.making.circled import encoders_for, source_pictures
+from submissions.making.circled import encoder_loaders, loaded_encoders, source_pictures
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
@@ -46,14 +47,29 @@ def definitions_result(
             f"{benchmark.id}: both definitions are about sessions over a gallery whose list is available. "
             "Fix: leave --encoder out."
         )
-    first, second = encoders_for(benchmark, encoder, diversity, device=device)
+    first, second = loaded_encoders(*encoder_loaders(benchmark, encoder, diversity, device=device))
     search, apart = (
         EncoderFeatures(one, lambda ids: source_pictures(benchmark, images, ids)) for one in (first, second)
     )
+    settings = _settings(benchmark)
     checked = check_definitions(
-        benchmark.rows(), list(benchmark.gallery), search, apart, merged=_merged(benchmark)
+        benchmark.rows(), list(benchmark.gallery), search, apart, settings, merged=_merged(benchmark)
     )
-    return _told(checked, first.identity.model)
+    return _result(checked, first.identity.model, settings)
+
+
+def _settings(benchmark: Benchmark) -> CircledSettings:
+    """The settings that `cir make circled` made sessions with; of others the paper's."""
+    if benchmark.spec.card.source.publisher != "folder":
+        return CircledSettings()
+    from cir_datasets.registry.folders import folder_of, read_folder_card
+
+    made = read_folder_card(folder_of(benchmark.spec.card.name)).made
+    if made.get("pipeline") != "circled":
+        return CircledSettings()
+    return CircledSettings(
+        **{one.name: made[one.name] for one in fields(CircledSettings) if one.name in made}
+    )
 
 
 def _merged(benchmark: Benchmark) -> dict[str, list[str]]:
@@ -74,8 +90,7 @@ def _merged(benchmark: Benchmark) -> dict[str, list[str]]:
         ) from error
 
 
-def _told(checked: list[Checked], name: str) -> Result:
-    settings = CircledSettings()
+def _result(checked: list[Checked], name: str, settings: CircledSettings) -> Result:
     falls = [one.session for one in checked if not one.consistent]
     repeats = [one.session for one in checked if not one.diverse]
     said = (

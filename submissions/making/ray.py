@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import pickle
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
@@ -14,6 +16,41 @@ _In = TypeVar("_In")
 _Out = TypeVar("_Out")
 _AHEAD = 4
 """Chunks that wait for each processor."""
+
+
+class Anew:
+    """Something that each worker makes for itself, once: models and their connections are not carried there.
+
+    Here it is what was made here; a worker that it is sent to has what `make` gives.
+
+    Args:
+        here: what was made here.
+        make: makes it anew; can be pickled.
+
+    Example:
+        >>> pickle.loads(pickle.dumps(Anew([1, 2], functools.partial(list, (3, 4)))))
+        [3, 4]
+        >>> Anew([1, 2], list).count(1)
+        1
+    """
+
+    def __init__(self, here: Any, make: Callable[[], Any]) -> None:
+        """See the class."""
+        self._here = here
+        self._make = make
+
+    def __getattr__(self, name: str) -> Any:
+        """Whatever the thing that was made here has."""
+        return getattr(self._here, name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As a call that makes it."""
+        return _made, (pickle.dumps(self._make),)
+
+
+@functools.lru_cache(maxsize=8)
+def _made(make: bytes) -> Any:
+    return pickle.loads(make)()
 
 
 class RayEngine:

@@ -31,6 +31,24 @@ FAULTS = (
     Fault("not_json"),
 )
 STAGES = ("02-twins.jsonl", "06-words-1.jsonl", "09-captions-2.jsonl", "18-turn-3.jsonl", "34-filters.jsonl")
+SLOW = f"""
+import sys
+sys.path.insert(0, {str(ROOT)!r})
+import time
+from cir_datasets.construction import workspace
+whole = workspace.write_whole
+def slow(path, content):
+    whole(path, content)
+    time.sleep(0.1)
+workspace.write_whole = slow
+from leaderboard.cli import main
+main()
+"""
+"""The command, with time after each write in which it can be ended."""
+EVERY_KIND = (
+    *("03-features.npy", "05-caption-vectors-1.npy", "07-query-1.npy", "11-words-2.jsonl", "33-turn-6.jsonl"),
+    *("35-sessions.jsonl", "36-definitions.jsonl", "benchmark/card.yaml", "circled.json"),
+)
 
 
 def says(asked: Asked) -> str:
@@ -41,11 +59,14 @@ def says(asked: Asked) -> str:
     return json.dumps({"instruction": words}) if len(asked.images) == 2 else words
 
 
-def started(server: LanguageServer, folder: Path, cache: Path, *more: str) -> subprocess.Popen[str]:
-    command = ["make", "circled", "--language", "openai:tiny,timeout=20", "--out", str(folder), *more]
+def started(
+    server: LanguageServer | None, folder: Path, cache: Path, *more: str, script: str = SCRIPT
+) -> subprocess.Popen[str]:
+    language = "oracle" if server is None else "openai:tiny,timeout=20"
+    command = ["make", "circled", "--language", language, "--out", str(folder), *more]
     environment = {
         **os.environ,
-        "OPENAI_BASE_URL": server.url,
+        "OPENAI_BASE_URL": "" if server is None else server.url,
         "OPENAI_API_KEY": "sk-made-up-for-tests",
         "NO_PROXY": "127.0.0.1",
         "CIR_CACHE_HOME": str(cache),
@@ -53,7 +74,7 @@ def started(server: LanguageServer, folder: Path, cache: Path, *more: str) -> su
         "HF_HUB_OFFLINE": "1",
     }
     return subprocess.Popen(
-        interruptible([sys.executable, "-c", SCRIPT, *command]),
+        interruptible([sys.executable, "-c", script, *command]),
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -103,6 +124,36 @@ def test_a_run_that_is_killed_or_meets_faults_ends_with_the_same_bytes_and_asks_
     whole = contents(tmp_path / "whole")
     assert contents(tmp_path / "again") == whole
     assert contents(tmp_path / "killed") == whole
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_at_each_kind_of_stage_ends_with_the_same_bytes(tmp_path: Path) -> None:
+    shapes = ("--benchmark", "shapes/val", "--limit", "30", "--k", "3")
+    vectors = tmp_path / "cache"
+    ended(started(None, tmp_path / "whole", vectors, *shapes))
+    for file in EVERY_KIND:
+        process = started(None, tmp_path / "killed", vectors, *shapes, script=SLOW)
+        wait_for(lambda: (tmp_path / "killed" / file).exists(), process)  # noqa: B023
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    ended(started(None, tmp_path / "killed", vectors, *shapes))
+    whole = contents(tmp_path / "whole")
+    assert set(EVERY_KIND) <= set(whole)
+    assert contents(tmp_path / "killed") == whole
+
+
+@pytest.mark.slow
+def test_a_run_on_ray_has_the_same_bytes_and_asks_as_much(tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason="needs the extra `distributed`")
+    shapes = ("--benchmark", "shapes/val", "--limit", "8")
+    with LanguageServer(look=says) as server:
+        ended(started(server, tmp_path / "here", tmp_path / "cache", *shapes))
+        here = len(server.requests)
+        assert here
+        there = ("--engine", "ray")
+        ended(started(server, tmp_path / "there", tmp_path / "other", *shapes, *there))
+        assert len(server.requests) == 2 * here
+    assert contents(tmp_path / "there") == contents(tmp_path / "here")
 
 
 @pytest.mark.slow

@@ -7,10 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import datasets_publishers as made_up
+import numpy as np
 import pytest
+from circled_worlds import lengthened, noise
 from typer.testing import CliRunner
 
 import cir_datasets
+from cir_datasets.construction.circled.pipeline import make_circled
+from cir_datasets.construction.circled.settings import CircledSettings
+from cir_datasets.construction.circled.turns import CircledModels
 from cir_datasets.construction.folder_check import check_folder
 from cir_datasets.errors import SourceError
 from leaderboard.cli import build
@@ -22,6 +27,16 @@ FEW = ("make", "circled", "--benchmark", "shapes/val", "--language", "oracle", "
 @pytest.fixture(autouse=True)
 def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+
+
+def through_datasets(name: str) -> Any:
+    """The rows that the library `datasets` gives of a registered benchmark, or of `FOLDER:CONFIG`."""
+    import datasets
+
+    folder, _, config = name.partition("/" if name.startswith("mine/") else ":")
+    found = datasets.load_dataset(folder, config, verification_mode="no_checks", cache_dir="hf")
+    (rows,) = found.values()
+    return rows
 
 
 def cir(*arguments: str) -> Any:
@@ -43,6 +58,11 @@ def test_the_result_is_a_benchmark_that_loads_and_is_scored(
     published = json.loads((tmp_path / "made/circled.json").read_text())
     assert loaded.query_ids == [row["session_id"] for row in published]
     assert loaded.rows() == published
+    assert "It is a benchmark." in cir("datasets", "check", str(folder)).stdout
+    assert [row["session_id"] for row in through_datasets("mine/test")] == loaded.query_ids
+    cir("datasets", "publish", "mine/test", "--to", "published")
+    (public,) = (tmp_path / "published").iterdir()
+    assert [row["session_id"] for row in through_datasets(f"{public}:test")] == loaded.query_ids
     cir("run", "--benchmark", "mine/test", "--method", "random", "--out", "run.json")
     assert "hits@10" in cir("score", "run.json").stdout
     before = {path: path.read_bytes() for path in sorted((tmp_path / "made").rglob("*")) if path.is_file()}
@@ -65,6 +85,8 @@ def test_a_dry_run_writes_nothing_and_says_calls_tokens_and_hours(tmp_path: Path
         (("--benchmark", "cirr/test1"), "its targets are withheld"),
         (("--benchmark", "circo/val"), "image_info_unlabeled2017.zip"),
         (("--language", "gpt"), "no language backend 'gpt'"),
+        (("--engine", "rya"), "no engine 'rya'. Did you mean 'ray'?"),
+        (("--address", "auto"), "of a Ray cluster. Fix: add --engine ray"),
     ],
 )
 def test_what_cannot_be_made_is_refused_before_any_work(
@@ -79,6 +101,40 @@ def test_what_cannot_be_made_is_refused_before_any_work(
         assert done.exit_code
         assert says in " ".join(f"{done.output} {done.exception}".split())
     assert not (tmp_path / "made").exists()
+
+
+def test_circo_is_made_with_a_list_of_its_gallery(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """COCO's list, which the user brings: what the message of its absence says."""
+
+    class Drawn:
+        identity: Any = {"name": "random"}  # noqa: RUF012
+
+        def images(self, ids: Any) -> Any:
+            return lengthened(np.stack([noise(one, 8) for one in ids]))
+
+        texts = images
+
+    class Says:
+        identity: Any = {"name": "made up"}  # noqa: RUF012
+
+        def caption(self, images: Any, prompt: str) -> Any:
+            return [f"a picture of {one}" for one in images]
+
+        def merge(self, captions: Any, changes: Any) -> Any:
+            return [f"{one}, {other}" for one, other in zip(captions, changes, strict=True)]
+
+        def ask(self, prompt: str, questions: Any) -> Any:
+            return [{"instruction": " to ".join(one.pictures)} for one in questions]
+
+    made_up.write_circo(tmp_path, "val")
+    monkeypatch.setenv("CIR_DATA_HOME", str(tmp_path))
+    monkeypatch.setenv("CIR_VERIFICATION_MODE", "no_checks")
+    benchmark = cir_datasets.load("circo/val")
+    models: Any = CircledModels(Drawn(), Drawn(), Says())
+    made = make_circled(benchmark, tmp_path / "made", models, CircledSettings(k=2), fingerprint=list)
+    assert made.images == benchmark.gallery
+    assert made.counts["begun"] == len(made.verdicts) == 2
+    assert made.counts["failed"] == 0
 
 
 def test_the_estimate_counts_on_the_questions_that_are_asked_at_once() -> None:
