@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cir_datasets.builders.own_folder import listed_image
 from cir_datasets.common.parallel import done_in_parallel
 from cir_datasets.common.row_files import NOT_UTF8, Tallied, read_row_file, text_lines, unit
-from cir_datasets.errors import CardError, RecordError
+from cir_datasets.errors import CardError, RecordError, SourceError
 from cir_datasets.registry.cards import BenchmarkSpec, packaged_names
 from cir_datasets.registry.challenges import challenge_names
 from cir_datasets.registry.folder_card import configs_of
@@ -54,6 +54,18 @@ class Fault:
     def kind(self) -> tuple[str, str]:
         """What it shares with faults of its kind: the file, and the words without what they quote."""
         return _LINE.sub("", self.place), _QUOTED.sub("...", self.said)
+
+
+class _Listed(NamedTuple):
+    """An image of a gallery's list."""
+
+    relative_path: str | None
+    file: Path
+    line: int
+
+    @property
+    def place(self) -> str:
+        return f"{self.file}: line {self.line}"
 
 
 @dataclass
@@ -183,9 +195,7 @@ def check_folder(folder: str | Path, *, pictures: bool = True, registered: bool 
         found.faults.append(Fault("", str(problem)))
     found.faults += of_files
     if pictures:
-        _pictures(
-            root, short, {image: path for each in listed.values() for image, path in each.items()}, found
-        )
+        _pictures(root, short, {image: at for each in listed.values() for image, at in each.items()}, found)
     return found
 
 
@@ -207,10 +217,9 @@ def _clashes(name: str, folder: Path) -> Iterator[Fault]:
         yield Fault(place, f"{name!r} is that of {known.folder}, too. {fix}")
 
 
-def _gallery(path: Path, faults: list[Fault]) -> dict[str, str | None]:
-    """Ids and paths of a gallery's list."""
-    found: dict[str, str | None] = {}
-    lines: dict[str, int] = {}
+def _gallery(path: Path, faults: list[Fault]) -> dict[str, _Listed]:
+    """The images of a gallery's list, by id."""
+    found: dict[str, _Listed] = {}
     paths: dict[str, int] = {}
     for number, text in text_lines(path):
         row, fault = ({}, NOT_UTF8) if text is None else listed_image(text)
@@ -218,14 +227,14 @@ def _gallery(path: Path, faults: list[Fault]) -> dict[str, str | None]:
             faults.append(Fault(f"{path}: line {number}", fault))
             continue
         image, place = row["image_id"], row["relative_path"]
-        if image in lines:
-            said = f"{image!r} is there twice (first in line {lines[image]}). Fix: keep one."
+        if image in found:
+            said = f"{image!r} is there twice (first in line {found[image].line}). Fix: keep one."
             faults.append(Fault(f"{path}: line {number}", said))
             continue
         if place is not None and paths.setdefault(place, number) != number:
             said = f"{image!r} has the picture {place!r} of another (first in line {paths[place]})"
             faults.append(Fault(f"{path}: line {number}", f"{said}. Fix: correct one of them."))
-        lines[image], found[image] = number, place
+        found[image] = _Listed(place, path, number)
     return found
 
 
@@ -280,28 +289,35 @@ def _in_words(of_file: Tallied, turns: Counter[int], images: int) -> str:
     return f"{rows}{f' ({lengths})' if of_file.multi_turn and lengths else ''}, {images:,} images"
 
 
-def _pictures(root: Path, short: FolderCard, wanted: dict[str, str | None], found: FolderCheck) -> None:
+def _pictures(root: Path, short: FolderCard, wanted: dict[str, _Listed], found: FolderCheck) -> None:
     """Look for each picture and decode it; where there is none at all, a note says what cannot be done."""
     from cir_datasets.images.locate import Search, picture_folders
 
-    try:
-        places = picture_folders(root, short.image_folder)
-        search = Search(places, short.image_paths)
-        paths = {
-            image: path for image, name in wanted.items() if (path := search.find(image, name)) is not None
-        }
-    except (RecordError, OSError) as error:
-        found.faults.append(Fault("", str(error)))
-        return
+    search = Search(picture_folders(root, short.image_folder), short.image_paths)
+    paths: dict[str, str] = {}
+    absent: list[str] = []
+    for image, at in wanted.items():
+        try:
+            path = search.find(image, at.relative_path)
+        except RecordError:
+            said = "as a path it leads out of the image folder. Fix: give it another id, or put a tab and the"
+            found.faults.append(Fault(at.place, f"image {image!r}: {said} path of its picture behind it."))
+            continue
+        except (SourceError, OSError) as error:
+            found.faults.append(Fault("", str(error)))
+            return
+        if path is None:
+            absent.append(image)
+        else:
+            paths[image] = path
     if not paths:
         found.notes.append(
             f"{root / short.image_folder}: there are no pictures. Scoring needs none; `cir run` with an "
             "encoder does: put them there, or say image_folder: in card.yaml, or give --images."
         )
         return
-    absent = [image for image in wanted if image not in paths]
     for image in absent[:SHOWN]:
-        tried = ", ".join(search.candidates(image, wanted[image]))
+        tried = ", ".join(search.candidates(image, wanted[image].relative_path))
         found.faults.append(Fault("", f"image {image!r} has no picture: tried {tried}. Fix: put it there."))
     if len(absent) > SHOWN:
         more = f"{len(absent) - SHOWN:,} more images have no picture. Fix: as above."

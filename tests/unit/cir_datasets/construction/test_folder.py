@@ -529,6 +529,18 @@ def test_pictures_are_found_beside_the_card_and_looked_at(
     assert cir_datasets.image_paths("mine/test")["b"] == tmp_path / "images/deep/b.png"
 
 
+def test_an_id_that_leads_out_of_the_folder_hides_no_other_picture(write: Write) -> None:
+    from PIL import Image
+
+    folder = write("mine", images="a\n..\nb\nc\nd\n../up\tup.png\n")
+    (folder / "images").mkdir()
+    for name in ("a.png", "b.png", "up.png"):
+        Image.new("RGB", (4, 4)).save(folder / "images" / name)
+    found = check_folder(folder)
+    says(found.errors[0], "images.txt: line 2: image '..': as a path it leads out", "Fix: give it another id")
+    assert [each.partition(" has no picture")[0] for each in found.errors[1:]] == ["image 'c'", "image 'd'"]
+
+
 def written(folder: Path, **changes: Any) -> Path:
     rows = [query_row(**QUERY, captions=["in red"], positive_image_ids=["b"]), query_row(**SECOND)]
     given: dict[str, Any] = {"name": "made", "title": "Made", "configs": {"test": rows}, "galleries": IMAGES}
