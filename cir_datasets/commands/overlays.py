@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from cir_datasets.common.counts import counted
 from cir_metrics.terminal import echo
 
 
@@ -62,4 +63,4 @@ def add_overlay_file(
 
         echo(json.dumps({"id": overlay.id, "queries": len(overlay.labels), "source": overlay.source}))
     else:
-        echo(f"{overlay.id}: {len(overlay.labels):,} queries")
+        echo(f"{overlay.id}: {counted(len(overlay.labels), 'query', 'queries')}")

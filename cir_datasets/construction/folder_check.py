@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cir_datasets.builders.own_folder import listed_image
+from cir_datasets.common.counts import counted, counted_rows
 from cir_datasets.common.parallel import done_in_parallel
 from cir_datasets.common.row_files import NOT_UTF8, Tallied, read_row_file, text_lines, unit
 from cir_datasets.errors import CardError, RecordError, SourceError
@@ -137,8 +138,7 @@ class FolderCheck:
         lines += [f"note: {note}" for note in self.notes]
         if self.ok:
             return "\n".join([*lines, "It is a benchmark. Next:", *self._next()])
-        number = len(self.faults)
-        return "\n".join([*lines, f"{number:,} error{'' if number == 1 else 's'}."])
+        return "\n".join([*lines, f"{counted(len(self.faults), 'error')}."])
 
 
 def check_folder(folder: str | Path, *, pictures: bool = True, registered: bool = True) -> FolderCheck:
@@ -284,9 +284,8 @@ def _rows(spec: BenchmarkSpec | None, path: Path, gallery: Collection[str], faul
 
 def _in_words(of_file: Tallied, turns: Counter[int], images: int) -> str:
     lengths = ", ".join(f"{count:,} of {length} turns" for length, count in sorted(turns.items()))
-    one, many = ("session", "sessions") if of_file.multi_turn else ("query", "queries")
-    rows = f"{of_file.rows:,} {one if of_file.rows == 1 else many}"
-    return f"{rows}{f' ({lengths})' if of_file.multi_turn and lengths else ''}, {images:,} images"
+    rows = counted_rows(of_file.rows, of_file.multi_turn)
+    return f"{rows}{f' ({lengths})' if of_file.multi_turn and lengths else ''}, {counted(images, 'image')}"
 
 
 def _pictures(root: Path, short: FolderCard, wanted: dict[str, _Listed], found: FolderCheck) -> None:

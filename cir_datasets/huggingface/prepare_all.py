@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cir_datasets import registry
+from cir_datasets.common.counts import counted, counted_rows
 from cir_datasets.common.progress import step_progress
 from cir_datasets.errors import DatasetError
 from cir_datasets.prepared import checks_wanted, ensure
@@ -38,14 +39,14 @@ class Outcome:
     def text(self) -> str:
         """The outcome in a line, and where it lies."""
         meta = self.prepared.meta
-        noun = "sessions" if self.prepared.spec.kind == "multi_turn" else "queries"
+        rows = counted_rows(meta["rows"], self.prepared.spec.kind == "multi_turn")
         gallery = (
             "gallery not available"
             if meta["gallery"] is None
-            else f"{meta['gallery']:,} images in the gallery"
+            else f"{counted(meta['gallery'], 'image')} in the gallery"
         )
         notes = ["" if meta["pinned"] else "unpinned", "counts not checked" if meta["checks_skipped"] else ""]
-        head = ", ".join([f"{meta['rows']:,} {noun}", gallery, *filter(None, notes)])
+        head = ", ".join([rows, gallery, *filter(None, notes)])
         where = [self.prepared.folder, *self.hub_folders]
         return "\n".join([f"{self.prepared.spec.id}: {head}", *(f"  {folder}" for folder in where)])
 

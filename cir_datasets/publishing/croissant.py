@@ -6,8 +6,10 @@ Hub, because a reader of the metadata alone has no folder.
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
@@ -92,13 +94,26 @@ def check(metadata: Json | Path) -> list[str]:
     import mlcroissant  # type: ignore[import-untyped]
 
     try:
-        dataset = mlcroissant.Dataset(jsonld=str(metadata) if isinstance(metadata, Path) else metadata)
+        with _unlogged("absl"):  # it logs what is returned here
+            dataset = mlcroissant.Dataset(jsonld=str(metadata) if isinstance(metadata, Path) else metadata)
     except (mlcroissant.ValidationError, ValueError) as error:
         where = metadata if isinstance(metadata, Path) else "croissant.json"
         raise PublishError(
             f"{where}: mlcroissant refuses it: {error}\n  Fix: correct cards/<name>.yaml or cards/<name>.md."
         ) from error
     return sorted(str(warning) for warning in dataset.metadata.ctx.issues.warnings)
+
+
+@contextmanager
+def _unlogged(name: str) -> Iterator[None]:
+    """Keep a logger's warnings from the terminal."""
+    logger = logging.getLogger(name)
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 def _context() -> Json:

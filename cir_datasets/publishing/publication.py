@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cir_datasets.common.counts import counted
 from cir_datasets.prepared.folder import Prepared
 from cir_datasets.publishing.card_text import card_text
 from cir_datasets.publishing.croissant import as_bytes, check, croissant
@@ -14,6 +15,7 @@ from cir_datasets.publishing.dataset_card import readme
 from cir_datasets.publishing.layout import PublishedConfig
 
 README, CROISSANT = "README.md", "croissant.json"
+_YEAR = "Fix: write the year of publication, as in `year: 2026`, into the head of the benchmark's README.md."
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,8 @@ class Publication:
         """The publication in a few lines."""
         size = sum(file.num_bytes for config in self.configs for file in config.files)
         galleries = sum(config.is_manifest for config in self.configs)
-        counts = f"{len(self.configs) - galleries} configurations and {galleries} galleries"
+        rows = counted(len(self.configs) - galleries, "configuration")
+        counts = f"{rows} and {counted(galleries, 'gallery', 'galleries')}"
         lines = [f"{self.name}: {counts}, {size:,} bytes of Parquet", f"  {self.folder}"]
         return "\n".join(lines if self.commit_url is None else [*lines, f"  {self.commit_url}"])
 
@@ -84,6 +87,6 @@ def documents(
     card = prepared[0].spec.card
     text = card_text(card.name)
     metadata = croissant(card, text, publication_configs, repository_url)
-    warnings = check(metadata)
+    warnings = [f"{said} {_YEAR}" if "datePublished" in said else said for said in check(metadata)]
     page = readme(card, text, publication_configs, prepared, repository)
     return {README: page.encode(), CROISSANT: as_bytes(metadata)}, warnings

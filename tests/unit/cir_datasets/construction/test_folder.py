@@ -176,6 +176,37 @@ def test_cirrs_own_fields_can_be_published(tmp_path: Path, write: Write, registe
         assert f"`{field}`" in page
 
 
+def test_turns_with_several_captions_can_be_published(
+    tmp_path: Path, write: Write, register: Register
+) -> None:
+    turns = [{"turn": 1, "reference_image_id": "a", "captions": ["in red", "redder"]}, TURNS[1]]
+    register(write("mine", {**SESSION, "turns": turns}))
+    rows = cir_datasets.load("mine/test").rows()
+    assert [turn["captions"] for turn in rows[0]["turns"]] == [["in red", "redder"], ["and large"]]
+    (done,) = cir_datasets.publish("mine", tmp_path / "published")
+    assert "`turns.captions`" in (done.folder / "README.md").read_text()
+    (file,) = (done.folder / "test").glob("*.parquet")
+    assert pq.read_table(file).to_pylist() == rows
+
+
+def test_what_is_prepared_and_published_is_counted_in_words(
+    tmp_path: Path, write: Write, register: Register, caplog: pytest.LogCaptureFixture
+) -> None:
+    from cir_datasets.huggingface.prepare_all import prepare_all
+
+    folder = write("mine", QUERY)
+    register(folder)
+    (outcome,) = prepare_all(["mine"], None, None, force=False, hub_cache=False, say=print)
+    assert outcome.text().startswith("mine/test: 1 query, 4 images in the gallery\n")
+    (done,) = cir_datasets.publish("mine", tmp_path / "published")
+    assert done.text().startswith("mine: 1 configuration and 1 gallery, ")
+    # The command prints what is in `warnings`; mlcroissant logs it as often as it reads the metadata.
+    assert "datePublished" not in caplog.text
+    says(done.warnings[0], "datePublished", "Fix: write the year of publication, as in `year: 2026`")
+    (folder / "README.md").write_text("---\nyear: 2026\n---\nMine.\n")
+    assert cir_datasets.publish("mine", tmp_path / "published")[0].warnings == ()
+
+
 def test_what_changes_in_a_folder_is_read_again(write: Write, register: Register) -> None:
     folder = write()
     register(folder)

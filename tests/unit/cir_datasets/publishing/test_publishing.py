@@ -456,7 +456,7 @@ def test_the_command_prints_what_was_written(home: Path, tmp_path: Path) -> None
     shared = ["--to", str(tmp_path), "--data-dir", str(home), "--no-checks"]
     done = cir("circo/val", *shared)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("circo: 1 configurations and 1 galleries")
+    assert done.stdout.startswith("circo: 1 configuration and 1 gallery")
     assert 'cir: circo: the licence of the annotations is "CC BY-NC 4.0"' in done.stderr
     done = cir("circled/cirr_val", *shared, "--json")
     (found,) = json.loads(done.stdout)

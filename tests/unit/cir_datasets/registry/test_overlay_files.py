@@ -459,7 +459,7 @@ def test_the_command_line_registers_lists_and_refuses(home: Path) -> None:
     assert (again.returncode, again.stdout) == (1, "")
     assert "is registered already" in again.stderr
     replaced = cir("overlay", "add", str(write(home, queries=["901"])), "--replace")
-    assert (replaced.returncode, replaced.stdout) == (0, "cirr/val+short: 1 queries\n")
+    assert (replaced.returncode, replaced.stdout) == (0, "cirr/val+short: 1 query\n")
     refused = cir("overlay", "add", str(write(home, queries=[])))
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "it lists no queries. Fix: list at least one query id." in refused.stderr
