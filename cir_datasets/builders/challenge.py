@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -10,17 +11,22 @@ from cir_datasets.builders.base import BenchmarkBuilder
 from cir_datasets.builders.reading import Record, read_records
 from cir_datasets.rows.records import Row, image_row, query_row, query_schema, session_schema
 
+_CAPTIONS = pa.field("captions", pa.list_(pa.string()))
+
 
 class Challenge(BenchmarkBuilder):
     """Rows of every challenge: queries or sessions whose truth is null or empty."""
 
     def schema(self) -> pa.Schema:
         """A query, or a session."""
-        return session_schema() if self.spec.kind == "multi_turn" else query_schema()
+        if self.spec.kind != "multi_turn":
+            return query_schema()
+        return session_schema(*(_CAPTIONS,) if self.spec.card.own_fields else ())
 
     def rows(self) -> Iterator[Row]:
         """One query or session a record, in file order."""
-        row = _session if self.spec.kind == "multi_turn" else _query
+        several = bool(self.spec.card.own_fields)
+        row = functools.partial(_session, several=several) if self.spec.kind == "multi_turn" else _query
         (name,) = self.spec.config.files
         for record in read_records(self.files[name]):
             yield row(record)
@@ -39,12 +45,19 @@ def _query(record: Record) -> Row:
         record.id("query_id"),
         reference_image_id=record.id("reference_image_id"),
         captions=record.texts("captions"),
-        relative_caption=record.text("relative_caption"),
+        relative_caption=_caption(record),
         subset_image_ids=record.ids("subset_image_ids", may_be_empty=True),
     )
 
 
-def _session(record: Record) -> Row:
+def _caption(record: Record) -> str | None:
+    """The one text, or null where there are several."""
+    value = record.get("relative_caption")
+    several = value is None and "captions" in record.fields and len(record.texts("captions")) > 1
+    return None if several else record.text("relative_caption")
+
+
+def _session(record: Record, several: bool) -> Row:
     record = record.named(f"session_id {record.id('session_id')}")
     turns = [Record(record.path, record.number, turn, record.label) for turn in record.items("turns")]
     return {
@@ -56,7 +69,8 @@ def _session(record: Record) -> Row:
             {
                 "turn": turn.integer("turn"),
                 "reference_image_id": turn.fields.get("reference_image_id"),
-                "relative_caption": turn.text("relative_caption"),
+                "relative_caption": _caption(turn),
+                **({"captions": turn.texts("captions")} if several else {}),
             }
             for turn in turns
         ],

@@ -287,7 +287,7 @@ class Card(StrictModel):
     private: bool = False
     """Whether the data belongs to somebody who has not said that it may leave this machine."""
     own_fields: tuple[str, ...] = ()
-    """Of a folder: the fields of its rows, or of their turns, that not every benchmark has."""
+    """Of a folder or a challenge: the fields of its rows, or of their turns, that not every one has."""
 
     @property
     def in_folder(self) -> bool:

@@ -247,9 +247,12 @@ def _warnings(material: Material, rules: Rules) -> Iterator[str]:
 
 def _tells(row: Row) -> bool:
     """Whether a caption holds the id of a positive, as a word."""
-    turns = row.get("turns")
-    captions = row["captions"] if turns is None else [turn["relative_caption"] for turn in turns]
-    positives = row["positive_image_ids"] if turns is None else row["ground_truth_ids"]
+    captions = [
+        caption
+        for each in row.get("turns", (row,))
+        for caption in each.get("captions") or [each["relative_caption"]]
+    ]
+    positives = row["ground_truth_ids" if "turns" in row else "positive_image_ids"]
     words = "|".join(map(re.escape, positives))
     return any(re.search(rf"(?<!\w)({words})(?!\w)", caption) for caption in captions)
 
@@ -340,6 +343,8 @@ def _card(material: Material, rules: Rules) -> dict[str, Any]:
         "ids": f"An id of a query looks like `{first}`, that of an image like `{shown[0]}`.",
         "examples": {CONFIG: {"query": first, "images": shown}},
     }
+    if any("captions" in turn for row in material.rows for turn in row.get("turns", ())):
+        card["own_fields"] = ["captions"]
     if material.image_folder is not None:
         card["image_folder"] = material.image_folder
     if material.image_paths is not None:
@@ -382,8 +387,8 @@ def public_row(row: Row) -> dict[str, Any]:
         # In the source's order the target may have a place of its own.
         found["subset_image_ids"] = sorted(found["subset_image_ids"])
     if "turns" in found:
-        names = ("turn", "reference_image_id", "relative_caption")
-        found["turns"] = [{name: turn[name] for name in names} for turn in found["turns"]]
+        names = ("turn", "reference_image_id", "relative_caption", "captions")
+        found["turns"] = [{name: turn[name] for name in names if name in turn} for turn in found["turns"]]
     return found
 
 

@@ -28,6 +28,8 @@ from leaderboard.challenge.material import Material, from_benchmark, from_files
 from leaderboard.errors import BoardError, GroundTruthError
 from leaderboard.queue.ground_truth import as_bytes, laid_over, read
 
+TRUTH = ("target_image_id", "positive_image_ids")
+
 
 def rules(places: world.Places, **change: Any) -> Rules:
     return Rules(
@@ -208,6 +210,36 @@ def test_sessions_are_sealed_likewise(places: world.Places, tmp_path: Path) -> N
     assert boards.board(world.ID).primary == "hits_auc@10"
     assert submissions.validate(made.sample).ok
     assert list(faults(boards.board(world.ID))) == []
+
+
+@pytest.mark.parametrize("sessions", [False, True])
+def test_a_benchmark_with_several_captions_is_sealed_with_all_of_them(
+    places: world.Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sessions: bool
+) -> None:
+    from cir_datasets.construction.folder import write_benchmark
+
+    galleries = [world.image(number) for number in range(world.IMAGES)]
+    several = {"captions": ["in red", "larger"], "relative_caption": None}
+    turns = [{"turn": 1, "reference_image_id": galleries[0], **several}]
+    rows = [
+        {"session_id": row["query_id"], "ground_truth_ids": row["positive_image_ids"], "turns": turns}
+        if sessions
+        else {
+            "query_id": row["query_id"],
+            **several,
+            **{key: row[key] for key in ("reference_image_id", *TRUTH)},
+        }
+        for row in world.rows()
+    ]
+    folder = write_benchmark(
+        tmp_path / "own", name="own", title="Own", configs={"test": rows}, galleries=galleries
+    )
+    monkeypatch.setenv("CIR_BENCHMARKS", str(folder))
+    made = make(from_benchmark("own/test", None), rules(places))
+    for row in cir_datasets.load(world.ID).rows():
+        (asked,) = row.get("turns", (row,))
+        assert (asked["captions"], asked["relative_caption"]) == (several["captions"], None)
+    assert submissions.validate(made.sample).ok
 
 
 def test_a_mean_of_metrics_ranks_too(places: world.Places, material: Material) -> None:
