@@ -57,7 +57,7 @@ class Fault:
         return _LINE.sub("", self.place), _QUOTED.sub("...", self.said)
 
 
-class _Listed(NamedTuple):
+class _InList(NamedTuple):
     """An image of a gallery's list."""
 
     relative_path: str | None
@@ -217,9 +217,9 @@ def _clashes(name: str, folder: Path) -> Iterator[Fault]:
         yield Fault(place, f"{name!r} is that of {known.folder}, too. {fix}")
 
 
-def _gallery(path: Path, faults: list[Fault]) -> dict[str, _Listed]:
+def _gallery(path: Path, faults: list[Fault]) -> dict[str, _InList]:
     """The images of a gallery's list, by id."""
-    found: dict[str, _Listed] = {}
+    found: dict[str, _InList] = {}
     paths: dict[str, int] = {}
     for number, text in text_lines(path):
         row, fault = ({}, NOT_UTF8) if text is None else listed_image(text)
@@ -234,7 +234,7 @@ def _gallery(path: Path, faults: list[Fault]) -> dict[str, _Listed]:
         if place is not None and paths.setdefault(place, number) != number:
             said = f"{image!r} has the picture {place!r} of another (first in line {paths[place]})"
             faults.append(Fault(f"{path}: line {number}", f"{said}. Fix: correct one of them."))
-        found[image] = _Listed(place, path, number)
+        found[image] = _InList(place, path, number)
     return found
 
 
@@ -288,7 +288,7 @@ def _in_words(of_file: Tallied, turns: Counter[int], images: int) -> str:
     return f"{rows}{f' ({lengths})' if of_file.multi_turn and lengths else ''}, {counted(images, 'image')}"
 
 
-def _pictures(root: Path, short: FolderCard, wanted: dict[str, _Listed], found: FolderCheck) -> None:
+def _pictures(root: Path, short: FolderCard, wanted: dict[str, _InList], found: FolderCheck) -> None:
     """Look for each picture and decode it; where there is none at all, a note says what cannot be done."""
     from cir_datasets.images.locate import Search, picture_folders
 
