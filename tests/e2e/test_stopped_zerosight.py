@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from interruptible import interruptible
+from interruptible import interruptible, wait_for
 from language_server import Asked, Fault, LanguageServer
 
 from cir_datasets.construction.zerosight.pipeline import STAGES
@@ -99,6 +100,62 @@ def test_a_run_that_is_killed_at_each_stage_ends_with_the_same_bytes(tmp_path: P
     assert stopped(tmp_path / "killed", len(STAGES)) >= len(STAGES) - 5
     assert bytes_of(tmp_path / "killed") == bytes_of(tmp_path / "whole")
     assert (tmp_path / "whole/benchmark/card.yaml").is_file()
+
+
+SLOW = """
+import time
+from cir_datasets.construction import workspace
+whole = workspace.write_whole
+def slow(path, content):
+    whole(path, content)
+    time.sleep(0.2)
+workspace.write_whole = slow
+from leaderboard.cli import main
+main()
+"""
+"""The command, with time after each write in which it can be ended."""
+
+
+def command(clips: Path, out: Path, *more: str) -> list[str]:
+    return [
+        *("make", "zerosight", "--videos", str(clips), "--out", str(out), "--name", "mine"),
+        *("--thresholds", "shapes", "--after", "none", *more),
+    ]
+
+
+def run(script: str, words: list[str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", script, *words],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.slow
+def test_the_command_that_is_killed_at_stages_ends_with_the_same_bytes(tmp_path: Path, clips: Path) -> None:
+    pytest.importorskip("torch", reason="needs the extra `retrieval`")
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    ended(run(SCRIPT, command(clips, whole)))
+    for stage in ("frames", "semantic", "references", "consensus", "pool"):
+        process = run(SLOW, command(clips, killed))
+        number = list(STAGES).index(stage) + 1
+        wait_for(lambda: any(killed.glob(f"{number:02d}-*")), process)  # noqa: B023
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        assert process.returncode == -signal.SIGKILL
+    ended(run(SCRIPT, command(clips, killed)))
+    assert bytes_of(killed) == bytes_of(whole)
+
+
+@pytest.mark.slow
+def test_the_command_on_ray_leaves_the_bytes_of_one_here(tmp_path: Path, clips: Path) -> None:
+    pytest.importorskip("ray", reason="needs the extra `distributed`")
+    pytest.importorskip("torch", reason="needs the extra `retrieval`")
+    for engine in ("local", "ray"):
+        ended(run(SCRIPT, command(clips, tmp_path / engine, "--engine", engine)))
+    assert bytes_of(tmp_path / "ray") == bytes_of(tmp_path / "local")
 
 
 @pytest.mark.slow
