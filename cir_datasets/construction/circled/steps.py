@@ -6,11 +6,8 @@ compared after six digits, so that a pick does not depend on the last bit of a v
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
-
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from cir_datasets.construction.circled.settings import CircledSettings
 
@@ -51,17 +48,18 @@ def unit(vectors: NDArray[np.floating]) -> Vectors:
 
 
 def picks(
-    shown: Sequence[Sequence[int]], allowed: Sequence[Sequence[bool]], aims: Vectors, captions: Vectors
+    shown: ArrayLike, allowed: ArrayLike, aims: Vectors, captions: Vectors
 ) -> list[tuple[int, float] | None]:
     """The image that each user picks among those shown: the one whose caption is nearest to the target's.
 
     y+ = argmax over y in Y without I_1 .. I_(l-1) of cos(E(caption(Z)), E(caption(y)))
 
     Args:
-        shown: by session the rows of the images shown, best first.
-        allowed: by session whether each may be picked.
+        shown: number of the caption of each image shown, best first, shape (sessions, images); any number
+            where there is none.
+        allowed: whether each may be picked, of the same shape.
         aims: vector of each session's target caption, shape (sessions, dimensions).
-        captions: vectors of captions, by the numbers that `shown` holds.
+        captions: vectors of captions, by number.
 
     Returns:
         By session the place among those shown and the similarity; the better ranked where two are equal;
@@ -72,19 +70,17 @@ def picks(
         >>> picks([[0, 1, 2]], [[False, True, True]], captions[:1], captions)
         [(1, 0.6)]
     """
-    found: list[tuple[int, float] | None] = [None] * len(shown)
-    able = [place for place, may in enumerate(allowed) if any(may)]
+    numbers, may = np.asarray(shown, np.int64), np.asarray(allowed, np.bool_)
+    found: list[tuple[int, float] | None] = [None] * len(numbers)
+    able = np.flatnonzero(may.any(axis=1)) if len(may) else np.zeros(0, np.int64)
     for start in range(0, len(able), _BLOCK):
-        # As many images are shown in every session, so that one product is of all.
-        for _, alike in itertools.groupby(able[start : start + _BLOCK], key=lambda one: len(shown[one])):
-            places = list(alike)
-            images = captions[np.array([shown[place] for place in places])]
-            near = similarities(images, aims[places][:, None])
-            near[~np.array([allowed[place] for place in places])] = -np.inf
-            best = near.argmax(axis=1)
-            picked = near[np.arange(len(places)), best]
-            for place, one, similar in zip(places, best.tolist(), picked.tolist(), strict=True):
-                found[place] = (one, similar)
+        places = able[start : start + _BLOCK]
+        near = similarities(captions[numbers[places]], aims[places][:, None])
+        near[~may[places]] = -np.inf
+        best = near.argmax(axis=1)
+        picked = near[np.arange(len(places)), best]
+        for place, one, similar in zip(places.tolist(), best.tolist(), picked.tolist(), strict=True):
+            found[place] = (one, similar)
     return found
 
 

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cir_datasets.construction.backends import Engine, Failed, Features, Question, Words
 from cir_datasets.construction.circled.queries import searched_as
@@ -132,7 +133,7 @@ class Dialogues:
         self._models = models
         self._settings = settings
         self._captions: dict[str, str | None] = {}
-        self._numbers: dict[str, int] = {}
+        self._number_of_row = np.full(len(self._ids), -1, np.int64)
         self._known = np.zeros((0, vectors.shape[1]), np.float32)
 
     def play(self) -> None:
@@ -172,7 +173,9 @@ class Dialogues:
         )
         self._captions |= {row["image"]: row.get("caption") for row in rows}
         start = len(self._known)
-        self._numbers |= {row["image"]: start + place for place, row in enumerate(said)}
+        for place, row in enumerate(said, start=start):
+            if row["image"] in self._row:
+                self._number_of_row[self._row[row["image"]]] = place
         self._known = np.concatenate([self._known, vectors])
 
     def _none(self) -> Vectors:
@@ -236,17 +239,24 @@ class Dialogues:
         return found
 
     def _picked(self, live: Sequence[PlayedSession], aims: Sequence[str]) -> list[tuple[int, float] | None]:
-        shown, allowed, wanted = [], [], []
-        for session, aim in zip(live, aims, strict=True):
-            images = session.turns[-1]["shown"]
-            used = {self._twins.get(image, image) for image in session.references}
-            shown.append([self._numbers.get(image, 0) for image in images])
-            allowed.append([image not in used and image in self._numbers for image in images])
-            if aim not in self._numbers:
-                allowed[-1] = [False] * len(images)
-            wanted.append(self._numbers.get(aim, 0))
+        if not live:
+            return []
+        shown = self._shown(live)
+        numbers = self._number_of_row[shown]
+        allowed = numbers >= 0
+        for place, session in enumerate(live):
+            for image in session.references:
+                row = self._row.get(self._twins.get(image, image))
+                if row is not None:
+                    allowed[place, shown[place] == row] = False
+        wanted = self._number_of_row[[self._row[aim] for aim in aims]]
+        allowed[wanted < 0] = False
         known = self._known if len(self._known) else np.zeros((1, self._vectors.shape[1]), np.float32)
-        return picks(shown, allowed, known[wanted], known)
+        return picks(numbers, allowed, known[np.maximum(wanted, 0)], known)
+
+    def _shown(self, live: Sequence[PlayedSession]) -> NDArray[np.int64]:
+        """Rows of the images that each session showed last."""
+        return np.array([[self._row[image] for image in one.turns[-1]["shown"]] for one in live], np.int64)
 
     def _queries(
         self, turn: int, live: Sequence[PlayedSession], rows: Sequence[Row], before: Vectors
@@ -258,8 +268,7 @@ class Dialogues:
             if turn == 1:
                 return said
             picked = np.array([self._row[row["reference"]] for row in rows])
-            shown = np.array([[self._row[image] for image in one.turns[-1]["shown"]] for one in live])
-            return moved_on(before, picked, shown, said, self._vectors, self._settings)
+            return moved_on(before, picked, self._shown(live), said, self._vectors, self._settings)
 
         return np.asarray(self._workspace.vectors(f"query-{turn}", made))
 
