@@ -166,7 +166,7 @@ def cirr_command(
         common=common,
         limits=AnswerLimits(least_words=min_words, most_alike=max_alike),
     )
-    corpus, pictures = _corpus(images, benchmark)
+    corpus, pictures = _corpus(images, benchmark, out)
     if dry_run:
         echo(_estimate(len(corpus.ids), plan, language))
         return
@@ -209,14 +209,14 @@ def cirr_import_command(
     from cir_datasets.construction.cirr.pipeline import import_answers
     from cir_datasets.construction.workspace import only_run
 
-    corpus, _ = _corpus(images, benchmark)
+    corpus, _ = _corpus(images, benchmark, folder)
     with only_run(folder):
         made = import_answers(folder, corpus, answers)
     _say(made)
 
 
-def _corpus(images: Path | None, benchmark: str | None) -> tuple[Corpus, Pictures]:
-    """The images of a folder, or of a benchmark's gallery."""
+def _corpus(images: Path | None, benchmark: str | None, out: Path) -> tuple[Corpus, Pictures]:
+    """The images of a folder, or of a benchmark's gallery, for a run in `out`."""
     import os
 
     import cir_datasets
@@ -227,13 +227,20 @@ def _corpus(images: Path | None, benchmark: str | None) -> tuple[Corpus, Picture
     if benchmark is not None:
         pictures = pictures_of(cir_datasets.load(benchmark), images=images)
     elif images is not None:
+        if out.expanduser().resolve().is_relative_to(images.expanduser().resolve()):
+            raise CallError(
+                f"{out}: it lies in the folder of the pictures, and those of its pages would be taken for "
+                f"more of them. Fix: name a folder outside of {images}."
+            )
         pictures = pictures_in(images)
     else:
         raise CallError("no images. Fix: name a folder (--images), or a benchmark (--benchmark shapes/val).")
     places = {image: place for place, image in enumerate(pictures.ids)}
     folder, paths = None, {}
     if isinstance(pictures, FilePictures):
-        folder = Path(pictures.root).name
+        folder = Path(os.path.normpath(pictures.root)).name
+        if not folder.isprintable():
+            raise CallError(f"--images: no benchmark can name the folder {folder!r}. Fix: rename it.")
         paths = {
             image: Path(os.path.relpath(path, pictures.root)).as_posix()
             for image, path in zip(pictures.ids, pictures.paths, strict=True)

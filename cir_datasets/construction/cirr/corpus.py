@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from cir_datasets.builders.own_folder import listed_image
 from cir_datasets.common.parallel import done_in_parallel
 from cir_datasets.construction.workspace import FAILED, Row
+from cir_datasets.registry.naming import NAME_RULE, is_name
 from cir_datasets.shapes import Draws
 from cir_metrics.errors import CallError, CirError
 
@@ -43,11 +45,14 @@ class Corpus:
 
 
 def check_splits(splits: Mapping[str, int]) -> None:
-    """Refuse shares that do not add up to a hundred.
+    """Refuse shares that do not add up to a hundred, and names that no configuration can have.
 
     Raises:
-        CallError: they do not, or one is below 1.
+        CallError: a share is below 1, all are not a hundred, or a name is not one.
     """
+    for name in splits:
+        if not is_name(name):
+            raise CallError(f"a split cannot be called {name!r}. Fix: choose a name of {NAME_RULE}.")
     if sum(splits.values()) != _IN_ALL or any(share < 1 for share in splits.values()):
         given = ",".join(f"{name}={share}" for name, share in splits.items())
         raise CallError(
@@ -59,7 +64,7 @@ def check_splits(splits: Mapping[str, int]) -> None:
 def looked_at(corpus: Corpus, images: Sequence[str]) -> list[Row]:
     """A row for each image: its size and the hash of its pixels, or why it cannot be used."""
     found = dict(done_in_parallel(lambda image: _look(corpus, image), ((one, one) for one in images), None))
-    return [{"image": image, **found[image]} for image in images]
+    return [{"image": _written(image), **found[image]} for image in images]
 
 
 def divided(rows: Iterable[Row], splits: Mapping[str, int], seed: int) -> list[Row]:
@@ -112,6 +117,9 @@ def bounds_of(rows: Iterable[Row]) -> dict[str, tuple[int, int]]:
 
 
 def _look(corpus: Corpus, image: str) -> dict[str, Any]:
+    why = _not_listed(image, corpus.paths.get(image))
+    if why is not None:
+        return {FAILED: why}
     try:
         picture = corpus.open(image).convert("RGB")
     except CirError as error:
@@ -119,3 +127,19 @@ def _look(corpus: Corpus, image: str) -> dict[str, Any]:
         return {FAILED: f"it cannot be opened ({type(error).__name__})"}
     pixels = hashlib.sha256(f"{picture.size}".encode() + picture.tobytes()).hexdigest()
     return {"width": picture.width, "height": picture.height, "pixels": pixels}
+
+
+def _not_listed(image: str, path: str | None) -> str | None:
+    """Why no gallery's list can name an image, or None; noticed here, since the list is written last."""
+    line = image if path is None else f"{image}\t{path}"
+    if _written(line) != line:
+        return "its name is not UTF-8"
+    row, fault = listed_image(line)
+    if fault is None and row["image_id"] == image and "\n" not in line and line == line.strip("\ufeff\r"):
+        return None
+    return "its name has a tab, a line break or blanks at its ends, or leads out of the folder"
+
+
+def _written(name: str) -> str:
+    """A name as it can be written; bytes that are not UTF-8 are shown as such."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

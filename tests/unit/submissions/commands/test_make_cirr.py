@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -269,6 +270,8 @@ def test_a_server_with_faults_is_asked_once_a_pair(
         (["--captions", "peple"], "Did you mean"),
         (["--splits", "val=50"], "add up to 100"),
         (["--splits", "val"], "train=80,val=10,test=10"),
+        (["--splits", "a/b=50,../x=50"], "a split cannot be called 'a/b'"),
+        (["--splits", "Test=50,val=50"], "a split cannot be called 'Test'"),
         (["--name", "Mine!"], "cannot be called"),
         (["--size", "2"], "3 images or more"),
         (["--address", "auto"], "--engine ray"),
@@ -282,6 +285,38 @@ def test_calls_that_cannot_be_followed_are_refused(
         "make", "cirr", "--images", photos, "-e", "shapes", "--out", tmp_path / "out", *more, fails=True
     )
     assert what in " ".join(said.replace("│", " ").split())
+
+
+def test_pictures_that_no_benchmark_can_name_are_left_out_before_anybody_writes(
+    photos: Path, tmp_path: Path
+) -> None:
+    odd = tmp_path / "odd pics \u00fc"
+    shutil.copytree(photos / "more", odd)
+    names = [b"  lead.png", b"tab\there.png", b"new\nline.png", b"\xef\xbb\xbfmark.png", b"bad\xff.png"]
+    for image, name in zip(sorted(odd.iterdir()), names, strict=False):
+        image.rename(os.fsdecode(os.fsencode(odd) + b"/" + name))
+    out = tmp_path / "out"
+    make(odd, out, "--subsets", 2)
+    left = {row["image"]: row["failed"] for row in rows(out, "images") if "failed" in row}
+    blanks = "its name has a tab, a line break or blanks at its ends, or leads out of the folder"
+    assert left == {
+        "  lead.png": blanks,
+        "tab\there.png": blanks,
+        "new\nline.png": blanks,
+        "\ufeffmark.png": blanks,
+        "bad\\xff.png": "its name is not UTF-8",
+    }
+    answers = answers_of(out, tmp_path / "one.json", page=1, caption=lambda at: f"put thing {at} there")
+    call("make", "cirr-import", out, answers, "--images", odd)
+    assert check_folder(out / "benchmark", pictures=False).ok
+
+
+def test_a_run_in_the_folder_of_its_pictures_is_refused(photos: Path) -> None:
+    inside = photos / "more" / ".." / "run"
+    for command in (["cirr", "-e", "shapes", "--out", inside], ["cirr-import", inside, photos / "zz-copy.bmp"]):
+        said = call("make", *command, "--images", photos, fails=True)
+        assert "it lies in the folder of the pictures" in " ".join(said.replace("\u2502", " ").split())
+    assert not (photos / "run").exists()
 
 
 def test_a_dry_run_says_what_would_be_asked(photos: Path, tmp_path: Path) -> None:
