@@ -45,7 +45,8 @@ def paths_of(pairs: Sequence[Row]) -> list[Row]:
 
     Within a subset a path is the closed loop, or, where pairs are missing, each longest row of two or
     more. Across subsets a path leads through the loop of one to an image that both hold and from there
-    through the other's loop; no image comes twice. Of the subsets that hold an image each leads to the next.
+    through the other's loop (figure 8); no image comes twice, and the longest such path is taken. Of the
+    subsets that hold an image each leads to the next, or, where an image would come twice, the next to it.
 
     Args:
         pairs: those that there are, of any subsets.
@@ -115,16 +116,21 @@ def _across(loops: Mapping[int, Mapping[str, Row]]) -> Iterator[Row]:
             holding[image].append(subset)
     for image, subsets in holding.items():
         for one, two in itertools.pairwise(subsets):
-            before, after = _towards(loops[one], image), _onwards(loops[two], image)
-            seen = {image} | {pair["reference"] for pair in before}
-            fresh: list[Row] = []
-            for pair in after:
-                if pair["target"] in seen:
-                    break
-                fresh.append(pair)
-                seen.add(pair["target"])
-            if before and fresh:
-                yield _path([before, fresh])
+            parts = _over(loops[one], loops[two], image) or _over(loops[two], loops[one], image)
+            if parts:
+                yield _path(parts)
+
+
+def _over(one: Mapping[str, Row], two: Mapping[str, Row], image: str) -> list[list[Row]]:
+    """The longest way through a loop to an image and from there through another's, or none."""
+    before, after = _towards(one, image), _onwards(two, image)
+    found: list[list[list[Row]]] = []
+    for start in range(len(before)):
+        seen = {pair["reference"] for pair in before[start:]}
+        fresh = list(itertools.takewhile(lambda pair, seen=seen: pair["target"] not in seen, after))  # type: ignore[misc]
+        if fresh:
+            found.append([before[start:], fresh])
+    return max(found, key=lambda parts: sum(map(len, parts)), default=[])
 
 
 def _towards(loop: Mapping[str, Row], image: str) -> list[Row]:

@@ -55,4 +55,20 @@ def test_a_path_leads_over_an_image_that_two_subsets_hold() -> None:
 def test_a_path_enters_and_leaves_loops_anywhere_and_sees_no_image_twice() -> None:
     pairs = [*pairs_of(subset(0, "abcdef")), *pairs_of(subset(1, "ghcibj"))]
     across = [path for path in paths_of(pairs) if len(path["subsets"]) == 2]
-    assert sorted("".join(path["images"]) for path in across) == ["cdefabjgh", "defabci"]
+    assert sorted("".join(path["images"]) for path in across) == ["defabci", "defabjghci"]
+
+
+def paths_across(*subsets: str) -> list[str]:
+    pairs = [pair for number, images in enumerate(subsets) for pair in pairs_of(subset(number, images))]
+    return sorted("".join(path["images"]) for path in paths_of(pairs) if len(path["subsets"]) == 2)
+
+
+def test_a_second_image_that_both_hold_makes_a_path_shorter_and_does_not_end_it() -> None:
+    # To f the whole loop of the first leads over b, which follows f in the second: from c on it does not.
+    # To b it leads over f, which comes last in the second.
+    assert paths_across("abcdef", "fbghij") == ["cdefab" + "ghij", "cdef" + "bghij"]
+
+
+def test_where_one_way_comes_twice_by_an_image_the_other_way_is_taken() -> None:
+    # e comes before f in the first and after it in the second, so that no path leads from the first over f.
+    assert paths_across("abcdef", "feghij") == ["eghijf" + "abcd", "fabcde" + "ghij"]
