@@ -17,7 +17,7 @@ from typing import Any
 
 import orjson
 
-from cir_datasets.construction.cirr.tasks import EXAMPLES, MARKS
+from cir_datasets.construction.cirr.tasks import EXAMPLES, MARKS, WITHOUT_BLANKS
 from cir_datasets.construction.filled_tables import read_filled
 from cir_datasets.construction.workspace import FAILED, Row
 from cir_datasets.errors import RecordError
@@ -29,7 +29,6 @@ LONGEST = 1000
 LONGEST_NAME = 200
 """Characters of a task's or an annotator's name at most."""
 
-TWICE = "handed in twice"
 SEVERAL_TARGETS = "the same words lead from this reference to several targets"
 
 _COLUMNS = {
@@ -43,7 +42,7 @@ _COLUMNS = {
 """Columns of a CSV file by field: ours, and those of Amazon Mechanical Turk's results."""
 
 _AGAIN = re.compile(r"r(?P<round>[0-9]{1,4})-1-(?P<pair>[0-9]+-[0-9]+)")
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(rf"(?=\w)[{WITHOUT_BLANKS}]|[^\W{WITHOUT_BLANKS}]+")
 _UNSEEN = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069]")
 """Control characters, and those that turn the direction of what follows."""
 
@@ -53,7 +52,7 @@ class AnswerLimits:
     """When an answer is refused.
 
     Args:
-        least_words: a caption with fewer is too short.
+        least_words: a caption with fewer different words is too short.
         most_alike: pairs for which one annotator may write the same caption.
 
     Raises:
@@ -185,6 +184,9 @@ def checked_answers(
 ) -> list[Row]:
     """The answers in order, each with its pair, and with a reason where it is refused.
 
+    A page saves all its answers each time: what is there again is passed over, and what its annotator has
+    corrected takes the place of what it was.
+
     Args:
         answers: rows of `read_answers`, of all files.
         tasks: all tasks that were given out.
@@ -192,23 +194,41 @@ def checked_answers(
         run: that of the tasks.
     """
     known = {task["task"]: task for task in tasks}
+    by_task: defaultdict[tuple[str, str], list[Row]] = defaultdict(list)
     rows: list[Row] = []
-    seen: dict[str, Row] = {}
     for answer in answers:
         task = known.get(answer["task"])
         row = {**answer, "pair": task and task["pair"]}
         why = _alone(row, task, limits, run)
-        if why is None and row["task"] in seen:
-            same = all(row[name] == seen[row["task"]][name] for name in ("caption", "mark", "annotator"))
-            why = TWICE if same else "the task was answered before, in other words"
         if why is not None:
             row[FAILED] = why
-        else:
-            seen[row["task"]] = row
-        rows.append(row)
+        given = by_task[row["run"] or run, row["task"]]
+        before = next((one for one in given if _of_one_person(one, row)), None)
+        if before is None:
+            given.append(row)
+            rows.append(row)
+        elif FAILED not in row or FAILED in before:
+            _correct(before, row)
     for row, why in _together([row for row in rows if FAILED not in row and row["caption"]], known, limits):
         row.setdefault(FAILED, why)
+    for given in by_task.values():
+        for row in [row for row in given if FAILED not in row][1:]:
+            row[FAILED] = "the task was answered before, by another annotator"
     return rows
+
+
+def _of_one_person(one: Row, two: Row) -> bool:
+    """Whether two answers to a task are by the same annotator, who may have given a name in one alone."""
+    return one["annotator"] == two["annotator"] or not one["annotator"] or not two["annotator"]
+
+
+def _correct(before: Row, row: Row) -> None:
+    """Put a later answer in the place of an earlier one; one that says the same stays as it was."""
+    name = row["annotator"] or before["annotator"]
+    if any(row[field] != before[field] for field in ("caption", "mark")):
+        before.clear()
+        before.update(row)
+    before["annotator"] = name
 
 
 def _alone(row: Row, task: Row | None, limits: AnswerLimits, run: str) -> str | None:
@@ -231,9 +251,9 @@ def _alone(row: Row, task: Row | None, limits: AnswerLimits, run: str) -> str | 
         return f"it is longer than {LONGEST:,} characters"
     if normalised(caption) in {normalised(example) for example in EXAMPLES}:
         return "it is copied from the instructions"
-    words = len(_WORD.findall(caption))
+    words = len(set(normalised(caption).split()))
     if words < limits.least_words:
-        return f"it is too short: {words} words, at least {limits.least_words} are asked for"
+        return f"it is too short: {words} different words, at least {limits.least_words} are asked for"
     return None
 
 
@@ -309,14 +329,10 @@ def open_pairs(pairs: Sequence[Row], captions: Sequence[Row]) -> list[Row]:
 
 
 def annotators_of(answers: Sequence[Row]) -> list[Row]:
-    """Of each annotator: answers, refused ones, marks, and medians of words and seconds.
-
-    What was handed in twice counts once.
-    """
+    """Of each annotator: answers, refused ones, marks, and medians of words and seconds."""
     by: defaultdict[str, list[Row]] = defaultdict(list)
     for row in answers:
-        if row.get(FAILED) != TWICE:
-            by[row["annotator"]].append(row)
+        by[row["annotator"]].append(row)
     found = []
     for name, rows in sorted(by.items()):
         words = [len(_WORD.findall(row["caption"])) for row in rows if row["caption"]]

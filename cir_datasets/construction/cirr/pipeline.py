@@ -209,7 +209,14 @@ def make_benchmark(
     )
     run = run_of(settings)
     title = plan.title or plan.name
-    pages = write_tasks(workspace.folder / TASKS, tasks, run=run, title=title, open_picture=corpus.open)
+    pages = write_tasks(
+        workspace.folder / TASKS,
+        tasks,
+        run=run,
+        title=title,
+        least_words=plan.limits.least_words,
+        open_picture=corpus.open,
+    )
     if _handed_in(workspace.folder):
         return _with_answers(workspace, corpus, plan, settings)
     return _finished(workspace, corpus, plan, settings, tasks=pages)
@@ -310,13 +317,14 @@ def _with_answers(
     workspace: Workspace, corpus: Corpus, plan: CirrPlan, settings: Mapping[str, Any]
 ) -> CirrMade:
     files = _handed_in(workspace.folder)
+    times = max(map(_number, files), default=0)
     pairs = workspace.rows("pairs", list)
     run = run_of(settings)
 
     def check() -> list[Row]:
         tasks = workspace.rows("tasks", list)
         handed = [row for file in files for row in handed_in.read_answers(file)]
-        further = handed_in.further_tasks(handed, pairs, rounds=len(files))
+        further = handed_in.further_tasks(handed, pairs, rounds=times)
         return handed_in.checked_answers(handed, [*tasks, *further], plan.limits, run=run)
 
     answers = workspace.rows("answers", check)
@@ -325,9 +333,17 @@ def _with_answers(
     left = handed_in.open_pairs(pairs, captions)
     pages: list[Path] = []
     if left:
-        again = tasks_of(left, annotators=1, shared=0, seed=plan.seed, prefix=f"r{len(files)}-")
+        again = tasks_of(left, annotators=1, shared=0, seed=plan.seed, prefix=f"r{times}-")
         title = plan.title or plan.name
-        pages = write_tasks(workspace.folder / OPEN, again, run=run, title=title, open_picture=corpus.open)
+        pages = write_tasks(
+            workspace.folder / OPEN,
+            again,
+            run=run,
+            title=title,
+            least_words=plan.limits.least_words,
+            open_picture=corpus.open,
+            times=times,
+        )
     refused = tuple(
         f"{row['file']}, {row['place']}: {row['task']}: {row[FAILED]}" for row in answers if FAILED in row
     )
@@ -337,6 +353,10 @@ def _with_answers(
 def _handed_in(root: Path) -> list[Path]:
     """The files of answers that were taken in, in order; what a killed call left begins with a dot."""
     return sorted(path for path in (root / ANSWERS).glob("[0-9][0-9][0-9][0-9]-*") if path.is_file())
+
+
+def _number(file: Path) -> int:
+    return int(file.name.partition("-")[0])
 
 
 def _remove_pages(folder: Path) -> None:
@@ -355,7 +375,8 @@ def _keep(root: Path, file: Path) -> None:
     there = _handed_in(root)
     if any(path.read_bytes() == content for path in there):
         return
-    number = max((int(path.name.partition("-")[0]) for path in there), default=0) + 1
+    # Not their count: somebody may have removed one, and no file is written over.
+    number = max(map(_number, there), default=0) + 1
     try:
         write_whole(folder / f"{number:04d}-{file.name}", content)
     except OSError as error:

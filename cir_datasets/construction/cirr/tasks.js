@@ -1,6 +1,8 @@
 "use strict";
 const work = JSON.parse(document.getElementById("data").textContent);
-const key = `cir-tasks-${work.run}-${work.page}`;
+const key = ["cir-tasks", work.run, work.page, ...(work.times ? [`r${work.times}`] : [])].join("-");
+const words = new RegExp(
+  `(?=[\\p{L}\\p{N}_])[${work.without_blanks}]|(?:(?![${work.without_blanks}])[\\p{L}\\p{N}_])+`, "gu");
 const part = (id) => document.getElementById(id);
 const caption = part("caption");
 let kept = { annotator: "", at: 0, answers: {} };
@@ -15,6 +17,22 @@ let since = Date.now();
 function mark() {
   const chosen = document.querySelector("input[name=mark]:checked");
   return chosen ? chosen.value : "";
+}
+
+function tooShort(text) {
+  return new Set(text.toLowerCase().match(words) || []).size < work.least_words;
+}
+
+function own() {
+  return work.tasks.map((task) => kept.answers[task.task]).filter(Boolean);
+}
+
+function hint() {
+  const text = caption.value.trim();
+  caption.classList.toggle("left-out", Boolean(text && mark()));
+  part("hint").textContent = !text ? "" : mark()
+    ? "The reason counts, and your sentence does not. Write on, or choose “It is good after all”, and the sentence counts."
+    : tooShort(text) ? `Too short: write ${work.least_words} different words or more.` : "";
 }
 
 function keep() {
@@ -34,10 +52,12 @@ function keep() {
     // The page says so at its top.
   }
   count();
+  hint();
 }
 
 function count() {
-  part("done").textContent = `${Object.keys(kept.answers).length} of ${work.tasks.length} pairs answered`;
+  const answered = own().filter((answer) => answer.mark || !tooShort(answer.caption));
+  part("done").textContent = `${answered.length} of ${work.tasks.length} pairs answered`;
 }
 
 function show(place) {
@@ -56,12 +76,20 @@ function show(place) {
   caption.value = answer.caption;
   for (const radio of document.querySelectorAll("input[name=mark]")) radio.checked = radio.value === answer.mark;
   since = Date.now();
+  hint();
   caption.focus();
 }
 
 function go(step) {
   keep();
   show(at + step);
+}
+
+function done() {
+  keep();
+  const text = caption.value.trim();
+  if (text && !mark() && tooShort(text)) caption.focus();
+  else show(at + 1);
 }
 
 function quoted(text) {
@@ -72,7 +100,7 @@ function quoted(text) {
 
 function save(ending) {
   keep();
-  const answers = work.tasks.map((task) => kept.answers[task.task]).filter(Boolean);
+  const answers = own().map((answer) => ({ ...answer, caption: answer.mark ? "" : answer.caption }));
   const columns = ["task", "caption", "mark", "seconds"];
   const text = ending === "json"
     ? JSON.stringify({ format: work.format, run: work.run, page: work.page, annotator: kept.annotator, answers }, null, 1)
@@ -88,7 +116,7 @@ function save(ending) {
 part("annotator").value = kept.annotator;
 part("annotator").addEventListener("change", keep);
 part("back").addEventListener("click", () => go(-1));
-part("next").addEventListener("click", () => go(1));
+part("next").addEventListener("click", done);
 part("clear").addEventListener("click", () => {
   for (const radio of document.querySelectorAll("input[name=mark]")) radio.checked = false;
   keep();
@@ -96,11 +124,14 @@ part("clear").addEventListener("click", () => {
 part("save-json").addEventListener("click", () => save("json"));
 part("save-csv").addEventListener("click", () => save("csv"));
 for (const radio of document.querySelectorAll("input[name=mark]")) radio.addEventListener("change", keep);
-caption.addEventListener("input", keep);
+caption.addEventListener("input", () => {
+  for (const radio of document.querySelectorAll("input[name=mark]")) radio.checked = false;
+  keep();
+});
 caption.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
     event.preventDefault();
-    go(1);
+    done();
   }
 });
 document.addEventListener("keydown", (event) => {
@@ -116,6 +147,6 @@ document.addEventListener("keydown", (event) => {
     keep();
   }
 });
-if (Object.keys(kept.answers).length) part("instructions").open = false;
+if (own().length) part("instructions").open = false;
 count();
 show(at);

@@ -41,6 +41,11 @@ EXAMPLES = (
 )
 """Captions that the instructions show; whoever hands one in has not looked."""
 
+WITHOUT_BLANKS = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
+)
+"""Characters of scripts without blanks between words (Chinese, Japanese, Thai): each counts as a word."""
+
 _SIDE, _QUALITY = 512, 85
 
 
@@ -67,7 +72,14 @@ def tasks_of(
 
 
 def write_tasks(
-    folder: Path, tasks: Sequence[Row], *, run: str, title: str, open_picture: Callable[[str], Image]
+    folder: Path,
+    tasks: Sequence[Row],
+    *,
+    run: str,
+    title: str,
+    least_words: int,
+    open_picture: Callable[[str], Image],
+    times: int = 0,
 ) -> list[Path]:
     """Write pages, CSV and pictures.
 
@@ -76,7 +88,9 @@ def write_tasks(
         tasks: rows of `tasks_of`.
         run: names this run of the pipeline; answers to another one are refused.
         title: heading of the pages.
+        least_words: different words that a caption has at least.
         open_picture: gives the picture of an image id.
+        times: how often tasks were given out before; the browser keeps the answers of each time apart.
 
     Returns:
         The pages and the CSV file.
@@ -100,7 +114,15 @@ def write_tasks(
                 advance(1)
         for page in sorted({task["page"] for task in tasks}):
             own = [_shown_task(task, files) for task in tasks if task["page"] == page]
-            data = {"format": 1, "run": run, "page": page, "tasks": own}
+            data = {
+                "format": 1,
+                "run": run,
+                "page": page,
+                "times": times,
+                "least_words": least_words,
+                "without_blanks": WITHOUT_BLANKS,
+                "tasks": own,
+            }
             html = template.render(
                 title=title,
                 style=(parts / "tasks.css").read_text("utf-8"),
@@ -110,6 +132,7 @@ def write_tasks(
                 marks=MARKS,
                 examples=EXAMPLES,
                 number=len(own),
+                least_words=least_words,
             )
             written.append(folder / f"page-{page}.html")
             write_whole(written[-1], html.encode())

@@ -169,6 +169,36 @@ def test_answers_become_a_benchmark_and_open_pairs_are_asked_again(
         assert dialogues.gallery == cir_datasets.load(f"mine/{split}").gallery
 
 
+def test_files_of_answers_are_never_written_over_and_others_beside_them_are_none(
+    asked: Path, photos: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    shutil.copytree(asked, out)
+    kept = {}
+    for number, page in enumerate((1, 2, 2)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        # Every page saves under the same name.
+        file = answers_of(
+            out,
+            folder / "answers-1.json",
+            page=page,
+            caption=lambda at, number=number: f"put {number} things {at}",
+        )
+        (out / "answers" / ".DS_Store").write_bytes(b"\0\0\0\1Bud1") if number else None
+        call("make", "cirr-import", out, file, "--images", photos)
+        kept[f"{number + 1:04d}-answers-1.json"] = file.read_bytes()
+        if number == 1:
+            (out / "answers" / "0001-answers-1.json").unlink()
+    del kept["0001-answers-1.json"]
+    assert {
+        path.name: path.read_bytes() for path in (out / "answers").iterdir() if path.suffix == ".json"
+    } == kept
+    assert {row["file"] for row in rows(out, "answers")} == {"0003-answers-1.json"}
+    with (out / "open-tasks" / "tasks.csv").open() as file:
+        assert all(row["task"].startswith("r3-") for row in csv.DictReader(file))
+
+
 def test_what_a_model_writes_is_run_scored_and_published(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -313,7 +343,8 @@ def test_pictures_that_no_benchmark_can_name_are_left_out_before_anybody_writes(
 
 def test_a_run_in_the_folder_of_its_pictures_is_refused(photos: Path) -> None:
     inside = photos / "more" / ".." / "run"
-    for command in (["cirr", "-e", "shapes", "--out", inside], ["cirr-import", inside, photos / "zz-copy.bmp"]):
+    made, imported = ["cirr", "-e", "shapes", "--out", inside], ["cirr-import", inside, photos / "broken.jpg"]
+    for command in (made, imported):
         said = call("make", *command, "--images", photos, fails=True)
         assert "it lies in the folder of the pictures" in " ".join(said.replace("\u2502", " ").split())
     assert not (photos / "run").exists()

@@ -47,8 +47,11 @@ def reasons(
     [
         (answer(0, "two dogs on grass"), None),
         (answer(0), "it is empty"),
-        (answer(0, "!?"), "it is too short: 0 words, at least 3 are asked for"),
-        (answer(0, "more dogs"), "it is too short: 2 words, at least 3 are asked for"),
+        (answer(0, "!?"), "it is too short: 0 different words, at least 3 are asked for"),
+        (answer(0, "more dogs"), "it is too short: 2 different words, at least 3 are asked for"),
+        (answer(0, "asdf asdf Asdf"), "it is too short: 1 different words, at least 3 are asked for"),
+        (answer(0, "\u628a\u7ea2\u8272\u7684\u72d7\u6362\u6210\u84dd\u8272\u7684\u732b"), None),
+        (answer(0, "\u7ea2\u8272\u3002"), "it is too short: 2 different words, at least 3 are asked for"),
         (answer(0, "dog " * 300), "it is longer than 1,000 characters"),
         (answer(0, "two do\0gs on grass"), "it holds U+0000, a character that is not seen"),
         (answer(0, "two \x1b[31mdogs on grass"), "it holds U+001B, a character that is not seen"),
@@ -66,14 +69,45 @@ def test_an_answer_is_refused_with_a_reason(one: dict[str, Any], why: str | None
     assert reasons(one) == [why]
 
 
-def test_a_task_is_answered_once() -> None:
-    first, other = answer(0, "two dogs on grass"), answer(0, "three dogs on grass")
-    assert reasons(first, first, other) == [
-        None,
-        "handed in twice",
-        "the task was answered before, in other words",
+def checked(*answers: dict[str, Any]) -> list[tuple[str, str | None]]:
+    rows = checked_answers(answers, TASKS, AnswerLimits(), run="r")
+    return [(row["caption"] or row["mark"], row.get("failed")) for row in rows]
+
+
+def test_what_a_page_saves_again_is_passed_over_and_what_is_corrected_takes_its_place() -> None:
+    one, two = answer(0, "two dogs on grass"), answer(1, "a cat on grass")
+    later = [one, answer(1, "a black cat on grass"), answer(2, "no dog at all")]
+    assert checked(one, two, *later) == [
+        ("two dogs on grass", None),
+        ("a black cat on grass", None),
+        ("no dog at all", None),
     ]
-    assert reasons(answer(0, "dogs"), first)[1] is None
+    assert checked(answer(0, "dogs"), answer(0, "cats"), one) == [("two dogs on grass", None)]
+    assert checked(one, answer(0, mark="same")) == [("same", None)]
+    # A good answer stays where a later one could not be used.
+    assert checked(one, answer(0, "dogs"), answer(0, "two dogs", run="other"))[0] == (
+        "two dogs on grass",
+        None,
+    )
+    lazy = [answer(0, "make it nicer"), answer(6, "make it nicer")]
+    assert {why for _, why in checked(*lazy)} == {
+        "the same words lead from this reference to several targets"
+    }
+    corrected = [one, answer(6, "a cat on grass")]
+    assert checked(*lazy, *corrected) == [("two dogs on grass", None), ("a cat on grass", None)]
+
+
+def test_an_annotator_who_gives_a_name_later_is_the_same_one() -> None:
+    first, named = answer(0, "two dogs on grass", annotator=""), answer(0, "two dogs on grass")
+    for order in ([first, named], [named, first]):
+        (row,) = checked_answers(order, TASKS, AnswerLimits(), run="r")
+        assert (row["annotator"], row["caption"]) == ("ann", "two dogs on grass")
+
+
+def test_a_task_is_answered_by_one_annotator() -> None:
+    first, other = answer(0, "two dogs on grass"), answer(0, "three dogs on grass", annotator="bob")
+    assert reasons(first, other) == [None, "the task was answered before, by another annotator"]
+    assert reasons(answer(0, "dogs"), other)[1] is None
 
 
 def test_the_same_words_for_many_pairs_are_refused_all() -> None:
@@ -146,7 +180,7 @@ def test_annotators_are_counted_and_compared() -> None:
         "median_words": 4,
         "median_seconds": 15.0,
     }
-    # What was handed in twice counts once.
+    # What was handed in again counts once.
     assert (bob["answers"], bob["refused"], bob["marked"], bob["median_seconds"]) == (2, 0, 1, None)
     # Of the two couples one decided alike; its captions share 3 of 5 words.
     assert agreement(rows) == {"pairs": 2, "decided_alike": 0.5, "shared_words": 0.6}
@@ -227,7 +261,8 @@ def test_a_file_of_a_spreadsheet_with_semicolons_and_decimal_commas_is_read(tmp_
 
 
 def test_nothing_that_is_written_for_spreadsheets_is_a_formula_or_a_number(tmp_path: Path) -> None:
-    write_tasks(tmp_path, TASKS, run=run_of({"seed": 1}), title="=1+1", open_picture=lambda image: IMAGE)
+    given = {"run": run_of({"seed": 1}), "title": "=1+1", "open_picture": lambda image: IMAGE}
+    write_tasks(tmp_path, TASKS, least_words=3, **given)
     with (tmp_path / "tasks.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 9
