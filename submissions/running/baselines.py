@@ -234,7 +234,7 @@ def check_used(chosen: Baselines, options: RunOptions) -> None:
 
 
 def _check_all(chosen: Baselines, options: RunOptions) -> None:
-    for name in ("aggregation", "alpha", "checkpoint"):
+    for name in ("aggregation", "alpha", "checkpoint", "rerank"):
         if name in options.given:
             raise CallError(f"--{name} is for one --method. Fix: leave one of the two out.")
     for encoder in _encoders(chosen):

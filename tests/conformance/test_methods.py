@@ -21,7 +21,7 @@ from submissions import make_rank_file
 from submissions.embeddings.store import EmbeddingStore
 from submissions.encoders.loading import load_encoder
 from submissions.methods import method_names
-from submissions.methods.card import MethodCard, method_card, method_cards
+from submissions.methods.card import MethodCard, method_card, method_cards, reranker_names
 from submissions.methods.registry import class_of, composer_names, kind_of_class, scorer_names
 from submissions.rank_file.model import RankFile
 
@@ -187,7 +187,10 @@ def test_a_card_is_true_of_its_class(card: MethodCard) -> None:
     assert ("checkpoint" in card.needs) == (card.name in CHECKPOINTS)
 
 
-@pytest.mark.parametrize("card", method_cards(), ids=lambda card: card.name)
+RERANKERS = [method_card(name) for name in reranker_names()]
+
+
+@pytest.mark.parametrize("card", [*method_cards(), *RERANKERS], ids=lambda card: card.name)
 def test_a_card_is_whole_and_its_command_exists(card: MethodCard) -> None:
     for field in ("title", "summary", "query", "trained", "sessions", "example", "limits"):
         text = getattr(card, field)
@@ -200,10 +203,11 @@ def test_a_card_is_whole_and_its_command_exists(card: MethodCard) -> None:
     assert words[:2] == ["cir", "run"]
     run = get_command(build()).commands["run"]  # type: ignore[attr-defined]
     parsed = run.make_context("run", words[2:]).params
-    assert parsed["method"] == card.name
+    assert card.name in (parsed["method"], parsed["rerank"])
     assert (parsed["checkpoint"] is not None) == ("checkpoint" in card.needs)
     assert (parsed["language"] is not None) == ("language" in card.needs)
 
 
 def test_every_card_has_a_method_and_every_method_a_card() -> None:
-    assert sorted(path.stem for path in CARDS.glob("*.yaml")) == sorted(method_names())
+    known = sorted([*method_names(), *reranker_names()])
+    assert sorted(path.stem for path in CARDS.glob("*.yaml")) == known
