@@ -59,7 +59,7 @@ def rank_by_embeddings(
     """
     benchmark = context.benchmark
     work = _Work(name, method, context, gallery, turns, how)
-    searcher = Searcher(context.gallery.vectors, gallery.ids, search, missing=context.gallery.missing)
+    searcher = Searcher(context.ranked, gallery.ids, search, missing=context.gallery.missing)
     queries = work.queries(searcher)
     keys = [turn.key for turn in turns]
     answers = Answers.of(benchmark)
@@ -106,11 +106,11 @@ class _Work:
         return aggregate_feedback(
             composed,
             lengths,
-            self.context.image_vectors([turn.reference for turn in self.turns]),
+            self.context.projected(self.context.image_vectors([turn.reference for turn in self.turns])),
             np.array(
                 [self.gallery.place.get(turn.reference or "", -1) for turn in self.turns], dtype=np.int64
             ),
-            self.context.gallery.vectors,
+            self.context.ranked,
             lambda queries, left_out, rows: searcher.best_rows(
                 queries, shown, left_out, query_ids=[keys[row] for row in rows]
             ),

@@ -283,6 +283,7 @@ def context_of(
         options.images,
         options.batch_size,
         options.skip_missing,
+        project=getattr(method, "project", None),
     )
 
 

@@ -65,6 +65,31 @@ def pic2word(clip: Path, folder: Path) -> Path:
     return save_head(folder, "pic2word", network, sizes=sizes, encoder=identity, training={})
 
 
+def composition(name: str) -> Callable[[Path, Path], Path]:
+    """A folder of CIRPLANT or TIRG, with the words of shapes."""
+
+    def save(clip: Path, folder: Path) -> Path:
+        from submissions.methods.heads.checkpoints import save_head
+        from submissions.methods.heads.composition import COMPOSITIONS
+        from submissions.methods.heads.wordpieces import POSITIONS, tokenizer_of, vocabulary
+
+        words = vocabulary(["a red star and a large blue square"] * 2)
+        bert = {"vocab_size": len(words), "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+        own: dict[str, Any] = {
+            "cirplant": {"bert": {**bert, "intermediate_size": 16, "max_position_embeddings": POSITIONS}},
+            "tirg": {"vocabulary": len(words), "hidden_size": 16},
+        }[name]
+        sizes = {"vector_size": 24, **own}
+        network = COMPOSITIONS[name](**sizes)
+        for weights in network.parameters():  # as they start, the words hardly move the image
+            weights.data *= 5
+        tokenizer_of(words).save_pretrained(folder)
+        identity = load_encoder(clip, device="cpu").identity
+        return save_head(folder, name, network, sizes=sizes, encoder=identity, training={})
+
+    return save
+
+
 def magiclens(clip: Path, folder: Path) -> Path:
     from transformers import CLIPModel
 
@@ -90,6 +115,8 @@ CHECKPOINTS: dict[str, Callable[[Path, Path], Path]] = {
     "concat": concat,
     "pic2word": pic2word,
     "magiclens": magiclens,
+    "cirplant": composition("cirplant"),
+    "tirg": composition("tirg"),
 }
 """How a checkpoint with random weights is made, for every method that needs one."""
 
