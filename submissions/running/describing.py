@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from submissions.methods.turns import Turn
     from submissions.running.aggregation import Aggregation
 
-_LONGEST_NAME = 80
+LONGEST_NAME = 80
+"""Characters of a method's name."""
 _SHAPES_DATA = "shapes/train"
 """What the shipped encoder was trained on."""
 
@@ -100,7 +101,7 @@ def asks_scene_graphs(identity: LanguageIdentity) -> bool:
 
 def labelled(name: str, label: str) -> str:
     """A method's name with what sets it apart behind it, as far as there is room."""
-    room = _LONGEST_NAME - len(name) - len(" ()")
+    room = LONGEST_NAME - len(name) - len(" ()")
     return f"{name} ({label[:room]})" if room > 0 else name
 
 

@@ -30,6 +30,7 @@ from submissions.running.reranking import (
     backward_by_embeddings,
     backward_by_lists,
     backward_by_scores,
+    check_source,
     rerank,
 )
 
@@ -130,6 +131,8 @@ def _ranked(
     kind, gallery, how = kind_of_class(who), gallery_of(benchmark), options.reranker
     options = options.with_language()
     wanted = board_depth(benchmark).used if options.k is None else options.k
+    if how is not None:
+        check_source(how, benchmark, options)
     firsts = None if how is None else Firsts(how, benchmark)
     depth = wanted if how is None else max(wanted, how.top)
     backward: Backward

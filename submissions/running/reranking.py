@@ -19,6 +19,7 @@ from submissions.methods.turns import Candidates, Turn
 from submissions.rank_file.model import Method
 from submissions.running.by_lists import checked_lists
 from submissions.running.describing import (
+    LONGEST_NAME,
     asks_scene_graphs,
     encoder_label,
     labelled,
@@ -38,7 +39,7 @@ Backward = Callable[[Sequence[Turn], Sequence[str]], Sequence[float]]
 
 _CAPTION_RULE = "trim_and"
 """How SC4CIR reads several captions of a turn: as `Turn.text` has them."""
-_LONGEST = 300
+_LONGEST, _LONGEST_NOTES = 300, 2000
 """Characters of a field of the rank file."""
 _CELLS = 8_000_000
 """Scores held at once."""
@@ -84,6 +85,16 @@ def backward_by_lists(name: str, method: Ranker, gallery: Candidates, top: int) 
 def _with(gallery: Candidates, references: Sequence[str]) -> Candidates:
     outside = dict.fromkeys(image for image in references if image not in gallery.place)
     return Candidates(gallery.benchmark, [*gallery.ids, *outside]) if outside else gallery
+
+
+def check_source(how: SC4CIR, benchmark: Benchmark, options: RunOptions) -> None:
+    """Say before the work that the pictures are not there, which the language backend is to see.
+
+    Raises:
+        SourceError: the folder is missing, or none is named.
+    """
+    if how.asks:
+        _pictures(benchmark, options, ())
 
 
 def rerank(
@@ -178,7 +189,7 @@ def _described(
     change: dict[str, Any] = {
         "name": renamed(described.name, how.label, labels),
         "reranking": f"SC4CIR ({', '.join(parts)}); {cost.counts}"[:_LONGEST],
-        "notes": " ".join(part for part in notes if part),
+        "notes": " ".join(part for part in notes if part)[:_LONGEST_NOTES],
     }
     if how.asks:
         change["text_fields"] = described.text_fields or ["relative_caption"]
@@ -202,5 +213,5 @@ def renamed(name: str, reranker: str, labels: Sequence[str]) -> str:
     method, bracket, rest = name.removesuffix(")").partition(" (")
     listed = [part for part in (rest if bracket else "").split(", ") if part]
     inside = ", ".join([*listed, *(label for label in labels if label not in listed)])
-    whole = f"{method} + {reranker}"
+    whole = f"{method[: LONGEST_NAME - len(reranker) - len(' + ')]} + {reranker}"
     return labelled(whole, inside) if inside else whole

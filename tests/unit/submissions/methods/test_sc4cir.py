@@ -18,6 +18,7 @@ from says import says
 from sc4cir_twin import ordered, sums_of
 
 import submissions
+from cir_datasets.errors import SourceError
 from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics.errors import CallError, CirError, UnknownNameError
 from submissions import Method, RunOptions, make_rank_file
@@ -31,6 +32,7 @@ from submissions.language.protocol import Item, LanguageIdentity, Picture, pictu
 from submissions.methods.sc4cir import Cost, Firsts
 from submissions.methods.turns import Candidates, Turn, turns_of
 from submissions.running.make import prepare
+from submissions.running.reranking import renamed
 
 ORACLE = OracleLanguage()
 small_shapes = functools.cache(retrieval_worlds.small_shapes)
@@ -564,6 +566,19 @@ def test_a_method_without_an_encoder_is_given_one_for_words_elsewhere(tmp_path: 
     benchmark, images = retrieval_worlds.fashioniq_pictures(tmp_path / "dress")
     with pytest.raises(MethodError, match=r"the process s3 compares words.*Fix: add --rerank-encoder NAME"):
         make_rank_file(benchmark, "random", rerank="sc4cir", language=ORACLE, images=images)
+
+
+def test_pictures_that_are_not_there_are_missed_before_the_work(tmp_path: Path) -> None:
+    benchmark, _ = retrieval_worlds.fashioniq_pictures(tmp_path / "dress")
+    given: dict[str, Any] = {"rerank": "sc4cir", "language": ORACLE, "rerank_encoder": PlainEncoder()}
+    with pytest.raises(SourceError):
+        make_rank_file(benchmark, Ranks({}), images=tmp_path / "nowhere", **given)
+
+
+def test_a_long_name_has_room_for_the_re_ranker() -> None:
+    made = renamed("x" * 80, "SC4CIR s1+s3", ["oracle"])
+    assert (len(made), made[-15:]) == (80, " + SC4CIR s1+s3")
+    assert renamed("Mine (a, b)", "SC4CIR", ["b", "oracle"]) == "Mine + SC4CIR (a, b, oracle)"
 
 
 class Mute(Scripted):
