@@ -259,6 +259,14 @@ NegativesOption = Annotated[
         "--triplets", min=0, help="Negatives drawn for a query (code: 6, paper: 1); 0 takes all of the batch."
     ),
 ]
+TogetherOption = Annotated[
+    int,
+    typer.Option(
+        "--together",
+        min=1,
+        help="Triplets of one reference that a batch has at a time; more than 1 gives harder negatives.",
+    ),
+]
 DecayScheduleOption = Annotated[
     str | None,
     typer.Option(
@@ -338,6 +346,7 @@ def cirplant_command(
     caption_rule: CaptionRuleOption = None,
     recipe: RecipeOption = "code",
     triplets: NegativesOption = None,
+    together: TogetherOption = 1,
     decay: DecayScheduleOption = None,
     init: Annotated[
         Path | None,
@@ -405,7 +414,7 @@ def cirplant_command(
         benchmark,
         out,
         encoder=(encoder, revision, device, threads),
-        recipe=_recipe(recipe, triplets, decay),
+        recipe=_recipe(recipe, triplets, together, decay),
         published=(report, push, private),
         shape=NetworkShape(**chosen) if init is None else None,
         init=init,
@@ -434,6 +443,7 @@ def tirg_command(
     caption_rule: CaptionRuleOption = None,
     recipe: RecipeOption = "code",
     triplets: NegativesOption = None,
+    together: TogetherOption = 1,
     decay: DecayScheduleOption = None,
     hidden_size: TokenWidthOption = 512,
     epochs: EpochsOption = 300,
@@ -469,7 +479,7 @@ def tirg_command(
         benchmark,
         out,
         encoder=(encoder, revision, device, threads),
-        recipe=_recipe(recipe, triplets, decay),
+        recipe=_recipe(recipe, triplets, together, decay),
         published=(report, push, private),
         shape=NetworkShape(hidden_size=hidden_size or 512, heads=1),
         epochs=epochs,
@@ -488,7 +498,7 @@ def tirg_command(
     )
 
 
-def _recipe(name: str, triplets: int | None, decay: str | None) -> Recipe:
+def _recipe(name: str, triplets: int | None, together: int, decay: str | None) -> Recipe:
     """The recipe of a name, with what the call changes."""
     from cir_metrics.errors import UnknownNameError, did_you_mean
     from submissions.training.triplet_plan import RECIPES
@@ -500,6 +510,7 @@ def _recipe(name: str, triplets: int | None, decay: str | None) -> Recipe:
     return dataclasses.replace(
         found,
         triplets=found.triplets if triplets is None else triplets,
+        together=together,
         decay=found.decay if decay is None else decay,
     )
 

@@ -193,11 +193,13 @@ def _check(
     init: str | Path | None,
     composition: str,
 ) -> None:
-    if epochs < 1 or (epoch_steps is not None and epoch_steps < 1) or recipe.triplets < 0 or patience < 0:
-        raise CallError(
-            f"epochs={epochs}, epoch_steps={epoch_steps}, triplets={recipe.triplets}, patience={patience}; "
-            "the first two are 1 or more, the others 0 or more. Fix: choose other numbers."
-        )
+    numbers = {"epochs": epochs, "epoch_steps": 1 if epoch_steps is None else epoch_steps}
+    for name, value in (numbers | {"together": recipe.together}).items():
+        if value < 1:
+            raise CallError(f"{name}={value}; it is 1 or more. Fix: choose a larger one.")
+    for name, value in {"triplets": recipe.triplets, "patience": patience}.items():
+        if value < 0:
+            raise CallError(f"{name}={value}; it is 0 or more. Fix: choose a larger one.")
     if recipe.decay not in DECAYS:
         raise UnknownNameError(f"no decay {recipe.decay!r}. There are {', '.join(DECAYS)}.")
     if not 0 <= hold_out < 1:

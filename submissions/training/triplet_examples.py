@@ -118,6 +118,27 @@ class TripletData:
             return targets
         return np.concatenate([targets, targets & foreign(self.examples.references[rows])], axis=1)
 
+    @functools.cached_property
+    def _by_reference(self) -> tuple[Rows, Rows]:
+        """Places in `rows` in the order of their references; for each place where its reference's begin."""
+        references = self.examples.references[self.rows]
+        order = np.argsort(references, kind="stable")
+        return order, np.searchsorted(references[order], references)
+
+    def beside(self, places: Rows, numbers: Rows) -> Rows:
+        """Triplets of the same references.
+
+        Args:
+            places: in `rows`, shape (n,).
+            numbers: any numbers from 0, which choose among a reference's triplets, shape (n, m).
+
+        Returns:
+            Rows of `examples`, shape (n, m).
+        """
+        order, begins = self._by_reference
+        counts = np.bincount(begins, minlength=len(begins))[begins[places]]
+        return self.rows[order[begins[places][:, None] + numbers % counts[:, None]]]
+
     def vectors(self, encoder: Encoder, store: EmbeddingStore | None) -> tuple[Vectors, Vectors]:
         """Vectors of the images of `examples` and of `measured`, each with a row of zeros more."""
         from submissions.embeddings.embed import embed_gallery

@@ -94,7 +94,7 @@ class Objective:
     def __call__(self, rows: NDArray[np.int64]) -> Tensor:
         """The loss of a batch, of rows of what is trained on."""
         examples, recipe = self.data.examples, self.recipe
-        rows = self.data.rows[rows]
+        rows = self._drawn(rows)
         tokens, read = trimmed(self.tokens[examples.texts[rows]], self.padding, self.device)
         references, wanted = (
             torch.from_numpy(self.vectors[places]).to(self.device)
@@ -113,3 +113,13 @@ class Objective:
             pairs = drawn_negatives(allowed, recipe.triplets)
             loss = triplet_loss(queries, targets, pool, pairs, squared=recipe.squared)
         return (loss + loss.detach()) / 2 if recipe.halved_gradient else loss
+
+    def _drawn(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Rows of examples: the first of the batch's places, each with others of its reference beside it."""
+        together = self.recipe.together
+        firsts = places[: max(1, len(places) // together)]
+        numbers = torch.randint(2**31, (len(firsts), together - 1)).numpy()
+        rows = self.data.rows[firsts][:, None]
+        if together > 1:
+            rows = np.concatenate([rows, self.data.beside(firsts, numbers)], axis=1)
+        return np.asarray(rows.reshape(-1))

@@ -22,6 +22,8 @@ class Recipe:
         squared: the distance is squared.
         composed_negatives: others' composed queries are negatives, too.
         triplets: negatives drawn for each query; 0 takes all of the batch.
+        together: triplets of one reference that a batch has at a time. More than 1, which neither code nor
+            paper has, gives queries negatives that look like their own target.
         normalised_input: the projected reference has length 1 before the transformer reads it.
         scaled: features are multiplied with a learned scale.
         halved_gradient: as the code's hand-written gradient is; AdamW sees it in the clipping only.
@@ -32,6 +34,7 @@ class Recipe:
     squared: bool = True
     composed_negatives: bool = True
     triplets: int = 6
+    together: int = 1
     normalised_input: bool = False
     scaled: bool = True
     halved_gradient: bool = True

@@ -253,6 +253,7 @@ def test_validation_keeps_the_best_epoch_and_may_end_early(
 ) -> None:
     said: list[str] = []
     options = {"composition": name, "validation": "cirr/val", "patience": 1, "epochs": 40}
+    options |= {"recipe": Recipe(together=2)}
     run(tmp_path / "a", world, say=said.append, **options)
     training = config(tmp_path / "a")["training"]
     values = [each["recall_subset@1"] for each in training["history"]]
@@ -271,6 +272,18 @@ def test_what_is_held_out_is_not_trained_on(world: dict[str, Any]) -> None:
     assert set(data.examples.queries[asked]).isdisjoint(data.examples.queries[data.rows])
     assert len(data.rows) == 2
     assert set(data.validation_captions).isdisjoint(data.said)
+
+
+def test_triplets_of_a_reference_are_drawn_together(world: dict[str, Any]) -> None:
+    data = triplet_examples.load_triplet_data("shapes/val", hold_out=0.5)
+    places = np.arange(len(data.rows))
+    found = data.beside(places, np.random.default_rng(0).integers(99, size=(len(places), 4)))
+    assert found.shape == (len(places), 4)
+    references = data.examples.references
+    assert (references[found] == references[data.rows][:, None]).all()
+    assert set(found.ravel()) <= set(data.rows)
+    every = data.beside(places[:1], np.arange(50)[None])
+    assert set(every.ravel()) == set(data.rows[references[data.rows] == references[data.rows[0]]])
 
 
 @pytest.mark.parametrize("precision", ["bfloat16", "float16"])
@@ -319,6 +332,8 @@ def test_a_training_that_was_stopped_ends_with_the_same_weights(
         ({"composition": "tirg", "init": "bert"}, CallError, "tirg does not begin with a BERT"),
         ({"precision": "float64"}, CallError, "precision='float64' is not known"),
         ({"epochs": 0}, CallError, "epochs=0"),
+        ({"recipe": Recipe(triplets=-1)}, CallError, "triplets=-1; it is 0 or more"),
+        ({"recipe": Recipe(together=0)}, CallError, "together=0; it is 1 or more"),
         ({"shape": NetworkShape(heads=5)}, CallError, "heads divide hidden_size"),
     ],
 )
