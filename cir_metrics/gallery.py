@@ -399,6 +399,27 @@ class Gallery:
         return values
 
 
+def pair_scores(queries: Vectors, images: Vectors) -> FloatArray:
+    """The score of each query and the image beside it, by the definition above.
+
+    Args:
+        queries: shape (n, dimensions).
+        images: shape (n, dimensions).
+
+    Returns:
+        float64, shape (n,).
+
+    Example:
+        >>> pair_scores(np.array([[1.0, 2.0]]), np.array([[0.5, 0.25]]))
+        array([1.])
+    """
+    values = np.empty(len(queries), dtype=np.float64)
+    for start in range(0, len(queries), _COMPARED // max(1, queries.shape[1])):
+        part = slice(start, start + _COMPARED // max(1, queries.shape[1]))
+        np.add.reduce(np.multiply(queries[part], images[part], dtype=np.float64), axis=1, out=values[part])
+    return values
+
+
 def _reached(scores: Vectors, lengths: IntArray) -> tuple[FloatArray, Vectors | None]:
     """A number for each query that at least `length` of its products reach, infinity where length is 0.
 

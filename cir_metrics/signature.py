@@ -24,6 +24,9 @@ FORMAT = 2
 _SHORT = 7
 """Characters of a hash in the printed form."""
 
+_FOR_THE_RECORD = ("search", "reranking", "dialogue")
+"""Fields that are left out where they are empty."""
+
 _REDEFINED = ("data", "ties")
 """Parts that mean one thing in format 1 and another in format 2, so that they are not compared."""
 
@@ -58,6 +61,7 @@ class Signature:
             target. `listed`: ranks are places in a list, and whoever wrote the list broke the ties.
         search: how the method searched the gallery, with its measured recall; empty where that was exact or
             is not given. For the record, no part of the key.
+        reranking: how the method put its best images in another order; else empty. For the record as well.
         dialogue: of a number from a transcript the choices of the dialogue and who its user was; else empty.
         format: what the parts mean; 1 for what versions until 0.1.0 wrote.
 
@@ -88,6 +92,7 @@ class Signature:
     package_version: str
     ties: Literal["last", "listed"] = "last"
     search: str = ""
+    reranking: str = ""
     dialogue: str = ""
     format: int = FORMAT
 
@@ -124,6 +129,7 @@ class Signature:
         checks_skipped: tuple[str, ...] = (),
         ties: Literal["last", "listed"] = "last",
         search: str = "",
+        reranking: str = "",
         dialogue: str = "",
     ) -> Signature:
         """The signature of a score named `printed`; metric version and package version are looked up.
@@ -148,6 +154,7 @@ class Signature:
             package_version=package_version(),
             ties=ties,
             search=search,
+            reranking=reranking,
             dialogue=dialogue,
         )
 
@@ -167,7 +174,8 @@ class Signature:
             ...
             cir_metrics.errors.InputError: not a signature: 'benchmark_version' is missing. Fix: ...
         """
-        known = {"format": 1, "checks_skipped": (), "search": "", "dialogue": "", "ties": "last", **stored}
+        absent_is_empty = dict.fromkeys(_FOR_THE_RECORD, "")
+        known = {"format": 1, "checks_skipped": (), **absent_is_empty, "ties": "last", **stored}
         absent = [each.name for each in fields(cls) if each.name not in known]
         if absent:
             raise InputError(
@@ -198,6 +206,8 @@ class Signature:
             parts.append(f"skipped:{','.join(self.checks_skipped)}")
         if self.search:
             parts.append(f"search:{self.search}")
+        if self.reranking:
+            parts.append(f"rerank:{self.reranking}")
         if self.dialogue:
             parts.append(f"dialogue:{self.dialogue}")
         return " | ".join([*parts, f"n:{self.n}", f"v:{self.package_version}"])
@@ -205,7 +215,7 @@ class Signature:
     def to_dict(self) -> dict[str, Any]:
         """The fields and the key, ready for JSON; what format 1 did not write is left out of it."""
         found = {**asdict(self), "checks_skipped": list(self.checks_skipped), "key": self.key}
-        for name in ("search", "dialogue"):
+        for name in _FOR_THE_RECORD:
             if not found[name]:
                 del found[name]
         if self.format == 1:

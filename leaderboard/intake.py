@@ -43,6 +43,7 @@ _TEXT_FIELDS = (
     "caption_rule",
     "aggregation",
     "search",
+    "reranking",
     "notes",
 )
 _LIST_FIELDS = ("trained_on", "text_fields")

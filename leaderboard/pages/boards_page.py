@@ -34,6 +34,7 @@ _DETAILS = (
     ("text_fields", "Text fields"),
     ("aggregation", "Aggregation"),
     ("search", "Search"),
+    ("reranking", "Re-ranking"),
     ("skipped_images", "Skipped images"),
     ("notes", "Notes"),
 )

@@ -29,7 +29,7 @@ def list_methods(
     Example:
         cir methods list
     """
-    from submissions.methods.card import method_cards
+    from submissions.methods.card import method_cards, reranker_names
 
     found = method_cards()
     if as_json:
@@ -39,13 +39,16 @@ def list_methods(
     for card in found:
         rows.append((card.name, ", ".join(card.encoders), ", ".join(card.needs) or "-", card.summary))
     echo(aligned(rows))
+    echo(f"Re-rankers, which go with any of them (cir run --rerank): {', '.join(reranker_names())}", err=True)
 
 
 def show_method(
-    name: Annotated[str, typer.Argument(help="Name of the method, or module:Class of your own.")],
+    name: Annotated[
+        str, typer.Argument(help="Name of the method or re-ranker, or module:Class of your own.")
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="Print the card as JSON.")] = False,
 ) -> None:
-    """Show a method's card: how it makes a query, what it reads, needs and was trained on, and its limits.
+    """Show a card, of a method or a re-ranker: what it does, reads and needs, its limits, what it gives.
 
     \b
     Example:

@@ -24,6 +24,7 @@ from submissions.commands.options import (
 )
 from submissions.commands.outputs import check_file, check_folder
 from submissions.commands.words import as_text, report_usage
+from submissions.methods.sc4cir import SC4CIR, Cost
 from submissions.running.options import RunOptions
 
 if TYPE_CHECKING:
@@ -102,6 +103,41 @@ def run_command(
     batch_size: BatchSize = RunOptions.batch_size,
     workers: Workers = RunOptions.workers,
     skip_missing: SkipMissing = False,
+    rerank: Annotated[
+        str | None,
+        typer.Option(
+            "--rerank", help="Re-ranker of the best images: sc4cir, which asks --language (docs/sc4cir.md)."
+        ),
+    ] = None,
+    rerank_top: Annotated[
+        int, typer.Option("--rerank-top", help="Images of a ranking that are ranked anew.")
+    ] = RunOptions.rerank_top,
+    rerank_processes: Annotated[
+        str,
+        typer.Option("--rerank-processes", help="What is added up: s1, s2, s3, or several as in s1+s3."),
+    ] = RunOptions.rerank_processes,
+    rerank_encoder: Annotated[
+        str | None,
+        typer.Option(
+            "--rerank-encoder",
+            help="Text encoder of s3: a name, a folder or shapes; default: the run's own.",
+        ),
+    ] = None,
+    rerank_turns: Annotated[
+        str, typer.Option("--rerank-turns", help="Of a session: last or each.")
+    ] = RunOptions.rerank_turns,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="With --rerank: print an estimate of calls, tokens and hours, and rank nothing."
+        ),
+    ] = False,
+    picture_tokens: Annotated[
+        int, typer.Option("--picture-tokens", help="Of --dry-run: tokens of a picture.", min=1)
+    ] = 85,
+    call_seconds: Annotated[
+        float, typer.Option("--call-seconds", help="Of --dry-run: seconds of a call.", min=0.001)
+    ] = 2.0,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -125,6 +161,7 @@ def run_command(
         cir run --benchmark shapes/val --method random --out run.json
         cir run --benchmark cirr/val --method image_text_sum --encoder openai/clip-vit-large-patch14 \\
             --images ~/images --out run.json
+        cir run --benchmark shapes/val --method image_text_sum --rerank sc4cir --language oracle
     """
     from cir_datasets.registry.challenges import is_challenge
     from cir_metrics.errors import CallError
@@ -161,7 +198,15 @@ def run_command(
         batch_size=batch_size,
         workers=workers,
         skip_missing=skip_missing,
+        rerank=rerank,
+        rerank_top=rerank_top,
+        rerank_processes=rerank_processes,
+        rerank_encoder=rerank_encoder,
+        rerank_turns=rerank_turns,
     )
+    if dry_run:
+        _estimate(benchmark, method, options, picture_tokens, call_seconds)
+        return
     runs = _all(benchmark, encoder, language, options) if method is None else _one(benchmark, method, options)
     label = benchmark.replace("/", "-")
     written = []
@@ -186,20 +231,45 @@ def _one(
     from cir_datasets.registry.suites import suite_ids
     from submissions.running.make import prepare, prepare_bundle
 
-    if ":" in method:
-        # As `python -m` does it, so that a module in this folder is found.
-        sys.path.insert(0, str(Path.cwd()))
+    _find_modules_here(method)
+    costs: list[Cost] = []
     options = options.with_language()  # loaded here, so that what it cost can be printed
     make: Callable[[], RankFile | RankBundle]
     try:
         if benchmark in suite_ids():
-            make = prepare_bundle(benchmark, method, options)
+            make = prepare_bundle(benchmark, method, options, costs=costs)
         else:
-            make = prepare(benchmark, method, options)
+            make = prepare(benchmark, method, options, costs=costs)
         echo(f"{method}: ranking {benchmark} ...", err=True)
         yield method.rpartition(":")[2], method, make()
     finally:
+        for cost in costs:
+            echo(f"{SC4CIR.title}: {cost.text()}", err=True)
         report_usage(options.language)
+
+
+def _find_modules_here(method: str) -> None:
+    if ":" in method:
+        # As `python -m` does it, so that a module in this folder is found.
+        sys.path.insert(0, str(Path.cwd()))
+
+
+def _estimate(
+    benchmark: str, method: str | None, options: RunOptions, picture_tokens: int, call_seconds: float
+) -> None:
+    """Print what re-ranking would ask."""
+    from cir_datasets.common.tables import render
+    from cir_datasets.registry.suites import suite, suite_ids
+    from cir_metrics.errors import CallError
+    from submissions.running.rerank_estimate import estimate_table, estimated
+
+    if method is None or options.rerank is None:
+        raise CallError("--dry-run estimates a re-ranker. Fix: add --method NAME and --rerank sc4cir.")
+    _find_modules_here(method)
+    names = suite(benchmark).benchmarks if benchmark in suite_ids() else (benchmark,)
+    for name in names:
+        found = estimated(name, method, options, picture_tokens)
+        echo(render([estimate_table(name, found, options, call_seconds)], "table"))
 
 
 def _all(

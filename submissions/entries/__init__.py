@@ -1,4 +1,4 @@
-"""Entries: the rank files of all baselines on the embedded benchmark, each with the command that made it.
+"""Entries: rank files on the embedded benchmark, of all baselines and more, with the commands that made them.
 
 They lie here so that boards show them where no torch is installed. `entries.yaml` is written with them by
 `python -m submissions.entries.make`.

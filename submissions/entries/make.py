@@ -45,8 +45,21 @@ def file_name(baseline: Baseline, benchmark: str) -> str:
     return f"{name}.{benchmark.replace('/', '-')}.json.gz"
 
 
+def entered(benchmark: str) -> list[Baseline]:
+    """What has an entry: the baselines with the shipped encoder, then those of `further.yaml`.
+
+    Example:
+        >>> [each.name for each in entered("shapes/val")][-1]
+        'image_text_sum-shapes-sc4cir'
+    """
+    from cir_datasets.common.yaml import own_yaml
+
+    further = own_yaml("submissions", "entries/further.yaml")[benchmark]
+    return [*baselines(benchmark, encoder=SHAPES_ENCODER).run, *(Baseline(**each) for each in further)]
+
+
 def make_entries(out: Path, only: Sequence[str] = ()) -> list[BaselineEntry]:
-    """Make the rank files of the baselines.
+    """Make the rank files of the baselines and of what else has an entry.
 
     Args:
         out: folder for them; made where it is missing.
@@ -62,8 +75,7 @@ def make_entries(out: Path, only: Sequence[str] = ()) -> list[BaselineEntry]:
     with tempfile.TemporaryDirectory(prefix="cir-entries-") as name:
         store = EmbeddingStore(Path(name))
         for benchmark in BENCHMARKS:
-            whole = baselines(benchmark, encoder=SHAPES_ENCODER).run
-            chosen = [each for each in whole if not only or file_name(each, benchmark) in only]
+            chosen = [each for each in entered(benchmark) if not only or file_name(each, benchmark) in only]
             runs = run_baselines(benchmark, Baselines(tuple(chosen)), device="cpu", store=store)
             made += [_write(baseline, rank_file, out) for baseline, rank_file in runs]
     return made

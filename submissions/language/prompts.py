@@ -35,6 +35,7 @@ PLACEHOLDERS: Mapping[str, tuple[str, ...]] = {
     "summary": ("captions",),
     "session": ("utterances",),
     "reverse": ("change",),
+    "candidate": (),
     "edit_addition": ("caption",),
     "edit_negation": ("caption",),
     "edit_change": ("caption",),

@@ -19,6 +19,7 @@ from submissions.methods.registry import (
     needs_of,
     scorer_names,
 )
+from submissions.methods.sc4cir import SC4CIR
 
 _FOLDER = "methods/cards"
 _ENCODERS: dict[str, tuple[Literal["none", "any"], ...]] = {
@@ -52,14 +53,30 @@ class MethodCard(BaseModel):
     example: str = ""
     """A command that runs it."""
     limits: str = ""
+    cost: str = ""
+    """What it takes beside an ordinary run."""
+    reported: str = ""
+    """What its paper reports."""
+    measured: str = ""
+    """What it gives here, and the page with the commands."""
+
+
+def reranker_names() -> tuple[str, ...]:
+    """Names of the re-rankers (`--rerank`), which have cards as methods do.
+
+    Example:
+        >>> reranker_names()
+        ('sc4cir',)
+    """
+    return (SC4CIR.name,)
 
 
 def method_card(name: str) -> MethodCard:
-    """The card of a method.
+    """The card of a method, or of a re-ranker.
 
     Args:
-        name: a name of `method_names()`, or `module:Class`; the card of another package's method is made of
-            its class, whose docstring's first line is the summary.
+        name: a name of `method_names()` or `reranker_names()`, or `module:Class`; the card of another
+            package's method is made of its class, whose docstring's first line is the summary.
 
     Raises:
         UnknownNameError: no method has that name; the message names the nearest.
@@ -69,7 +86,7 @@ def method_card(name: str) -> MethodCard:
         >>> method_card("cirevl").needs
         ('language',)
     """
-    if name in (*scorer_names(), *composer_names()):
+    if name in (*scorer_names(), *composer_names(), *reranker_names()):
         return _read(name)
     cls = class_of(name)
     summary = (inspect.getdoc(cls) or "").strip().split("\n")[0]

@@ -7,7 +7,7 @@ Which turns count how much (`submissions.running.aggregation`), how the gallery 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
@@ -35,7 +35,8 @@ class Composer(Protocol):
 
     A class whose `needs` holds "checkpoint" is made as `Class(checkpoint=...)`, every other as `Class()`.
     Where the checkpoint is an encoder itself, the method has `own_encoder`, its name or folder; gallery and
-    queries are then encoded by that.
+    queries are then encoded by that. Where it ranks in a space of its own on an encoder's vectors, it has
+    `project(vectors, encoder)`, which brings images there: rows of length 1.
     """
 
     name: ClassVar[str]
@@ -54,6 +55,8 @@ class Composer(Protocol):
 
     def compose(self, turns: Sequence[Turn], context: Context) -> Vectors:
         """A query vector for each turn, float32, shape (turns, dimensions), rows of length 1.
+
+        The dimensions are the encoder's, or those of `project`.
 
         A row of zeros says nothing about the target: a turn without what the method reads.
         """
@@ -74,6 +77,7 @@ class Context:
         batch_size: texts, or images outside the gallery, that are encoded at once.
         skip_missing: whether references outside the gallery may lack a picture; they are then nothing.
         missing_outside: the references outside the gallery that were found to lack one.
+        project: of a method that ranks in a space of its own, what brings images there; None: the encoder's.
     """
 
     encoder: Encoder
@@ -86,6 +90,25 @@ class Context:
     batch_size: int = 64
     skip_missing: bool = False
     missing_outside: set[str] = field(default_factory=set)
+    project: Callable[[Vectors, Encoder], Vectors] | None = None
+
+    @functools.cached_property
+    def ranked(self) -> Vectors:
+        """The gallery's vectors in the space of the queries, shape (images, dimensions)."""
+        return self.projected(self.gallery.vectors)
+
+    @property
+    def dimensions(self) -> int:
+        """Of a query's vector."""
+        return self.encoder.identity.dimensions if self.project is None else int(self.ranked.shape[1])
+
+    def projected(self, vectors: Vectors) -> Vectors:
+        """Images' vectors in the space of the queries; zeros stay zeros."""
+        if self.project is None:
+            return vectors
+        found = self.project(vectors, self.encoder)
+        found[~vectors.any(axis=1)] = 0.0
+        return found
 
     @functools.cached_property
     def _row(self) -> dict[str, int]:

@@ -87,7 +87,7 @@ def composed(name: str, method: Composer, turns: Sequence[Turn], context: Contex
     with failing_as_its_own(name, method):
         given = method.compose(turns, context)
     vectors = _array(given)
-    wanted = (len(turns), context.encoder.identity.dimensions)
+    wanted = (len(turns), context.dimensions)
     if vectors.shape != wanted or vectors.dtype != np.float32 or not np.isfinite(vectors).all():
         raise MethodError(
             f"the method {name} composed {_described(given, vectors)}. "

@@ -35,6 +35,8 @@ _COMPOSERS = {
     "image_text_sum": "submissions.methods.image_text_sum:ImageTextSum",
     "captioning": "submissions.methods.captioning:Captioning",
     "concat": "submissions.methods.concat:Concat",
+    "tirg": "submissions.methods.cirplant:Tirg",
+    "cirplant": "submissions.methods.cirplant:Cirplant",
     "pic2word": "submissions.methods.pic2word:Pic2Word",
     "cirevl": "submissions.methods.cirevl:CIReVL",
     "magiclens": "submissions.methods.magiclens:MagicLens",

@@ -98,8 +98,8 @@ class VectorModel:
         self._context = context
         self._settings = settings
         self._described = described
-        self._searcher = Searcher(context.gallery.vectors, gallery.ids, missing=context.gallery.missing)
-        self.memory = np.zeros((sessions, context.encoder.identity.dimensions))
+        self._searcher = Searcher(context.ranked, gallery.ids, missing=context.gallery.missing)
+        self.memory = np.zeros((sessions, context.dimensions))
 
     def method(self) -> Method:
         """Who answers."""

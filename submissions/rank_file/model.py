@@ -151,6 +151,8 @@ class Method(BaseModel):
     """How the turns of a session become one ranking."""
     search: Text = ""
     """How the gallery was searched, with its measured recall; empty where that was exact or is not given."""
+    reranking: Text = ""
+    """How the best images were put in another order, and for how many rankings; empty where they were not."""
     skipped_images: Annotated[StrictInt, Field(ge=1)] | None = None
     """How many images could not be read: those of the gallery rank behind all others; null where none."""
     notes: Notes = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from submissions.rank_file.benchmarks import needs_subset
+from submissions.rank_file.benchmarks import SUBSET_DEPTH, needs_subset
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,6 +41,14 @@ class Answers:
             else:
                 self.rankings[row["query_id"]] = ranked[start]
                 start += 1
+
+    def cut(self, k: int) -> None:
+        """Shorten rankings to k images and those of subsets to what is handed in, in place."""
+        for own in self.rankings.values():
+            for ranking in own if own and isinstance(own[0], list) else [own]:
+                del ranking[k:]
+        for ranking in (self.subset_rankings or {}).values():
+            del ranking[SUBSET_DEPTH:]
 
     def add_subset(self, row: dict[str, Any], ranked: list[str]) -> None:
         """Take in the ranking of a query's subset."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import importlib.util
 import re
@@ -41,12 +42,16 @@ class Baseline:
         encoder: name of the encoder, or None where the method uses none.
         language: name of the language backend, where the method uses one.
         aggregation: of a session's turns; None leaves the default.
+        rerank: name of the re-ranker, where there is one.
+        rerank_turns: which turns of a session it ranks anew; None leaves the default.
     """
 
     method: str
     encoder: str | None = None
     language: str | None = None
     aggregation: str | None = None
+    rerank: str | None = None
+    rerank_turns: str | None = None
 
     @property
     def name(self) -> str:
@@ -56,7 +61,8 @@ class Baseline:
             >>> Baseline("image_text_sum", "openai/clip-vit-base-patch32", aggregation="latest").name
             'image_text_sum-clip-vit-base-patch32-latest'
         """
-        parts = [self.method, (self.encoder or "").rstrip("/").rpartition("/")[2], self.aggregation or ""]
+        encoder = (self.encoder or "").rstrip("/").rpartition("/")[2]
+        parts = [self.method, encoder, self.aggregation or "", self.rerank or ""]
         return "-".join(re.sub(r"[^\w.]+", "-", part) for part in parts if part)
 
     @property
@@ -67,8 +73,8 @@ class Baseline:
             >>> Baseline("random").options
             {}
         """
-        given = {"encoder": self.encoder, "language": self.language, "aggregation": self.aggregation}
-        return {option: value for option, value in given.items() if value is not None}
+        given = dataclasses.asdict(self)
+        return {option: given[option] for option in given if option != "method" and given[option] is not None}
 
     def command(self, benchmark: str, out: str) -> str:
         """The command that makes its rank file.
@@ -78,7 +84,9 @@ class Baseline:
             'cir run --benchmark shapes/val --method image_only --encoder shapes --out run.json'
         """
         given = {"benchmark": benchmark, "method": self.method, **self.options, "out": out}
-        return " ".join(["cir run", *(f"--{option} {value}" for option, value in given.items())])
+        return " ".join(
+            ["cir run", *(f"--{option.replace('_', '-')} {value}" for option, value in given.items())]
+        )
 
 
 @dataclass(frozen=True)
@@ -207,6 +215,11 @@ def run_baselines(
                 named = options.changed(language=each.language)
                 loaded[each.language] = cast("Language", named.with_language().language)
             own = own.changed(language=loaded[each.language])
+        if each.rerank is not None:
+            own = own.changed(
+                rerank=each.rerank,
+                **({} if each.rerank_turns is None else {"rerank_turns": each.rerank_turns}),
+            )
         yield each, make_rank_file(benchmark, each.method, own)
 
 
@@ -234,7 +247,7 @@ def check_used(chosen: Baselines, options: RunOptions) -> None:
 
 
 def _check_all(chosen: Baselines, options: RunOptions) -> None:
-    for name in ("aggregation", "alpha", "checkpoint"):
+    for name in ("aggregation", "alpha", "checkpoint", "rerank"):
         if name in options.given:
             raise CallError(f"--{name} is for one --method. Fix: leave one of the two out.")
     for encoder in _encoders(chosen):

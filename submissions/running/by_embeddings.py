@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,6 +13,7 @@ import numpy as np
 from cir_datasets.common.progress import step_progress
 from submissions.methods.composing import Composer, Context, Vectors, unit
 from submissions.methods.own import composed
+from submissions.methods.sc4cir import Firsts
 from submissions.methods.turns import Candidates, Turn, excluded_columns, subset_members
 from submissions.rank_file.benchmarks import SUBSET_DEPTH, needs_subset
 from submissions.running.aggregation import (
@@ -36,6 +39,7 @@ def rank_by_embeddings(
     how: Aggregation,
     k: int,
     search: str,
+    firsts: Firsts | None = None,
 ) -> tuple[Method, Answers]:
     """The rankings of a benchmark by a method on embeddings, and what its rank file says of it.
 
@@ -48,13 +52,14 @@ def rank_by_embeddings(
         how: how a session's turns become one vector.
         k: images a ranking.
         search: one of `submissions.running.search.SEARCHES`.
+        firsts: what keeps the rankings for a re-ranker.
 
     Raises:
         MethodError: what the method composes is not a query vector a turn.
     """
     benchmark = context.benchmark
     work = _Work(name, method, context, gallery, turns, how)
-    searcher = Searcher(context.gallery.vectors, gallery.ids, search, missing=context.gallery.missing)
+    searcher = Searcher(context.ranked, gallery.ids, search, missing=context.gallery.missing)
     queries = work.queries(searcher)
     keys = [turn.key for turn in turns]
     answers = Answers.of(benchmark)
@@ -64,9 +69,17 @@ def rank_by_embeddings(
         )
     rows = benchmark.rows()
     answers.add(rows, found.rankings)
+    asked, ranked = list(turns), found.rankings
     if needs_subset(benchmark):
-        for row, key, query in zip(rows, keys, queries, strict=True):
-            answers.add_subset(row, searcher.order(query, subset_members(row), SUBSET_DEPTH, key))
+        for row, turn, query in zip(rows, turns, queries, strict=True):
+            members = subset_members(row)
+            best = searcher.order(query, members, SUBSET_DEPTH if firsts is None else len(members), turn.key)
+            answers.add_subset(row, best)
+            asked.append(turn)
+            ranked.append(best)
+    if firsts is not None:
+        for turn, ranking, query in zip(asked, ranked, itertools.cycle(queries), strict=False):
+            firsts.add(turn, ranking, functools.partial(searcher.scores, query))
     return _with_skipped(describe(method, context, turns, how, found.note(k)), context), answers
 
 
@@ -93,11 +106,11 @@ class _Work:
         return aggregate_feedback(
             composed,
             lengths,
-            self.context.image_vectors([turn.reference for turn in self.turns]),
+            self.context.projected(self.context.image_vectors([turn.reference for turn in self.turns])),
             np.array(
                 [self.gallery.place.get(turn.reference or "", -1) for turn in self.turns], dtype=np.int64
             ),
-            self.context.gallery.vectors,
+            self.context.ranked,
             lambda queries, left_out, rows: searcher.best_rows(
                 queries, shown, left_out, query_ids=[keys[row] for row in rows]
             ),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 from cir_datasets.common.progress import step_progress
 from submissions.errors import MethodError
 from submissions.methods.own import listed
 from submissions.methods.protocols import Ranker
+from submissions.methods.sc4cir import Firsts, by_rank
 from submissions.methods.turns import Candidates, Turn, removed_reference, subset_members, turns_of
 from submissions.rank_file.benchmarks import SUBSET_DEPTH, needs_subset
 from submissions.running.answers import Answers
@@ -16,7 +18,9 @@ _ROWS = 256
 """Queries or sessions that are ranked at once."""
 
 
-def rank_by_lists(name: str, ranker: Ranker, gallery: Candidates, k: int) -> Answers:
+def rank_by_lists(
+    name: str, ranker: Ranker, gallery: Candidates, k: int, firsts: Firsts | None = None
+) -> Answers:
     """The rankings of a benchmark by a method that ranks by itself.
 
     Args:
@@ -24,6 +28,7 @@ def rank_by_lists(name: str, ranker: Ranker, gallery: Candidates, k: int) -> Ans
         ranker: the method.
         gallery: the images to rank, and whose they are.
         k: images a ranking.
+        firsts: what keeps the rankings for a re-ranker, with scores by rank.
 
     Raises:
         MethodError: the method gives too few lists, too short ones, an image twice or an unknown one.
@@ -35,16 +40,26 @@ def rank_by_lists(name: str, ranker: Ranker, gallery: Candidates, k: int) -> Ans
         for start in range(0, len(rows), _ROWS):
             block = rows[start : start + _ROWS]
             turns = [turn for row in block for turn in turns_of(row)]
-            answers.add(block, _ranked(name, ranker, turns, gallery, k))
+            ranked = checked_lists(name, ranker, turns, gallery, k)
+            answers.add(block, ranked)
             if needs_subset(benchmark):
                 for row in block:
                     few = Candidates(benchmark, subset_members(row))
-                    answers.add_subset(row, _ranked(name, ranker, turns_of(row), few, SUBSET_DEPTH)[0])
+                    depth = SUBSET_DEPTH if firsts is None else len(few.ids)
+                    (best,) = checked_lists(name, ranker, turns_of(row), few, depth)
+                    answers.add_subset(row, best)
+                    turns += turns_of(row)
+                    ranked.append(best)
+            if firsts is not None:
+                for turn, ranking in zip(turns, ranked, strict=True):
+                    firsts.add(turn, ranking, functools.partial(by_rank, firsts.top))
             advance(len(block))
     return answers
 
 
-def _ranked(name: str, ranker: Ranker, turns: Sequence[Turn], gallery: Candidates, k: int) -> list[list[str]]:
+def checked_lists(
+    name: str, ranker: Ranker, turns: Sequence[Turn], gallery: Candidates, k: int
+) -> list[list[str]]:
     """What a method ranks, without removed references, checked: it may be a stranger's."""
     lists = listed(name, ranker, turns, gallery, k + gallery.benchmark.excludes_reference)
     ranked = []

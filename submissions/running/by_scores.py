@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
 from cir_datasets.common.progress import step_progress
 from cir_metrics.ranking import top_k
 from submissions.methods.own import scored
 from submissions.methods.protocols import Scorer
+from submissions.methods.sc4cir import Firsts
 from submissions.methods.turns import Candidates, excluded_columns, subset_members, turns_of
 from submissions.rank_file.benchmarks import SUBSET_DEPTH, needs_subset
 from submissions.running.aggregation import Aggregation, aggregate_scores
@@ -15,7 +23,9 @@ _CELLS = 8_000_000
 """Scores held at once."""
 
 
-def rank_by_scores(name: str, ranker: Scorer, gallery: Candidates, how: Aggregation, k: int) -> Answers:
+def rank_by_scores(
+    name: str, ranker: Scorer, gallery: Candidates, how: Aggregation, k: int, firsts: Firsts | None = None
+) -> Answers:
     """The rankings of a benchmark by a method without weights, as many turns at once as fit.
 
     Args:
@@ -24,6 +34,7 @@ def rank_by_scores(name: str, ranker: Scorer, gallery: Candidates, how: Aggregat
         gallery: the images to rank, and whose they are.
         how: how a session's turns become one ranking.
         k: images a ranking.
+        firsts: what keeps the rankings for a re-ranker.
 
     Raises:
         MethodError: the pictures are not available, the aggregation needs vectors, or what the method gives
@@ -48,8 +59,22 @@ def rank_by_scores(name: str, ranker: Scorer, gallery: Candidates, how: Aggregat
             if needs_subset(benchmark):
                 for row, key, own in zip(block, keys, scores, strict=True):
                     members = subset_members(row)
-                    columns = [gallery.place[image] for image in members]
-                    best = top_k(own[None, columns], members, SUBSET_DEPTH, query_ids=[key])
-                    answers.add_subset(row, best[0])
+                    depth = SUBSET_DEPTH if firsts is None else len(members)
+                    (best,) = top_k(own[None, _columns(gallery, members)], members, depth, query_ids=[key])
+                    answers.add_subset(row, best)
+                    turns += turns_of(row)
+                    ranked.append(best)
+            if firsts is not None:
+                # Those of the subsets stand behind the others, in the same order.
+                for turn, ranking, own in zip(turns, ranked, itertools.cycle(scores), strict=False):
+                    firsts.add(turn, ranking, functools.partial(_some, own, gallery))
             advance(len(block))
     return answers
+
+
+def _some(scores: NDArray[np.float64], gallery: Candidates, images: Sequence[str]) -> list[float]:
+    return [float(scores[column]) for column in _columns(gallery, images)]
+
+
+def _columns(gallery: Candidates, images: Sequence[str]) -> list[int]:
+    return [gallery.place[image] for image in images]

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 from submissions.rank_file.model import Method
 
 if TYPE_CHECKING:
+    from cir_datasets.rows.benchmark import Benchmark
     from submissions.encoders.protocol import Identity
     from submissions.language.protocol import LanguageIdentity
     from submissions.methods.composing import Composer, Context
     from submissions.methods.turns import Turn
     from submissions.running.aggregation import Aggregation
 
-_LONGEST_NAME = 80
+LONGEST_NAME = 80
+"""Characters of a method's name."""
 _SHAPES_DATA = "shapes/train"
 """What the shipped encoder was trained on."""
 
@@ -32,18 +34,15 @@ def describe(
         how: how turns became one vector; said of sessions only.
         search: how the gallery was searched, or "" where that was exact.
     """
-    from submissions.encoders.protocol import is_shapes_encoder
-
     identity = context.encoder.identity
     described = method.method(context.encoder)
     label = [encoder_label(identity)]
     if context.language is not None:
-        models = context.language.identity.model.split("+")
-        label.append("+".join(PurePath(model).name for model in models))
+        label.append(language_label(context.language.identity))
     if context.benchmark.multi_turn:
         label.append(how.label)
     change: dict[str, Any] = {
-        "name": _labelled(described.name, ", ".join(label)),
+        "name": labelled(described.name, ", ".join(label)),
         "backbone": described.backbone or identity.text(),
         "search": search,
         "skipped_images": len(context.gallery.missing) or None,
@@ -54,11 +53,8 @@ def describe(
             change["text_fields"] = ["captions"]
     if context.benchmark.multi_turn:
         change["aggregation"] = how.text
-    if is_shapes_encoder(identity):
-        change["trained_on"] = list(dict.fromkeys([*described.trained_on, _SHAPES_DATA]))
-        if context.benchmark.spec.card.name == "shapes":
-            change["zero_shot"] = False
-    if context.language is not None and _asks_scene_graphs(context.language.identity):
+    change |= trained_by_encoder(described, identity, context.benchmark)
+    if context.language is not None and asks_scene_graphs(context.language.identity):
         change["oracle"] = "scene_graphs"
     language = "" if context.language is None else f"Language: {context.language.identity.text()}."
     change["notes"] = " ".join(
@@ -81,13 +77,31 @@ def encoder_label(identity: Identity) -> str:
     return "shapes encoder" if is_shapes_encoder(identity) else PurePath(identity.model).name
 
 
-def _asks_scene_graphs(identity: LanguageIdentity) -> bool:
+def language_label(identity: LanguageIdentity) -> str:
+    """A few words that set one language backend apart from others in a table."""
+    return "+".join(PurePath(model).name for model in identity.model.split("+"))
+
+
+def trained_by_encoder(described: Method, identity: Identity, benchmark: Benchmark) -> dict[str, Any]:
+    """What a method's fields say of an encoder that was trained on a benchmark; nothing of others."""
+    from submissions.encoders.protocol import is_shapes_encoder
+
+    if not is_shapes_encoder(identity):
+        return {}
+    change: dict[str, Any] = {"trained_on": list(dict.fromkeys([*described.trained_on, _SHAPES_DATA]))}
+    if benchmark.spec.card.name == "shapes":
+        change["zero_shot"] = False
+    return change
+
+
+def asks_scene_graphs(identity: LanguageIdentity) -> bool:
     """Whether the oracle of shapes sees or writes."""
     return identity.backend == "oracle" or "words by oracle " in f"{identity.settings} "
 
 
-def _labelled(name: str, label: str) -> str:
-    room = _LONGEST_NAME - len(name) - len(" ()")
+def labelled(name: str, label: str) -> str:
+    """A method's name with what sets it apart behind it, as far as there is room."""
+    room = LONGEST_NAME - len(name) - len(" ()")
     return f"{name} ({label[:room]})" if room > 0 else name
 
 

@@ -16,15 +16,23 @@ from submissions.methods.card import method_card
 from submissions.methods.composing import Composer, Context
 from submissions.methods.own import describe_method
 from submissions.methods.protocols import Ranker, Scorer
-from submissions.methods.registry import composer_names, kind_of_class, method_of, methods_for
+from submissions.methods.registry import composer_names, kind_of_class, method_of, methods_for, needs_of
+from submissions.methods.sc4cir import Cost, Firsts
 from submissions.methods.turns import Candidates, Turn, gallery_of, turns_of
 from submissions.rank_file.benchmarks import board_depth
-from submissions.rank_file.model import Method, RankBundle, RankFile
-from submissions.running.answers import Answers
+from submissions.rank_file.model import RankBundle, RankFile
 from submissions.running.by_embeddings import rank_by_embeddings
 from submissions.running.by_lists import rank_by_lists
 from submissions.running.by_scores import rank_by_scores
 from submissions.running.options import RunOptions, also_by_name, options_from, shows_options
+from submissions.running.reranking import (
+    Backward,
+    backward_by_embeddings,
+    backward_by_lists,
+    backward_by_scores,
+    check_source,
+    rerank,
+)
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
@@ -67,7 +75,11 @@ def make_rank_file(
 
 
 def prepare(
-    benchmark: str | Benchmark, method: str | Composer | Scorer | Ranker, options: RunOptions
+    benchmark: str | Benchmark,
+    method: str | Composer | Scorer | Ranker,
+    options: RunOptions,
+    *,
+    costs: list[Cost] | None = None,
 ) -> Callable[[], RankFile]:
     """What `make_rank_file` does, with the call checked and nothing ranked yet.
 
@@ -75,6 +87,7 @@ def prepare(
         benchmark: as for `make_rank_file`.
         method: as for `make_rank_file`.
         options: all options.
+        costs: filled with what re-ranking took, once that is done.
 
     Returns:
         What ranks the benchmark.
@@ -85,7 +98,7 @@ def prepare(
     benchmark = loaded_benchmark(benchmark)
     name, who = named_method(method, options)
     options.check(benchmark, name, who)
-    return functools.partial(_ranked, name, who, benchmark, options)
+    return functools.partial(_ranked, name, who, benchmark, options, [] if costs is None else costs)
 
 
 def loaded_benchmark(benchmark: str | Benchmark) -> Benchmark:
@@ -109,20 +122,53 @@ def loaded_benchmark(benchmark: str | Benchmark) -> Benchmark:
 
 
 def _ranked(
-    name: str, who: Composer | Scorer | Ranker, benchmark: Benchmark, options: RunOptions
+    name: str,
+    who: Composer | Scorer | Ranker,
+    benchmark: Benchmark,
+    options: RunOptions,
+    costs: list[Cost],
 ) -> RankFile:
-    kind = kind_of_class(who)
+    kind, gallery, how = kind_of_class(who), gallery_of(benchmark), options.reranker
+    options = options.with_language()
+    wanted = board_depth(benchmark).used if options.k is None else options.k
+    if how is not None:
+        check_source(how, benchmark, options)
+    firsts = None if how is None else Firsts(how, benchmark)
+    depth = wanted if how is None else max(wanted, how.top)
+    backward: Backward
+    own: Encoder | None = None
     if kind == "composer":
-        return _by_embeddings(name, cast("Composer", who), benchmark, options)
-    depth, described = _depth(benchmark, options), describe_method(name, cast("Scorer | Ranker", who))
-    if kind == "ranker":
-        answers = rank_by_lists(name, cast("Ranker", who), gallery_of(benchmark), depth)
-        return _file(benchmark, described, answers)
-    how = options.aggregated(getattr(who, "aggregation", "latest"))
-    answers = rank_by_scores(name, cast("Scorer", who), gallery_of(benchmark), how, depth)
-    if benchmark.multi_turn:
-        described = described.model_copy(update={"aggregation": how.text})
-    return _file(benchmark, described, answers)
+        method = cast("Composer", who)
+        turns = [turn for row in benchmark.rows() for turn in turns_of(row)]
+        context = context_of(name, method, gallery, turns, options)
+        described, answers = rank_by_embeddings(
+            name, method, context, gallery, turns, options.aggregated(), depth, options.search, firsts
+        )
+        own, backward = context.encoder, backward_by_embeddings(name, method, context)
+    elif kind == "ranker":
+        ranker = cast("Ranker", who)
+        described = describe_method(name, ranker)
+        answers = rank_by_lists(name, ranker, gallery, depth, firsts)
+        backward = backward_by_lists(name, ranker, gallery, options.rerank_top)
+    else:
+        scorer = cast("Scorer", who)
+        described = describe_method(name, scorer)
+        turns_as = options.aggregated(getattr(scorer, "aggregation", "latest"))
+        answers = rank_by_scores(name, scorer, gallery, turns_as, depth, firsts)
+        backward = backward_by_scores(name, scorer, gallery)
+        if benchmark.multi_turn:
+            described = described.model_copy(update={"aggregation": turns_as.text})
+    if firsts is not None:
+        described, cost = rerank(name, firsts, backward, options, own, described)
+        costs.append(cost)
+        answers.cut(wanted)
+    return RankFile(
+        benchmark=benchmark.id,
+        benchmark_version=benchmark.version,
+        method=described,
+        rankings=answers.rankings,
+        subset_rankings=answers.subset_rankings,
+    )
 
 
 @one_truncation_warning()
@@ -149,7 +195,11 @@ def make_bundle(
 
 
 def prepare_bundle(
-    suite: str, method: str | Composer | Scorer | Ranker, options: RunOptions
+    suite: str,
+    method: str | Composer | Scorer | Ranker,
+    options: RunOptions,
+    *,
+    costs: list[Cost] | None = None,
 ) -> Callable[[], RankBundle]:
     """What `make_bundle` does, with the call checked and nothing ranked yet: as `prepare`."""
     from cir_datasets.registry.suites import suite as suite_of
@@ -169,7 +219,8 @@ def prepare_bundle(
             from submissions.encoders.loading import load_encoder
 
             used = options.with_encoder(load_encoder(str(options.encoder), **options.loading))
-        return RankBundle(suite, tuple(_ranked(name, who, each, used) for each in benchmarks))
+        took: list[Cost] = [] if costs is None else costs
+        return RankBundle(suite, tuple(_ranked(name, who, each, used, took) for each in benchmarks))
 
     return make
 
@@ -194,19 +245,6 @@ def _method(method: str | Composer | Scorer | Ranker, options: RunOptions) -> Co
     return method
 
 
-def _depth(benchmark: Benchmark, options: RunOptions) -> int:
-    return board_depth(benchmark).used if options.k is None else options.k
-
-
-def _by_embeddings(name: str, method: Composer, benchmark: Benchmark, options: RunOptions) -> RankFile:
-    gallery = gallery_of(benchmark)
-    turns = [turn for row in benchmark.rows() for turn in turns_of(row)]
-    context = context_of(name, method, gallery, turns, options)
-    how, depth = options.aggregated(), _depth(benchmark, options)
-    made, answers = rank_by_embeddings(name, method, context, gallery, turns, how, depth, options.search)
-    return _file(benchmark, made, answers)
-
-
 def context_of(
     name: str, method: Composer, gallery: Candidates, turns: Sequence[Turn], options: RunOptions
 ) -> Context:
@@ -223,7 +261,8 @@ def context_of(
         CirError: as for `make_rank_file`.
     """
     benchmark = gallery.benchmark
-    speaker = cast("Language | None", options.with_language().language)
+    needed = "language" in needs_of(method)
+    speaker = cast("Language | None", options.with_language().language) if needed else None
     chosen = options.encoder_for(benchmark, name, getattr(method, "own_encoder", None))
     pictures = pictures_of(benchmark, images=options.images)
     encoder = _encoder(name, chosen, benchmark, options)
@@ -247,6 +286,7 @@ def context_of(
         options.images,
         options.batch_size,
         options.skip_missing,
+        project=getattr(method, "project", None),
     )
 
 
@@ -272,13 +312,3 @@ def _check_references(
     if outside and name in composer_names() and "reference" in method_card(name).reads:
         pictures = pictures_of(benchmark, images=options.images, ids=list(dict.fromkeys(outside)))
         check_pictures(pictures, skip_missing=options.skip_missing)
-
-
-def _file(benchmark: Benchmark, method: Method, answers: Answers) -> RankFile:
-    return RankFile(
-        benchmark=benchmark.id,
-        benchmark_version=benchmark.version,
-        method=method,
-        rankings=answers.rankings,
-        subset_rankings=answers.subset_rankings,
-    )

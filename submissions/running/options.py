@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast
 
 from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
 from submissions.errors import MethodError
+from submissions.methods.sc4cir import SC4CIR
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
@@ -28,6 +29,11 @@ if TYPE_CHECKING:
 LOADING = ("revision", "device", "dtype")
 """Options that say how an encoder is loaded."""
 
+_RERANK = ("rerank_top", "rerank_processes", "rerank_encoder", "rerank_turns")
+"""Options of a re-ranker."""
+_WITH_RERANK = ("rerank", *_RERANK, "language", "prompts", "images", "device", "batch_size")
+"""Options that a re-ranker has a use for, whatever the method."""
+
 _PATH = (str, Path)
 _VALUES: dict[str, tuple[type | tuple[type, ...], str]] = {
     "images": (_PATH, "a folder"),
@@ -40,17 +46,27 @@ _VALUES: dict[str, tuple[type | tuple[type, ...], str]] = {
     "device": (str, "auto, cpu, cuda, cuda:N or mps"),
     "dtype": (str, "float32, float16, bfloat16 or auto"),
     "skip_missing": (bool, "True or False"),
+    "rerank": (str, "the name of a re-ranker"),
+    "rerank_top": (int, "a number of images"),
+    "rerank_processes": (str, "s1, s2, s3, or several with + between them"),
+    "rerank_turns": (str, "last or each"),
 }
 """Type of an option's value, and what a message calls it; the others have a check of their own."""
 
+_NO_ENCODER = (
+    ", which has no identity, encode_images and encode_texts. "
+    "Fix: pass a name, a folder, or what load_encoder gives."
+)
 _OBJECTS = {
     "encoder": (
         "submissions.encoders.protocol",
         "Encoder",
-        (
-            ", which has no identity, encode_images and encode_texts. "
-            "Fix: pass a name, a folder, or what load_encoder gives."
-        ),
+        _NO_ENCODER,
+    ),
+    "rerank_encoder": (
+        "submissions.encoders.protocol",
+        "Encoder",
+        _NO_ENCODER,
     ),
     "language": (
         "submissions.language.protocol",
@@ -101,6 +117,13 @@ class RunOptions:
         skip_missing: keep images that are missing or unreadable as members of the gallery, behind all that
             were seen, instead of refusing to start.
         store: where embeddings are kept, a store or its folder; default: below `CIR_CACHE_HOME`.
+        rerank: the re-ranker that puts the best images of each ranking in another order: `sc4cir`, which
+            asks `language`.
+        rerank_top: how many images of a ranking, from 1 to 1,000.
+        rerank_processes: what is added up: s1, s2, s3, or several with + between them.
+        rerank_encoder: the text encoder of s3, as for `encoder`; default: the run's own, or, where its method
+            has none, the shipped one on benchmarks of shapes.
+        rerank_turns: of a session `last` or `each`.
 
     Raises:
         UnknownNameError: no aggregation, caption rule or search has that name.
@@ -128,6 +151,11 @@ class RunOptions:
     workers: int = 2
     skip_missing: bool = False
     store: EmbeddingStore | str | Path | None = None
+    rerank: str | None = None
+    rerank_top: int = SC4CIR.top
+    rerank_processes: str = SC4CIR.processes
+    rerank_encoder: str | Path | Encoder | None = None
+    rerank_turns: str = SC4CIR.turns
 
     def __post_init__(self) -> None:
         """Check every value by itself."""
@@ -146,12 +174,40 @@ class RunOptions:
             from submissions.running.search import check_search
 
             check_search(self.search)
+        self._check_rerank()
         for name, least in (("batch_size", 1), ("workers", 0)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise MethodError(
                     f"{name}={value!r}; it is a whole number, {least} or more. Fix: choose another one."
                 )
+
+    def _check_rerank(self) -> None:
+        if self.rerank is None:
+            unused = [name for name in self.given if name in _RERANK]
+            if unused:
+                raise MethodError(
+                    f"{option_words(unused)}: only beside --rerank. Fix: add --rerank {SC4CIR.name}."
+                )
+            return
+        if self.rerank != SC4CIR.name:
+            known = [SC4CIR.name]
+            raise UnknownNameError(
+                f"no re-ranker {self.rerank!r}.{did_you_mean(self.rerank, known)} There is {SC4CIR.name}."
+            )
+        SC4CIR(self.rerank_top, self.rerank_processes, self.rerank_turns)
+
+    @property
+    def reranker(self) -> SC4CIR | None:
+        """The settings of the re-ranker, or None without one.
+
+        Example:
+            >>> RunOptions(rerank="sc4cir", rerank_top=10).reranker
+            SC4CIR(top=10, processes='s1+s2+s3', turns='last')
+        """
+        if self.rerank is None:
+            return None
+        return SC4CIR(self.rerank_top, self.rerank_processes, self.rerank_turns)
 
     @property
     def given(self) -> tuple[str, ...]:
@@ -238,32 +294,82 @@ class RunOptions:
             raise MethodError(
                 f"{benchmark.id} has no turns to aggregate. Fix: leave --aggregation and --alpha out."
             )
+        how = self.reranker
         kind = kind_of_class(method)
         if kind != "composer":
-            used = {"k", *(turns if kind == "scorer" else ())}
+            beside = () if how is None else _WITH_RERANK
+            used = {"k", *(turns if kind == "scorer" else ()), *beside}
             unused = [option for option in self.given if option not in used]
             if unused:
                 raise MethodError(
                     f"{name} uses no encoder, and has no use for {option_words(unused)}. Fix: leave it out."
                 )
+        else:
+            check_run_encoder(self.encoder)
+        self._check_language(name, needed="language" in needs_of(method))
+        if how is not None:
+            self._check_reranking(how, benchmark, has_encoder=kind == "composer")
+        if kind != "composer":
             return
-        check_run_encoder(self.encoder)
-        if self.prompts is not None and not isinstance(self.language, str):
-            what = "are those of a --language" if self.language is None else "come too late: it is loaded"
-            fix = "add --language" if self.language is None else "give them to load_language"
-            raise CallError(f"--prompts {what}. Fix: {fix}, or leave them out.")
-        if "language" in needs_of(method):
-            if self.language is None:
-                raise MethodError(
-                    f"{name} needs a language backend. "
-                    "Fix: add --language NAME: oracle (shapes), openai:MODEL or transformers:FOLDER."
-                )
-        elif self.language is not None:
-            raise MethodError(f"{name} uses no language backend. Fix: leave --language out.")
         own = getattr(method, "own_encoder", None)
         if own is not None and isinstance(self.encoder, str | Path) and str(self.encoder) != own:
             raise MethodError(f"{name} brings its own encoder, {own}. Fix: leave --encoder out.")
         self.encoder_for(benchmark, name, own)
+
+    def _check_language(self, name: str, *, needed: bool) -> None:
+        if self.prompts is not None and not isinstance(self.language, str):
+            what = "are those of a --language" if self.language is None else "come too late: it is loaded"
+            fix = "add --language" if self.language is None else "give them to load_language"
+            raise CallError(f"--prompts {what}. Fix: {fix}, or leave them out.")
+        asks = self.reranker is not None and self.reranker.asks
+        if self.language is None and (needed or asks):
+            raise MethodError(
+                f"{name if needed else SC4CIR.title} needs a language backend. "
+                "Fix: add --language NAME: oracle (shapes), openai:MODEL or transformers:FOLDER."
+            )
+        if self.language is not None and not (needed or asks):
+            raise MethodError(f"{name} uses no language backend. Fix: leave --language out.")
+
+    def _check_reranking(self, how: SC4CIR, benchmark: Benchmark, *, has_encoder: bool) -> None:
+        """Refuse options of a re-ranker that this run would ignore, and one that it cannot do without."""
+        if how.turns != SC4CIR.turns and not benchmark.multi_turn:
+            raise MethodError(f"{benchmark.id} has no turns to choose. Fix: leave --rerank-turns out.")
+        if "s3" not in how.used:
+            if self.rerank_encoder is not None:
+                raise MethodError("--rerank-encoder is of s3, which is left out. Fix: leave it out as well.")
+        elif self.rerank_encoder is not None or not has_encoder:
+            self.rerank_encoder_for(benchmark)
+        if how.asks and self.language is not None and not isinstance(self.language, str):
+            from submissions.language.protocol import FormLanguage
+
+            if not isinstance(getattr(self.language, "sees", self.language), FormLanguage):
+                raise MethodError(
+                    f"{self.language.identity.text()} has no ask, which {SC4CIR.title} needs. "
+                    "Fix: use another --language."
+                )
+
+    def rerank_encoder_for(self, benchmark: Benchmark) -> str | Encoder:
+        """The text encoder of s3 where it is not the run's own: the one that is given, or that of shapes.
+
+        Raises:
+            EncoderError: no encoder has that name.
+            MethodError: there is none.
+        """
+        from submissions.encoders.loading import check_encoder_name
+        from submissions.encoders.protocol import SHAPES_ENCODER
+
+        given = self.rerank_encoder
+        if given is None and benchmark.spec.card.source.publisher == "embedded":
+            given = SHAPES_ENCODER
+        if given is None:
+            raise MethodError(
+                f"the process s3 compares words, and the method has no encoder for {benchmark.id}. "
+                "Fix: add --rerank-encoder NAME, such as openai/clip-vit-large-patch14, or leave s3 out."
+            )
+        if isinstance(given, Path | str):
+            given = str(given)
+            check_encoder_name(given)
+        return given
 
     def encoder_for(self, benchmark: Benchmark, name: str, own: str | None = None) -> str | Encoder:
         """The encoder of a run: the one that is given, the method's own, or the shipped one for its pictures.

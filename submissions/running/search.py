@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cir_metrics.errors import MissingExtraError, UnknownNameError, did_you_mean
-from cir_metrics.gallery import Gallery
+from cir_metrics.gallery import Gallery, pair_scores
 from cir_metrics.ranking import best_of
 from cir_metrics.sums import exact_mean
 from cir_metrics.ties import Ties, check_query_ids
@@ -250,6 +250,18 @@ class Searcher:
             return behind
         few = Gallery(self._vectors[rows], [self._seen[row] for row in rows])
         return [*few.top_k(query[None], k, query_ids=[query_id])[0], *behind][:k]
+
+    def scores(self, query: Vectors, images: Sequence[str]) -> list[float]:
+        """The score of images for one query; it ends where the first stands that was skipped.
+
+        Args:
+            query: shape (dimensions,).
+            images: ids of the gallery, best first, so that the skipped come last.
+        """
+        places = [int(self._place[self._row[image]]) for image in images]
+        seen = places[: places.index(-1)] if -1 in places else places
+        repeated = np.broadcast_to(query, (len(seen), len(query)))
+        return pair_scores(repeated, self._vectors[seen]).tolist() if seen else []
 
     @functools.cached_property
     def _row(self) -> dict[str, int]:

@@ -226,6 +226,7 @@ def signatures(
             n=n,
             ties="listed",
             search=method.search,
+            reranking=method.reranking,
             dialogue=dialogue,
         )
         for name in names

@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,9 @@ STATE = "training.pt"
 
 SAVE_SECONDS = 30.0
 
+PRECISIONS = ("float16", "bfloat16")
+"""Types of mixed precision; gradients of the first are scaled, so that small ones are not lost."""
+
 _WARM_UP = 0.05
 """Share of the steps in which the learning rate rises."""
 _CURVE = 20
@@ -49,6 +52,8 @@ class Plan:
         learning_rate: of AdamW, at its highest; it rises over the first 5 % and falls as a cosine to 0.
         weight_decay: of AdamW.
         seed: of the weights, the batches and dropout.
+        clip: length that the gradient is cut to; None does not cut it.
+        precision: type of the forward pass, `float16` or `bfloat16`; weights stay float32. None is float32.
     """
 
     steps: int
@@ -56,6 +61,8 @@ class Plan:
     learning_rate: float
     weight_decay: float = 0.1
     seed: int = 0
+    clip: float | None = None
+    precision: str | None = None
 
     def check(self) -> None:
         """Refuse numbers that train nothing.
@@ -72,6 +79,9 @@ class Plan:
             raise CallError(f"learning_rate={self.learning_rate}; it is above 0. Fix: 0.0001 is a usual one.")
         if not (math.isfinite(self.weight_decay) and self.weight_decay >= 0):
             raise CallError(f"weight_decay={self.weight_decay}; it is 0 or more. Fix: 0.1 is a usual one.")
+        if self.precision not in (None, *PRECISIONS):
+            known = ", ".join(PRECISIONS)
+            raise CallError(f"precision={self.precision!r} is not known. Fix: use {known}, or leave it out.")
 
     def rate(self, step: int) -> float:
         """The learning rate of a step.
@@ -119,6 +129,27 @@ class Trained:
     resumed_at: int = 0
 
 
+class Watch(Protocol):
+    """What looks at a module after each epoch, remembers what it saw, and may end the training."""
+
+    @property
+    def seen(self) -> int:
+        """The steps at which it looked last."""
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the training is to end before its last step."""
+
+    def look(self, module: nn.Module, step: int) -> None:
+        """See what the module can do after so many steps."""
+
+    def state(self) -> dict[str, Any]:
+        """What it remembers, as numbers, texts, lists, dictionaries and tensors."""
+
+    def take_up(self, state: dict[str, Any]) -> None:
+        """Remember what an earlier process saw."""
+
+
 def train(
     module: nn.Module,
     loss_of: Callable[[NDArray[np.int64]], Tensor],
@@ -129,6 +160,8 @@ def train(
     settings: Mapping[str, Any],
     label: str,
     save_seconds: float = SAVE_SECONDS,
+    undecayed: Collection[str] = (),
+    watch: Watch | None = None,
 ) -> Trained:
     """Train a module; a training that was stopped goes on where its last state was written.
 
@@ -141,6 +174,8 @@ def train(
         settings: what else the result depends on; a state with others is refused.
         label: what the progress bar says.
         save_seconds: seconds between two states, beside those at the end of each epoch.
+        undecayed: names of the parameters that have no weight decay.
+        watch: what looks at the module after each epoch; it may end the training.
 
     Raises:
         CallError: the plan is out of range, or there is too little to train on.
@@ -153,8 +188,13 @@ def train(
         raise CallError(f"{label}: {count} rows to train on; two are the least. Fix: use a larger split.")
     folder.mkdir(parents=True, exist_ok=True)
     whole = {**settings, **asdict(plan), "rows": count}
-    optimizer = torch.optim.AdamW(module.parameters(), lr=plan.learning_rate, weight_decay=plan.weight_decay)
-    losses = _take_up(folder, whole, module, optimizer)
+    optimizer = torch.optim.AdamW(
+        _groups(module, undecayed), lr=plan.learning_rate, weight_decay=plan.weight_decay
+    )
+    device = next(module.parameters()).device
+    scaler = torch.amp.GradScaler(device.type, enabled=plan.precision == "float16")
+    kept = _Kept(folder, whole, {"module": module, "optimizer": optimizer, "scaler": scaler}, watch)
+    losses = kept.take_up()
     resumed_at, saved = len(losses), time.monotonic()
     devices = sorted({p.device.index or 0 for p in module.parameters() if p.device.type == "cuda"})
     module.train()
@@ -162,10 +202,15 @@ def train(
         advance(resumed_at)
         try:
             for step in range(resumed_at, plan.steps):
+                if watch is not None and step % plan.steps_of_epoch(count) == 0:
+                    _let_look(watch, module, step)
+                    if watch.stopped:
+                        break
                 torch.manual_seed(plan.seed * 1_000_003 + step)
                 for group in optimizer.param_groups:
                     group["lr"] = plan.rate(step)
-                loss = loss_of(plan.rows(step, count))
+                with _mixed(device, plan.precision):
+                    loss = loss_of(plan.rows(step, count))
                 value = float(loss.detach())
                 if not math.isfinite(value):
                     raise CheckpointError(
@@ -173,20 +218,48 @@ def train(
                         "Fix: use a smaller learning rate and another folder."
                     )
                 optimizer.zero_grad()
-                loss.backward()  # type: ignore[no-untyped-call]  # torch gives it no types
-                optimizer.step()
+                scaler.scale(loss).backward()  # type: ignore[no-untyped-call]  # torch gives it no types
+                if plan.clip is not None:
+                    scaler.unscale_(optimizer)
+                    torch.nn.utils.clip_grad_norm_(module.parameters(), plan.clip)
+                scaler.step(optimizer)
+                scaler.update()
                 losses.append(value)
                 advance(1)
                 ends_epoch = len(losses) % plan.steps_of_epoch(count) == 0 and len(losses) < plan.steps
                 if ends_epoch or time.monotonic() - saved >= save_seconds:
-                    _keep(folder, whole, module, optimizer, losses)
+                    kept.keep(losses)
                     saved = time.monotonic()
         except KeyboardInterrupt:
-            _keep(folder, whole, module, optimizer, losses)
+            kept.keep(losses)
             raise
+    if watch is not None and not watch.stopped:
+        _let_look(watch, module, plan.steps)
     module.eval()
     first, last = exact_mean(losses[:_CURVE]), exact_mean(losses[-_CURVE:])
     return Trained(folder, plan.steps, first, last, resumed_at)
+
+
+def _let_look(watch: Watch, module: nn.Module, step: int) -> None:
+    """Let a watch look, once a step, also where an earlier process was stopped while it looked."""
+    if watch.seen < step:
+        module.eval()
+        watch.look(module, step)
+        module.train()
+
+
+def _groups(module: nn.Module, undecayed: Collection[str]) -> list[dict[str, Any]]:
+    """The parameters as AdamW takes them."""
+    decayed = [value for name, value in module.named_parameters() if name not in undecayed]
+    plain = [value for name, value in module.named_parameters() if name in undecayed]
+    return [{"params": decayed}, *([{"params": plain, "weight_decay": 0.0}] if plain else [])]
+
+
+def _mixed(device: Any, precision: str | None) -> Any:
+    """Mixed precision of the forward pass, where it is asked for."""
+    import torch
+
+    return torch.autocast(device.type, getattr(torch, precision or "float32"), enabled=precision is not None)
 
 
 def finished(folder: Path, settings: Mapping[str, Any]) -> Trained | None:
@@ -217,44 +290,56 @@ def forget(folder: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _take_up(folder: Path, settings: Mapping[str, Any], module: nn.Module, optimizer: Any) -> list[float]:
-    """Put back the state of an unfinished training; the losses so far."""
-    import pickle
+@dataclass(frozen=True)
+class _Kept:
+    """The state of an unfinished training in its folder."""
 
-    import torch
+    folder: Path
+    settings: Mapping[str, Any]
+    parts: Mapping[str, Any]
+    """What changes from step to step, by name: each has state_dict and load_state_dict."""
+    watch: Watch | None
 
-    path = folder / STATE
-    if not path.is_file():
-        return []
-    try:
-        state = torch.load(path, map_location="cpu", weights_only=True)
-        held, losses = json.loads(state["settings"]), [float(loss) for loss in state["losses"]]
-    except (pickle.UnpicklingError, RuntimeError, EOFError, KeyError, ValueError, TypeError) as error:
-        raise CheckpointError(
-            f"{path}: not the state of a training. Fix: remove it; the training begins anew."
-        ) from error
-    _same(folder, held, settings)
-    module.load_state_dict(state["module"])
-    optimizer.load_state_dict(state["optimizer"])
-    return losses
+    def take_up(self) -> list[float]:
+        """Put the state back, where there is one; the losses so far."""
+        import pickle
 
+        import torch
 
-def _keep(
-    folder: Path, settings: Mapping[str, Any], module: nn.Module, optimizer: Any, losses: list[float]
-) -> None:
-    import io
+        path = self.folder / STATE
+        if not path.is_file():
+            return []
+        try:
+            state = torch.load(path, map_location="cpu", weights_only=True)
+            held, losses = json.loads(state["settings"]), [float(loss) for loss in state["losses"]]
+        except (pickle.UnpicklingError, RuntimeError, EOFError, KeyError, ValueError, TypeError) as error:
+            raise CheckpointError(
+                f"{path}: not the state of a training. Fix: remove it; the training begins anew."
+            ) from error
+        _same(self.folder, held, self.settings)
+        for name, part in self.parts.items():
+            if state.get(name):  # what scales nothing keeps nothing
+                part.load_state_dict(state[name])
+        if self.watch is not None:
+            self.watch.take_up(state["watch"])
+        return losses
 
-    import torch
+    def keep(self, losses: list[float]) -> None:
+        """Write the state, whole or not at all."""
+        import io
 
-    kept = io.BytesIO()
-    state = {
-        "settings": json.dumps(dict(settings), sort_keys=True),
-        "module": module.state_dict(),
-        "optimizer": optimizer.state_dict(),
-        "losses": losses,
-    }
-    torch.save(state, kept)
-    write_whole(folder / STATE, kept.getvalue(), durable=True)
+        import torch
+
+        written = io.BytesIO()
+        state = {
+            "settings": json.dumps(dict(self.settings), sort_keys=True),
+            **{name: part.state_dict() for name, part in self.parts.items()},
+            "losses": losses,
+        }
+        if self.watch is not None:
+            state["watch"] = self.watch.state()
+        torch.save(state, written)
+        write_whole(self.folder / STATE, written.getvalue(), durable=True)
 
 
 def _same(folder: Path, held: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:

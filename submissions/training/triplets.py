@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ class Examples:
         texts: row of `captions`, shape (n,).
         targets: row of `pictures`, shape (n,).
         queries: number of the query, shape (n,).
+        query_ids: id of each query, by its number.
     """
 
     pictures: Pictures
@@ -33,6 +35,7 @@ class Examples:
     texts: NDArray[np.int64]
     targets: NDArray[np.int64]
     queries: NDArray[np.int64]
+    query_ids: tuple[str, ...] = ()
 
     @functools.cached_property
     def _positives(self) -> NDArray[np.int64]:
@@ -56,7 +59,11 @@ class Examples:
 
 
 def load_triplets(
-    benchmark_id: str, *, caption_rule: str | None = None, images: str | Path | None = None
+    benchmark_id: str,
+    *,
+    caption_rule: str | None = None,
+    images: str | Path | None = None,
+    also: Collection[str] = (),
 ) -> Examples:
     """The triplets of a benchmark and their pictures.
 
@@ -64,6 +71,7 @@ def load_triplets(
         benchmark_id: such as `cirr/train`.
         caption_rule: how several captions become text, by name; None suits benchmarks with one caption.
         images: folder of the benchmark's images; None looks below `CIR_IMAGES`, and draws shapes.
+        also: ids of further images that `pictures` holds.
 
     Raises:
         UnknownNameError: no benchmark or rule has that name.
@@ -76,20 +84,22 @@ def load_triplets(
     from submissions.embeddings.pictures import pictures_of
 
     rows = list(triplets(benchmark_id, caption_rule=caption_rule))
-    shown = {row.reference_image_id for row in rows} | {row.target_image_id for row in rows}
-    pictures = pictures_of(
-        cir_datasets.load(benchmark_id),
-        images=images,
-        ids=sorted(image for image in shown if image is not None),
-    )
+    shown = {row.reference_image_id for row in rows} | {row.target_image_id for row in rows} | {*also}
+    benchmark = cir_datasets.load(benchmark_id)
+    ids = sorted(image for image in shown if image is not None)
+    # The vectors of a whole gallery are in the store already, where `cir embed` or `cir run` was there.
+    whole = bool(also) and benchmark.gallery_set == frozenset(ids)
+    pictures = pictures_of(benchmark, images=images, ids=None if whole else ids)
     place = {image: number for number, image in enumerate(pictures.ids)}
     captions = list(dict.fromkeys(row.caption for row in rows))
     text = {caption: number for number, caption in enumerate(captions)}
+    queries, numbers = np.unique([row.query_id for row in rows], return_inverse=True)
     return Examples(
         pictures,
         captions,
         np.array([place.get(row.reference_image_id or "", len(place)) for row in rows], dtype=np.int64),
         np.array([text[row.caption] for row in rows], dtype=np.int64),
         np.array([place[row.target_image_id] for row in rows], dtype=np.int64),
-        np.unique([row.query_id for row in rows], return_inverse=True)[1].astype(np.int64),
+        numbers.astype(np.int64),
+        tuple(map(str, queries)),
     )

@@ -77,6 +77,8 @@ def test_the_commands_are_the_expected_ones() -> None:
         "methods show",
         "train concat",
         "train pic2word",
+        "train cirplant",
+        "train tirg",
         "train magiclens",
         "train shapes",
         "submit",

@@ -21,7 +21,7 @@ from submissions import make_rank_file
 from submissions.embeddings.store import EmbeddingStore
 from submissions.encoders.loading import load_encoder
 from submissions.methods import method_names
-from submissions.methods.card import MethodCard, method_card, method_cards
+from submissions.methods.card import MethodCard, method_card, method_cards, reranker_names
 from submissions.methods.registry import class_of, composer_names, kind_of_class, scorer_names
 from submissions.rank_file.model import RankFile
 
@@ -65,6 +65,31 @@ def pic2word(clip: Path, folder: Path) -> Path:
     return save_head(folder, "pic2word", network, sizes=sizes, encoder=identity, training={})
 
 
+def composition(name: str) -> Callable[[Path, Path], Path]:
+    """A folder of CIRPLANT or TIRG, with the words of shapes."""
+
+    def save(clip: Path, folder: Path) -> Path:
+        from submissions.methods.heads.checkpoints import save_head
+        from submissions.methods.heads.composition import COMPOSITIONS
+        from submissions.methods.heads.wordpieces import POSITIONS, tokenizer_of, vocabulary
+
+        words = vocabulary(["a red star and a large blue square"] * 2)
+        bert = {"vocab_size": len(words), "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+        own: dict[str, Any] = {
+            "cirplant": {"bert": {**bert, "intermediate_size": 16, "max_position_embeddings": POSITIONS}},
+            "tirg": {"vocabulary": len(words), "hidden_size": 16},
+        }[name]
+        sizes = {"vector_size": 24, **own}
+        network = COMPOSITIONS[name](**sizes)
+        for weights in network.parameters():  # as they start, the words hardly move the image
+            weights.data *= 5
+        tokenizer_of(words).save_pretrained(folder)
+        identity = load_encoder(clip, device="cpu").identity
+        return save_head(folder, name, network, sizes=sizes, encoder=identity, training={})
+
+    return save
+
+
 def magiclens(clip: Path, folder: Path) -> Path:
     from transformers import CLIPModel
 
@@ -90,6 +115,8 @@ CHECKPOINTS: dict[str, Callable[[Path, Path], Path]] = {
     "concat": concat,
     "pic2word": pic2word,
     "magiclens": magiclens,
+    "cirplant": composition("cirplant"),
+    "tirg": composition("tirg"),
 }
 """How a checkpoint with random weights is made, for every method that needs one."""
 
@@ -187,7 +214,10 @@ def test_a_card_is_true_of_its_class(card: MethodCard) -> None:
     assert ("checkpoint" in card.needs) == (card.name in CHECKPOINTS)
 
 
-@pytest.mark.parametrize("card", method_cards(), ids=lambda card: card.name)
+RERANKERS = [method_card(name) for name in reranker_names()]
+
+
+@pytest.mark.parametrize("card", [*method_cards(), *RERANKERS], ids=lambda card: card.name)
 def test_a_card_is_whole_and_its_command_exists(card: MethodCard) -> None:
     for field in ("title", "summary", "query", "trained", "sessions", "example", "limits"):
         text = getattr(card, field)
@@ -200,10 +230,11 @@ def test_a_card_is_whole_and_its_command_exists(card: MethodCard) -> None:
     assert words[:2] == ["cir", "run"]
     run = get_command(build()).commands["run"]  # type: ignore[attr-defined]
     parsed = run.make_context("run", words[2:]).params
-    assert parsed["method"] == card.name
+    assert card.name in (parsed["method"], parsed["rerank"])
     assert (parsed["checkpoint"] is not None) == ("checkpoint" in card.needs)
     assert (parsed["language"] is not None) == ("language" in card.needs)
 
 
 def test_every_card_has_a_method_and_every_method_a_card() -> None:
-    assert sorted(path.stem for path in CARDS.glob("*.yaml")) == sorted(method_names())
+    known = sorted([*method_names(), *reranker_names()])
+    assert sorted(path.stem for path in CARDS.glob("*.yaml")) == known

@@ -10,20 +10,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 from cir_datasets.errors import RecordError
-from cir_datasets.shapes import describe
+from cir_datasets.shapes import Draws, describe
 from cir_datasets.shapes.merging import Reading
-from cir_metrics.errors import UnknownNameError
+from cir_metrics.errors import CallError, UnknownNameError
 from submissions.errors import LanguageError
 from submissions.language.asking import paired_up
-from submissions.language.oracle.answers import ANSWERS, scene_behind
+from submissions.language.oracle.answers import ANSWERS, mistaken, scene_behind
 from submissions.language.oracle.reading import apart, merged, read_caption, said
 from submissions.language.protocol import FormT, Item, LanguageIdentity, Picture
 
 YES, NO = "yes", "no"
 _EXAMPLES = 5
+_PARTS = 1_000_000
+"""How finely a share of questions is drawn."""
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
 
@@ -31,16 +34,34 @@ _Out = TypeVar("_Out")
 class OracleLanguage:
     """Answers about shapes out of scene graphs and grammar; the same on every machine, and free.
 
+    Args:
+        noise: share of the questions about pictures, from 0 to 1, in which another picture is seen in the
+            place of the last one, so that the answer is well put and, nearly always, wrong.
+        seed: decides which questions these are, and which pictures.
+
+    Raises:
+        CallError: `noise` is out of range.
+
     Example:
         >>> oracle = OracleLanguage()
         >>> oracle.merge(["two small red circles on a sandy background"], ["a large circle and no star"])
         ['a large red circle on a sandy background']
+        >>> OracleLanguage(noise=0.3, seed=7).identity.text()
+        'oracle (scene graphs of shapes, noise 0.3, seed 7)'
     """
+
+    def __init__(self, noise: float = 0.0, seed: int = 0) -> None:
+        """See the class."""
+        if isinstance(noise, bool) or not isinstance(noise, int | float) or not 0 <= noise <= 1:
+            raise CallError(f"noise={noise!r}; it is a share from 0 to 1. Fix: choose it in that range.")
+        self._noise = noise
+        self._seed = seed
 
     @property
     def identity(self) -> LanguageIdentity:
         """What the answers depend on."""
-        return LanguageIdentity("oracle", "oracle", settings="scene graphs of shapes")
+        noise = f", noise {self._noise:g}, seed {self._seed}" if self._noise else ""
+        return LanguageIdentity("oracle", "oracle", settings=f"scene graphs of shapes{noise}")
 
     def caption(self, images: Sequence[Picture]) -> list[str]:
         """The complete description of each scene, without positions; its pixels are not looked at.
@@ -48,7 +69,7 @@ class OracleLanguage:
         Raises:
             LanguageError: a picture is none of shapes, and its file holds no scene.
         """
-        return _each("caption", images, lambda image: describe(scene_behind(image)), lambda image: image.id)
+        return _each("caption", images, self._caption, lambda image: image.id)
 
     def merge(self, captions: Sequence[str], changes: Sequence[str]) -> list[str]:
         """What each caption says once its change is true; what the change does not mention stays.
@@ -121,7 +142,25 @@ class OracleLanguage:
                 "Fix: use one of them, or another --language."
             )
         answer = ANSWERS[prompt]
-        return _each(prompt, items, lambda item: form.model_validate(answer(item)), _about)
+
+        def filled(item: Item) -> FormT:
+            question = f"{prompt}|{_about(item)}"
+            if item.pictures and self._errs(question):
+                for other in mistaken(question, item.pictures[-1], self._seed):
+                    with suppress(RecordError):
+                        return form.model_validate(answer(Item(item.words, (*item.pictures[:-1], other))))
+            return form.model_validate(answer(item))
+
+        return _each(prompt, items, filled, _about)
+
+    def _caption(self, image: Picture) -> str:
+        question = f"caption|{image.id}"
+        seen = next(mistaken(question, image, self._seed)) if self._errs(question) else image
+        return describe(scene_behind(seen))
+
+    def _errs(self, question: str) -> bool:
+        """Whether the noise is in this question."""
+        return Draws("noise", self._seed, question).below(_PARTS) < self._noise * _PARTS
 
 
 def _each(

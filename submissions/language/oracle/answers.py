@@ -6,11 +6,23 @@ Of a picture it is given the scene. Of words it reads what a model would read.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from cir_datasets.errors import MissingImagesError, RecordError
-from cir_datasets.shapes import Draws, Scene, changes, describe, difference, distance, merge, scene
+from cir_datasets.shapes import (
+    SPLITS,
+    Draws,
+    Scene,
+    changes,
+    describe,
+    difference,
+    distance,
+    merge,
+    scene,
+    split,
+)
 from cir_datasets.shapes.captions import relative_caption
 from cir_datasets.shapes.edits import altered
 from cir_datasets.shapes.families import MEANING_KINDS, aspects
@@ -30,6 +42,7 @@ _ANY = 1000
 _ATTEMPTS = 200
 """Draws until a scene has no room for what is wanted."""
 _MEANING = tuple(kind for kind, _ in MEANING_KINDS)
+_GALLERY_ID = re.compile(r"([a-z]+)-\d{6}")
 _LONGEST = 40
 """Words of a request that still sounds like a person's."""
 
@@ -168,7 +181,13 @@ def _reverse(item: Item) -> dict[str, str]:
     (reference,) = _scenes(item, 1)
     before = describe(reference)
     after = said(merged(read_caption(before), read_caption(item.words["change"])))
-    return {"instruction": apart((after, before))}
+    return {"instruction": apart((after, before)) or before}
+
+
+def _candidate(item: Item) -> dict[str, str]:
+    """All that the second picture has and the first one lacks."""
+    first, second = _scenes(item, 2)
+    return {"instruction": relative_caption(changes(first, second, viewpoint=True)) or describe(second)}
 
 
 def _caption(item: Item) -> dict[str, str]:
@@ -202,6 +221,17 @@ def scene_behind(picture: Picture) -> Scene:
         if not isinstance(text, str):
             raise
         return scene_of_text(text)
+
+
+def mistaken(question: str, picture: Picture, seed: int) -> Iterator[Picture]:
+    """Other pictures of shapes, drawn by question and seed: what an oracle with noise may see instead."""
+    found = _GALLERY_ID.fullmatch(picture.id)
+    name = found[1] if found is not None and found[1] in SPLITS else "val"
+    draws, size = Draws("mistaken", seed, question), len(split(name).scenes)
+    for _ in range(_ATTEMPTS):
+        other = f"{name}-{draws.below(size):06}"
+        if other != picture.id:
+            yield Picture(other, picture.open)
 
 
 def _edit(*wanted: str) -> Callable[[Item], dict[str, str]]:
@@ -270,6 +300,7 @@ ANSWERS: Mapping[str, Callable[[Item], Mapping[str, Any]]] = {
     "pair": _pair,
     "session": _session,
     "reverse": _reverse,
+    "candidate": _candidate,
     "edit_addition": _edit("addition"),
     "edit_negation": _edit("negation"),
     "edit_change": _edit("colour", "shape", "size", "texture"),

@@ -216,3 +216,76 @@ def test_all_baselines_report_how_many_questions_the_language_backend_answered(
     usage = [line for line in done.stderr.splitlines() if line.startswith("openai:tiny: ")]
     assert len(usage) == 1
     assert usage[0].startswith("openai:tiny: 6 answered (6 requests, ")
+
+
+RERANKED = ["run", "--benchmark", "shapes/val", "--method", "image_only_pixels", "--rerank", "sc4cir"]
+
+
+def test_a_run_is_ranked_anew_and_says_what_that_took(tmp_path: Path) -> None:
+    out = tmp_path / "run.json"
+    more = ["--rerank-processes", "s1+s2", "--rerank-top", "2", "--language", "oracle,noise=0.1"]
+    done = cir(*RERANKED, *more, "--out", str(out))
+    assert done.exit_code == 0, done.output
+    assert done.stdout == f"{out}\n"
+    assert "SC4CIR: 300 of 300 ranked anew; 300 questions for T', 0 for T''; " in done.stderr
+    found = submissions.read(out)
+    assert isinstance(found, submissions.RankFile)
+    assert found.method.name == "Image only + SC4CIR s1+s2 top 2 (oracle)"
+    assert found.method.reranking == "SC4CIR (top 2, S1 + S2, words by oracle); 300 of 300 ranked anew"
+    assert "oracle (scene graphs of shapes, noise 0.1, seed 0)" in found.method.notes
+    assert "rerank:SC4CIR (top 2, S1 + S2, words by oracle)" in cir("score", str(out)).stdout
+
+
+def test_a_dry_run_estimates_what_would_be_asked_and_writes_nothing(tmp_path: Path) -> None:
+    out = tmp_path / "run.json"
+    asked = ["--language", "openai:tiny,concurrency=8", "--dry-run", "--picture-tokens", "1000"]
+    done = cir(*RERANKED, *asked, "--call-seconds", "3", "--out", str(out))
+    assert done.exit_code == 0, done.output
+    assert not out.exists()
+    rows = {line[:22].strip(): line[22:].split() for line in done.stdout.splitlines()[2:]}
+    # 300 queries; 30 candidates of each, and five members of its subset.
+    assert {what: cells[0] for what, cells in rows.items()} == {
+        "T', once a query": "300",
+        "T'', once a candidate": "10,500",
+        "together": "10,800",
+    }
+    tokens = int(rows["T'', once a candidate"][1].replace(",", ""))
+    assert 10_500 * 2_000 < tokens < 10_500 * 2_500, "two pictures and the prompt"
+    assert rows["together"][3] == f"{10_800 * 3 / 8 / 3600:.2f}"
+
+
+def test_a_dry_run_counts_what_the_method_asks_on_the_way_back() -> None:
+    command = [
+        *RERANKED,
+        "--language",
+        "oracle",
+        "--rerank-top",
+        "10",
+        "--rerank-processes",
+        "s2",
+        "--dry-run",
+    ]
+    command[4] = "cirevl"
+    lines = cir(*command).stdout.splitlines()
+    (own,) = [line for line in lines if line.startswith("cirevl of each candidate and T'")]
+    # A caption and a merge of each of 10 + 5 candidates of 300 queries.
+    assert own.split()[-4] == f"{2 * 15 * 300:,}"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--method", "random", "--dry-run"], "--dry-run estimates a re-ranker"),
+        (["--all-baselines", "--rerank", "sc4cir", "--language", "oracle"], "--rerank is for one --method"),
+    ],
+)
+def test_a_re_ranker_goes_with_one_method(arguments: list[str], words: str, tmp_path: Path) -> None:
+    done = cir("run", "--benchmark", "shapes/val", *arguments, "--out", str(tmp_path / "out"))
+    says(done.exception, words, "Fix: ")
+
+
+def test_the_card_of_a_re_ranker_is_shown() -> None:
+    assert "Re-rankers, which go with any of them (cir run --rerank): sc4cir" in cir("methods", "list").stderr
+    lines = cir("methods", "show", "sc4cir").stdout.splitlines()
+    assert lines[0] == "SC4CIR (sc4cir)"
+    assert any(line.startswith("reported:  ZeroSight Table 2") for line in lines)

@@ -10,6 +10,7 @@ from typing import NoReturn
 import pytest
 from PIL import Image
 
+import cir_datasets
 from cir_datasets import shapes
 from cir_datasets.construction.fisd.generators import ShapesGenerator
 from cir_datasets.shapes import Draws, describe, random_scene, read, scene, split
@@ -18,7 +19,7 @@ from cir_datasets.shapes.merging import is_rival
 from cir_metrics.errors import CallError, UnknownNameError
 from submissions.errors import LanguageError
 from submissions.language import load_language
-from submissions.language.forms import Edit, HardNegative
+from submissions.language.forms import Edit, HardNegative, Instruction
 from submissions.language.loading import PairedLanguage
 from submissions.language.oracle import OracleLanguage
 from submissions.language.oracle.reading import scene_of
@@ -270,7 +271,7 @@ def test_unknown_and_incomplete_names_are_refused(name: str, error: type[Excepti
 
 
 def test_options_that_a_backend_lacks_are_refused() -> None:
-    with pytest.raises(CallError, match=r"'oracle': no option 'prompts'\. It takes none\."):
+    with pytest.raises(CallError, match=r"'oracle': no option 'prompts'\. There are noise, seed\."):
         load_language("oracle", prompts="folder")
     with pytest.raises(CallError, match=r"no option 'timeot'\. Did you mean 'timeout'\?"):
         load_language("openai:tiny", timeot=3)
@@ -302,7 +303,7 @@ def test_options_in_a_name_come_before_those_of_the_call(
     [
         ("openai:tiny,max_token=3", r"no option 'max_token'\. Did you mean 'max_tokens'\?"),
         ("openai:tiny,key=sk-1", "no option 'key'"),
-        ("oracle,prompts=x", r"no option 'prompts'\. It takes none"),
+        ("oracle,prompts=x", r"no option 'prompts'\. There are noise"),
         ("openai:tiny,parameters={a", r"parameters='\{a' is not a mapping such as \{seed: 7\}"),
         ("openai:tiny,parameters=7", "parameters='7' is not a mapping"),
         ("openai:tiny,concurrency=true", "concurrency='true' is not a number"),
@@ -313,3 +314,56 @@ def test_options_in_a_name_come_before_those_of_the_call(
 def test_options_in_a_name_that_mean_nothing(name: str, words: str) -> None:
     with pytest.raises(CallError, match=words):
         load_language(name)
+
+
+def asked_of(oracle: OracleLanguage, number: int = 400) -> list[str]:
+    """What leads from one picture to another, by an oracle."""
+    pairs = [(f"val-{2 * place:06d}", f"val-{2 * place + 1:06d}") for place in range(number)]
+    items = [Item({}, tuple(Picture(image, unopened) for image in pair)) for pair in pairs]
+    return [answer.instruction for answer in oracle.ask("candidate", items, Instruction)]
+
+
+@pytest.mark.parametrize("noise", [0.1, 0.3, 0.5])
+def test_noise_is_the_share_of_questions_about_another_picture(noise: float) -> None:
+    clean, noisy = asked_of(ORACLE), asked_of(OracleLanguage(noise=noise, seed=3))
+    share = sum(one != other for one, other in zip(clean, noisy, strict=True)) / len(clean)
+    # Two standard deviations of a share of 400.
+    assert share == pytest.approx(noise, abs=2 * (noise * (1 - noise) / 400) ** 0.5)
+    assert noisy == asked_of(OracleLanguage(noise=noise, seed=3))
+    assert noisy != asked_of(OracleLanguage(noise=noise, seed=4))
+
+
+def test_noise_does_not_depend_on_what_else_is_asked() -> None:
+    noisy = OracleLanguage(noise=0.5)
+    assert asked_of(noisy, 40) == asked_of(noisy, 400)[:40]
+
+
+def test_captions_are_noisy_too_and_words_alone_are_not() -> None:
+    noisy = OracleLanguage(noise=1.0)
+    pictures = [Picture(f"val-{place:06d}", unopened) for place in range(20)]
+    captions = noisy.caption(pictures)
+    assert all(one != other for one, other in zip(captions, ORACLE.caption(pictures), strict=True))
+    assert all(read(caption) for caption in captions), "well put"
+    assert noisy.merge([STAR], ["a red star"]) == ORACLE.merge([STAR], ["a red star"])
+
+
+def test_noise_is_named_and_in_range() -> None:
+    named = load_language("oracle,noise=0.3,seed=7")
+    assert named.identity.text() == "oracle (scene graphs of shapes, noise 0.3, seed 7)"
+    with pytest.raises(CallError, match=r"noise=1\.5; it is a share from 0 to 1"):
+        load_language("oracle,noise=1.5")
+    assert OracleLanguage(noise=0).identity == ORACLE.identity
+
+
+def test_the_way_back_from_every_query_of_shapes_is_written() -> None:
+    """By the reverse prompt, and from each reference to its positives by the candidates' prompt."""
+    rows = cir_datasets.load("shapes/val").rows()
+    items = [
+        Item({"change": row["relative_caption"]}, (Picture(row["reference_image_id"], unopened),))
+        for row in rows
+    ]
+    assert all(answer.instruction for answer in ORACLE.ask("reverse", items, Instruction))
+    assert all(answer.instruction for answer in OracleLanguage(noise=1.0).ask("reverse", items, Instruction))
+    same = Picture("val-000001", unopened)
+    (nothing,) = ORACLE.ask("candidate", [Item({}, (same, same))], Instruction)
+    assert nothing.instruction == describe(scene("val-000001"))

@@ -1,0 +1,218 @@
+"""A trained checkpoint's folder as a model repository: README.md, `.eval_results/`, and the way to the Hub.
+
+Numbers come from a rank file that the checkpoint makes and `score` judges, each with its signature.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from cir_datasets.publishing.hub import bars_for_people, push_words
+from cir_datasets.registry.schema import main_metric_terms
+from cir_datasets.sources.addresses import address_and_login
+from cir_metrics.atomic import write_whole
+from cir_metrics.errors import CallError, without_secret_cause
+from cir_metrics.sums import exact_mean
+from submissions.errors import CheckpointError
+from submissions.methods.heads.checkpoints import CONFIG
+
+if TYPE_CHECKING:
+    from submissions.encoders.protocol import Encoder
+    from submissions.scoring.score_report import ScoreReport
+
+PAGE, RESULTS = "README.md", ".eval_results"
+
+_REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
+_TITLES = {"cirplant": "CIRPLANT", "tirg": "TIRG"}
+_PAPERS = {"cirplant": "https://arxiv.org/abs/2108.04024", "tirg": "https://arxiv.org/abs/1812.07119"}
+_SHOWN = ("recipe", "steps", "batch_size", "learning_rate", "weight_decay", "clip", "precision", "seed")
+_UNFOLDED = 2**20
+
+
+def check_repository(name: str) -> None:
+    """Refuse what is not the id of a repository.
+
+    Raises:
+        CallError: it is not `OWNER/NAME`.
+    """
+    if not _REPOSITORY.fullmatch(name) or "--" in name or ".." in name:
+        raise CallError(f"--push {name}: not the id of a repository. Fix: write ORG/NAME.")
+
+
+def describe_checkpoint(
+    folder: Path,
+    encoder: Encoder,
+    *,
+    report: str | None = None,
+    images: str | Path | None = None,
+    say: Callable[[str], None] = lambda line: None,
+) -> None:
+    """Write the model card, and where a benchmark is named its numbers and `.eval_results/`.
+
+    Args:
+        folder: a checkpoint of `cir train cirplant` or `cir train tirg`.
+        encoder: the encoder that it was trained on.
+        report: id of a benchmark that is ranked and scored; None leaves a card that is there as it is.
+        images: folder of the benchmark's images.
+        say: gets a line about what is done.
+
+    Raises:
+        CirError: the benchmark cannot be ranked or scored.
+    """
+    described = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+    if report is None:
+        if not (folder / PAGE).is_file():
+            _write(folder / PAGE, _page(described, None))
+        return
+    import submissions
+
+    name = described["model_type"]
+    say(f"ranking {report} for the model card ...")
+    made = submissions.make_rank_file(report, name, checkpoint=folder, encoder=encoder, images=images)
+    scored = submissions.score(made)
+    _write(folder / RESULTS / f"{re.sub(r'[^a-z0-9_]', '_', report)}.yaml", _results(scored))
+    _write(folder / PAGE, _page(described, scored))
+
+
+def push_checkpoint(folder: Path, repository: str, *, private: bool = False) -> str:
+    """Upload a checkpoint's folder in one commit; the commit's address.
+
+    The token is the one that huggingface_hub finds: `HF_TOKEN`, or `hf auth login`.
+
+    Args:
+        folder: with `config.json`; states of unfinished trainings are not sent.
+        repository: `ORG/NAME`, made where it is not there yet.
+        private: whether a repository that is made is private.
+
+    Raises:
+        CallError: `repository` is not an id.
+        CheckpointError: the folder holds no checkpoint, or the Hub refused or could not be reached; the last
+            revision there is untouched.
+    """
+    from huggingface_hub import CommitOperationAdd, HfApi, errors
+    from huggingface_hub.utils import httpx as hub_httpx  # type: ignore[attr-defined] # not always our httpx
+
+    check_repository(repository)
+    if not (folder / CONFIG).is_file():
+        raise CheckpointError(f"{folder}: holds no {CONFIG}. Fix: name the folder of a finished training.")
+    api = HfApi()
+    address, _ = address_and_login(api.endpoint) or ("https://huggingface.co", None)
+    url, step = f"{address}/{repository}", "making the repository"
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and _sent(path.relative_to(folder)))
+    operations: list[Any] = [
+        CommitOperationAdd(path.relative_to(folder).as_posix(), str(path)) for path in files
+    ]
+    try:
+        api.create_repo(repository, private=private, exist_ok=True)
+        step = "uploading and committing"
+        with bars_for_people():
+            commit = api.create_commit(
+                repository, operations, commit_message=f"{folder.name}, by cir-benchmarks"
+            )
+    except (
+        errors.OfflineModeIsEnabled,
+        errors.HfHubHTTPError,
+        errors.HFValidationError,
+        errors.LocalTokenNotFoundError,
+        hub_httpx.HTTPError,
+        RuntimeError,
+    ) as error:
+        raise CheckpointError(push_words(url, step, error)) from without_secret_cause(error)
+    return str(commit.commit_url)
+
+
+def _sent(path: Path) -> bool:
+    """Whether a file of the folder belongs to the checkpoint: hidden ones do in `.eval_results` alone."""
+    return path.parts[0] == RESULTS or not path.parts[0].startswith((".", "training."))
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, text.encode(), durable=True)
+
+
+def _results(scored: ScoreReport) -> str:
+    """The main metric as the Hub's boards read it, with the signatures of its parts."""
+    from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
+
+    terms = [name for name in main_metric_terms(scored.main_metric) if name in scored.metrics]
+    value = exact_mean([scored.metrics[name] for name in terms])
+    signatures = "; ".join(scored.signature_text(name) for name in terms)
+    entry = EvalResultEntry(
+        dataset_id=scored.benchmark.partition("/")[0],
+        task_id=re.sub(r"[^a-z0-9_]", "_", scored.benchmark),
+        value=round(100 * value, 2),
+        notes=f"{scored.main_metric} in per cent; {signatures}",
+    )
+    return yaml.safe_dump(
+        eval_result_entries_to_yaml([entry]), sort_keys=False, allow_unicode=True, width=_UNFOLDED
+    )
+
+
+def _page(described: Mapping[str, Any], scored: ScoreReport | None) -> str:
+    """The model card: what it is, how it was trained, its numbers with their signatures."""
+    name, training = described["model_type"], described["training"]
+    encoder, init = described["encoder"], training["init"]
+    begun = "at random" if init is None else f"with a BERT of sha256 `{init[:12]}`"
+    ranked = training["benchmark"] if scored is None else scored.benchmark
+    head = {
+        "library_name": "cir-benchmarks",
+        "tags": ["composed-image-retrieval", name],
+        "datasets": [training["benchmark"].partition("/")[0]],
+    }
+    lines = [
+        "---",
+        yaml.safe_dump(head, sort_keys=False).strip(),
+        "---",
+        f"# {_TITLES[name]} on {training['benchmark']}",
+        "",
+        f"Made with cir-benchmarks on triplets of `{training['benchmark']}`. Paper: <{_PAPERS[name]}>.",
+        "",
+        f"- image encoder: `{encoder['model']}`, revision `{encoder['revision'][:12]}`, no other fits",
+        f"- begun: {begun}",
+        f"- weights: sha256 `{described['weights_sha256'][:12]}`",
+        *[f"- {each}: {_text(training[each])}" for each in _SHOWN],
+        f"- loss: {training['first_loss']:.4f} at the beginning, {training['last_loss']:.4f} at the end",
+    ]
+    if "best" in training:
+        best = ", ".join(
+            f"{key} {100 * value:.2f}" for key, value in training["best"].items() if key != "step"
+        )
+        lines.append(f"- kept: the weights of step {training['best']['step']:,}, by validation: {best}")
+    lines += ["", "## Numbers", ""]
+    if scored is None:
+        lines.append("None yet: `cir train ... --report BENCHMARK` adds them.")
+    else:
+        lines += [
+            f"`{scored.benchmark}`, {scored.n} queries, per cent.",
+            "",
+            "| metric | value | signature |",
+        ]
+        lines += ["|---|---|---|"]
+        lines += [
+            f"| {metric} | {100 * value:.2f} | `{str(scored.signature_text(metric)).replace('|', '/')}` |"
+            for metric, value in scored.metrics.items()
+        ]
+    lines += [
+        "",
+        "## Use",
+        "",
+        "```console",
+        f"$ cir run --benchmark {ranked} --method {name} --encoder {encoder['model']} \\",
+        "    --checkpoint FOLDER --out run.json",
+        "```",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_text(each)}" for key, each in value.items())
+    return "float32" if value is None else str(value)

@@ -1,0 +1,268 @@
+"""Triplets with their subsets: which images may be negatives of a query, and which queries are held out."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cir_metrics.errors import CallError
+from submissions.training.triplets import Examples, load_triplets
+from submissions.training.validation import Validation
+
+if TYPE_CHECKING:
+    from submissions.embeddings.store import EmbeddingStore
+    from submissions.encoders.protocol import Encoder
+
+Rows = NDArray[np.int64]
+Vectors = NDArray[np.float32]
+
+_MEASURED_AT_ONCE = 256
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What is known of a query beside its triplets.
+
+    Args:
+        targets: the images that its recall is measured by.
+        subset: the images of its subset, the reference among them; empty where there is none.
+    """
+
+    targets: tuple[str, ...]
+    subset: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class TripletData:
+    """What is trained on and what is measured on.
+
+    Args:
+        examples: all triplets of the benchmark.
+        rows: those that are trained on, as rows of `examples`.
+        answers: by query id.
+        gallery_size: images of the benchmark's gallery.
+        measured: triplets that are measured on, `examples` itself or those of another benchmark; None where
+            nothing is.
+        asked: one row of `measured` for each query.
+        validation: their answers.
+    """
+
+    examples: Examples
+    rows: Rows
+    answers: Mapping[str, Truth]
+    gallery_size: int
+    measured: Examples | None = None
+    asked: Rows | None = None
+    validation: Validation | None = None
+
+    @functools.cached_property
+    def said(self) -> list[str]:
+        """The captions that are trained on, each as often as it is said."""
+        return [self.examples.captions[text] for text in self.examples.texts[self.rows]]
+
+    @property
+    def validation_captions(self) -> list[str]:
+        """The captions of the queries that are measured on."""
+        measured, asked = self._measured
+        return [measured.captions[text] for text in measured.texts[asked]]
+
+    @property
+    def _measured(self) -> tuple[Examples, Rows]:
+        if self.measured is None or self.asked is None:
+            raise CallError("nothing to measure on. Fix: give validation or hold_out.")
+        return self.measured, self.asked
+
+    @functools.cached_property
+    def _own(self) -> NDArray[np.int64]:
+        """Pairs of a query and an image that is never its negative, as sorted numbers."""
+        examples = self.examples
+        place = {image: row for row, image in enumerate(examples.pictures.ids)}
+        width = len(place) + 1
+        of_subsets = [
+            number * width + place[image]
+            for number, query in enumerate(examples.query_ids)
+            for image in self.answers[query].subset
+            if image in place
+        ]
+        positives = examples.queries * width + examples.targets
+        return np.unique(np.concatenate([positives, np.array(of_subsets, dtype=np.int64)]))
+
+    def allowed(self, rows: Rows, *, composed: bool) -> NDArray[np.bool_]:
+        """Which of a batch may be negatives of a query: never positives, never members of its own subset.
+
+        A composed query of another is left out where its reference or its target is such a member.
+
+        Args:
+            rows: of `examples`, shape (n,).
+            composed: whether composed queries are negatives, too.
+
+        Returns:
+            Shape (n, n), or (n, 2 n) where the second half stands for composed queries.
+        """
+        width = len(self.examples.pictures.ids) + 1
+        queries = self.examples.queries[rows][:, None] * width
+
+        def foreign(images: Rows) -> NDArray[np.bool_]:
+            pairs = queries + images[None, :]
+            found = np.minimum(np.searchsorted(self._own, pairs), len(self._own) - 1)
+            return np.asarray(self._own[found] != pairs)
+
+        targets = foreign(self.examples.targets[rows])
+        if not composed:
+            return targets
+        return np.concatenate([targets, targets & foreign(self.examples.references[rows])], axis=1)
+
+    @functools.cached_property
+    def _by_reference(self) -> tuple[Rows, Rows]:
+        """Places in `rows` in the order of their references; for each place where its reference's begin."""
+        references = self.examples.references[self.rows]
+        order = np.argsort(references, kind="stable")
+        return order, np.searchsorted(references[order], references)
+
+    def beside(self, places: Rows, numbers: Rows) -> Rows:
+        """Triplets of the same references.
+
+        Args:
+            places: in `rows`, shape (n,).
+            numbers: any numbers from 0, which choose among a reference's triplets, shape (n, m).
+
+        Returns:
+            Rows of `examples`, shape (n, m).
+        """
+        order, begins = self._by_reference
+        counts = np.bincount(begins, minlength=len(begins))[begins[places]]
+        return self.rows[order[begins[places][:, None] + numbers % counts[:, None]]]
+
+    def vectors(self, encoder: Encoder, store: EmbeddingStore | None) -> tuple[Vectors, Vectors]:
+        """Vectors of the images of `examples` and of `measured`, each with a row of zeros more."""
+        from submissions.embeddings.embed import embed_gallery
+
+        def of(examples: Examples) -> Vectors:
+            found = embed_gallery(encoder, examples.pictures, store=store).vectors
+            return np.concatenate([found, np.zeros((1, found.shape[1]), dtype=np.float32)])
+
+        trained = of(self.examples)
+        other = self.measured is not None and self.measured is not self.examples
+        return trained, of(self.measured) if other and self.measured is not None else trained
+
+    def measure(self, network: Any, vectors: Vectors, tokens: Rows, padding: int) -> dict[str, float]:
+        """Recalls of a network on what is held out, by name.
+
+        Args:
+            network: a composition, in evaluation.
+            vectors: of the images of `measured`, with a row of zeros more.
+            tokens: of the captions of its queries.
+            padding: number of the padding token.
+        """
+        from submissions.methods.heads.composition import composed_vectors, projected_vectors
+
+        measured, asked = self._measured
+        references = vectors[measured.references[asked]]
+        queries = composed_vectors(network, references, tokens, padding, _MEASURED_AT_ONCE)
+        images = projected_vectors(network, vectors[:-1], _MEASURED_AT_ONCE)
+        if self.validation is None:
+            raise CallError("nothing to measure on. Fix: give validation or hold_out.")
+        return self.validation.recalls(queries, images)
+
+
+def load_triplet_data(
+    benchmark_id: str,
+    *,
+    validation: str | None = None,
+    hold_out: float = 0.0,
+    caption_rule: str | None = None,
+    images: str | Path | None = None,
+) -> TripletData:
+    """The triplets of a benchmark, and what is measured on after each epoch.
+
+    Args:
+        benchmark_id: such as `cirr/train`.
+        validation: id of a benchmark that is measured on; None: none.
+        hold_out: share of the references whose queries are measured on, and not trained on.
+        caption_rule: how several captions become text, by name; None suits benchmarks with one caption.
+        images: folder of the benchmarks' images; None looks below `CIR_IMAGES`, and draws shapes.
+
+    Raises:
+        CallError: the ground truth is withheld, or too few references are there to hold some out.
+        UnknownNameError: no benchmark or rule has that name.
+        CaptionRuleError: a query has several captions and no rule was given.
+        SourceError: the data or the folder of images is not available.
+    """
+    import cir_datasets
+
+    benchmark = cir_datasets.load(benchmark_id)
+    answers, references = _answers(benchmark.rows())
+    held = _held_out(references, hold_out) if hold_out else frozenset()
+    # The whole gallery: what is held out is ranked against it, and its vectors serve `cir run` as well.
+    also = benchmark.gallery or {image for query in held for image in answers[query].subset}
+    examples = load_triplets(benchmark_id, caption_rule=caption_rule, images=images, also=also)
+    is_held = np.array([query in held for query in examples.query_ids])[examples.queries]
+    rows = np.flatnonzero(~is_held)
+    if held and not len(rows):
+        raise CallError(f"{benchmark_id}: hold_out={hold_out} leaves no triplet. Fix: hold less out.")
+    data = TripletData(examples, rows, answers, len(benchmark.gallery or examples.pictures.ids))
+    if held:
+        return _measuring(data, examples, np.flatnonzero(is_held), answers, benchmark.excludes_reference)
+    if validation is None:
+        return data
+    other = cir_datasets.load(validation)
+    known, _ = _answers(other.rows())
+    measured = load_triplets(validation, caption_rule=caption_rule, images=images, also=other.gallery or ())
+    return _measuring(data, measured, np.arange(len(measured.targets)), known, other.excludes_reference)
+
+
+def _measuring(
+    data: TripletData, measured: Examples, rows: Rows, answers: Mapping[str, Truth], excluded: bool
+) -> TripletData:
+    """The data with what is measured on: the first row of each query among these."""
+    _, firsts = np.unique(measured.queries[rows], return_index=True)
+    asked = rows[firsts]
+    place = {image: row for row, image in enumerate(measured.pictures.ids)}
+    references = measured.references[asked]
+    known = [answers[measured.query_ids[number]] for number in measured.queries[asked]]
+    own = [measured.pictures.ids[row] if row < len(place) else None for row in references]
+    validation = Validation(
+        np.where(references < len(place), references, -1),
+        [_places(each.targets, place) for each in known],
+        [
+            _places([image for image in each.subset if image != reference], place)
+            for each, reference in zip(known, own, strict=True)
+        ],
+        excluded,
+    )
+    return TripletData(data.examples, data.rows, data.answers, data.gallery_size, measured, asked, validation)
+
+
+def _places(images: Sequence[str], place: Mapping[str, int]) -> Rows:
+    return np.array([place[image] for image in images if image in place], dtype=np.int64)
+
+
+def _answers(rows: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Truth], dict[str, str]]:
+    """Of each query, or turn of a session, its answer and its reference; "" where it has none."""
+    answers, references = {}, {}
+    for row in rows:
+        if "session_id" in row:
+            for turn in row["turns"]:
+                query = f"{row['session_id']}#{turn['turn']}"
+                answers[query] = Truth(tuple(row["ground_truth_ids"]), ())
+                references[query] = row["session_id"]  # a session's turns stay together
+        else:
+            target = row.get("target_image_id")
+            targets = (target,) if target is not None else tuple(row["positive_image_ids"])
+            answers[row["query_id"]] = Truth(targets, tuple(row.get("subset_image_ids") or ()))
+            references[row["query_id"]] = row["reference_image_id"] or ""
+    return answers, references
+
+
+def _held_out(references: Mapping[str, str], share: float) -> frozenset[str]:
+    """Queries of the last references of a fixed shuffle: those of one reference stay together."""
+    each = sorted(set(references.values()))
+    chosen = np.random.default_rng(0).permutation(len(each))[: round(share * len(each))]
+    held = {each[number] for number in chosen}
+    return frozenset(query for query, reference in references.items() if reference in held)

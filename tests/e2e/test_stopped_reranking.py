@@ -1,0 +1,80 @@
+"""`cir run --rerank sc4cir` that is killed: what a language server has answered is not asked again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from interruptible import interruptible, wait_for
+from language_server import Fault, LanguageServer
+
+import submissions
+
+
+@pytest.fixture(autouse=True)
+def surroundings(plain_language: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-made-up-for-tests")
+
+
+def answer(prompt: str) -> str:
+    """T' for a request, else T''; both in the form that is asked for."""
+    return (
+        '{"instruction": "a small red star"}'
+        if "asks for another one" in prompt
+        else '{"instruction": "red"}'
+    )
+
+
+def command(out: Path, *more: str) -> list[str]:
+    words = ["run", "--benchmark", "shapes/val", "--method", "image_only_pixels", "--out", str(out)]
+    words += ["--rerank", "sc4cir", "--rerank-processes", "s1+s2", "--rerank-top", "3"]
+    return [sys.executable, "-m", "leaderboard.cli", *words, "--language", "openai:tiny,concurrency=3", *more]
+
+
+def test_after_a_kill_only_what_was_open_is_asked_again(tmp_path: Path) -> None:
+    out = tmp_path / "run.json"
+    with LanguageServer(answer=answer, seconds=0.02) as server:
+        surroundings = {**os.environ, "OPENAI_BASE_URL": server.url}
+        process = subprocess.Popen(
+            interruptible(command(out)),
+            env=surroundings,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        wait_for(lambda: sum(server.answered.values()) >= 40, process)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        assert not out.exists()
+        wait_for(lambda: len(server.requests) == sum(server.answered.values()))
+        before = sum(server.answered.values())
+        assert before < 300
+        done = subprocess.run(command(out), env=surroundings, capture_output=True, text=True, check=True)
+        assert sum(server.answered.values()) <= 300 + 3, "300 queries, and what three threads had open"
+        assert "SC4CIR: 300 of 300 ranked anew; 300 questions for T', 0 for T''" in done.stderr
+        total = len(server.requests)
+        again = tmp_path / "again.json"
+        subprocess.run(command(again), env=surroundings, capture_output=True, check=True)
+        assert len(server.requests) == total, "every answer is on disk"
+        assert again.read_bytes() == out.read_bytes()
+
+
+def test_a_server_that_is_gone_leaves_the_rankings_and_says_so(tmp_path: Path) -> None:
+    out, plain = tmp_path / "run.json", tmp_path / "plain.json"
+    with LanguageServer(lambda *_: Fault("status", 401)) as server:
+        surroundings = {**os.environ, "OPENAI_BASE_URL": server.url}
+        done = subprocess.run(command(out), env=surroundings, capture_output=True, text=True, check=True)
+    assert (
+        "0 of 300 ranked anew; left as before: 300 without an answer of the language backend" in done.stderr
+    )
+    assert len(server.requests) <= 3, "after a key that is refused nobody is asked again"
+    submissions.write(submissions.make_rank_file("shapes/val", "image_only_pixels"), plain)
+    made, before = submissions.read(out), submissions.read(plain)
+    assert isinstance(made, submissions.RankFile)
+    assert isinstance(before, submissions.RankFile)
+    assert dict(made.rankings) == dict(before.rankings)
+    assert "left as before: 300" in made.method.reranking
