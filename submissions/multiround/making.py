@@ -145,9 +145,11 @@ def model_of(
         beside: how many sessions are played side by side; None for all.
 
     Raises:
-        MethodError: the method gives lists.
+        MethodError: the method gives lists, or a re-ranker is named.
         CirError: as for `make_rank_file`.
     """
+    if options.rerank is not None:
+        raise MethodError("the rounds of a dialogue are ranked by the method alone. Fix: leave rerank= out.")
     turns = [session.first for session in sessions]
     number = len(sessions) if beside is None else beside
     kind = kind_of_class(who)

@@ -50,7 +50,8 @@ def backward_by_embeddings(name: str, method: Composer, context: Context) -> Bac
 
     def similar(turns: Sequence[Turn], references: Sequence[str]) -> list[float]:
         queries = unit(composed(name, method, turns, context))
-        return list(map(float, pair_scores(queries, context.image_vectors(references))))
+        wanted = context.projected(context.image_vectors(references))
+        return list(map(float, pair_scores(queries, wanted)))
 
     return similar
 
@@ -133,6 +134,9 @@ def rerank(
             [checked_vectors(own, own.encode_texts(part), len(part), "texts") for part in parts]
         )
 
+    said = next((each.turn.text for each in firsts.lists if each.turn.text.strip()), None)
+    if texts is not None and said is not None:
+        encode([said])  # an encoder without words is found out before anybody is asked
     work = Reranker(
         how,
         speaker,

@@ -159,6 +159,26 @@ def test_a_method_hands_in_a_valid_file_and_the_same_one_again(
     assert make_rank_file(benchmark, name, **options(name, kind)).to_json() == made.to_json()
 
 
+@pytest.mark.parametrize("config", ["val", "multiturn_val"])
+@pytest.mark.parametrize(("name", "kind"), KINDS)
+def test_a_method_is_ranked_anew(options: Any, name: str, kind: str, config: str) -> None:
+    benchmark, given = small_shapes(config, rows=3), options(name, kind)
+    again = {
+        "rerank": "sc4cir",
+        "rerank_top": 4,
+        "rerank_encoder": PlainEncoder("words"),
+        "language": "oracle",
+    }
+    before, made = (make_rank_file(benchmark, name, **given | more) for more in ({}, again))
+    assert submissions.validate(made, benchmark).findings == ()
+    assert made.method.reranking.endswith("; 3 of 3 ranked anew")
+    for key, whole in made.rankings.items():
+        last, was = (
+            (whole[-1], before.rankings[key][-1]) if "multi" in config else (whole, before.rankings[key])
+        )
+        assert (sorted(last[:4]), last[4:]) == (sorted(was[:4]), was[4:])
+
+
 @pytest.mark.parametrize(("name", "kind"), KINDS)
 def test_a_method_says_who_it_is(options: Any, name: str, kind: str) -> None:
     card, benchmark = method_card(name), small_shapes("multiturn_val", rows=2)

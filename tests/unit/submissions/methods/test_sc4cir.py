@@ -25,7 +25,7 @@ from submissions import Method, RunOptions, make_rank_file
 from submissions.embeddings.pictures import pictures_of
 from submissions.embeddings.store import EmbeddingStore
 from submissions.encoders.protocol import Identity
-from submissions.errors import LanguageError, MethodError
+from submissions.errors import EncoderError, LanguageError, MethodError
 from submissions.language.forms import Instruction
 from submissions.language.oracle import OracleLanguage
 from submissions.language.protocol import Item, LanguageIdentity, Picture, pictures_by_id
@@ -573,6 +573,20 @@ def test_pictures_that_are_not_there_are_missed_before_the_work(tmp_path: Path) 
     given: dict[str, Any] = {"rerank": "sc4cir", "language": ORACLE, "rerank_encoder": PlainEncoder()}
     with pytest.raises(SourceError):
         make_rank_file(benchmark, Ranks({}), images=tmp_path / "nowhere", **given)
+
+
+class Wordless(PlainEncoder):
+    """An encoder of images alone."""
+
+    def encode_texts(self, texts: Sequence[str]) -> Any:
+        raise EncoderError("the encoder plain knows images alone")
+
+
+def test_a_text_encoder_without_words_is_refused_before_anybody_is_asked() -> None:
+    benchmark, table, speaker = hand_world()
+    with pytest.raises(EncoderError, match="knows images alone"):
+        make_rank_file(benchmark, table, rerank="sc4cir", language=speaker, rerank_encoder=Wordless())
+    assert speaker.asked == []
 
 
 def test_a_long_name_has_room_for_the_re_ranker() -> None:

@@ -325,6 +325,9 @@ def test_what_cannot_be_played_is_refused(play: Any) -> None:
         play(benchmark="shapes/multiturn_val")
     with pytest.raises(MethodError, match="gives lists, from which no history"):
         play(method=Lists())
+    anew = RunOptions(encoder=world.DegreesEncoder(), rerank="sc4cir", rerank_processes="s1")
+    with pytest.raises(MethodError, match=r"ranked by the method alone\. Fix: leave rerank= out"):
+        make_transcript(world.small_benchmark(), world.Degrees(), world.ScriptedUser(), world.SETTINGS, anew)
 
 
 class Gives:
