@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cir_metrics.terminal import echo
-from submissions.commands.embed import ENGINES
 from submissions.commands.options import BatchSize, Device, Dtype, Revision
 from submissions.commands.words import report_usage
 
 if TYPE_CHECKING:
-    from cir_datasets.construction.backends import Engine
     from cir_datasets.construction.cirr.corpus import Corpus
     from cir_datasets.construction.cirr.pipeline import CirrMade, CirrPlan
     from submissions.embeddings.pictures import Pictures
@@ -146,13 +144,12 @@ def cirr_command(
     from submissions.encoders.protocol import SHAPES_ENCODER
     from submissions.language import load_language
     from submissions.making.backends import EncoderFeatures, LanguageWords
+    from submissions.making.ray import engine_of
 
     _check_choice("--captions", captions, WRITERS)
-    _check_choice("--engine", engine, ENGINES)
     if (language is None) != (captions == "people"):
         raise CallError("--language goes with --captions model. Fix: give both, or neither.")
-    if address is not None and engine != "ray":
-        raise CallError("--address: of a Ray cluster. Fix: add --engine ray, or leave it out.")
+    where = engine_of(engine, address)
     plan = CirrPlan(
         name=made_name(name, out, "cirr"),
         title=title,
@@ -185,7 +182,7 @@ def cirr_command(
                 features,
                 plan,
                 words=None if backend is None else LanguageWords(backend, pictures),
-                engine=_engine(engine, address),
+                engine=where,
             )
     finally:
         report_usage(backend)
@@ -283,17 +280,6 @@ def _splits(text: str) -> dict[str, int]:
             raise CallError(f"--splits {text!r}. Fix: write it as train=80,val=10,test=10, or test=100.")
         found[name] = int(share)
     return found
-
-
-def _engine(engine: str, address: str | None) -> Engine | None:
-    if engine == "local":
-        return None
-    from submissions.embeddings.ray_cluster import Cluster
-    from submissions.encoders.extras import needs_ray
-    from submissions.making.ray import RayEngine
-
-    needs_ray("--engine ray")
-    return RayEngine(Cluster(address=address))
 
 
 def _check_choice(option: str, given: str, known: tuple[str, ...]) -> None:
