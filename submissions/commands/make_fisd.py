@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -401,4 +402,5 @@ def _write(
     failed = sum(each.failed is not None for each in made.triplets)
     echo(f"{len(made.queries):,} queries; {failed:,} triplets are not among them, see {page.name}.", err=True)
     config = "test" if gallery == "together" else made.queries[0]["aspects"][0]
-    echo(f"Use it: CIR_BENCHMARKS={out / BENCHMARK} cir datasets show {name}/{config}", err=True)
+    where = shlex.quote(str(out / BENCHMARK))
+    echo(f"Use it: CIR_BENCHMARKS={where} cir datasets show {name}/{config}", err=True)

@@ -23,7 +23,7 @@ from cir_datasets.construction.cirr.rule import SubsetRule
 from cir_datasets.construction.cirr.subsets import SHARED, SubsetMaker, first_images, without_overlaps
 from cir_datasets.construction.cirr.tasks import shown, tasks_of, write_tasks
 from cir_datasets.construction.names import check_name
-from cir_datasets.construction.workspace import FAILED, Row, Workspace, forget_from
+from cir_datasets.construction.workspace import CALLED, FAILED, Row, Workspace, compared, forget_from
 from cir_datasets.errors import ConstructionError
 from cir_metrics.atomic import write_whole
 from cir_metrics.errors import CallError
@@ -59,7 +59,7 @@ _LOOKED_AT_ONCE, _FIRSTS, _SUBSETS = 2048, 4096, 4
 
 @dataclass(frozen=True)
 class CirrPlan:
-    """What is made; all of it is part of the run's settings.
+    """What is made; all but name and title are settings of the run.
 
     Args:
         name: the benchmark's name.
@@ -105,10 +105,8 @@ class CirrPlan:
             raise CallError("--subsets and --limit are 1 or more. Fix: correct them, or leave them out.")
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
+        """As JSON values, without name and title."""
         return {
-            "name": self.name,
-            "title": self.title,
             "rule": self.rule.to_dict(),
             "shared": self.shared,
             "subsets": self.subsets,
@@ -122,9 +120,10 @@ class CirrPlan:
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> CirrPlan:
-        """The plan that `to_dict` wrote."""
-        rule, limits = SubsetRule(**settings["rule"]), AnswerLimits(**settings["limits"])
-        return cls(**{**settings, "rule": rule, "limits": limits})
+        """The plan of a run's settings."""
+        plan = settings["plan"]
+        rule, limits = SubsetRule(**plan["rule"]), AnswerLimits(**plan["limits"])
+        return cls(**{**plan, **settings[CALLED], "rule": rule, "limits": limits})
 
 
 @dataclass(frozen=True)
@@ -174,6 +173,7 @@ def make_benchmark(
         "encoder": dict(features.identity),
         "captions": dict(words.identity) if words is not None else "people",
         "plan": plan.to_dict(),
+        CALLED: {"name": plan.name, "title": plan.title},
     }
     stages = STAGES["people" if words is None else "model"]
     workspace = Workspace(out, PIPELINE, stages, settings)
@@ -252,7 +252,7 @@ def import_answers(out: Path, corpus: Corpus, files: Sequence[Path]) -> CirrMade
         for file in files:
             _keep(root, file)
         workspace = Workspace(root, PIPELINE, STAGES["people"], settings)
-    return _with_answers(workspace, corpus, CirrPlan.of(settings["plan"]), settings)
+    return _with_answers(workspace, corpus, CirrPlan.of(settings), settings)
 
 
 def settings_of(out: Path) -> dict[str, Any]:
@@ -280,8 +280,9 @@ def settings_of(out: Path) -> dict[str, Any]:
 
 def run_of(settings: Mapping[str, Any]) -> str:
     """Names a run, so that answers to another one are noticed: of its settings a short hash."""
+    content = orjson.dumps(compared(settings), option=orjson.OPT_SORT_KEYS)
     # It begins with a letter: spreadsheets write 12e4567 as a number.
-    return "r" + hashlib.sha256(orjson.dumps(settings, option=orjson.OPT_SORT_KEYS)).hexdigest()[:12]
+    return "r" + hashlib.sha256(content).hexdigest()[:12]
 
 
 def _images(workspace: Workspace, corpus: Corpus, plan: CirrPlan) -> list[Row]:

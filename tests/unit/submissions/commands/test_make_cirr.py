@@ -16,6 +16,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 import cir_datasets
+from cir_datasets.construction.cirr.pipeline import run_of, settings_of
 from cir_datasets.construction.cirr.rule import SubsetRule, faults
 from cir_datasets.construction.folder_check import check_folder
 from cir_datasets.shapes import picture
@@ -120,6 +121,19 @@ def answers_of(run: Path, path: Path, *, page: int, caption: Any, folder: str = 
     answers = [{"task": row["task"], "caption": caption(at), "mark": ""} for at, row in enumerate(tasks)]
     path.write_text(json.dumps({"run": tasks[0]["run"], "annotator": f"a{page}", "answers": answers}))
     return path
+
+
+def test_name_and_title_may_be_said_later_and_answers_to_the_pages_still_count(
+    photos: Path, asked: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    shutil.copytree(asked, out)
+    before = settings_of(out)
+    make(photos, out, "--subsets", 6, "--annotators", 2, "--common", 4, "--title", "Ours", "--name", "ours")
+    after = settings_of(out)
+    assert after["called"] == {"name": "ours", "title": "Ours"}
+    assert run_of(after) == run_of(before)
+    assert "<title>Ours" in (out / "tasks" / "page-1.html").read_text()
 
 
 def test_answers_become_a_benchmark_and_open_pairs_are_asked_again(
