@@ -255,6 +255,11 @@ def test_places_with_blanks_and_colons_and_relative_ones_are_known(
     assert len(cir_datasets.load("one/test")) == 2
     register(colon)  # alone: the command that `cir datasets check` prints
     assert len(cir_datasets.load("two/test")) == 2
+    register(blank, colon)
+    with pytest.raises(UnknownNameError, match="where a name holds it name its parent"):
+        cir_datasets.load("two/test")
+    register(tmp_path / "own", tmp_path / "own")
+    assert len(cir_datasets.load("two/test")) == 2
 
 
 def test_a_broken_folder_hides_no_other(write: Write, register: Register) -> None:
