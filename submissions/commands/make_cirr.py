@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -186,7 +188,7 @@ def cirr_command(
             )
     finally:
         report_usage(backend)
-    _say(made)
+    _say(made, getattr(pictures, "root", None))
 
 
 def cirr_import_command(
@@ -206,16 +208,14 @@ def cirr_import_command(
     from cir_datasets.construction.cirr.pipeline import import_answers
     from cir_datasets.construction.workspace import only_run
 
-    corpus, _ = _corpus(images, benchmark, folder)
+    corpus, pictures = _corpus(images, benchmark, folder)
     with only_run(folder):
         made = import_answers(folder, corpus, answers)
-    _say(made)
+    _say(made, getattr(pictures, "root", None))
 
 
 def _corpus(images: Path | None, benchmark: str | None, out: Path) -> tuple[Corpus, Pictures]:
     """The images of a folder, or of a benchmark's gallery, for a run in `out`."""
-    import os
-
     import cir_datasets
     from cir_datasets.construction.cirr.corpus import Corpus
     from cir_metrics.errors import CallError
@@ -311,7 +311,7 @@ def _estimate(images: int, plan: CirrPlan, language: str | None) -> str:
     return f"{said}.\n{render([table], 'table')}"
 
 
-def _say(made: CirrMade) -> None:
+def _say(made: CirrMade, images: str | None) -> None:
     for refused in made.refused[:_SHOWN]:
         echo(f"cir: refused: {refused}", err=True)
     if made.refused:
@@ -322,8 +322,17 @@ def _say(made: CirrMade) -> None:
         )
     for what, number in made.counts.items():
         echo(f"cir: {what}: {number:,}", err=True)
+    for split in made.empty:
+        echo(
+            f"cir: {split}: no subset was found among its images, and it is not in the benchmark. Fix: "
+            "take more images, or other shares (--splits), and name another folder.",
+            err=True,
+        )
     for page in made.tasks:
         echo(f"cir: tasks: {page}", err=True)
     echo(f"cir: report: {made.report}", err=True)
+    if made.benchmarks and images is not None:
+        parent = Path(os.path.normpath(images)).parent
+        echo(f"cir: pictures stay where they are: export CIR_IMAGES={shlex.quote(str(parent))}", err=True)
     for benchmark in made.benchmarks:
         echo(str(benchmark))

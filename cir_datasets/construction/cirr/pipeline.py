@@ -17,7 +17,7 @@ from cir_datasets.construction.backends import Engine, Failed, Features, Questio
 from cir_datasets.construction.cirr import answers as handed_in
 from cir_datasets.construction.cirr.answers import AnswerLimits
 from cir_datasets.construction.cirr.corpus import SPLITS, Corpus, bounds_of, check_splits, divided, looked_at
-from cir_datasets.construction.cirr.output import DIALOGUES, write_output
+from cir_datasets.construction.cirr.output import DIALOGUES, PATHS, write_output
 from cir_datasets.construction.cirr.pairs import pairs_of, paths_of
 from cir_datasets.construction.cirr.rule import SubsetRule
 from cir_datasets.construction.cirr.subsets import SHARED, SubsetMaker, first_images, without_overlaps
@@ -93,6 +93,10 @@ class CirrPlan:
     def __post_init__(self) -> None:
         """Refuse numbers out of range."""
         check_splits(self.splits)
+        if PATHS.removesuffix(".jsonl") in self.splits:
+            raise CallError(
+                f"a split cannot be called 'paths': the dialogue paths are in {PATHS}. Fix: rename it."
+            )
         check_name(self.name)
         check_name(f"{self.name}_{DIALOGUES}")
         if not 0 <= self.shared <= self.rule.size or self.annotators < 1 or self.common < 0:
@@ -136,6 +140,7 @@ class CirrMade:
         tasks: pages that annotators are to fill in.
         counts: numbers, by what they count.
         refused: answers that count for nothing, each with file, place, task and reason.
+        empty: splits without a subset.
     """
 
     benchmarks: tuple[Path, ...]
@@ -143,6 +148,7 @@ class CirrMade:
     tasks: tuple[Path, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
     refused: tuple[str, ...] = ()
+    empty: tuple[str, ...] = ()
 
 
 def make_benchmark(
@@ -291,7 +297,13 @@ def _images(workspace: Workspace, corpus: Corpus, plan: CirrPlan) -> list[Row]:
         rows = (row for part in parts for row in looked_at(corpus, part))
         return divided(rows, plan.splits, plan.seed)
 
-    return _good(workspace.rows("images", make))
+    rows = workspace.rows("images", make)
+    if rows and not _good(rows):
+        raise ConstructionError(
+            f"{corpus.name}: none of {len(rows):,} pictures can be used, such as {rows[0]['image']!r}: "
+            f"{rows[0][FAILED]}. Fix: get the pictures again, and name another --out."
+        )
+    return _good(rows)
 
 
 def _captions_by(words: Words, subsets: Sequence[Sequence[Row]]) -> list[Row]:
@@ -397,7 +409,9 @@ def _finished(
     benchmarks, report, counts = write_output(
         workspace, corpus, name=plan.name, title=plan.title or plan.name, settings=settings
     )
-    return CirrMade(benchmarks, report, tuple(tasks), counts)
+    used = {row["split"] for row in workspace.rows("pairs", list)}
+    empty = tuple(split for split in plan.splits if split not in used)
+    return CirrMade(benchmarks, report, tuple(tasks), counts, empty=empty)
 
 
 def _good(rows: Sequence[Row]) -> list[Row]:
