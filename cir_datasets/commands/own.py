@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -31,7 +32,8 @@ def new_benchmark(
     folder = new_folder(name, out, sessions=sessions)
     for path in sorted(path for path in folder.iterdir()):
         echo(str(path))
-    echo(f"Next: put your rows, images and pictures there, then  cir datasets check {folder}", err=True)
+    check = f"cir datasets check {shlex.quote(str(folder))}"
+    echo(f"Next: put your rows, images and pictures there, then  {check}", err=True)
 
 
 def check_benchmark(

@@ -14,7 +14,7 @@ from cir_datasets.construction.folder_check import check_folder
 from cir_datasets.construction.names import check_name
 from cir_datasets.errors import CardError, DatasetError, RecordError
 from cir_datasets.publishing.card_draft import README, drafted, is_draft
-from cir_datasets.registry.folder_card import IMAGES_FILE, PICTURES, FolderCard
+from cir_datasets.registry.folder_card import IMAGES_FILE, PICTURES, FolderCard, files_of
 from cir_datasets.registry.folders import CARD_FILE, read_folder_card
 from cir_metrics.errors import CallError
 
@@ -53,8 +53,9 @@ def write_benchmark(
 ) -> Path:
     """Write a folder that is a benchmark, whole or not at all; the same arguments give the same bytes.
 
-    Other files of the folder (pictures, the stages of a pipeline) stay as they are. `card.yaml` comes last: a
-    folder whose writing was broken off is not a benchmark, and is written again by the same call.
+    Rows and galleries of an earlier call go, other files of the folder (pictures, what a pipeline adds) stay.
+    `card.yaml` comes last: a folder whose writing was broken off is not a benchmark, and is written again by
+    the same call.
 
     Args:
         folder: made where it is missing.
@@ -128,7 +129,7 @@ def write_benchmark(
         "made": dict(made or {}),
     }
     card = checked(FolderCard, fields, f"{root / CARD_FILE}", CardError)
-    _check_place(root, name)
+    _check_place(root, name, card.made.get("pipeline"))
     fix = "choose a folder of yours."
     with staging_folder(root.parent, _PREFIX, error=DatasetError, fix=fix) as staging:
         for config, rows in configs.items():
@@ -154,13 +155,24 @@ def _rows_file(config: str, configs: Mapping[str, Any]) -> str:
     return "queries.jsonl" if list(configs) == ["test"] else f"{config}.jsonl"
 
 
-def _check_place(root: Path, name: str) -> None:
-    """A benchmark of that name may be written again; another one is nobody's to overwrite."""
+def _check_place(root: Path, name: str, pipeline: object) -> None:
+    """A benchmark of that name, or of that pipeline, may be written again; another one is not overwritten."""
     if not (root / CARD_FILE).exists():
         return
-    other = read_folder_card(root).name
-    if other != name:
-        raise CallError(f"{root}: holds the benchmark {other!r}. Fix: choose another folder, or remove it.")
+    other = read_folder_card(root)
+    if other.name != name and (pipeline is None or other.made.get("pipeline") != pipeline):
+        raise CallError(
+            f"{root}: holds the benchmark {other.name!r}. Fix: choose another folder, or remove it."
+        )
+
+
+def _earlier_files(root: Path) -> set[str]:
+    """Rows and galleries of the benchmark that a folder holds."""
+    try:
+        named = files_of(read_folder_card(root), root)
+    except CardError:
+        return set()
+    return {name for name in named if Path(name).name == name}
 
 
 def _even(rows: Iterable[Row]) -> Iterator[Row]:
@@ -236,6 +248,9 @@ def _move(staging: Path, root: Path) -> None:
     )
     if same:
         return
+    # Before the card goes: a call that is broken off here leaves the names of those that are left.
+    for name in _earlier_files(root) - new.keys():
+        (root / name).unlink(missing_ok=True)
     (root / CARD_FILE).unlink(missing_ok=True)
     card = new.pop(CARD_FILE)
     for name, path in new.items():

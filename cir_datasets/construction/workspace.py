@@ -28,6 +28,7 @@ import orjson
 from cir_datasets.common.progress import step_progress
 from cir_datasets.construction.backends import Engine, Here
 from cir_datasets.errors import ConstructionError
+from cir_datasets.registry.folders import CARD_FILE
 from cir_metrics.atomic import write_whole
 from cir_metrics.errors import UnknownNameError, did_you_mean
 
@@ -40,7 +41,9 @@ FAILED = "failed"
 """Field of a row that could not be made: why."""
 
 CALLED = "called"
-"""Field of an identity that is shown and not compared: names of folders, and where a server listens."""
+"""Field of an identity that is shown and not compared: names of folders, and where a server listens.
+
+That of the settings themselves is what the result is called, and how it is cut; each call may say it anew."""
 
 BENCHMARK = "benchmark"
 """Folder of the result, in that of the run."""
@@ -113,12 +116,15 @@ class Workspace:
             self._save()
             return
         there = {key: self._state.get(key) for key in wanted}
-        if _compared(there) != _compared(wanted):
+        if compared(there) != compared(wanted):
             changed = ", ".join(_changed(there, wanted))
             raise ConstructionError(
                 f"{self.folder}: it holds a run with other settings ({changed}). Fix: call it as before to "
                 "go on with that run, or name another folder."
             )
+        if self._state["settings"].get(CALLED) != plain.get(CALLED):
+            self._state["settings"] = {**self._state["settings"], CALLED: plain.get(CALLED)}
+            self._save()
         if _FORGOTTEN in self._state:
             _remove_forgotten(self.folder, self._state)
         for name in self._done:
@@ -319,7 +325,7 @@ def settings_of(folder: str | Path) -> tuple[str, Row]:
 
 
 def forget_from(folder: str | Path, stage: str) -> list[Path]:
-    """Remove what a stage and all later ones have made, so that the next run makes them anew.
+    """Remove what a stage and all later ones have made, benchmarks too; the next run makes them anew.
 
     What a person has changed in the files of earlier stages is taken as it is. `result` keeps all stages, so
     that changes of the last one are taken too.
@@ -351,6 +357,10 @@ def _remove_forgotten(root: Path, state: Row) -> list[Path]:
         for path in sorted(root.glob(f"{number:02d}-{name}.*")):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
             removed.append(path)
+    for card in sorted(root.glob(f"*/{CARD_FILE}")):
+        # Without its card a folder is not a benchmark: nobody takes the old result for the new one.
+        card.unlink()
+        removed.append(card)
     del state[_FORGOTTEN]
     _write_state(root, state)
     return removed
@@ -499,12 +509,12 @@ def _changed(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[st
     for key in wanted:
         if key != "settings" and there[key] != wanted[key]:
             yield key
-    one, two = _compared(there["settings"] or {}), _compared(wanted["settings"])
+    one, two = compared(there["settings"] or {}), compared(wanted["settings"])
     yield from (key for key in sorted({*one, *two}) if one.get(key) != two.get(key))
 
 
-def _compared(value: Any) -> Any:
-    """A JSON value without what is shown alone."""
+def compared(value: Any) -> Any:
+    """A JSON value without what is shown alone, as two runs are compared."""
     if isinstance(value, dict):
-        return {key: _compared(inside) for key, inside in value.items() if key != CALLED}
-    return [_compared(inside) for inside in value] if isinstance(value, list) else value
+        return {key: compared(inside) for key, inside in value.items() if key != CALLED}
+    return [compared(inside) for inside in value] if isinstance(value, list) else value

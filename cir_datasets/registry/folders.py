@@ -211,6 +211,9 @@ def _benchmarks_in(place: Path, origin: str) -> Iterator[tuple[str, Path | None,
     if inside is None:
         file = place.is_file()
         what, fix = ("is a file", "name its folder") if file else ("no such folder", "correct the path")
+        if not file and origin == VARIABLE and os.pathsep in os.environ.get(VARIABLE, ""):
+            # A folder whose name holds the separator cannot stand beside others, its parent can.
+            fix += f"; {os.pathsep!r} stands between folders, so where a name holds it name its parent"
         yield origin, None, f"{origin}: {place}: {what}. Fix: {fix}."
     elif not inside:
         yield (

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from cir_datasets.construction.circled.pipeline import MadeSessions
     from cir_datasets.rows.benchmark import Benchmark
     from submissions.embeddings.pictures import Pictures
-    from submissions.embeddings.ray_cluster import Cluster
     from submissions.encoders.protocol import Encoder
     from submissions.making.circled import OnRay
 
@@ -161,6 +160,7 @@ def circled_command(
     from submissions.language import load_language
     from submissions.language.loading import calls_at_once
     from submissions.making.circled import OnRay, encoder_loaders
+    from submissions.making.ray import cluster_of
     from submissions.running.make import loaded_benchmark
 
     source = loaded_benchmark(benchmark)
@@ -180,7 +180,7 @@ def circled_command(
     called = name or f"circled_{source.id.replace('/', '_')}"
     check_name(called)
     check_name(f"{called}{UNFILTERED}")
-    cluster = _cluster(engine, address)
+    cluster = cluster_of(engine, address)
     # What has no sessions is refused before encoders are loaded and pictures are looked for.
     begun = len(queries_of(source, limit=settings.limit, seed=settings.seed))
     if dry_run:
@@ -204,23 +204,6 @@ def circled_command(
         )
     finally:
         report_usage(speaker)
-
-
-def _cluster(engine: str, address: str | None) -> Cluster | None:
-    from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
-
-    known = ("local", "ray")
-    if engine not in known:
-        raise UnknownNameError(f"no engine {engine!r}.{did_you_mean(engine, known)} Fix: use local or ray.")
-    if engine == "local":
-        if address is not None:
-            raise CallError("--address: of a Ray cluster. Fix: add --engine ray, or leave it out.")
-        return None
-    from submissions.embeddings.ray_cluster import Cluster
-    from submissions.encoders.extras import needs_ray
-
-    needs_ray("--engine ray")
-    return Cluster(address=address)
 
 
 def _make(

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cir_metrics.terminal import echo
-from submissions.commands.embed import ENGINES
 from submissions.commands.options import BatchSize, Device, Dtype, Revision
 from submissions.commands.words import report_usage
 
 if TYPE_CHECKING:
-    from cir_datasets.construction.backends import Engine
     from cir_datasets.construction.cirr.corpus import Corpus
     from cir_datasets.construction.cirr.pipeline import CirrMade, CirrPlan
     from submissions.embeddings.pictures import Pictures
@@ -146,13 +146,12 @@ def cirr_command(
     from submissions.encoders.protocol import SHAPES_ENCODER
     from submissions.language import load_language
     from submissions.making.backends import EncoderFeatures, LanguageWords
+    from submissions.making.ray import engine_of
 
     _check_choice("--captions", captions, WRITERS)
-    _check_choice("--engine", engine, ENGINES)
     if (language is None) != (captions == "people"):
         raise CallError("--language goes with --captions model. Fix: give both, or neither.")
-    if address is not None and engine != "ray":
-        raise CallError("--address: of a Ray cluster. Fix: add --engine ray, or leave it out.")
+    where = engine_of(engine, address)
     plan = CirrPlan(
         name=made_name(name, out, "cirr"),
         title=title,
@@ -185,11 +184,11 @@ def cirr_command(
                 features,
                 plan,
                 words=None if backend is None else LanguageWords(backend, pictures),
-                engine=_engine(engine, address),
+                engine=where,
             )
     finally:
         report_usage(backend)
-    _say(made)
+    _say(made, getattr(pictures, "root", None))
 
 
 def cirr_import_command(
@@ -209,16 +208,14 @@ def cirr_import_command(
     from cir_datasets.construction.cirr.pipeline import import_answers
     from cir_datasets.construction.workspace import only_run
 
-    corpus, _ = _corpus(images, benchmark, folder)
+    corpus, pictures = _corpus(images, benchmark, folder)
     with only_run(folder):
         made = import_answers(folder, corpus, answers)
-    _say(made)
+    _say(made, getattr(pictures, "root", None))
 
 
 def _corpus(images: Path | None, benchmark: str | None, out: Path) -> tuple[Corpus, Pictures]:
     """The images of a folder, or of a benchmark's gallery, for a run in `out`."""
-    import os
-
     import cir_datasets
     from cir_datasets.construction.cirr.corpus import Corpus
     from cir_metrics.errors import CallError
@@ -285,17 +282,6 @@ def _splits(text: str) -> dict[str, int]:
     return found
 
 
-def _engine(engine: str, address: str | None) -> Engine | None:
-    if engine == "local":
-        return None
-    from submissions.embeddings.ray_cluster import Cluster
-    from submissions.encoders.extras import needs_ray
-    from submissions.making.ray import RayEngine
-
-    needs_ray("--engine ray")
-    return RayEngine(Cluster(address=address))
-
-
 def _check_choice(option: str, given: str, known: tuple[str, ...]) -> None:
     from cir_metrics.errors import UnknownNameError, did_you_mean
 
@@ -325,7 +311,7 @@ def _estimate(images: int, plan: CirrPlan, language: str | None) -> str:
     return f"{said}.\n{render([table], 'table')}"
 
 
-def _say(made: CirrMade) -> None:
+def _say(made: CirrMade, images: str | None) -> None:
     for refused in made.refused[:_SHOWN]:
         echo(f"cir: refused: {refused}", err=True)
     if made.refused:
@@ -336,8 +322,17 @@ def _say(made: CirrMade) -> None:
         )
     for what, number in made.counts.items():
         echo(f"cir: {what}: {number:,}", err=True)
+    for split in made.empty:
+        echo(
+            f"cir: {split}: no subset was found among its images, and it is not in the benchmark. Fix: "
+            "take more images, or other shares (--splits), and name another folder.",
+            err=True,
+        )
     for page in made.tasks:
         echo(f"cir: tasks: {page}", err=True)
     echo(f"cir: report: {made.report}", err=True)
+    if made.benchmarks and images is not None:
+        parent = Path(os.path.normpath(images)).parent
+        echo(f"cir: pictures stay where they are: export CIR_IMAGES={shlex.quote(str(parent))}", err=True)
     for benchmark in made.benchmarks:
         echo(str(benchmark))

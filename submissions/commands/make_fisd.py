@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,7 +23,6 @@ from cir_datasets.construction.workspace import BENCHMARK
 from cir_metrics.terminal import echo
 
 if TYPE_CHECKING:
-    from cir_datasets.construction.backends import Engine
     from cir_datasets.construction.fisd.captions import CaptionFile
     from cir_datasets.construction.fisd.generators import Generator
     from submissions.language.protocol import Language
@@ -179,6 +179,7 @@ def fisd_command(
     from cir_metrics.errors import CallError
     from submissions.commands.words import report_usage
     from submissions.language.loading import calls_at_once
+    from submissions.making.ray import engine_of
 
     if gallery not in ("together", "aspect"):
         raise CallError(f"--gallery {gallery!r} is not known. Fix: use together or aspect.")
@@ -197,7 +198,7 @@ def fisd_command(
     )
     speaker = _language(language, prompts)
     labels = _prompts(speaker)
-    called, where = made_name(name, out, "fisd"), _engine(engine, address)
+    called, where = made_name(name, out, "fisd"), engine_of(engine, address)
     with only_run(out):
         try:
             made = make_fisd(
@@ -315,23 +316,6 @@ def _prompts(language: Language | None) -> dict[str, str]:
     return {name: writes.prompts[name].label for name in names}
 
 
-def _engine(engine: str, address: str | None) -> Engine | None:
-    from cir_metrics.errors import CallError
-
-    if engine == "local":
-        if address is not None:
-            raise CallError("--address: of a Ray cluster. Fix: add --engine ray, or leave it out.")
-        return None
-    if engine != "ray":
-        raise CallError(f"--engine {engine!r} is not known. Fix: use local or ray.")
-    from submissions.embeddings.ray_cluster import Cluster
-    from submissions.encoders.extras import needs_ray
-    from submissions.making.ray import RayEngine
-
-    needs_ray("--engine ray")
-    return RayEngine(Cluster(address=address))
-
-
 def _say_plan(
     files: Mapping[str, Sequence[CaptionFile]],
     manner: Manner,
@@ -418,4 +402,5 @@ def _write(
     failed = sum(each.failed is not None for each in made.triplets)
     echo(f"{len(made.queries):,} queries; {failed:,} triplets are not among them, see {page.name}.", err=True)
     config = "test" if gallery == "together" else made.queries[0]["aspects"][0]
-    echo(f"Use it: CIR_BENCHMARKS={out / BENCHMARK} cir datasets show {name}/{config}", err=True)
+    where = shlex.quote(str(out / BENCHMARK))
+    echo(f"Use it: CIR_BENCHMARKS={where} cir datasets show {name}/{config}", err=True)

@@ -14,8 +14,6 @@ from submissions.commands.words import report_usage
 if TYPE_CHECKING:
     from datetime import date
 
-    from cir_datasets.construction.backends import Engine
-
 
 def zerosight_command(
     videos: Annotated[
@@ -156,6 +154,7 @@ def zerosight_command(
     from cir_datasets.construction.zerosight.options import ZeroSightOptions, load_thresholds
     from submissions.language import load_language
     from submissions.language.loading import calls_at_once
+    from submissions.making.ray import engine_of
     from submissions.making.zerosight import Encoders, look_at, make_zerosight
 
     options = ZeroSightOptions(
@@ -183,7 +182,7 @@ def zerosight_command(
         at_once = calls_at_once(language) if concurrency is None else concurrency
         echo(render([estimate_table(estimates(left, picture_tokens), call_seconds, at_once)], "table"))
         return
-    worker = _engine(engine, address)
+    worker = engine_of(engine, address)
     speaker = load_language(language, **({} if prompts is None else {"prompts": prompts}))
     try:
         made = make_zerosight(
@@ -232,21 +231,3 @@ def _day(text: str) -> date | None:
         return day.fromisoformat(text)
     except ValueError as error:
         raise CallError(f"--after {text!r} is not a day. Fix: write 2022-03-31, or none.") from error
-
-
-def _engine(name: str, address: str | None) -> Engine | None:
-    from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
-
-    known = ("local", "ray")
-    if name not in known:
-        raise UnknownNameError(f"no engine {name!r}.{did_you_mean(name, known)} Fix: use local or ray.")
-    if name == "local":
-        if address is not None:
-            raise CallError("--address: of a Ray cluster. Fix: add --engine ray, or leave it out.")
-        return None
-    from submissions.embeddings.ray_cluster import Cluster
-    from submissions.encoders.extras import needs_ray
-    from submissions.making.ray import RayEngine
-
-    needs_ray("--engine ray")
-    return RayEngine(Cluster(address=address))

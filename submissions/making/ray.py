@@ -7,15 +7,50 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
-from cir_metrics.errors import CirError
+from cir_metrics.errors import CallError, CirError, UnknownNameError, did_you_mean
 from submissions.embeddings.ray_cluster import Cluster, connected
 from submissions.encoders.extras import needs_ray
 from submissions.errors import SubmissionError
 
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
+_ENGINES = ("local", "ray")
 _AHEAD = 4
 """Chunks that wait for each processor."""
+
+
+def cluster_of(engine: str, address: str | None) -> Cluster | None:
+    """The cluster that `--engine` and `--address` name, or None where a stage is made in this process.
+
+    Args:
+        engine: `local` or `ray`.
+        address: `auto` or host:port; None begins a cluster on this machine.
+
+    Raises:
+        UnknownNameError: there is no such engine.
+        CallError: an address without a cluster.
+        MissingExtraError: Ray is not installed.
+
+    Example:
+        >>> cluster_of("local", None) is None
+        True
+    """
+    if engine not in _ENGINES:
+        raise UnknownNameError(
+            f"no engine {engine!r}.{did_you_mean(engine, _ENGINES)} Fix: use {' or '.join(_ENGINES)}."
+        )
+    if engine == "local":
+        if address is not None:
+            raise CallError("--address: of a Ray cluster. Fix: add --engine ray, or leave it out.")
+        return None
+    needs_ray("--engine ray")
+    return Cluster(address=address)
+
+
+def engine_of(engine: str, address: str | None) -> RayEngine | None:
+    """Where the chunks of a stage are worked on; None is this process. See `cluster_of`."""
+    cluster = cluster_of(engine, address)
+    return None if cluster is None else RayEngine(cluster)
 
 
 class Anew:

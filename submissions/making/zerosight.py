@@ -94,9 +94,9 @@ def make_zerosight(
     shown = title or f"{called}, made as ZeroSight was"
     with only_run(target):
         made = run(videos, target, options, _models(target, encoders, language), review=review, engine=engine)
-        folder = benchmark.write(made, target, name=called, title=shown)
         pictures = functools.partial(_picture, target / FRAMES)
         page = benchmark.write_page(made, target, title=shown, open_picture=pictures)
+        folder = benchmark.write(made, target, name=called, title=shown)
     return ZeroSightFolder(folder, page, made)
 
 

@@ -1,4 +1,4 @@
-"""docs/make_cirr.md: its commands are read by those that they name; its stages and options are there."""
+"""docs/make_cirr.md: its commands run on shapes, or are read by those that they name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from docs_shell import parsed
+from docs_shell import Shell, parsed
 
 from cir_datasets.construction.cirr.pipeline import STAGES
 
@@ -29,3 +29,13 @@ def test_every_option_that_is_named_is_one(option: str) -> None:
 def test_the_table_of_stages_is_whole() -> None:
     named = [name for row in re.findall(r"^\| (`.+?) \|", PAGE, re.MULTILINE) for name in row.split(", ")]
     assert [name.strip("`") for name in named] == list(STAGES["people"])
+
+
+@pytest.mark.slow
+def test_shapes_become_a_benchmark_as_it_is_written(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="needs the extra `retrieval`")
+    blocks = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    shell = Shell(tmp_path, CIR_CACHE_HOME=str(tmp_path / "cache"))
+    said = {line: shell.run(line) for block in blocks for line in block.splitlines()}
+    assert "recall_subset@1" in said["cir score ranks.json"]
+    assert "final_recall@10" in said["cir score dialogues.json"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,15 +30,9 @@ REPORT, PATHS = "report.html", "paths.jsonl"
 DIALOGUES = "dialogues"
 """Folder of the benchmark of sessions, beside that of single queries."""
 
-METRICS = (
-    "recall@1",
-    "recall@5",
-    "recall@10",
-    "recall@50",
-    "recall_subset@1",
-    "recall_subset@2",
-    "recall_subset@3",
-)
+METRICS = ("recall@1", "recall@5", "recall@10", "recall@50")
+SUBSET_METRICS = ("recall_subset@1", "recall_subset@2", "recall_subset@3")
+"""CIRR's; of small subsets those alone that not every ranking has in full."""
 MAIN_METRIC = "mean(recall@5, recall_subset@1)"
 DIALOGUE_METRIC = "final_recall@10"
 """What is looked for is only said in full at the last turn."""
@@ -79,7 +73,8 @@ def write_output(
                 "name": name,
                 "title": title,
                 "summary": f"Retrieval in subsets of similar images of {corpus.name}, made as CIRR was.",
-                "metrics": METRICS,
+                # Without the reference there are size - 1 images to choose from.
+                "metrics": METRICS + SUBSET_METRICS[: settings["plan"]["rule"]["size"] - 2],
                 "main_metric": MAIN_METRIC,
             },
         ),
@@ -119,7 +114,7 @@ def write_output(
         write_whole(
             workspace.folder / DIALOGUES / PATHS, b"".join(orjson.dumps(path) + b"\n" for path in paths)
         )
-    counts = _counts(rows, captions, configs, dialogues)
+    counts = _counts(rows, captions, configs, dialogues, settings["plan"]["splits"])
     report = write_report(
         workspace.folder / REPORT,
         title=title,
@@ -175,14 +170,17 @@ def _counts(
     captions: Mapping[str, str],
     configs: Mapping[str, Sequence[Row]],
     dialogues: Mapping[str, Sequence[Row]],
+    splits: Iterable[str],
 ) -> dict[str, int]:
     good = {stage: sum(FAILED not in row for row in found) for stage, found in rows.items()}
+    used = Counter(row["split"] for row in rows["overlaps"] if FAILED not in row)
     return {
         "images": len(rows["images"]),
         "images that are used": good["images"],
         "first images tried": len(rows["subsets"]),
         "subsets": good["subsets"],
         "subsets that are used": good["overlaps"],
+        **{f"subsets of {split} that are used": used[split] for split in splits},
         "pairs": len(rows["pairs"]),
         "dialogue paths": len(rows["paths"]),
         "captions": len(captions),

@@ -17,13 +17,13 @@ from cir_datasets.construction.backends import Engine, Failed, Features, Questio
 from cir_datasets.construction.cirr import answers as handed_in
 from cir_datasets.construction.cirr.answers import AnswerLimits
 from cir_datasets.construction.cirr.corpus import SPLITS, Corpus, bounds_of, check_splits, divided, looked_at
-from cir_datasets.construction.cirr.output import DIALOGUES, write_output
+from cir_datasets.construction.cirr.output import DIALOGUES, PATHS, write_output
 from cir_datasets.construction.cirr.pairs import pairs_of, paths_of
 from cir_datasets.construction.cirr.rule import SubsetRule
 from cir_datasets.construction.cirr.subsets import SHARED, SubsetMaker, first_images, without_overlaps
 from cir_datasets.construction.cirr.tasks import shown, tasks_of, write_tasks
 from cir_datasets.construction.names import check_name
-from cir_datasets.construction.workspace import FAILED, Row, Workspace, forget_from
+from cir_datasets.construction.workspace import CALLED, FAILED, Row, Workspace, compared, forget_from
 from cir_datasets.errors import ConstructionError
 from cir_metrics.atomic import write_whole
 from cir_metrics.errors import CallError
@@ -59,7 +59,7 @@ _LOOKED_AT_ONCE, _FIRSTS, _SUBSETS = 2048, 4096, 4
 
 @dataclass(frozen=True)
 class CirrPlan:
-    """What is made; all of it is part of the run's settings.
+    """What is made; all but name and title are settings of the run.
 
     Args:
         name: the benchmark's name.
@@ -93,6 +93,10 @@ class CirrPlan:
     def __post_init__(self) -> None:
         """Refuse numbers out of range."""
         check_splits(self.splits)
+        if PATHS.removesuffix(".jsonl") in self.splits:
+            raise CallError(
+                f"a split cannot be called 'paths': the dialogue paths are in {PATHS}. Fix: rename it."
+            )
         check_name(self.name)
         check_name(f"{self.name}_{DIALOGUES}")
         if not 0 <= self.shared <= self.rule.size or self.annotators < 1 or self.common < 0:
@@ -105,10 +109,8 @@ class CirrPlan:
             raise CallError("--subsets and --limit are 1 or more. Fix: correct them, or leave them out.")
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
+        """As JSON values, without name and title."""
         return {
-            "name": self.name,
-            "title": self.title,
             "rule": self.rule.to_dict(),
             "shared": self.shared,
             "subsets": self.subsets,
@@ -122,9 +124,10 @@ class CirrPlan:
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> CirrPlan:
-        """The plan that `to_dict` wrote."""
-        rule, limits = SubsetRule(**settings["rule"]), AnswerLimits(**settings["limits"])
-        return cls(**{**settings, "rule": rule, "limits": limits})
+        """The plan of a run's settings."""
+        plan = settings["plan"]
+        rule, limits = SubsetRule(**plan["rule"]), AnswerLimits(**plan["limits"])
+        return cls(**{**plan, **settings[CALLED], "rule": rule, "limits": limits})
 
 
 @dataclass(frozen=True)
@@ -137,6 +140,7 @@ class CirrMade:
         tasks: pages that annotators are to fill in.
         counts: numbers, by what they count.
         refused: answers that count for nothing, each with file, place, task and reason.
+        empty: splits without a subset.
     """
 
     benchmarks: tuple[Path, ...]
@@ -144,6 +148,7 @@ class CirrMade:
     tasks: tuple[Path, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
     refused: tuple[str, ...] = ()
+    empty: tuple[str, ...] = ()
 
 
 def make_benchmark(
@@ -174,6 +179,7 @@ def make_benchmark(
         "encoder": dict(features.identity),
         "captions": dict(words.identity) if words is not None else "people",
         "plan": plan.to_dict(),
+        CALLED: {"name": plan.name, "title": plan.title},
     }
     stages = STAGES["people" if words is None else "model"]
     workspace = Workspace(out, PIPELINE, stages, settings)
@@ -252,7 +258,7 @@ def import_answers(out: Path, corpus: Corpus, files: Sequence[Path]) -> CirrMade
         for file in files:
             _keep(root, file)
         workspace = Workspace(root, PIPELINE, STAGES["people"], settings)
-    return _with_answers(workspace, corpus, CirrPlan.of(settings["plan"]), settings)
+    return _with_answers(workspace, corpus, CirrPlan.of(settings), settings)
 
 
 def settings_of(out: Path) -> dict[str, Any]:
@@ -280,8 +286,9 @@ def settings_of(out: Path) -> dict[str, Any]:
 
 def run_of(settings: Mapping[str, Any]) -> str:
     """Names a run, so that answers to another one are noticed: of its settings a short hash."""
+    content = orjson.dumps(compared(settings), option=orjson.OPT_SORT_KEYS)
     # It begins with a letter: spreadsheets write 12e4567 as a number.
-    return "r" + hashlib.sha256(orjson.dumps(settings, option=orjson.OPT_SORT_KEYS)).hexdigest()[:12]
+    return "r" + hashlib.sha256(content).hexdigest()[:12]
 
 
 def _images(workspace: Workspace, corpus: Corpus, plan: CirrPlan) -> list[Row]:
@@ -290,7 +297,13 @@ def _images(workspace: Workspace, corpus: Corpus, plan: CirrPlan) -> list[Row]:
         rows = (row for part in parts for row in looked_at(corpus, part))
         return divided(rows, plan.splits, plan.seed)
 
-    return _good(workspace.rows("images", make))
+    rows = workspace.rows("images", make)
+    if rows and not _good(rows):
+        raise ConstructionError(
+            f"{corpus.name}: none of {len(rows):,} pictures can be used, such as {rows[0]['image']!r}: "
+            f"{rows[0][FAILED]}. Fix: get the pictures again, and name another --out."
+        )
+    return _good(rows)
 
 
 def _captions_by(words: Words, subsets: Sequence[Sequence[Row]]) -> list[Row]:
@@ -396,7 +409,9 @@ def _finished(
     benchmarks, report, counts = write_output(
         workspace, corpus, name=plan.name, title=plan.title or plan.name, settings=settings
     )
-    return CirrMade(benchmarks, report, tuple(tasks), counts)
+    used = {row["split"] for row in workspace.rows("pairs", list)}
+    empty = tuple(split for split in plan.splits if split not in used)
+    return CirrMade(benchmarks, report, tuple(tasks), counts, empty=empty)
 
 
 def _good(rows: Sequence[Row]) -> list[Row]:

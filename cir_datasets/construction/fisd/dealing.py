@@ -1,7 +1,8 @@
 """Which caption is the source of which triplet: no caption twice, no number of a noun twice.
 
 A gallery in which two references have one caption, or two pictures show three dogs, has questions with two
-right answers. So every caption goes to one aspect at most, and the triplets of one noun share no number.
+right answers. So every caption goes to one triplet at most, also where a template writes it, and the triplets
+of one noun share no number.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def deal(
         sources = [source for file in files[aspect] for source in file.sources]
         wanted = number if limit is None else _share(aspect, tuple(files), number, limit)
         if aspect == CARDINALITY:
-            dealt[aspect], count = _counted(sources, manner, wanted, seed)
+            dealt[aspect], count = _counted(sources, manner, wanted, seed, used)
         else:
             dealt[aspect], count = _chosen(aspect, sources, manner, wanted, seed, used)
         names = ", ".join(file.name for file in files[aspect])
@@ -118,28 +119,39 @@ def _given_lacks(source: SourceCaption, aspect: str, manner: Manner) -> str | No
 
 
 def _counted(
-    sources: Sequence[SourceCaption], manner: Manner, wanted: int, seed: int
+    sources: Sequence[SourceCaption], manner: Manner, wanted: int, seed: int, used: set[Hashable]
 ) -> tuple[list[Row], Row]:
     subjects = manner.subjects(source.caption for source in sources)
     draws = Draws("fisd numbers", seed)
     triples = list(_triples(draws.shuffled(subjects), manner.most, draws))
-    rows = [
-        {
-            "id": f"{CARDINALITY}_{place:03d}",
-            "aspect": CARDINALITY,
-            "caption": manner.counted(noun, numbers[0]),
-            "noun": noun,
-            "numbers": numbers,
-            "source": "template",
-        }
-        for place, (noun, numbers) in enumerate(triples[:wanted])
-    ]
+    rows: list[Row] = []
+    repeats = looked = 0
+    for noun, numbers in triples:
+        if len(rows) == wanted:
+            break
+        looked += 1
+        captions = [manner.counted(noun, number) for number in numbers]
+        meanings = set(map(manner.meaning, captions))
+        if meanings & used:
+            repeats += 1
+            continue
+        used |= meanings
+        rows.append(
+            {
+                "id": f"{CARDINALITY}_{len(rows):03d}",
+                "aspect": CARDINALITY,
+                "caption": captions[0],
+                "noun": noun,
+                "numbers": numbers,
+                "source": "template",
+            }
+        )
     return rows, {
         "read": len(triples),
-        "repeats": 0,
+        "repeats": repeats,
         "unsuitable": 0,
         "taken": len(rows),
-        "left": len(triples) - len(rows),
+        "left": len(triples) - looked,
         "why": {},
     }
 

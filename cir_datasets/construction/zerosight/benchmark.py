@@ -15,6 +15,7 @@ from cir_datasets.construction.folder import write_benchmark
 from cir_datasets.construction.report import Example, Section, Step, write_report
 from cir_datasets.construction.workspace import BENCHMARK, FAILED, Row, states_of
 from cir_datasets.construction.zerosight.pipeline import ZeroSightRun
+from cir_datasets.errors import ConstructionError
 from cir_datasets.registry import card
 from cir_datasets.rows.records import query_row
 from cir_datasets.shapes.draws import Draws
@@ -62,9 +63,16 @@ def write(made: ZeroSightRun, out: Path, *, name: str, title: str) -> Path:
 
     Returns:
         The benchmark's folder.
+
+    Raises:
+        ConstructionError: no query is left.
     """
     published = card("zerosight")
     rows = query_rows(made)
+    if not rows:
+        raise ConstructionError(
+            f"{out}: no query is left, see its {REPORT}. Fix: take more videos or other thresholds."
+        )
     videos = len({row["video"] for row in made.good("frames")})
     settings = {key: value for key, value in made.settings.items() if value is not None}
     return write_benchmark(

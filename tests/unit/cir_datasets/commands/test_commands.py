@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -40,6 +41,15 @@ def cir(environment: dict[str, str], *arguments: str) -> subprocess.CompletedPro
         text=True,
         check=False,
     )
+
+
+def test_what_new_says_next_can_be_typed_where_a_name_has_blanks(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    said = cir(environment, "new", "mine", "--out", str(tmp_path / "own folder")).stderr
+    words = shlex.split(said.rpartition("then  ")[2])
+    assert words[:3] == ["cir", "datasets", "check"]
+    assert cir(environment, *words[2:]).returncode == 0
 
 
 def test_list_shows_every_benchmark(environment: dict[str, str]) -> None:

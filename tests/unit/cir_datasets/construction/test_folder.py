@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import json
 import os
 from collections.abc import Callable
@@ -252,6 +254,11 @@ def test_places_with_blanks_and_colons_and_relative_ones_are_known(
     register(Path("with blank"))
     assert len(cir_datasets.load("one/test")) == 2
     register(colon)  # alone: the command that `cir datasets check` prints
+    assert len(cir_datasets.load("two/test")) == 2
+    register(blank, colon)
+    with pytest.raises(UnknownNameError, match="where a name holds it name its parent"):
+        cir_datasets.load("two/test")
+    register(tmp_path / "own", tmp_path / "own")
     assert len(cir_datasets.load("two/test")) == 2
 
 
@@ -608,6 +615,45 @@ def test_a_benchmark_is_written_again_and_another_is_not_overwritten(tmp_path: P
     with pytest.raises(CallError) as caught:
         written(folder, name="other")
     says(caught, "holds the benchmark 'made'", "Fix: choose another folder")
+
+
+@pytest.mark.parametrize("ends_at", range(9))
+def test_a_call_with_other_configurations_leaves_none_of_the_earlier_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends_at: int
+) -> None:
+    rows = [query_row(**QUERY)]
+    both = {"configs": {"one": rows, "two": rows}, "galleries": {"one": IMAGES, "two": IMAGES[:3]}}
+    folder = written(tmp_path / "made")
+    (folder / "ranks.jsonl").write_text("{}\n")
+    left = [ends_at]
+
+    def ending(self: Path, *given: Any, act: Callable[..., Any], **named: Any) -> Any:
+        left[0] -= self.parent == folder or folder in (Path(each).parent for each in given)
+        if left[0] < 0:
+            raise KeyboardInterrupt
+        return act(self, *given, **named)
+
+    with monkeypatch.context() as patch:
+        for name in ("unlink", "replace"):
+            patch.setattr(Path, name, functools.partialmethod(ending, act=getattr(Path, name)))
+        with contextlib.suppress(KeyboardInterrupt):
+            written(folder, **both)
+    written(folder, **both)
+    whole = ["one.jsonl", "one_images.txt", "two.jsonl", "two_images.txt"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "README.md", "card.yaml", whole[0], whole[1], "ranks.jsonl", *whole[2:],
+    ]  # fmt: skip
+    written(folder)
+    assert not any((folder / name).exists() for name in whole)
+
+
+def test_the_benchmark_of_a_pipeline_may_be_renamed_by_it_alone(tmp_path: Path) -> None:
+    folder = written(tmp_path / "made", made={"pipeline": "fisd"})
+    written(folder, name="other", made={"pipeline": "fisd"})
+    assert check_folder(folder).name == "other"
+    for another in ({"pipeline": "cirr"}, {}):
+        with pytest.raises(CallError, match="holds the benchmark 'other'"):
+            written(folder, name="third", made=another)
 
 
 def test_sessions_and_several_galleries_are_written(tmp_path: Path, register: Register) -> None:

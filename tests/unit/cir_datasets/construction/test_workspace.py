@@ -236,6 +236,23 @@ def test_stages_can_be_forgotten(tmp_path: Path) -> None:
         forget_from(tmp_path, "word")
 
 
+def test_a_benchmark_is_none_from_when_its_stages_are_forgotten(tmp_path: Path) -> None:
+    work(tmp_path)
+    card, rows = tmp_path / "benchmark" / "card.yaml", tmp_path / "benchmark" / "queries.jsonl"
+    card.parent.mkdir()
+    for path in (card, rows):
+        path.write_text("")
+    assert card in forget_from(tmp_path, "last")
+    assert rows.is_file()
+
+
+def test_what_the_result_is_called_is_no_setting_and_the_last_call_says_it(tmp_path: Path) -> None:
+    work(tmp_path)
+    opened(tmp_path, called={"name": "mine"})
+    opened(tmp_path, called={"name": "other"})
+    assert settings_of(tmp_path)[1] == {**SETTINGS, "called": {"name": "other"}}
+
+
 def test_many_stages_are_listed_over_several_lines(tmp_path: Path) -> None:
     Workspace(tmp_path, "circled", {f"a-stage-{n}": "works" for n in range(30)}, {})
     with pytest.raises(UnknownNameError) as caught:

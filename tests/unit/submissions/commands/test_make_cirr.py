@@ -16,6 +16,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 import cir_datasets
+from cir_datasets.construction.cirr.pipeline import run_of, settings_of
 from cir_datasets.construction.cirr.rule import SubsetRule, faults
 from cir_datasets.construction.folder_check import check_folder
 from cir_datasets.shapes import picture
@@ -120,6 +121,19 @@ def answers_of(run: Path, path: Path, *, page: int, caption: Any, folder: str = 
     answers = [{"task": row["task"], "caption": caption(at), "mark": ""} for at, row in enumerate(tasks)]
     path.write_text(json.dumps({"run": tasks[0]["run"], "annotator": f"a{page}", "answers": answers}))
     return path
+
+
+def test_name_and_title_may_be_said_later_and_answers_to_the_pages_still_count(
+    photos: Path, asked: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    shutil.copytree(asked, out)
+    before = settings_of(out)
+    make(photos, out, "--subsets", 6, "--annotators", 2, "--common", 4, "--title", "Ours", "--name", "ours")
+    after = settings_of(out)
+    assert after["called"] == {"name": "ours", "title": "Ours"}
+    assert run_of(after) == run_of(before)
+    assert "<title>Ours" in (out / "tasks" / "page-1.html").read_text()
 
 
 def test_answers_become_a_benchmark_and_open_pairs_are_asked_again(
@@ -301,6 +315,7 @@ def test_a_server_with_faults_is_asked_once_a_pair(
         (["--splits", "val=50"], "add up to 100"),
         (["--splits", "val"], "train=80,val=10,test=10"),
         (["--splits", "a/b=50,../x=50"], "a split cannot be called 'a/b'"),
+        (["--splits", "paths=50,val=50"], "a split cannot be called 'paths'"),
         (["--splits", "Test=50,val=50"], "a split cannot be called 'Test'"),
         (["--name", "Mine!"], "cannot be called"),
         (["--size", "2"], "3 images or more"),
@@ -348,6 +363,46 @@ def test_a_run_in_the_folder_of_its_pictures_is_refused(photos: Path) -> None:
         said = call("make", *command, "--images", photos, fails=True)
         assert "it lies in the folder of the pictures" in " ".join(said.replace("\u2502", " ").split())
     assert not (photos / "run").exists()
+
+
+def test_a_folder_without_a_picture_that_can_be_used_is_named(tmp_path: Path) -> None:
+    (tmp_path / "none").mkdir()
+    (tmp_path / "none" / "a.png").write_bytes(b"no picture")
+    said = call(
+        "make", "cirr", "--images", tmp_path / "none", "-e", "shapes", "--out", tmp_path / "out", fails=True
+    )
+    assert "none of 1 pictures can be used, such as 'a.png': it cannot be opened" in " ".join(
+        said.replace("\u2502", " ").split()
+    )
+
+
+def test_a_small_split_and_small_subsets_are_said_and_scored_as_what_they_are(
+    photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    command = ["make", "cirr", "--images", photos, "-e", "shapes", "--out", out, "--name", "mine"]
+    command += ["--size", 4, "--subsets", 3, "--splits", "test=98,val=2"]
+    said = call(*command)
+    assert "cir: val: no subset was found among its images" in said
+    assert "subsets of val that are used: 0" in said
+    assert "CIR_IMAGES" not in said
+    pairs = rows(out, "pairs")
+    assert len(pairs) == 3 * 5
+    answers = answers_of(out, tmp_path / "one.json", page=1, caption=lambda at: f"put thing {at} there")
+    said = call("make", "cirr-import", out, answers, "--images", photos)
+    assert f"export CIR_IMAGES={photos.parent}" in said
+    monkeypatch.setenv("CIR_BENCHMARKS", str(out / "benchmark"))
+    monkeypatch.setenv("CIR_IMAGES", str(photos.parent))
+    # Of two others a ranking has the target among the first two: a metric that says nothing.
+    of_subsets = [name for name in cir_datasets.load("mine/test").spec.card.metrics if "subset" in name]
+    assert of_subsets == ["recall_subset@1", "recall_subset@2"]
+    assert check_folder(out / "benchmark").notes == []
+    # All pairs are marked as no good: there is no benchmark any more.
+    with (out / "tasks" / "tasks.csv").open() as file:
+        marked = [{"task": row["task"], "mark": "same"} for row in csv.DictReader(file)]
+    answers.write_text(json.dumps({"annotator": "a1", "answers": marked}))
+    call("make", "cirr-import", out, answers, "--images", photos)
+    assert not list(out.glob("*/card.yaml"))
 
 
 def test_a_dry_run_says_what_would_be_asked(photos: Path, tmp_path: Path) -> None:

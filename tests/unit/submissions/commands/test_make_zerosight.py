@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cir_datasets.construction.zerosight.options import load_thresholds
+from cir_datasets.errors import ConstructionError
 from cir_datasets.shapes.clips import clip, write_clips
 from leaderboard.cli import build
 
@@ -19,6 +20,8 @@ VIDEOS = 5
 
 def call(*arguments: str) -> str:
     made = CliRunner().invoke(build(), list(map(str, arguments)))
+    if isinstance(made.exception, ConstructionError):
+        raise made.exception
     assert made.exit_code == 0, made.output
     return made.output
 
@@ -161,6 +164,18 @@ def test_a_review_in_the_folder_is_left_until_it_is_taken_in_and_holds_from_then
     before = bytes_of(out)
     make(clips, out, "--review", str(tmp_path / "second.csv"))
     assert bytes_of(out) == before
+
+
+def test_where_people_drop_everything_there_is_no_benchmark(clips: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    make(clips, out)
+    head, *lines = (out / "review.csv").read_text().splitlines(keepends=True)
+    (tmp_path / "done.csv").write_text(head + "".join(line.replace(",,", ",drop,", 1) for line in lines))
+    with pytest.raises(ConstructionError, match="no query is left, see its report"):
+        make(clips, out, "--review", str(tmp_path / "done.csv"))
+    assert all(row["failed"] == "review: dropped" for row in rows(out, "review"))
+    assert not (out / "benchmark" / "card.yaml").exists()
+    assert "0 queries" in (out / "report.html").read_text()
 
 
 def test_the_released_consensus_drops_what_has_no_neighbour(clips: Path, tmp_path: Path) -> None:

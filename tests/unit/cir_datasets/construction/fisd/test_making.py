@@ -119,6 +119,17 @@ def test_galleries_may_be_the_aspects_own(made: MadeFisd, tmp_path: Path) -> Non
         assert all(image.startswith(f"{aspect}/") for image in images)
 
 
+def test_other_galleries_name_and_title_make_the_result_anew(tmp_path: Path) -> None:
+    made = run(tmp_path / "mine", shapes_captions(tmp_path))
+    write_outcome(made, name="mine", title="Mine", settings={})
+    whole = content(tmp_path / "mine")
+    folder = write_outcome(made, name="other", title="Other", galleries="aspect", settings={})
+    assert not (folder / "queries.jsonl").exists()
+    assert "name: other\ntitle: Other\n" in (folder / "card.yaml").read_text()
+    write_outcome(made, name="mine", title="Mine", settings={})
+    assert content(tmp_path / "mine") == whole
+
+
 class Killed(BaseException):
     """The process ends."""
 

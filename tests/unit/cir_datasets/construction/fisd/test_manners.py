@@ -132,8 +132,7 @@ def test_no_caption_serves_two_triplets_and_counts_add_up(tmp_path: Path) -> Non
     double = CaptionFile("b.txt", "1", file.sources[:30])
     files = dict.fromkeys(ASPECTS, (file, double))
     dealt = deal(files, SHAPES, 12, seed=3)
-    rows = [row for row in dealt.rows if row["aspect"] != "cardinality"]
-    meanings = [SHAPES.meaning(row["caption"]) for row in rows]
+    meanings = [SHAPES.meaning(row["caption"]) for row in dealt.rows]
     assert len(set(meanings)) == len(meanings)
     for count in dealt.counts:
         parts = [count[name] for name in ("repeats", "unsuitable", "taken", "left")]
@@ -141,6 +140,19 @@ def test_no_caption_serves_two_triplets_and_counts_add_up(tmp_path: Path) -> Non
         assert count["taken"] == sum(row["aspect"] == count["aspect"] for row in dealt.rows)
         assert sum(count["why"].values()) == count["unsuitable"]
     assert any(count["repeats"] for count in dealt.counts)
+
+
+def test_a_caption_that_a_template_writes_is_no_source_of_another_aspect() -> None:
+    captions = [SHAPES.counted("small plain red star sandy", number) for number in (1, 2, 3, 4)]
+    file = CaptionFile("a.txt", "0", tuple(SourceCaption(each, each) for each in captions))
+    dealt = deal({"cardinality": (file,), "background": (file,)}, SHAPES, 4, seed=0)
+    (counted, other) = dealt.rows
+    left = {1, 2, 3, 4} - set(counted["numbers"])
+    assert other["caption"] in [captions[number - 1] for number in left]
+    # A file of cardinality alone is larger, so that the other aspect chooses first.
+    dealt = deal({"cardinality": (file, file), "background": (file,)}, SHAPES, 4, seed=0)
+    assert [row["aspect"] for row in dealt.rows] == ["background"] * 4
+    assert dealt.counts[0]["repeats"] == 1
 
 
 @given(st.integers(0, 50), st.integers(1, 240))

@@ -11,8 +11,10 @@ import pytest
 from fisd_runs import OPTIONS, content, run, shapes_captions
 
 from cir_datasets.construction.fisd.making import MadeFisd
+from cir_datasets.construction.fisd.outcome import write_outcome
 from cir_datasets.construction.fisd.review import COLUMNS, write_review
 from cir_datasets.construction.fisd.triplets import ReviewedTriplet
+from cir_datasets.construction.folder_check import check_folder
 from cir_datasets.errors import ConstructionError
 
 MOST = 4
@@ -46,6 +48,16 @@ def filled(made: MadeFisd, folder: Path, *changes: dict[str, str], delimiter: st
 
 def by_id(made: MadeFisd) -> dict[str, ReviewedTriplet]:
     return {each.id: each for each in made.triplets}
+
+
+def test_where_people_drop_everything_there_is_no_benchmark(tmp_path: Path, captions: Path) -> None:
+    made = run(tmp_path / "out", captions)
+    folder = write_outcome(made, name="mine", title="Mine", settings={})
+    file = filled(made, tmp_path, *({"id": each, "verdict": "drop"} for each in exported(made)))
+    now = run(tmp_path / "out", captions, review=file)
+    with pytest.raises(ConstructionError, match="no triplet is left"):
+        write_outcome(now, name="mine", title="Mine", settings={})
+    assert not check_folder(folder).ok
 
 
 def test_verdicts_and_corrections_reach_the_queries_and_the_originals_are_kept(
