@@ -73,7 +73,7 @@ def delimiter_of(text: str) -> str:
     """The comma or semicolon that parts the columns of a table's first line.
 
     Example:
-        >>> delimiter_of("id;caption\n1;a red, small star")
+        >>> delimiter_of("id;caption\\n1;a red, small star")
         ';'
     """
     head = text.split("\n", 1)[0]
