@@ -6,11 +6,12 @@ repeats, the cache, threads and what has failed are seen to here.
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 from cir_datasets.common.progress import step_progress
 from cir_metrics.errors import CirError
@@ -114,6 +115,12 @@ class AskingLanguage:
         self._title = title
         self._ask = ask
         self._stopping = threading.Event()
+
+    def known_only(self) -> Self:
+        """The same backend with the answers on disk alone: nobody is asked, and the others have no answer."""
+        known = copy.copy(self)
+        known._ask = _ask_nobody
+        return known
 
     def caption(self, images: Sequence[Picture]) -> list[str]:
         """A caption of each picture."""
@@ -305,6 +312,10 @@ class AskingLanguage:
             texts,
             final=any(error.final for error in failed.values()) or _is_gone(failed, len(questions)),
         )
+
+
+def _ask_nobody(questions: Sequence[ModelQuestion]) -> NoReturn:
+    raise NoAnswerError("it is not known, and nobody is asked any more", final=True)
 
 
 def _is_gone(failed: Mapping[int, NoAnswerError], asked: int) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
 from submissions.errors import LanguageError
-from submissions.language.protocol import FormLanguage, FormT, Item, LanguageIdentity, Picture
+from submissions.language.protocol import FormLanguage, FormT, Item, LanguageIdentity, Picture, known_only
 
 if TYPE_CHECKING:
     from submissions.language.protocol import Language
@@ -191,6 +191,11 @@ class PairedLanguage:
             first.prompts,
             "; ".join(part for part in (first.settings, f"words by {second.text()}") if part),
         )
+
+    def known_only(self) -> PairedLanguage | None:
+        """Both with the answers that they have alone; None where one of them cannot do that."""
+        sees, writes = known_only(self.sees), known_only(self.writes)
+        return None if sees is None or writes is None else PairedLanguage(sees, writes)
 
     def caption(self, images: Sequence[Picture]) -> list[str]:
         """A caption of each picture."""

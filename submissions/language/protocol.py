@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from submissions.language.forms import Form
 
 FormT = TypeVar("FormT", bound="Form")
+LanguageT = TypeVar("LanguageT", bound="Language")
 
 
 @dataclass(frozen=True)
@@ -148,6 +149,12 @@ class FormLanguage(Language, Protocol):
             items: the words and pictures of each question.
             form: what an answer holds (`submissions.language.forms`, or one of your own).
         """
+
+
+def known_only(language: LanguageT | None) -> LanguageT | None:
+    """A backend that gives the answers it has and asks nobody; None where it has no `known_only`."""
+    known: LanguageT | None = getattr(language, "known_only", lambda: None)()
+    return known
 
 
 def pictures_by_id(pictures: Pictures, ids: Iterable[str]) -> list[Picture]:

@@ -199,8 +199,8 @@ class Cost:
     Args:
         queries: queries, or turns, whose rankings were ranked anew.
         left: of those whose rankings stayed as they were, how many for which reason.
-        instructions: questions for T' that were put to the backend; equal ones may be answered once.
-        captions: questions for T''.
+        instructions: questions for T' that have an answer, of the backend or from its cache.
+        captions: questions for T'' that have one.
         seconds: from beginning to end, S1 excluded.
         why: the first failure of the backend in its own words.
     """
@@ -229,7 +229,7 @@ class Cost:
 
         Example:
             >>> Cost(queries=2, instructions=2, captions=60, seconds=1.25).text()
-            "2 of 2 ranked anew; 2 questions for T', 60 for T''; 1.2 seconds"
+            "2 of 2 ranked anew; answered: 2 questions for T', 60 for T''; 1.2 seconds"
         """
-        asked = f"{self.instructions:,} questions for T', {self.captions:,} for T''"
+        asked = f"answered: {self.instructions:,} questions for T', {self.captions:,} for T''"
         return f"{self.counts}; {asked}; {self.seconds:.1f} seconds"

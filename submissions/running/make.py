@@ -26,18 +26,18 @@ from submissions.running.by_lists import rank_by_lists
 from submissions.running.by_scores import rank_by_scores
 from submissions.running.options import RunOptions, also_by_name, options_from, shows_options
 from submissions.running.reranking import (
-    Backward,
-    backward_by_embeddings,
-    backward_by_lists,
-    backward_by_scores,
-    check_source,
     rerank,
+    unseen_pictures,
+    ways_by_embeddings,
+    ways_by_lists,
+    ways_by_scores,
 )
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
     from submissions.encoders.protocol import Encoder
     from submissions.language.protocol import Language
+    from submissions.methods.reverse_processes import Ways
 
 
 @one_truncation_warning()
@@ -131,11 +131,12 @@ def _ranked(
     kind, gallery, how = kind_of_class(who), gallery_of(benchmark), options.reranker
     options = options.with_language()
     wanted = board_depth(benchmark).used if options.k is None else options.k
-    if how is not None:
-        check_source(how, benchmark, options)
     firsts = None if how is None else Firsts(how, benchmark)
+    unseen = frozenset[str]()
+    if firsts is not None:
+        unseen = unseen_pictures(firsts, options, encoded=kind == "composer")
     depth = wanted if how is None else max(wanted, how.top)
-    backward: Backward
+    ways: Ways
     own: Encoder | None = None
     if kind == "composer":
         method = cast("Composer", who)
@@ -144,22 +145,23 @@ def _ranked(
         described, answers = rank_by_embeddings(
             name, method, context, gallery, turns, options.aggregated(), depth, options.search, firsts
         )
-        own, backward = context.encoder, backward_by_embeddings(name, method, context)
+        own, ways = context.encoder, ways_by_embeddings(name, method, context)
+        unseen |= context.gallery.missing | context.missing_outside
     elif kind == "ranker":
         ranker = cast("Ranker", who)
         described = describe_method(name, ranker)
         answers = rank_by_lists(name, ranker, gallery, depth, firsts)
-        backward = backward_by_lists(name, ranker, gallery, options.rerank_top)
+        ways = ways_by_lists(name, ranker, gallery, options.rerank_top)
     else:
         scorer = cast("Scorer", who)
         described = describe_method(name, scorer)
         turns_as = options.aggregated(getattr(scorer, "aggregation", "latest"))
         answers = rank_by_scores(name, scorer, gallery, turns_as, depth, firsts)
-        backward = backward_by_scores(name, scorer, gallery)
+        ways = ways_by_scores(name, scorer, gallery)
         if benchmark.multi_turn:
             described = described.model_copy(update={"aggregation": turns_as.text})
     if firsts is not None:
-        described, cost = rerank(name, firsts, backward, options, own, described)
+        described, cost = rerank(name, firsts, ways, options, own, described, unseen)
         costs.append(cost)
         answers.cut(wanted)
     return RankFile(
@@ -219,6 +221,9 @@ def prepare_bundle(
             from submissions.encoders.loading import load_encoder
 
             used = options.with_encoder(load_encoder(str(options.encoder), **options.loading))
+            if isinstance(options.rerank_encoder, str | Path):
+                loading = options.rerank_loading(has_encoder=True)
+                used = used.changed(rerank_encoder=load_encoder(str(options.rerank_encoder), **loading))
         took: list[Cost] = [] if costs is None else costs
         return RankBundle(suite, tuple(_ranked(name, who, each, used, took) for each in benchmarks))
 

@@ -31,8 +31,10 @@ LOADING = ("revision", "device", "dtype")
 
 _RERANK = ("rerank_top", "rerank_processes", "rerank_encoder", "rerank_turns")
 """Options of a re-ranker."""
-_WITH_RERANK = ("rerank", *_RERANK, "language", "prompts", "images", "device", "batch_size")
-"""Options that a re-ranker has a use for, whatever the method."""
+_WITH_RERANK = ("rerank", *_RERANK, "language", "prompts")
+"""Options that a re-ranker has a use for, whatever the method, or that have a check of their own."""
+_WITH_PICTURES, _WITH_WORDS = ("images", "skip_missing"), (*LOADING, "batch_size")
+"""Those that it has a use for where it asks about pictures, and where it compares words (s3)."""
 
 _PATH = (str, Path)
 _VALUES: dict[str, tuple[type | tuple[type, ...], str]] = {
@@ -109,9 +111,10 @@ class RunOptions:
         language: a name for `load_language`, or a language backend, for methods that caption or merge.
         prompts: folder of prompts that replace ours, where `language` is a name; default: `CIR_PROMPTS`.
         checkpoint: a method's own trained weights, a file or folder.
-        revision: the encoder's commit, branch or tag on the Hub.
-        device: where the encoder runs: auto, cpu, cuda, cuda:1, mps.
-        dtype: type of the encoder's numbers: float32, float16, bfloat16 or auto.
+        revision: the encoder's commit, branch or tag on the Hub; of a method without one it is that of
+            `rerank_encoder`.
+        device: where the encoder and the one of `rerank_encoder` run: auto, cpu, cuda, cuda:1, mps.
+        dtype: type of their numbers: float32, float16, bfloat16 or auto.
         batch_size: images or texts that are encoded at once, 1 or more.
         workers: processes that read images, 0 or more; 0 reads them in this process.
         skip_missing: keep images that are missing or unreadable as members of the gallery, behind all that
@@ -297,8 +300,7 @@ class RunOptions:
         how = self.reranker
         kind = kind_of_class(method)
         if kind != "composer":
-            beside = () if how is None else _WITH_RERANK
-            used = {"k", *(turns if kind == "scorer" else ()), *beside}
+            used = {"k", *(turns if kind == "scorer" else ()), *_with(how)}
             unused = [option for option in self.given if option not in used]
             if unused:
                 raise MethodError(
@@ -328,6 +330,11 @@ class RunOptions:
                 "Fix: add --language NAME: oracle (shapes), openai:MODEL or transformers:FOLDER."
             )
         if self.language is not None and not (needed or asks):
+            if self.reranker is not None:
+                raise MethodError(
+                    f"{SC4CIR.title} with s1 alone asks nobody, and {name} uses no language backend. "
+                    "Fix: leave --language out, or name more --rerank-processes."
+                )
             raise MethodError(f"{name} uses no language backend. Fix: leave --language out.")
 
     def _check_reranking(self, how: SC4CIR, benchmark: Benchmark, *, has_encoder: bool) -> None:
@@ -338,7 +345,9 @@ class RunOptions:
             if self.rerank_encoder is not None:
                 raise MethodError("--rerank-encoder is of s3, which is left out. Fix: leave it out as well.")
         elif self.rerank_encoder is not None or not has_encoder:
-            self.rerank_encoder_for(benchmark)
+            words = self.rerank_encoder_for(benchmark)
+            if not has_encoder:
+                self.check_loading(words)
         if how.asks and self.language is not None and not isinstance(self.language, str):
             from submissions.language.protocol import FormLanguage
 
@@ -370,6 +379,14 @@ class RunOptions:
             given = str(given)
             check_encoder_name(given)
         return given
+
+    def rerank_loading(self, *, has_encoder: bool) -> dict[str, Any]:
+        """What `load_encoder` is given beside the name of the text encoder of s3.
+
+        Args:
+            has_encoder: whether the run's method has an encoder too, which a revision is then of.
+        """
+        return {name: value for name, value in self.loading.items() if name != "revision" or not has_encoder}
 
     def encoder_for(self, benchmark: Benchmark, name: str, own: str | None = None) -> str | Encoder:
         """The encoder of a run: the one that is given, the method's own, or the shipped one for its pictures.
@@ -522,6 +539,14 @@ def option_words(names: Sequence[str]) -> str:
     """
     # No command has a store: CIR_CACHE_HOME names it.
     return ", ".join("store=" if name == "store" else f"--{name.replace('_', '-')}" for name in names)
+
+
+def _with(how: SC4CIR | None) -> tuple[str, ...]:
+    """The options that a re-ranker has a use for."""
+    if how is None:
+        return ()
+    words = _WITH_WORDS if "s3" in how.used else ()
+    return (*_WITH_RERANK, *(_WITH_PICTURES if how.asks else ()), *words)
 
 
 def check_run_encoder(encoder: object) -> None:

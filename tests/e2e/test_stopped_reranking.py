@@ -12,8 +12,6 @@ import pytest
 from interruptible import interruptible, wait_for
 from language_server import Fault, LanguageServer
 
-import submissions
-
 
 @pytest.fixture(autouse=True)
 def surroundings(plain_language: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,7 +53,7 @@ def test_after_a_kill_only_what_was_open_is_asked_again(tmp_path: Path) -> None:
         assert before < 300
         done = subprocess.run(command(out), env=surroundings, capture_output=True, text=True, check=True)
         assert sum(server.answered.values()) <= 300 + 3, "300 queries, and what three threads had open"
-        assert "SC4CIR: 300 of 300 ranked anew; 300 questions for T', 0 for T''" in done.stderr
+        assert "SC4CIR: 300 of 300 ranked anew; answered: 300 questions for T', 0 for T''" in done.stderr
         total = len(server.requests)
         again = tmp_path / "again.json"
         subprocess.run(command(again), env=surroundings, capture_output=True, check=True)
@@ -63,18 +61,13 @@ def test_after_a_kill_only_what_was_open_is_asked_again(tmp_path: Path) -> None:
         assert again.read_bytes() == out.read_bytes()
 
 
-def test_a_server_that_is_gone_leaves_the_rankings_and_says_so(tmp_path: Path) -> None:
-    out, plain = tmp_path / "run.json", tmp_path / "plain.json"
+def test_a_server_that_is_gone_from_the_start_ends_the_run_without_a_file(tmp_path: Path) -> None:
+    out = tmp_path / "run.json"
     with LanguageServer(lambda *_: Fault("status", 401)) as server:
         surroundings = {**os.environ, "OPENAI_BASE_URL": server.url}
-        done = subprocess.run(command(out), env=surroundings, capture_output=True, text=True, check=True)
-    assert (
-        "0 of 300 ranked anew; left as before: 300 without an answer of the language backend" in done.stderr
-    )
-    assert len(server.requests) <= 3, "after a key that is refused nobody is asked again"
-    submissions.write(submissions.make_rank_file("shapes/val", "image_only_pixels"), plain)
-    made, before = submissions.read(out), submissions.read(plain)
-    assert isinstance(made, submissions.RankFile)
-    assert isinstance(before, submissions.RankFile)
-    assert dict(made.rankings) == dict(before.rankings)
-    assert "left as before: 300" in made.method.reranking
+        done = subprocess.run(command(out), env=surroundings, capture_output=True, text=True, check=False)
+        assert len(server.requests) <= 3, "after a key that is refused nobody is asked again"
+    assert done.returncode == 1
+    assert "not one of 300 queries could be ranked anew, so that nothing is written. Fix: " in done.stderr
+    assert "the server refuses the key (401)" in done.stderr
+    assert not out.exists()

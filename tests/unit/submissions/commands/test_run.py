@@ -227,7 +227,7 @@ def test_a_run_is_ranked_anew_and_says_what_that_took(tmp_path: Path) -> None:
     done = cir(*RERANKED, *more, "--out", str(out))
     assert done.exit_code == 0, done.output
     assert done.stdout == f"{out}\n"
-    assert "SC4CIR: 300 of 300 ranked anew; 300 questions for T', 0 for T''; " in done.stderr
+    assert "SC4CIR: 300 of 300 ranked anew; answered: 300 questions for T', 0 for T''; " in done.stderr
     found = submissions.read(out)
     assert isinstance(found, submissions.RankFile)
     assert found.method.name == "Image only + SC4CIR s1+s2 top 2 (oracle)"

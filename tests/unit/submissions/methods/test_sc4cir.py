@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import json
 import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,13 +13,14 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 import retrieval_worlds
+from language_server import Fault, LanguageServer
 from PIL.Image import Image
 from retrieval_worlds import PlainEncoder, sessions
 from says import says
 from sc4cir_twin import ordered, sums_of
 
 import submissions
-from cir_datasets.errors import SourceError
+from cir_datasets.errors import MissingImagesError, SourceError
 from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics.errors import CallError, CirError, UnknownNameError
 from submissions import Method, RunOptions, make_rank_file
@@ -26,13 +28,14 @@ from submissions.embeddings.pictures import pictures_of
 from submissions.embeddings.store import EmbeddingStore
 from submissions.encoders.protocol import Identity
 from submissions.errors import EncoderError, LanguageError, MethodError
+from submissions.language import load_language
 from submissions.language.forms import Instruction
 from submissions.language.oracle import OracleLanguage
 from submissions.language.protocol import Item, LanguageIdentity, Picture, pictures_by_id
 from submissions.methods.sc4cir import Cost, Firsts
 from submissions.methods.turns import Candidates, Turn, turns_of
 from submissions.running.make import prepare
-from submissions.running.reranking import renamed
+from submissions.running.reranking import renamed, ways_by_scores
 
 ORACLE = OracleLanguage()
 small_shapes = functools.cache(retrieval_worlds.small_shapes)
@@ -426,12 +429,11 @@ def test_a_query_without_an_answer_stays_as_it_was_and_is_counted(
     "error",
     [LanguageError("down"), LanguageError("no credit", final=True), ConnectionResetError("the line broke")],
 )
-def test_a_backend_that_never_answers_leaves_everything_as_it_was(run: Any, error: Exception) -> None:
-    benchmark, speaker = small_shapes(), Failing("candidate", error=error)
-    before, made = run(benchmark, rerank=None), run(benchmark, language=speaker)
-    assert made.rankings == before.rankings
-    assert made.subset_rankings == before.subset_rankings
-    assert "0 of 6 ranked anew; left as before: 6 without an answer" in made.method.reranking
+def test_a_run_of_which_nothing_could_be_ranked_anew_fails(run: Any, error: Exception) -> None:
+    with pytest.raises(LanguageError) as caught:
+        run(small_shapes(), language=Failing("candidate", error=error))
+    words = "SC4CIR on shapes/val: not one of 6 queries could be ranked anew, so that nothing is written."
+    says(caught.value, words, "Fix: ", str(error))
 
 
 def test_after_a_failure_that_ends_all_nobody_is_asked_again(
@@ -439,8 +441,74 @@ def test_after_a_failure_that_ends_all_nobody_is_asked_again(
 ) -> None:
     monkeypatch.setattr("submissions.methods.reverse_processes._TOGETHER", 2)
     speaker = Failing("reverse", error=LanguageError("no credit", final=True))
-    run(small_shapes(), language=speaker)
+    with pytest.raises(LanguageError):
+        run(small_shapes(), language=speaker)
     assert speaker.times == 1
+
+
+class Closing(Scripted):
+    """A backend whose first error ends all; what it answered stands in the error."""
+
+    def ask(self, prompt: str, items: Sequence[Item], form: type[Any]) -> list[Any]:
+        try:
+            return super().ask(prompt, items, form)
+        except LanguageError as error:
+            raise LanguageError(str(error), error.failed, error.answers, final=True) from error
+
+
+def test_what_was_answered_before_the_error_that_ends_all_is_used(run: Any) -> None:
+    turns = [(REF, "make it red"), (A, "make it blue")]
+    benchmark = sessions([turns[:1], turns[1:]], GALLERY[:8])
+    before = run(benchmark, rerank=None)
+    answers: dict[tuple[str, ...], str | None] = {
+        ("reverse", REF): "a blue moon",
+        ("reverse", A): "a red star",
+    }
+    whole = run(benchmark, rerank_processes="s1+s2", language=Scripted(dict(answers)))
+    costs: list[Cost] = []
+    answers["reverse", A] = None
+    options = RunOptions(
+        encoder=PlainEncoder(),
+        workers=0,
+        rerank="sc4cir",
+        rerank_processes="s1+s2",
+        language=Closing(answers),
+    )
+    made = prepare(benchmark, "image_text_sum", options, costs=costs)()
+    assert made.rankings["s0"] == whole.rankings["s0"] != before.rankings["s0"]
+    assert made.rankings["s1"] == before.rankings["s1"] != whole.rankings["s1"]
+    assert costs[0].instructions == 1, "questions without an answer are not counted"
+    assert "1 of 2 ranked anew; left as before: 1 without an answer" in made.method.reranking
+
+
+@pytest.mark.parametrize("method", ["image_text_sum", "captioning"])
+def test_after_the_error_that_ends_all_the_cache_still_answers(
+    run: Any, plain_language: None, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    """One process, one thread, one query a block: the first fails for good, the others are on disk."""
+    monkeypatch.setattr("submissions.methods.reverse_processes._TOGETHER", 1)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-made-up-for-tests")
+    turns = [(GALLERY[1], "a blue circle"), (REF, "a red star"), (GALLERY[2], "a large square")]
+    given: dict[str, Any] = {"rerank_top": 3, "k": 8}
+    gallery = GALLERY[:8]
+
+    def answer(asked: Any) -> str:
+        place = sum(map(ord, asked.images[0])) % 9 if asked.images else 0
+        return json.dumps({"instruction": f"{place} stars"}) if "JSON" in asked.prompt else f"{place} stars"
+
+    with LanguageServer(look=answer) as server:
+        speaker = load_language("openai:tiny,concurrency=1", url=server.url)
+        known = run(sessions([[turn] for turn in turns[1:]], gallery), method, language=speaker, **given)
+        if method == "captioning":
+            speaker.caption(pictures_by_id(pictures_of(sessions([turns], gallery)), [GALLERY[1]]))
+        asked = len(server.requests)
+        server.fault = lambda *_: Fault("status", 401)
+        made = run(sessions([[turn] for turn in turns], gallery), method, language=speaker, **given)
+        assert len(server.requests) == asked + 1, "nobody is asked again"
+    assert "2 of 3 ranked anew; left as before: 1 without an answer" in made.method.reranking
+    ranked = {query: sorted(own[0][:3]) for query, own in made.rankings.items()}
+    assert ranked["s1"] == sorted(known.rankings["s0"][0][:3])
+    assert ranked["s2"] == sorted(known.rankings["s1"][0][:3])
 
 
 class Merging(OracleLanguage):
@@ -534,7 +602,7 @@ REFUSED: list[tuple[dict[str, Any], type[CirError], str]] = [
     (
         {"rerank": "sc4cir", "rerank_processes": "s1", "language": "oracle"},
         MethodError,
-        "uses no language backend",
+        "SC4CIR with s1 alone asks nobody, and image_text_sum uses no language backend",
     ),
     (
         {
@@ -562,10 +630,153 @@ def test_options_that_do_not_fit_are_refused(options: Any, error: type[CirError]
     says(caught.value, words, "Fix: ") if error is not UnknownNameError else says(caught.value, words)
 
 
+NOT_OF_A_PROCESS = [
+    ("s1", {"images": "folder"}, "no use for --images"),
+    ("s1", {"skip_missing": True}, "no use for --skip-missing"),
+    ("s1+s2", {"dtype": "float16", "batch_size": 3}, "no use for --dtype, --batch-size"),
+    ("s3", {"revision": "main"}, "--revision main: the encoder shapes comes with this package"),
+    ("s3", {"dtype": "float16", "rerank_encoder": PlainEncoder()}, "is loaded already, and dtype= would"),
+    ("s3", {"workers": 1}, "no use for --workers"),
+]
+
+
+@pytest.mark.parametrize(("processes", "options", "words"), NOT_OF_A_PROCESS)
+def test_a_process_refuses_what_it_would_ignore(processes: str, options: Any, words: str) -> None:
+    language = {} if processes == "s1" else {"language": ORACLE}
+    given: dict[str, Any] = {"rerank": "sc4cir", "rerank_processes": processes, **language, **options}
+    with pytest.raises(MethodError) as caught:
+        make_rank_file(small_shapes(), "random", **given)
+    says(caught.value, words, "Fix: ")
+
+
+@pytest.mark.parametrize(("method", "revision"), [("random", "v1"), ("image_text_sum", None)])
+def test_the_text_encoder_is_loaded_as_the_options_say(
+    run: Any, monkeypatch: pytest.MonkeyPatch, method: str, revision: str | None
+) -> None:
+    """A revision is that of the run's encoder, and of the text encoder where the method has none."""
+    import submissions.encoders.loading as loading
+
+    asked: list[tuple[str, dict[str, Any]]] = []
+
+    def load(name: str, **given: Any) -> PlainEncoder:
+        asked.append((name, given))
+        return PlainEncoder(name)
+
+    monkeypatch.setattr(loading, "load_encoder", load)
+    given: dict[str, Any] = {
+        "dtype": "float16",
+        "device": "cpu",
+        "revision": "v1",
+        "rerank_encoder": "my/words",
+    }
+    given |= {} if method == "random" else {"encoder": "my/pictures"}
+    options = RunOptions(rerank="sc4cir", rerank_processes="s3", language=ORACLE, **given)
+    make_rank_file(small_shapes(), method, options)
+    wanted: dict[str, Any] = {"device": "cpu", "dtype": "float16"}
+    assert asked[-1] == ("my/words", wanted | ({} if revision is None else {"revision": revision}))
+
+
 def test_a_method_without_an_encoder_is_given_one_for_words_elsewhere(tmp_path: Path) -> None:
     benchmark, images = retrieval_worlds.fashioniq_pictures(tmp_path / "dress")
     with pytest.raises(MethodError, match=r"the process s3 compares words.*Fix: add --rerank-encoder NAME"):
         make_rank_file(benchmark, "random", rerank="sc4cir", language=ORACLE, images=images)
+
+
+class Looking(OracleLanguage):
+    """A backend that looks at every picture, and says how light it is.
+
+    Args:
+        before: is done before each question.
+    """
+
+    def __init__(self, before: Callable[[], None] = lambda: None) -> None:
+        super().__init__()
+        self.before, self.times = before, 0
+
+    def ask(self, prompt: str, items: Sequence[Item], form: type[Any]) -> list[Any]:
+        self.times += 1
+        self.before()
+        seen = [[np.asarray(picture.open()).mean() for picture in item.pictures] for item in items]
+        return [form(instruction=f"{sum(own):.1f} more") for own in seen]
+
+
+def looking(benchmark: Benchmark, images: Path, **options: Any) -> Any:
+    usual: dict[str, Any] = {"rerank": "sc4cir", "rerank_encoder": PlainEncoder(), "rerank_top": 5}
+    return make_rank_file(benchmark, "random", images=images, **usual | {"language": Looking()} | options)
+
+
+def test_a_picture_that_is_missing_is_found_before_anybody_is_asked(tmp_path: Path) -> None:
+    benchmark, images = retrieval_worlds.fashioniq_pictures(tmp_path / "dress")
+    gone = (benchmark.gallery or ())[3]
+    (images / f"{gone}.png").unlink()
+    speaker = Looking()
+    with pytest.raises(MissingImagesError, match=rf"1 of 80 images are missing(.|\n)*{gone}(.|\n)*Fix: "):
+        looking(benchmark, images, language=speaker)
+    assert speaker.times == 0
+
+
+def test_pictures_that_are_skipped_stand_behind_the_other_candidates(tmp_path: Path) -> None:
+    benchmark, images = retrieval_worlds.fashioniq_pictures(tmp_path / "dress")
+    whole = looking(benchmark, images)
+    row, other = benchmark.rows()[:2]
+    gone = sorted(set(whole.rankings[row["query_id"]][:5]) - {other["reference_image_id"]})[0]
+    (images / f"{gone}.png").unlink()
+    made = looking(benchmark, images, skip_missing=True)
+    assert made.rankings[row["query_id"]][4] == gone
+    assert made.method.skipped_images == 1
+    assert gone in made.method.notes
+    lost = [each for each in benchmark.rows() if each["reference_image_id"] == gone]
+    anew = len(benchmark.rows()) - len(lost)
+    assert f"; {anew} of {len(benchmark.rows())} ranked anew" in made.method.reranking
+    assert "without an answer" not in made.method.reranking
+
+
+@pytest.mark.parametrize("skip", [False, True])
+def test_a_picture_that_is_damaged_under_way_is_no_failure_of_the_backend(tmp_path: Path, skip: bool) -> None:
+    benchmark, images = retrieval_worlds.fashioniq_pictures(tmp_path / "dress")
+    gone = benchmark.rows()[0]["reference_image_id"]
+    lost = [row for row in benchmark.rows() if row["reference_image_id"] == gone]
+    speaker = Looking(lambda: (images / f"{gone}.png").write_bytes(b"not a picture"))
+    if not skip:
+        with pytest.raises(MissingImagesError, match=f"image '{gone}': .* cannot be decoded.*Fix: "):
+            looking(benchmark, images, language=speaker)
+        return
+    made = looking(benchmark, images, language=speaker, skip_missing=True)
+    assert made.method.reranking.endswith(f"left as before: {len(lost)} without a reference image or words")
+    assert made.method.skipped_images == 1
+
+
+def test_the_other_references_of_a_block_change_no_score_of_a_way_back() -> None:
+    """Scores may be brought to the gallery's mean: a reference outside it is there for its own turns."""
+
+    class Centred:
+        needs_pictures = False
+
+        def method(self) -> Method:
+            return Method(name="Centred", zero_shot=True)
+
+        def scores(self, turns: Sequence[Turn], gallery: Candidates) -> Any:
+            own = np.array([float(int(image[4:]) ** 2) for image in gallery.ids])
+            return np.tile(own - own.mean(), (len(turns), 1))
+
+    gallery = Candidates(sessions([TURNS], GALLERY[:4]), GALLERY[:4])
+    references = [GALLERY[10], GALLERY[2], GALLERY[15], GALLERY[10]]
+    turns = [Turn(str(place), GALLERY[0], "red") for place in range(4)]
+    together = ways_by_scores("centred", Centred(), gallery).similar(turns, references)
+    alone = [
+        ways_by_scores("centred", Centred(), gallery).similar([turn], [reference])[0]
+        for turn, reference in zip(turns, references, strict=True)
+    ]
+    assert together == alone
+
+
+def test_counts_are_never_cut_off(run: Any) -> None:
+    class Wordy(OracleLanguage):
+        identity = LanguageIdentity("mine", "m" * 280)
+
+    made = run(small_shapes(), rerank_top=2, language=Wordy())
+    assert len(made.method.reranking) == 300
+    assert made.method.reranking.endswith("mmm); 6 of 6 ranked anew")
 
 
 def test_pictures_that_are_not_there_are_missed_before_the_work(tmp_path: Path) -> None:
