@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from submissions.rank_file.model import RankBundle, RankFile
 
 
+_TOKENS, _SECONDS = 85, 2.0
+"""Of an estimate: tokens of a picture, and seconds of a call."""
+
+
 def run_command(
     benchmark: Annotated[
         str, typer.Option("--benchmark", "-b", help="Id of the benchmark or suite to rank.")
@@ -133,11 +137,13 @@ def run_command(
         ),
     ] = False,
     picture_tokens: Annotated[
-        int, typer.Option("--picture-tokens", help="Of --dry-run: tokens of a picture.", min=1)
-    ] = 85,
+        int | None,
+        typer.Option("--picture-tokens", help=f"Of --dry-run: tokens of a picture ({_TOKENS}).", min=1),
+    ] = None,
     call_seconds: Annotated[
-        float, typer.Option("--call-seconds", help="Of --dry-run: seconds of a call.", min=0.001)
-    ] = 2.0,
+        float | None,
+        typer.Option("--call-seconds", help=f"Of --dry-run: seconds of a call ({_SECONDS:g}).", min=0.001),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -147,7 +153,11 @@ def run_command(
         ),
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print the files written as JSON: file, benchmark, method.")
+        bool,
+        typer.Option(
+            "--json",
+            help="Print the files written as JSON: file, benchmark, method; with --dry-run the estimate.",
+        ),
     ] = False,
     no_checks: NoChecksAnywhere = False,
 ) -> None:
@@ -174,6 +184,8 @@ def run_command(
         raise CallError(
             f"name one method or ask for all. Fix: add --method NAME ({known}) or --all-baselines."
         )
+    figures = {"--picture-tokens": picture_tokens, "--call-seconds": call_seconds}
+    _check_dry_run(dry_run, out, [name for name, value in figures.items() if value is not None])
     if all_baselines:
         check_folder(out or Path())
     elif out is None:
@@ -205,7 +217,7 @@ def run_command(
         rerank_turns=rerank_turns,
     )
     if dry_run:
-        _estimate(benchmark, method, options, picture_tokens, call_seconds)
+        _estimate(benchmark, method, options, picture_tokens or _TOKENS, call_seconds or _SECONDS, as_json)
         return
     runs = _all(benchmark, encoder, language, options) if method is None else _one(benchmark, method, options)
     label = benchmark.replace("/", "-")
@@ -254,22 +266,45 @@ def _find_modules_here(method: str) -> None:
         sys.path.insert(0, str(Path.cwd()))
 
 
+def _check_dry_run(dry_run: bool, out: Path | None, figures: list[str]) -> None:
+    """Refuse what an estimate, or a run, would ignore."""
+    from cir_metrics.errors import CallError
+
+    if dry_run and out is not None:
+        raise CallError("--dry-run writes no file. Fix: leave --out or --dry-run out.")
+    if figures and not dry_run:
+        raise CallError(f"{', '.join(figures)}: only beside --dry-run. Fix: leave it out, or add --dry-run.")
+
+
 def _estimate(
-    benchmark: str, method: str | None, options: RunOptions, picture_tokens: int, call_seconds: float
+    benchmark: str,
+    method: str | None,
+    options: RunOptions,
+    picture_tokens: int,
+    call_seconds: float,
+    as_json: bool,
 ) -> None:
     """Print what re-ranking would ask."""
     from cir_datasets.common.tables import render
     from cir_datasets.registry.suites import suite, suite_ids
     from cir_metrics.errors import CallError
-    from submissions.running.rerank_estimate import estimate_table, estimated
+    from submissions.running.rerank_estimate import estimate_table, estimate_values, estimated
 
-    if method is None or options.rerank is None:
-        raise CallError("--dry-run estimates a re-ranker. Fix: add --method NAME and --rerank sc4cir.")
+    if options.rerank is None:
+        raise CallError("--dry-run estimates a re-ranker. Fix: add --rerank sc4cir, or leave --dry-run out.")
+    if method is None:
+        raise CallError(
+            "--dry-run estimates one method. Fix: name it by --method in the place of --all-baselines."
+        )
     _find_modules_here(method)
     names = suite(benchmark).benchmarks if benchmark in suite_ids() else (benchmark,)
-    for name in names:
-        found = estimated(name, method, options, picture_tokens)
-        echo(render([estimate_table(name, found, options, call_seconds)], "table"))
+    found = {name: estimated(name, method, options, picture_tokens) for name in names}
+    if as_json:
+        rows = (estimate_values(name, own, options, call_seconds) for name, own in found.items())
+        echo(as_text([row for own in rows for row in own]))
+        return
+    for name, own in found.items():
+        echo(render([estimate_table(name, own, options, call_seconds)], "table"))
 
 
 def _all(

@@ -154,16 +154,7 @@ class Context:
         Raises:
             CaptionRuleError: the rule is for one caption, and a turn has several.
         """
-        from cir_datasets.registry.caption_rules import caption_rule
-
-        rule = caption_rule(self.caption_rule)
-        # A rule makes " and " of two empty captions, which nobody wrote.
-        return [
-            [text for text in rule.texts(turn.captions) if text.strip()]
-            if any(caption.strip() for caption in turn.captions)
-            else []
-            for turn in turns
-        ]
+        return texts_of(turns, self.caption_rule)
 
     def text_vectors(self, texts: Sequence[Sequence[str]]) -> Vectors:
         """Vectors of texts, shape (turns, dimensions): of several the mean, of length 1.
@@ -199,6 +190,24 @@ class Context:
             found = self.encoder.encode_images([pictures.open(place) for place in part])
             vectors = checked_vectors(self.encoder, found, len(part), "images")
             yield from ((ids[place], vector) for place, vector in zip(part, vectors, strict=True))
+
+
+def texts_of(turns: Iterable[Turn], rule: str) -> list[list[str]]:
+    """The texts of each turn by a caption rule; none where it has no words.
+
+    Raises:
+        CaptionRuleError: the rule is for one caption, and a turn has several.
+    """
+    from cir_datasets.registry.caption_rules import caption_rule
+
+    made = caption_rule(rule)
+    # A rule makes " and " of two empty captions, which nobody wrote.
+    return [
+        [text for text in made.texts(turn.captions) if text.strip()]
+        if any(caption.strip() for caption in turn.captions)
+        else []
+        for turn in turns
+    ]
 
 
 def unit(vectors: NDArray[np.floating]) -> Vectors:

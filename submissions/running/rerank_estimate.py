@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cir_datasets.common.tables import Cell, Table
 from submissions.language.asking import ModelQuestion
 from submissions.language.forms import Instruction
 from submissions.language.loading import calls_at_once
 from submissions.language.prompts import load_prompts
+from submissions.methods.composing import texts_of
 from submissions.methods.registry import needs_of
 from submissions.methods.reverse_processes import CANDIDATE_PROMPT, REVERSE_PROMPT
 from submissions.methods.sc4cir import SC4CIR, Firsts
-from submissions.methods.turns import gallery_of, subset_members, turns_of
+from submissions.methods.turns import gallery_of, removed_reference, subset_members, turns_of
 from submissions.rank_file.benchmarks import needs_subset
 from submissions.running.make import loaded_benchmark, named_method
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
-    from submissions.methods.turns import Turn
+    from submissions.methods.turns import Candidates, Turn
     from submissions.running.options import RunOptions
 
 _ANSWER = 40
@@ -64,24 +65,21 @@ def estimated(
     how = options.reranker or SC4CIR()
     turns = _asked_about(benchmark, how)
     gallery = gallery_of(benchmark)
-    whole = min(how.top, len(gallery.ids) - benchmark.excludes_reference)
+    removed = [removed_reference(turn, gallery) in gallery.place for turn in turns]
     rows = benchmark.rows() if needs_subset(benchmark) else []
     # Of a subset, at most its members beside the candidates of the whole gallery.
     beside = sum(min(how.top, len(subset_members(row))) for row in rows)
-    candidates = len(turns) * whole + beside
+    candidates = sum(min(how.top, len(gallery.ids) - without) for without in removed) + beside
     prompts = load_prompts(options.prompts)
     found = []
+    if "language" in needs_of(who):
+        back = candidates if "s2" in how.used else 0
+        found += _of_the_method(name, who, gallery, options, back, picture_tokens)
     if "s2" in how.used:
         template = prompts[REVERSE_PROMPT]
         asked = [ModelQuestion(template, {"change": turn.text}, form=Instruction).prompt for turn in turns]
         letters = sum(map(len, asked))
         found.append(_questions("T', once a query", len(turns), letters, len(turns) * picture_tokens))
-        if "language" in needs_of(who):
-            # A caption of the candidate, and what is merged of it and T'.
-            own = 2 * candidates
-            letters = own * len(prompts["merge"].text)
-            what = f"{name} of each candidate and T'"
-            found.append(_questions(what, own, letters, candidates * picture_tokens))
     if "s3" in how.used:
         prompt = ModelQuestion(prompts[CANDIDATE_PROMPT], form=Instruction).prompt
         found.append(
@@ -92,11 +90,22 @@ def estimated(
     return found
 
 
+def estimate_values(
+    benchmark: str, found: Sequence[Questions], options: RunOptions, call_seconds: float
+) -> list[dict[str, Any]]:
+    """The estimates as JSON values, with hours."""
+    at_once = _at_once(options)
+    return [
+        {"benchmark": benchmark, **each._asdict(), "hours": each.calls * call_seconds / at_once / 3600}
+        for each in found
+    ]
+
+
 def estimate_table(
     benchmark: str, found: Sequence[Questions], options: RunOptions, call_seconds: float
 ) -> Table:
     """The estimates as a table, with hours."""
-    at_once = calls_at_once(options.language) if isinstance(options.language, str) else 1
+    at_once = _at_once(options)
     whole = Questions(
         "together", *(sum(column) for column in zip(*(each[1:] for each in found), strict=True))
     )
@@ -116,6 +125,37 @@ def estimate_table(
         ("what", "calls", "tokens in", "tokens out", "hours"),
         tuple(rows),
     )
+
+
+def _at_once(options: RunOptions) -> int:
+    return calls_at_once(options.language) if isinstance(options.language, str) else 1
+
+
+def _of_the_method(
+    name: str, who: object, gallery: Candidates, options: RunOptions, back: int, picture_tokens: int
+) -> list[Questions]:
+    """What a method asks by itself: forward of each turn, and on the way back of each candidate and T'."""
+    from submissions.methods.captioning import Captioning
+
+    prompts = load_prompts(options.prompts)
+    turns = [turn for row in gallery.benchmark.rows() for turn in turns_of(row)]
+    shown = {turn.reference for turn in turns if turn.reference is not None}
+    # Those of the gallery and the references are all the images that there are.
+    captions = min(len(shown) + back, len(shown.union(gallery.ids)))
+    letters = captions * len(ModelQuestion(prompts["caption"]).prompt)
+    found = [_questions(f"{name}: a caption an image", captions, letters, captions * picture_tokens)]
+    if isinstance(who, Captioning):
+        return found  # it puts the words behind the caption, and has nothing merged
+    said = "x" * (_ANSWER * _LETTERS)
+    rule = options.caption_rule_for(turns, name, ["relative_caption"])
+    seen = [turn for turn in turns if turn.reference is not None]
+    changes = [text for own in texts_of(seen, rule) for text in own]
+
+    def prompt(change: str) -> str:
+        return ModelQuestion(prompts["merge"], {"caption": said, "change": change}).prompt
+
+    letters = sum(len(prompt(change)) for change in changes) + back * len(prompt(said))
+    return [*found, _questions(f"{name}: a merge a text", len(changes) + back, letters, 0)]
 
 
 def _asked_about(benchmark: Benchmark, how: SC4CIR) -> list[Turn]:

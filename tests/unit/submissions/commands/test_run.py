@@ -13,11 +13,17 @@ from retrieval_worlds import PlainEncoder, fashioniq_pictures, small_shapes
 from says import says
 from typer.testing import CliRunner
 
+import cir_datasets
 import submissions
+from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics.errors import CallError, CirError, UnknownNameError
 from leaderboard.cli import build
+from submissions import RunOptions
 from submissions.errors import EncoderError, MethodError
+from submissions.language.prompts import load_prompts
 from submissions.methods import method_names
+from submissions.methods.turns import subset_members
+from submissions.running.rerank_estimate import estimated
 
 SESSIONS = ["run", "--benchmark", "shapes/multiturn_val", "--method", "image_only_pixels"]
 
@@ -236,12 +242,14 @@ def test_a_run_is_ranked_anew_and_says_what_that_took(tmp_path: Path) -> None:
     assert "rerank:SC4CIR (top 2, S1 + S2, words by oracle)" in cir("score", str(out)).stdout
 
 
-def test_a_dry_run_estimates_what_would_be_asked_and_writes_nothing(tmp_path: Path) -> None:
-    out = tmp_path / "run.json"
+def test_a_dry_run_estimates_what_would_be_asked_and_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     asked = ["--language", "openai:tiny,concurrency=8", "--dry-run", "--picture-tokens", "1000"]
-    done = cir(*RERANKED, *asked, "--call-seconds", "3", "--out", str(out))
+    done = cir(*RERANKED, *asked, "--call-seconds", "3")
     assert done.exit_code == 0, done.output
-    assert not out.exists()
+    assert list(tmp_path.iterdir()) == []
     rows = {line[:22].strip(): line[22:].split() for line in done.stdout.splitlines()[2:]}
     # 300 queries; 30 candidates of each, and five members of its subset.
     assert {what: cells[0] for what, cells in rows.items()} == {
@@ -254,22 +262,49 @@ def test_a_dry_run_estimates_what_would_be_asked_and_writes_nothing(tmp_path: Pa
     assert rows["together"][3] == f"{10_800 * 3 / 8 / 3600:.2f}"
 
 
-def test_a_dry_run_counts_what_the_method_asks_on_the_way_back() -> None:
-    command = [
-        *RERANKED,
-        "--language",
-        "oracle",
-        "--rerank-top",
-        "10",
-        "--rerank-processes",
-        "s2",
-        "--dry-run",
-    ]
-    command[4] = "cirevl"
-    lines = cir(*command).stdout.splitlines()
-    (own,) = [line for line in lines if line.startswith("cirevl of each candidate and T'")]
-    # A caption and a merge of each of 10 + 5 candidates of 300 queries.
-    assert own.split()[-4] == f"{2 * 15 * 300:,}"
+def estimate(method: str, *more: str) -> dict[str, Any]:
+    """The rows of an estimate of SC4CIR on shapes/val, by what is asked."""
+    command = ["run", "--benchmark", "shapes/val", "--method", method, "--rerank", "sc4cir"]
+    done = cir(*command, "--language", "oracle", "--dry-run", "--json", *more)
+    assert done.exit_code == 0, done.output
+    return {row["what"]: row for row in json.loads(done.stdout)}
+
+
+def test_a_dry_run_counts_what_the_method_asks_itself() -> None:
+    benchmark = cir_datasets.load("shapes/val")
+    shown = {row["reference_image_id"] for row in benchmark.rows()}
+    images = len(shown.union(benchmark.gallery or ()))
+    back = ["--rerank-top", "10", "--rerank-processes", "s1+s2"]
+    found = estimate("cirevl", *back)
+    # Forward one of each query, and one of each of 10 + 5 candidates of 300 queries.
+    assert {what: row["calls"] for what, row in found.items()} == {
+        "cirevl: a caption an image": images,
+        "cirevl: a merge a text": 300 + 15 * 300,
+        "T', once a query": 300,
+    }
+    few = estimate("cirevl", *back, "--rerank-top", "1")
+    assert few["cirevl: a caption an image"]["calls"] == len(shown) + (1 + 1) * 300
+    merges = found["cirevl: a merge a text"]
+    words = len(load_prompts()["merge"].text) + 160
+    assert merges["tokens_in"] * 4 > merges["calls"] * words, "the words are filled in"
+    forward = estimate("captioning", "--rerank-processes", "s3", "--rerank-top", "1")
+    assert {what: row["calls"] for what, row in forward.items()} == {
+        "captioning: a caption an image": len(shown),
+        "T'', once a candidate": (1 + 1) * 300,
+    }
+
+
+def test_a_dry_run_counts_the_whole_gallery_where_a_reference_lies_outside_it() -> None:
+    whole = small_shapes()
+    rows = whole.rows()
+    outside = rows[0]["reference_image_id"]
+    count = sum(row["reference_image_id"] == outside for row in rows)
+    gallery = [image for image in whole.gallery or () if image != outside]
+    benchmark = Benchmark.from_rows(whole.spec, rows, gallery)
+    options = RunOptions(rerank="sc4cir", rerank_top=1000, rerank_processes="s3", language="oracle")
+    (found,) = estimated(benchmark, "random", options, 85)
+    beside = sum(len(subset_members(row)) for row in rows)
+    assert found.calls == len(rows) * (len(gallery) - 1) + count + beside
 
 
 @pytest.mark.parametrize(
@@ -277,10 +312,14 @@ def test_a_dry_run_counts_what_the_method_asks_on_the_way_back() -> None:
     [
         (["--method", "random", "--dry-run"], "--dry-run estimates a re-ranker"),
         (["--all-baselines", "--rerank", "sc4cir", "--language", "oracle"], "--rerank is for one --method"),
+        (["--all-baselines", "--rerank", "sc4cir", "--dry-run"], "--dry-run estimates one method"),
+        (["--method", "random", "--picture-tokens", "5"], "--picture-tokens: only beside --dry-run"),
+        (["--method", "random", "--call-seconds", "5"], "--call-seconds: only beside --dry-run"),
+        (["--method", "random", "--dry-run", "--out", "x.json"], "--dry-run writes no file"),
     ],
 )
-def test_a_re_ranker_goes_with_one_method(arguments: list[str], words: str, tmp_path: Path) -> None:
-    done = cir("run", "--benchmark", "shapes/val", *arguments, "--out", str(tmp_path / "out"))
+def test_a_re_ranker_and_its_estimate_refuse_what_they_would_ignore(arguments: list[str], words: str) -> None:
+    done = cir("run", "--benchmark", "shapes/val", *arguments)
     says(done.exception, words, "Fix: ")
 
 
