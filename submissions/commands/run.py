@@ -351,8 +351,9 @@ def _report_skipped(rank_file: RankFile | RankBundle) -> None:
 
     for each in rank_file.runs if isinstance(rank_file, RankBundle) else (rank_file,):
         if each.method.skipped_images:
+            behind = "all others that were ranked anew" if each.method.reranking else "all others"
             echo(
                 f"{each.benchmark}: {each.method.skipped_images:,} images were missing or unreadable and "
-                "were skipped: they rank behind all others.",
+                f"were skipped: they rank behind {behind}.",
                 err=True,
             )

@@ -18,6 +18,7 @@ from cir_metrics.gallery import pair_scores
 from cir_metrics.ranking import best_of
 from cir_metrics.terminal import visible
 from submissions.errors import LanguageError
+from submissions.language.asking import UNREADABLE
 from submissions.language.forms import Instruction
 from submissions.language.protocol import FormLanguage, Item, Picture, known_only, pictures_by_id
 from submissions.methods.sc4cir import NO_ANSWER, NOTHING_TO_REVERSE, SC4CIR, Cost, Forward
@@ -214,6 +215,9 @@ class Reranker:
         try:
             found = similar([turn for _, _, turn in back], [query.reference for query, _, _ in back])
         except LanguageError as error:
+            unreadable = [why for _, why in error.failed if why.startswith(UNREADABLE)]
+            if unreadable and not self._skip_missing:
+                raise MissingImagesError(unreadable[0]) from error
             self._failed(error)
             return None
         return {(query.turn.key, image): score for (query, image, _), score in zip(back, found, strict=True)}

@@ -746,6 +746,28 @@ def test_a_picture_that_is_damaged_under_way_is_no_failure_of_the_backend(tmp_pa
     assert made.method.skipped_images == 1
 
 
+def test_a_picture_that_the_method_itself_asks_about_is_no_failure_of_the_backend(
+    run: Any, plain_language: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Captioning sees the candidates on the way back; one of them is damaged after the ranking."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-made-up-for-tests")
+    benchmark, images = retrieval_worlds.fashioniq_pictures(tmp_path / "dress")
+    shown = {row["reference_image_id"] for row in benchmark.rows()}
+    damaged = next(image for image in benchmark.gallery or () if image not in shown)
+
+    def answer(prompt: str) -> str:
+        if "JSON" not in prompt:
+            return "a dress"
+        (images / f"{damaged}.png").write_bytes(b"not a picture")
+        return json.dumps({"instruction": "longer"})
+
+    with LanguageServer(answer=answer) as server:
+        speaker = load_language("openai:tiny", url=server.url)
+        given: dict[str, Any] = {"language": speaker, "images": images, "rerank_processes": "s1+s2"}
+        with pytest.raises(MissingImagesError, match=f"image '{damaged}': .* cannot be decoded.*Fix: "):
+            run(benchmark, "captioning", rerank_top=80, **given)
+
+
 def test_the_other_references_of_a_block_change_no_score_of_a_way_back() -> None:
     """Scores may be brought to the gallery's mean: a reference outside it is there for its own turns."""
 
