@@ -155,6 +155,7 @@ def test_released_duplicates_are_those_of_earlier_galleries_whose_queries_are_no
     images = tmp_path / "nlvr2/train/34"
     images.mkdir(parents=True)
     monkeypatch.setenv("CIR_DATA_HOME", str(tmp_path))
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("CIR_VERIFICATION_MODE", "no_checks")
     val = cir_datasets.load("cirr/val")
     (train,) = earlier_splits(val, tmp_path / "nlvr2")
