@@ -36,10 +36,15 @@ def command_line() -> str:
     runner = CliRunner()
     parts = ["# The `cir` command\n", "Written by `make docs` from the commands' own help.\n"]
 
-    def walk(command: object, path: list[str]) -> None:
-        result = runner.invoke(app, [*path, "--help"], prog_name="cir")
+    def show(words: list[str], title: str) -> None:
+        result = runner.invoke(app, words, prog_name="cir")
         text = "\n".join(line.rstrip() for line in result.output.strip().splitlines())
-        parts.append(f"## `{' '.join(['cir', *path])}`\n\n```text\n{text}\n```\n")
+        parts.append(f"## `{title}`\n\n```text\n{text}\n```\n")
+
+    def walk(command: object, path: list[str]) -> None:
+        show([*path, "--help"], " ".join(["cir", *path]))
+        if not path:
+            show(["help", "--all"], "cir help --all")
         for name, child in sorted(getattr(command, "commands", {}).items()):
             walk(child, [*path, name])
 

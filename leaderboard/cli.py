@@ -1,14 +1,15 @@
 """The `cir` command: which commands there are, and what becomes of their errors.
 
-A command's module is imported when the command is named, and imports nothing heavy itself, so that
-`cir --help` answers at once. Data goes to stdout, words to stderr; exit code 0 means done, 1 that the input
-is wrong, 2 that the call is.
+A new command has one line in `COMMANDS` or `GROUPS`, and its name stands in `TASKS`. Its module is imported
+when the command is named, and imports nothing heavy itself, so that `cir --help` answers at once. Data goes
+to stdout, words to stderr; exit code 0 means done, 1 that the input is wrong, 2 that the call is.
 """
 
 from __future__ import annotations
 
 import ctypes
 import errno
+import inspect
 import os
 import sys
 import traceback
@@ -17,10 +18,10 @@ from collections import UserDict
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from types import TracebackType
-from typing import Any
+from typing import Annotated, Any, NamedTuple, cast
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
 from cir_metrics.errors import CirError
@@ -30,34 +31,62 @@ _OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBAD
 """What writing to stdout can fail with."""
 
 COMMANDS = {
+    "run": "submissions.commands.run:run_command",
+    "multiround": "submissions.commands.multiround:multiround_command",
+    "embed": "submissions.commands.embed:embed_command",
+    "entries": "submissions.commands.entries:entries_command",
+    "fuse": "submissions.commands.fuse:fuse_command",
+    "play": "leaderboard.play.commands:play_command",
     "validate": "submissions.commands.validate:validate_command",
     "score": "submissions.commands.score:score_command",
     "compare": "submissions.commands.compare:compare_command",
     "convert": "submissions.commands.convert:convert_command",
-    "fuse": "submissions.commands.fuse:fuse_command",
-    "run": "submissions.commands.run:run_command",
-    "multiround": "submissions.commands.multiround:multiround_command",
-    "entries": "submissions.commands.entries:entries_command",
-    "embed": "submissions.commands.embed:embed_command",
-    "play": "leaderboard.play.commands:play_command",
     "submit": "leaderboard.commands:submit",
+    "help": "leaderboard.cli:help_command",
 }
-"""By name the module and the function of a command, in the order of `cir --help`."""
+"""By name the module and the function of a command."""
 
 GROUPS = {
     "datasets": "cir_datasets.commands.datasets:datasets_commands",
     "metrics": "cir_metrics.commands:metrics_commands",
-    "embeddings": "submissions.commands.embeddings:embeddings_commands",
+    "make": "submissions.commands.make:make_commands",
     "methods": "submissions.commands.methods:methods_commands",
     "train": "submissions.commands.train:train_commands",
-    "make": "submissions.commands.make:make_commands",
+    "embeddings": "submissions.commands.embeddings:embeddings_commands",
+    "leaderboard": "leaderboard.commands:leaderboard_commands",
     "challenge": "leaderboard.challenge.commands:challenge_commands",
     "receipt": "leaderboard.commands:receipt_commands",
-    "leaderboard": "leaderboard.commands:leaderboard_commands",
 }
 """By name the module and the function that gives a group of commands."""
 
-_EPILOG = "Start with: cir datasets list, then cir validate FILE and cir score FILE."
+
+class Task(NamedTuple):
+    """Commands that serve one purpose.
+
+    Args:
+        first: those that `cir --help` shows; at most twelve over all tasks.
+        further: those that `cir help --all` lists as well.
+    """
+
+    first: tuple[str, ...]
+    further: tuple[str, ...] = ()
+
+
+TASKS = {
+    "Data": Task(("datasets", "make"), ("metrics",)),
+    "Rank": Task(
+        ("run", "train"), ("multiround", "play", "fuse", "methods", "embed", "embeddings", "entries")
+    ),
+    "Judge": Task(("validate", "score", "compare"), ("convert",)),
+    "Share": Task(("submit", "leaderboard"), ("challenge", "receipt")),
+    "Help": Task((), ("help",)),
+}
+"""The headings of the help, in its order, with their commands."""
+
+_START = "Start with: cir datasets list, then cir validate FILE and cir score FILE."
+_FURTHER = "More commands: cir help --all. About one: cir COMMAND --help."
+_ALL = "cir.all"
+"""In a context's `meta`: the help is to list all commands."""
 
 
 def _version(wanted: bool) -> None:
@@ -67,6 +96,9 @@ def _version(wanted: bool) -> None:
         except PackageNotFoundError:
             echo("not installed")
         raise typer.Exit
+
+
+_TASK_OF = {name: task for task, names in TASKS.items() for name in (*names.first, *names.further)}
 
 
 class _Commands(UserDict[str, Any]):
@@ -85,14 +117,66 @@ class _Commands(UserDict[str, Any]):
                 only.add_typer(made(), name=name)
             else:
                 only.command(name)(made)
-            self[name] = found = get_group(only).commands[name]
+            found = cast("TyperCommand | TyperGroup", get_group(only).commands[name])
+            self[name] = found
+            found.rich_help_panel = _TASK_OF.get(name)
+            _wrap_once(found)
         return found
 
 
+def _wrap_once(command: Any) -> None:
+    """Join the lines of every paragraph of a help; typer joins those of the first alone."""
+    paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
+    command.help = "\n\n".join(
+        each if each.startswith("\b") else " ".join(each.split()) for each in paragraphs
+    )
+    for child in getattr(command, "commands", {}).values():
+        _wrap_once(child)
+
+
 class _Root(TyperGroup):
+    """The command `cir`, whose help lists the usual commands unless all are asked for."""
+
     def __init__(self, **details: Any) -> None:
         super().__init__(**details)
         self.commands = _Commands()
+        self.listed = tuple(_TASK_OF)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names that a help lists, or a completion offers."""
+        return list(self.listed)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the help of `cir --help`, or the whole one of `cir help --all`."""
+        before = self.listed
+        if not ctx.meta.get(_ALL):
+            self.listed = tuple(name for task in TASKS.values() for name in task.first)
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self.listed = before
+
+
+def help_command(
+    context: typer.Context,
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="COMMAND", help="The words of a command.")
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="List all commands, grouped by task.")] = False,
+) -> None:
+    """Explain a command, or list all commands.
+
+    \b
+    Example:
+        cir help --all
+        cir help datasets prepare
+    """
+    root = context.find_root()
+    if every:
+        root.meta[_ALL] = True
+        echo(root.get_help())
+        return
+    root.command.main([*(words or ()), "--help"], prog_name=root.info_name)
 
 
 def build() -> typer.Typer:
@@ -100,9 +184,8 @@ def build() -> typer.Typer:
     app = typer.Typer(
         name="cir",
         cls=_Root,
+        epilog=f"{_START}\n\n{_FURTHER}",
         no_args_is_help=True,
-        add_completion=False,
-        epilog=_EPILOG,
         help="Benchmarks, metrics and a leaderboard for composed image retrieval.",
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},

@@ -13,7 +13,8 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from leaderboard.cli import build
+from leaderboard.cli import COMMANDS as SINGLE
+from leaderboard.cli import GROUPS, TASKS, build
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -67,6 +68,7 @@ def test_the_commands_are_the_expected_ones() -> None:
         "datasets verify",
         "metrics list",
         "metrics install",
+        "help",
         "validate",
         "score",
         "convert",
@@ -134,6 +136,66 @@ def test_help_loses_no_bracket(path: tuple[str, ...], command: Any) -> None:
     assert [found for found in brackets if "".join(found.split()) not in shown] == []
     assert "\\[" not in shown
     assert 'cir-benchmarks"' not in shown
+
+
+def listed(*words: str) -> list[str]:
+    """The names in the boxes of a help, options left out."""
+    shown = CliRunner().invoke(build(), list(words), env={"COLUMNS": "100", "TERM": "dumb"}, prog_name="cir")
+    assert shown.exit_code == 0
+    return re.findall(r"^│ ([a-z]\w*) ", shown.output, re.MULTILINE)
+
+
+def test_every_command_stands_under_one_task() -> None:
+    placed = [name for task in TASKS.values() for name in (*task.first, *task.further)]
+    assert sorted(placed) == sorted([*SINGLE, *GROUPS]), "leaderboard/cli.py: TASKS holds each command once"
+
+
+def test_the_short_help_lists_twelve_commands_at_most_and_the_long_one_all() -> None:
+    first = [name for task in TASKS.values() for name in task.first]
+    assert listed("--help") == first
+    assert len(first) <= 12
+    assert sorted(listed("help", "--all")) == sorted([*SINGLE, *GROUPS])
+
+
+def test_help_of_a_command_is_that_commands_help() -> None:
+    asked, direct = (
+        CliRunner().invoke(build(), words, prog_name="cir").output
+        for words in (["help", "datasets", "prepare"], ["datasets", "prepare", "--help"])
+    )
+    assert "cir datasets prepare" in direct
+    assert asked == direct
+
+
+@pytest.mark.parametrize(("path", "command"), COMMANDS, ids=[" ".join(path) for path, _ in COMMANDS])
+def test_a_paragraph_of_help_is_wrapped_by_the_terminal_alone(path: tuple[str, ...], command: Any) -> None:
+    paragraphs = (command.help or "").split("\n\n")
+    assert [each for each in paragraphs if "\n" in each and not each.startswith("\b")] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("cir da", ["datasets"]),
+        ("cir mul", ["multiround"]),
+        ("cir datasets overlay a", ["add"]),
+        ("cir score --per", ["--per-query"]),
+    ],
+)
+def test_shells_complete_commands_and_options(
+    words: str, found: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
+    monkeypatch.setenv("_CIR_COMPLETE", "complete_bash")
+    done = CliRunner().invoke(build(), [], prog_name="cir")
+    assert done.output.split() == found
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_is_given_its_script(shell: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shellingham.detect_shell", lambda: (shell, f"/bin/{shell}"))
+    script = CliRunner().invoke(build(), ["--show-completion"], prog_name="cir").output
+    assert f"_CIR_COMPLETE=complete_{shell}" in script
 
 
 def test_without_arguments_the_help_is_shown() -> None:
