@@ -176,7 +176,7 @@ def train_composition(
     training = {**settings, **asdict(plan), "first_loss": done.first_loss, "last_loss": done.last_loss}
     if watch is not None:
         network.load_state_dict(watch.weights)
-        training |= {"history": watch.history, "best": watch.history[watch.best]}
+        training |= {"trained_steps": done.steps, "history": watch.history, "best": watch.history[watch.best]}
     tokenizer.save_pretrained(root)
     save_head(root, composition, network, sizes=sizes, encoder=encoder.identity, training=training)
     forget(root)

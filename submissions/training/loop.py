@@ -116,7 +116,7 @@ class Trained:
 
     Args:
         folder: where the head lies.
-        steps: number of steps it had.
+        steps: number of steps it had; fewer than the plan's where a watch ended it.
         first_loss: mean loss of the first steps.
         last_loss: mean loss of the last steps.
         resumed_at: the step at which it was taken up again; 0 where it began anew, `steps` where it was done.
@@ -237,7 +237,7 @@ def train(
         _let_look(watch, module, plan.steps)
     module.eval()
     first, last = exact_mean(losses[:_CURVE]), exact_mean(losses[-_CURVE:])
-    return Trained(folder, plan.steps, first, last, resumed_at)
+    return Trained(folder, len(losses), first, last, resumed_at)
 
 
 def _let_look(watch: Watch, module: nn.Module, step: int) -> None:
@@ -273,9 +273,8 @@ def finished(folder: Path, settings: Mapping[str, Any]) -> Trained | None:
         return None
     try:
         held = json.loads(path.read_text(encoding="utf-8"))["training"]
-        found = Trained(
-            folder, held["steps"], float(held["first_loss"]), float(held["last_loss"]), held["steps"]
-        )
+        steps = int(held.get("trained_steps", held["steps"]))
+        found = Trained(folder, steps, float(held["first_loss"]), float(held["last_loss"]), steps)
     except (ValueError, KeyError, TypeError) as error:
         raise CheckpointError(
             f"{path}: says nothing of a training. Fix: use another folder, or remove this one."

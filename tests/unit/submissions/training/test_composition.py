@@ -254,13 +254,16 @@ def test_validation_keeps_the_best_epoch_and_may_end_early(
     said: list[str] = []
     options = {"composition": name, "validation": "cirr/val", "patience": 1, "epochs": 40}
     options |= {"recipe": Recipe(together=2)}
-    run(tmp_path / "a", world, say=said.append, **options)
+    done = run(tmp_path / "a", world, say=said.append, **options)
     training = config(tmp_path / "a")["training"]
     values = [each["recall_subset@1"] for each in training["history"]]
     assert len(values) == len(said) - 1
     assert len(values) < 40  # of three queries none gets better for ever
     assert training["best"] == training["history"][values.index(max(values))]
     assert values[-1] <= max(values[:-1])
+    assert done.steps == training["history"][-1]["step"] < training["steps"]
+    again = run(tmp_path / "a", world, **options)
+    assert (again.steps, again.resumed_at) == (done.steps, done.steps)
 
 
 def test_what_is_held_out_is_not_trained_on(world: dict[str, Any]) -> None:
