@@ -12,14 +12,15 @@ PIP_FLAGS := -qq --disable-pip-version-check
 export HF_HUB_DISABLE_TELEMETRY := 1
 export GRADIO_ANALYTICS_ENABLED := False
 
-.PHONY: run test test-slow lint types docs clean help
+.PHONY: run test test-slow lint types docs site clean help
 
 help:
 	@echo "make run        set up, prepare the embedded benchmark, make and score its baselines, serve http://$(HOST):$(PORT)"
 	@echo "make test       set up with everything, then lint, types and tests"
 	@echo "make test-slow  the tests that take long"
 	@echo "make docs       write the generated parts of the docs anew"
-	@echo "make clean      remove the environments and the state of make run"
+	@echo "make site       the docs as a site: open site/index.html"
+	@echo "make clean      remove the environments, the state of make run and the site"
 
 # Without torch: what the suite needs to prepare, score and serve.
 $(RUN_VENV)/.installed: setup.cfg pyproject.toml constraints.txt
@@ -63,5 +64,11 @@ test-slow: $(TEST_VENV)/.installed
 docs: $(TEST_VENV)/.installed
 	@$(TEST_VENV)/bin/python docs/generate.py
 
+# Without a warning or not at all; tests/conformance/test_site.py follows its links.
+site: export NO_MKDOCS_2_WARNING := 1
+site: $(TEST_VENV)/.installed
+	@$(TEST_VENV)/bin/python -m mkdocs build --quiet --site-dir site
+	@echo "site/index.html"
+
 clean:
-	rm -rf .venv $(STATE)
+	rm -rf .venv $(STATE) site

@@ -1,0 +1,148 @@
+"""The docs as a site: it is built without a warning, its links lead somewhere, and it needs no network."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urldefrag
+
+import pytest
+import yaml
+from markdown_it import MarkdownIt
+
+ROOT = Path(__file__).resolve().parents[2]
+FETCHED = {("script", "src"), ("link", "href"), ("img", "src"), ("iframe", "src"), ("source", "src")}
+"""What a browser asks for by itself; a link is followed by people."""
+BLOCKS = ("h2", "h3", "ol", "ul", "li", "pre", "table", "tr")
+
+
+class Html(HTMLParser):
+    """The ids, the addresses and the number of blocks of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.ids: set[str] = set()
+        self.links: list[tuple[str, str, str]] = []
+        self.blocks: Counter[str] = Counter()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.blocks[tag] += tag in BLOCKS
+        for name, value in attrs:
+            if name == "id" and value:
+                self.ids.add(value)
+            elif name in ("href", "src") and value:
+                self.links.append((tag, name, value))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", folder],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[Path, Html]:
+    return {path.resolve(): Html(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")}
+
+
+def faults(pages: dict[Path, Html]) -> list[str]:
+    """Addresses that lead nowhere in the site, and those that a browser would fetch from elsewhere."""
+    wrong = []
+    for page, html in pages.items():
+        for tag, name, address in html.links:
+            if re.match(r"(https?:)?//", address):
+                if (tag, name) in FETCHED:
+                    wrong.append(f"{page.name}: <{tag}> fetches {address}")
+                continue
+            if address.startswith(("mailto:", "data:")) or page.name == "404.html":
+                continue
+            path, anchor = urldefrag(address)
+            there = (page.parent / unquote(path)).resolve() if path else page
+            there = there / "index.html" if there.is_dir() else there
+            if not there.exists():
+                wrong.append(f"{page.name}: {address} is not there")
+            elif anchor and there in pages and unquote(anchor) not in pages[there].ids:
+                wrong.append(f"{page.name}: {address}: no such heading")
+    return wrong
+
+
+def test_every_link_of_the_site_leads_somewhere_in_it_and_nothing_is_fetched(pages: dict[Path, Html]) -> None:
+    assert sum(len(html.links) for html in pages.values()) > 1000
+    assert faults(pages) == []
+
+
+def test_a_broken_link_a_missing_heading_and_a_fetched_font_are_found(tmp_path: Path) -> None:
+    text = (
+        '<h2 id="a"></h2><a href="#b"></a><a href="gone.html"></a><link href="https://fonts.example/x.css">'
+    )
+    page = tmp_path / "page.html"
+    page.write_text(text, encoding="utf-8")
+    assert faults({page: Html(text)}) == [
+        "page.html: #b: no such heading",
+        "page.html: gone.html is not there",
+        "page.html: <link> fetches https://fonts.example/x.css",
+    ]
+
+
+def test_every_page_has_one_place_in_the_navigation() -> None:
+    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    listed = re.findall(r"^ +- (?:.+: )?(\S+\.(?:md|ipynb))$", text.partition("\nnav:\n")[2], re.MULTILINE)
+    assert [page for page, times in Counter(listed).items() if times > 1] == []
+    docs = ROOT / "docs"
+    written = {
+        path.relative_to(docs).as_posix() for end in ("md", "ipynb") for path in docs.rglob(f"*.{end}")
+    }
+    assert written <= set(listed)
+
+
+def test_the_site_shows_the_blocks_that_github_shows(site: Path, pages: dict[Path, Html]) -> None:
+    """Markdown has dialects: a list without a blank line before it is a list on GitHub alone."""
+    github = MarkdownIt("commonmark").enable("table")
+    differ = []
+    for path in sorted((ROOT / "docs").glob("*.md")):
+        wanted = Html(github.render(path.read_text(encoding="utf-8"))).blocks
+        text = (site / path.with_suffix(".html").name).read_text(encoding="utf-8")
+        found = Html(text.partition('<article class="md-content__inner')[2].partition("</article>")[0]).blocks
+        differ += [
+            f"{path.name}: {wanted[tag]} {tag}, {found[tag]} on the site"
+            for tag in BLOCKS
+            if wanted[tag] != found[tag]
+        ]
+    assert differ == []
+
+
+def test_search_works_without_a_server(site: Path) -> None:
+    index = (site / "search" / "search_index.js").read_text(encoding="utf-8")
+    assert "rank file" in index
+    assert (site / "vendor" / "iframe-worker.js").exists()
+    text = (site / "index.html").read_text(encoding="utf-8")
+    assert '<script src="vendor/iframe-worker.js"></script>' in text
+
+
+def test_a_warning_ends_the_build() -> None:
+    class Loader(yaml.SafeLoader):
+        """Reads the one tag of mkdocs.yml as nothing."""
+
+    Loader.add_multi_constructor("tag:yaml.org,2002:python/", lambda *_: None)
+    settings = yaml.load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"), Loader)
+    assert settings["strict"] is True
+    assert (
+        set(settings["validation"]["links"].values())
+        == set(settings["validation"]["nav"].values())
+        == {"warn"}
+    )
