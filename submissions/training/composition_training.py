@@ -17,7 +17,7 @@ from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
 from submissions.methods.heads.checkpoints import save_head
 from submissions.training.loop import SAVE_SECONDS, Trained, finished, forget, train
 from submissions.training.triplet_examples import TripletData, load_triplet_data
-from submissions.training.triplet_plan import DECAYS, RECIPES, NetworkShape, Recipe, TripletPlan
+from submissions.training.triplet_plan import DECAYS, RECIPES, SHAPES, NetworkShape, Recipe, TripletPlan
 from submissions.training.validation import BestEpoch
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def train_composition(
         folder: where the checkpoint goes.
         composition: `cirplant` or `tirg`.
         recipe: what code and paper do differently, of `RECIPES` or your own.
-        shape: sizes of a network that begins at random.
+        shape: sizes of a network that begins at random; None is the composition's of `SHAPES`.
         init: folder of a BERT or OSCAR whose weights CIRPLANT begins with; it gives the sizes.
         epochs: how often validation looks, and with `epoch_steps` the length of the training.
         epoch_steps: steps an epoch; None is one for each `batch_size` images of the gallery: 529 on
@@ -232,8 +232,7 @@ def _network_sizes(
         begun = read_bert_folder(init)
         sizes = {"vector_size": size, "bert": dict(begun.settings)}
         return begun.tokenizer, {**sizes, "normalised_input": recipe.normalised_input}, begun
-    usual = NetworkShape() if composition == "cirplant" else NetworkShape(hidden_size=512, heads=1)
-    made = shape or usual
+    made = shape or SHAPES[composition]
     made.check()
     words = vocabulary(data.said)
     tokenizer = tokenizer_of(words)

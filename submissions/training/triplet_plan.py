@@ -103,7 +103,7 @@ class NetworkShape:
     """Sizes of a network that begins at random; BERT's base model unless said otherwise.
 
     Args:
-        hidden_size: of words and features; TIRG's paper has 512.
+        hidden_size: of words and features.
         layers: of the transformer.
         heads: of each of its attentions; a divisor of `hidden_size`.
         feed_forward: units of its feed-forward blocks; None is four times `hidden_size`.
@@ -129,3 +129,7 @@ class NetworkShape:
             )
         if not 0 <= self.dropout < 1:
             raise CallError(f"dropout={self.dropout}; it is from 0 to below 1. Fix: 0.1 is BERT's.")
+
+
+SHAPES = {"cirplant": NetworkShape(), "tirg": NetworkShape(hidden_size=512, heads=1)}
+"""The sizes of a composition that begins at random, unless said otherwise; TIRG's is of its paper."""

@@ -99,7 +99,7 @@ class TirgNetwork(nn.Module):
         padding: number of the padding token.
     """
 
-    def __init__(self, vector_size: int, vocabulary: int, hidden_size: int = 512, padding: int = 0) -> None:
+    def __init__(self, vector_size: int, vocabulary: int, hidden_size: int, padding: int = 0) -> None:
         """Make it with random weights."""
         super().__init__()
         size = hidden_size

@@ -16,7 +16,8 @@ from retrieval_models import save_clip
 from typer.testing import CliRunner, Result
 
 from cir_metrics.errors import CallError
-from submissions.commands.train import concat_command, magiclens_command, pic2word_command, report_done
+from submissions.commands.train import concat_command, magiclens_command, pic2word_command
+from submissions.commands.train_options import report_done
 from submissions.encoders.loading import load_encoder
 from submissions.errors import CheckpointError, EncoderError
 from submissions.methods.heads.checkpoints import load_head

@@ -1,0 +1,58 @@
+"""Options that several trainings have, in the same words, and what a training prints at its end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cir_metrics.terminal import echo
+
+if TYPE_CHECKING:
+    from submissions.training.loop import Trained
+
+EncoderOption = Annotated[
+    str,
+    typer.Option(
+        "--encoder",
+        help="Encoder that the head stands on: shapes (shipped), a folder in Hugging Face format, or a name "
+        "on the Hub.",
+    ),
+]
+RevisionOption = Annotated[str | None, typer.Option("--revision", help="The encoder's commit on the Hub.")]
+OutOption = Annotated[
+    Path, typer.Option("--out", "-o", help="Folder for the checkpoint; an unfinished training goes on there.")
+]
+BenchmarkOption = Annotated[
+    str, typer.Option("--benchmark", "-b", help="Id of the benchmark to train on, such as cirr/train.")
+]
+ImagesOption = Annotated[
+    Path | None,
+    typer.Option("--images", help="Folder of the benchmark's images; default: below CIR_IMAGES."),
+]
+CaptionRuleOption = Annotated[
+    str | None,
+    typer.Option("--caption-rule", help="How several captions of a query become text, such as trim_and."),
+]
+StepsOption = Annotated[int | None, typer.Option("--steps", min=1, help="Optimiser steps.")]
+BatchOption = Annotated[int | None, typer.Option("--batch-size", min=2, help="Rows a step.")]
+RateOption = Annotated[float | None, typer.Option("--learning-rate", help="Highest learning rate of AdamW.")]
+DecayOption = Annotated[float | None, typer.Option("--weight-decay", help="Weight decay of AdamW.")]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of weights, batches and dropout.")]
+DeviceOption = Annotated[
+    str, typer.Option("--device", help="Where the encoder is: auto, cpu, cuda, cuda:1, mps.")
+]
+ThreadsOption = Annotated[
+    int | None, typer.Option("--threads", min=1, help="Processor threads; default: PyTorch's choice.")
+]
+
+
+def report_done(done: Trained) -> None:
+    """Print the folder; the course of the training goes to stderr."""
+    if done.resumed_at == done.steps:
+        echo(f"{done.folder}: this training is done already.", err=True)
+    elif done.resumed_at:
+        echo(f"went on at step {done.resumed_at:,} of {done.steps:,}.", err=True)
+    echo(f"{done.steps:,} steps: loss {done.first_loss:.4f} -> {done.last_loss:.4f}", err=True)
+    echo(str(done.folder))
