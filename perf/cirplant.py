@@ -23,6 +23,7 @@ from PIL import Image
 import cir_datasets
 from submissions.embeddings.store import EmbeddingStore
 from submissions.encoders.protocol import Identity
+from submissions.errors import EncoderError
 from submissions.training.composition_training import train_composition
 from submissions.training.triplet_plan import NetworkShape
 
@@ -40,7 +41,7 @@ class RandomFeatures:
         return (found / np.linalg.norm(found, axis=1, keepdims=True)).astype(np.float32)
 
     def encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        raise NotImplementedError("CIRPLANT reads the words itself")
+        raise EncoderError("random features know images alone, not texts. Fix: time a method without texts.")
 
 
 def write_pixels(benchmark: str, folder: Path) -> None:

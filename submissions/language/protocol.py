@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from PIL.Image import Image
 
     from submissions.embeddings.pictures import Pictures
@@ -151,10 +153,20 @@ class FormLanguage(Language, Protocol):
         """
 
 
+@runtime_checkable
+class KeepingLanguage(Language, Protocol):
+    """A backend that keeps its answers, and can be used without asking anybody."""
+
+    def known_only(self) -> Self | None:
+        """The same backend with the answers it has kept alone: every other question is left without one.
+
+        None where a part of it keeps no answers.
+        """
+
+
 def known_only(language: LanguageT | None) -> LanguageT | None:
-    """A backend that gives the answers it has and asks nobody; None where it has no `known_only`."""
-    known: LanguageT | None = getattr(language, "known_only", lambda: None)()
-    return known
+    """A backend with the answers it has kept alone; None where it keeps none."""
+    return language.known_only() if isinstance(language, KeepingLanguage) else None
 
 
 def pictures_by_id(pictures: Pictures, ids: Iterable[str]) -> list[Picture]:

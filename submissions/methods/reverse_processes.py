@@ -249,7 +249,7 @@ class Reranker:
         return {each.id: Picture(each.id, functools.partial(self._open, each)) for each in found}
 
     def _open(self, picture: Picture) -> Image:
-        """A picture; one that cannot be read is no fault of the backend that wants to see it."""
+        """A picture; one that cannot be read is remembered, and not counted as a failure of the backend."""
         try:
             return picture.open()
         except (OSError, CirError) as error:

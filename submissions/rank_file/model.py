@@ -154,7 +154,8 @@ class Method(BaseModel):
     reranking: Text = ""
     """How the best images were put in another order, and for how many rankings; empty where they were not."""
     skipped_images: Annotated[StrictInt, Field(ge=1)] | None = None
-    """How many images could not be read: those of the gallery rank behind all others; null where none."""
+    """How many images could not be read: those of the gallery have no score and rank last, or, where the
+    method needed no encoder, behind the images that were put in another order; null where none."""
     notes: Notes = ""
     """Remarks, up to 2,000 characters; line breaks become blanks."""
 
