@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import io
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -17,17 +16,16 @@ from typing import TYPE_CHECKING, Any, Literal
 from cir_datasets.common.tables import Table
 from cir_datasets.construction.workspace import StageState
 from cir_datasets.errors import ConstructionError
+from cir_datasets.pages import page_environment, table_values
 from cir_metrics.atomic import write_whole
-from cir_metrics.errors import CirError, MissingExtraError
+from cir_metrics.errors import CirError
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
     from matplotlib.figure import Figure
     from PIL.Image import Image
 
 _SIDE = 192
 _QUALITY = 82
-_NUMBER = re.compile(r"[-+]?[\d,]*(\.\d+)?\s?%?|-")
 
 
 @dataclass(frozen=True)
@@ -102,7 +100,6 @@ def write_report(
 
     Raises:
         ConstructionError: the system refuses to write there.
-        MissingExtraError: Jinja is not installed.
     """
     environment = page_environment()
     folder = resources.files(__package__ or "cir_datasets.construction")
@@ -129,21 +126,6 @@ def write_report(
     return target
 
 
-def page_environment() -> Environment:
-    """Jinja as pages need it: what is put in is escaped, and what is missing is an error.
-
-    Raises:
-        MissingExtraError: Jinja is not installed.
-    """
-    try:
-        from jinja2 import Environment, StrictUndefined
-    except ImportError as error:
-        raise MissingExtraError(
-            'pages of `cir make` need Jinja. Fix: pip install "cir-benchmarks[construction]".'
-        ) from error
-    return Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-
-
 def stage_section(stages: Sequence[StageState]) -> Section:
     """What each stage has made, as a table."""
     return Section("Stages", (stage_table(stages),))
@@ -165,16 +147,7 @@ def _plain(section: Section, thumbnails: dict[str, str]) -> dict[str, Any]:
     """A section as the template takes it."""
     return {
         "title": section.title,
-        "tables": [
-            {
-                "title": table.title,
-                "columns": table.columns,
-                "rows": table.rows,
-                "notes": table.notes,
-                "numbers": _number_columns(table),
-            }
-            for table in section.tables
-        ],
+        "tables": [table_values(table) for table in section.tables],
         "plots": [{"title": title, "src": _svg(figure)} for title, figure in section.plots],
         "examples": [
             {
@@ -194,15 +167,6 @@ def _plain(section: Section, thumbnails: dict[str, str]) -> dict[str, Any]:
             for example in section.examples
         ],
         "notes": section.notes,
-    }
-
-
-def _number_columns(table: Table) -> set[int]:
-    """Columns that hold numbers alone, which stand to the right."""
-    return {
-        place
-        for place in range(1, len(table.columns))
-        if all(_NUMBER.fullmatch(row[place].text) for row in table.rows)
     }
 
 

@@ -7,32 +7,12 @@ import hashlib
 import io
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 from cir_datasets.common.spreadsheets import unguarded
 from cir_datasets.errors import ConstructionError
 from cir_metrics.atomic import write_whole
-from cir_metrics.errors import MissingExtraError
 
 PAGE, TABLE = "review.html", "review.csv"
-
-
-def page_template(text: str) -> Any:
-    """The template of a page.
-
-    Raises:
-        MissingExtraError: Jinja is not installed.
-    """
-    try:
-        from jinja2 import Environment, StrictUndefined
-    except ImportError as error:
-        raise MissingExtraError(
-            'the page of a review needs Jinja. Fix: pip install "cir-benchmarks[construction]".'
-        ) from error
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    return environment.from_string(text)
 
 
 def write_review_files(

@@ -12,17 +12,24 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from cir_datasets.common.counts import counted, counted_rows
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from cir_datasets.common.tables import Table
     from cir_datasets.registry.cards import BenchmarkSpec
     from cir_datasets.rows.columns import StoredRows
     from cir_datasets.rows.records import Row
 
+_FIRST = 5
+"""Rows, and targets of a row, that a notebook shows."""
+_SHOWN_HASH = 12
+
 
 @dataclass(frozen=True, eq=False)
 class Benchmark:
-    """One benchmark's rows, gallery and protocol.
+    """One benchmark's rows, gallery and protocol; a notebook shows its facts and first rows.
 
     Args:
         spec: card and configuration.
@@ -34,6 +41,11 @@ class Benchmark:
         checks_skipped: names of the checks that were not made (`counts`), sorted.
         source_hashes: sha256 (hex) of the publisher's files by name.
         left_out: ids of the queries that an overlay leaves out; empty without one.
+
+    Example:
+        >>> import cir_datasets
+        >>> cir_datasets.load("shapes/val")
+        <Benchmark shapes/val#2: 300 queries, gallery of 3,940 images, reference removed>
     """
 
     spec: BenchmarkSpec
@@ -135,6 +147,66 @@ class Benchmark:
         rows: list[Row] = self.table.to_pylist()
         return rows
 
+    def head(self, number: int = _FIRST) -> list[Row]:
+        """The first rows as dictionaries; the others are not read.
+
+        Args:
+            number: how many, where there are as many.
+
+        Example:
+            >>> import cir_datasets
+            >>> [row["query_id"] for row in cir_datasets.load("shapes/val").head(2)]
+            ['shapes_val_00000', 'shapes_val_00001']
+        """
+        from cir_datasets.rows.columns import StoredRows
+
+        if isinstance(self.table, StoredRows):
+            return self.table.head(number)
+        rows: list[Row] = self.table.slice(0, max(0, number)).to_pylist()
+        return rows
+
     def __len__(self) -> int:
         """Number of queries or sessions."""
         return int(self.table.num_rows)
+
+    def __repr__(self) -> str:
+        """What it is in one line; rows are not in it."""
+        return f"<Benchmark {self.id}#{self.version}: {', '.join(self._facts())}>"
+
+    def _repr_html_(self) -> str:
+        """What it is, and its first rows, for a notebook."""
+        from cir_datasets.pages import object_html
+
+        shown = [*self._facts(), f"data {self.data_hash[:_SHOWN_HASH]}"]
+        return object_html(f"{self.id}#{self.version}: {self.spec.card.title}", shown, [self._first_rows()])
+
+    def _facts(self) -> list[str]:
+        gallery = "gallery not available"
+        if self.gallery is not None:
+            gallery = f"gallery of {counted(len(self.gallery), 'image')}"
+        return [
+            counted_rows(len(self), self.multi_turn),
+            gallery,
+            f"reference {self.spec.config.reference}",
+        ]
+
+    def _first_rows(self) -> Table:
+        from cir_datasets.common.tables import Cell, Table
+
+        key, positives = (
+            ("session_id", "ground_truth_ids") if self.multi_turn else ("query_id", "positive_image_ids")
+        )
+        rows = []
+        for row in self.head(_FIRST):
+            turns = row["turns"] if self.multi_turn else [row]
+            said = [(turn.get("captions") or [turn["relative_caption"]]) for turn in turns]
+            texts = (
+                row[key],
+                " → ".join(turn["reference_image_id"] or "-" for turn in turns),
+                " → ".join(" / ".join(filter(None, each)) or "-" for each in said),
+                ", ".join(row[positives][:_FIRST])
+                + (f" and {len(row[positives]) - _FIRST:,} more" if len(row[positives]) > _FIRST else ""),
+            )
+            rows.append(tuple(Cell(text) for text in texts))
+        title = f"the first {len(rows)} of {len(self):,}" if len(rows) < len(self) else ""
+        return Table(title, ("id", "reference", "caption", "targets"), tuple(rows))

@@ -120,6 +120,23 @@ class StoredRows:
         rows: list[dict[str, Any]] = self._reading(self._file.read).to_pylist()
         return rows
 
+    def head(self, number: int) -> list[dict[str, Any]]:
+        """The first rows as dictionaries.
+
+        Args:
+            number: how many, where there are as many.
+
+        Raises:
+            DatasetError: the file is damaged.
+        """
+
+        def read() -> Any:
+            return next(self._file.iter_batches(batch_size=max(1, number)), None)
+
+        batch = self._reading(read)
+        rows: list[dict[str, Any]] = [] if batch is None or number < 1 else batch.to_pylist()
+        return rows
+
     def _reading(self, read: Any, path: Path | None = None) -> Any:
         import pyarrow as pa
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from cir_datasets.common.counts import counted
 from cir_datasets.common.tables import Cell, Table, render_or_json
 from cir_metrics.significance import PValue
 from submissions.scoring.intervals import METHOD, Interval
 from submissions.scoring.samples import is_better
 from submissions.scoring.score_report import shown_value
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ALPHA = 0.05
 """Level of significance where the caller names none."""
@@ -129,7 +133,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Methods side by side on one benchmark or suite.
+    """Methods side by side on one benchmark or suite; a notebook shows its tables.
 
     Args:
         benchmark: id of the benchmark or suite.
@@ -145,6 +149,15 @@ class Comparison:
         seed: their seed.
         alpha: level of significance; intervals hold 1 - alpha.
         notes: what a reader must know beside.
+
+    Example:
+        >>> from importlib import resources
+        >>> import submissions
+        >>> entries = resources.files("submissions.entries")
+        >>> names = ("image_text_sum", "image_only")
+        >>> files = [entries / f"{name}-shapes.shapes-val.json.gz" for name in names]
+        >>> submissions.compare(files, metrics=["recall@10"], draws=100)
+        <Comparison shapes/val#2: 2 methods, 300 queries, 1 metric x 1 pair>
     """
 
     benchmark: str
@@ -161,6 +174,63 @@ class Comparison:
     alpha: float = ALPHA
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        """What is compared, in one line."""
+        return f"<Comparison {self._title()}, {self.n:,} {self.unit}, {self.family}>"
+
+    def _repr_html_(self) -> str:
+        """The comparison's tables, for a notebook."""
+        from cir_datasets.pages import object_html
+
+        return object_html(self._title(), [f"{self.n:,} {self.unit}", self.family], self.tables())
+
+    def _title(self) -> str:
+        return f"{self.benchmark}#{self.benchmark_version}: {counted(len(self.methods), 'method')}"
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The differences as a data frame: a row a metric of a pair.
+
+        Returns:
+            Columns first, second, metric, those of the two numbers (first_value, second_value), difference,
+            low and high (its interval), p, p_holm, significant, wins, ties, losses. Numbers are fractions,
+            those of ranks are ranks.
+
+        Example:
+            >>> from importlib import resources
+            >>> import submissions
+            >>> entries = resources.files("submissions.entries")
+            >>> names = ("text_only", "image_only")
+            >>> files = [entries / f"{name}-shapes.shapes-val.json.gz" for name in names]
+            >>> frame = submissions.compare(files, metrics=["recall@10"], draws=100).to_pandas()
+            >>> frame[["metric", "wins", "ties", "losses"]].values.tolist()
+            [['recall@10', 11, 195, 94]]
+        """
+        import pandas as pd
+
+        values = {method.name: method.values for method in self.methods}
+        return pd.DataFrame(
+            [
+                {
+                    "first": pair.first,
+                    "second": pair.second,
+                    "metric": name,
+                    "first_value": values[pair.first][name],
+                    "second_value": values[pair.second][name],
+                    "difference": each.difference,
+                    "low": each.interval.low,
+                    "high": each.interval.high,
+                    "p": each.test.p,
+                    "p_holm": each.adjusted,
+                    "significant": each.significant,
+                    "wins": each.wins,
+                    "ties": each.ties,
+                    "losses": each.losses,
+                }
+                for pair in self.pairs
+                for name, each in pair.differences.items()
+            ]
+        )
+
     @property
     def tests(self) -> int:
         """Size of the family that Holm's correction covers: metrics times pairs."""
@@ -169,8 +239,7 @@ class Comparison:
     @property
     def family(self) -> str:
         """That family in words, such as `4 metrics x 3 pairs`."""
-        counts = ((len(self.metrics), "metric"), (len(self.pairs), "pair"))
-        return " x ".join(f"{count} {word}{'' if count == 1 else 's'}" for count, word in counts)
+        return f"{counted(len(self.metrics), 'metric')} x {counted(len(self.pairs), 'pair')}"
 
     def to_dict(self) -> dict[str, Any]:
         """The comparison as JSON values; numbers are fractions, those of ranks are ranks."""

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -26,6 +27,7 @@ from pydantic import (
     StrictStr,
 )
 
+from cir_datasets.common.counts import counted
 from cir_metrics.atomic import write_whole
 from submissions.errors import SubmissionError
 from submissions.rank_file import texts, words
@@ -53,6 +55,9 @@ FORMATS = (NATIVE, LINES, PARQUET, TREC, CIRR_SERVER, CIRCO_SERVER, ZEROSIGHT, F
 
 FORMAT = NATIVE
 """`RankFile.format` of our own format; the others have no method block, only the file's name."""
+
+_FIRST = 5
+"""Rankings, and images of each, that a notebook shows."""
 
 Ranking = list[str]
 """Image ids, best first, none twice."""
@@ -164,9 +169,20 @@ class Method(BaseModel):
         return {key: value for key, value in self.model_dump().items() if value not in ("", [], None)}
 
 
+def _first_of(answer: list[Any]) -> str:
+    """A ranking, or the rankings of a session, cut to what a line holds."""
+    turns = answer if answer and not isinstance(answer[0], str) else [answer]
+    shown = [", ".join(map(str, turn[:_FIRST])) + (", ..." if len(turn) > _FIRST else "") for turn in turns]
+    return " → ".join(shown)
+
+
+def _words(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
 @dataclass(frozen=True)
 class RankFile:
-    """One method's rankings of one benchmark.
+    """One method's rankings of one benchmark; a notebook shows the first of them.
 
     Args:
         benchmark: the benchmark's id, such as `cirr/val`.
@@ -176,6 +192,10 @@ class RankFile:
             CIRR server's subset file.
         subset_rankings: by query id the ranked members of the query's subset, or None.
         format: name of the format that it was read from.
+
+    Example:
+        >>> RankFile("shapes/val", 2, Method(name="Mine"), {"q": ["a", "b"]})
+        <RankFile shapes/val#2: Mine, 1 answered>
     """
 
     benchmark: str
@@ -184,6 +204,34 @@ class RankFile:
     rankings: Mapping[str, list[Any]]
     subset_rankings: Mapping[str, Ranking] | None = None
     format: str = NATIVE
+
+    def __repr__(self) -> str:
+        """What it is in one line; rankings are not in it."""
+        return f"<RankFile {', '.join((self._title(), *self._facts()))}>"
+
+    def _repr_html_(self) -> str:
+        """Who answers what, and the first rankings, for a notebook."""
+        from cir_datasets.common.tables import Cell, Table
+        from cir_datasets.pages import object_html
+
+        lists = self.rankings or self.subset_rankings or {}
+        rows = [(Cell(name), Cell(_first_of(lists[name]))) for name in islice(lists, _FIRST)]
+        title = f"the first {len(rows)} of {len(lists):,}" if len(rows) < len(lists) else ""
+        method = [(Cell(name), Cell(_words(value))) for name, value in self.method.to_dict().items()]
+        tables = [
+            Table("", ("method", ""), tuple(method)),
+            Table(title, ("id", "ranking, best first"), tuple(rows)),
+        ]
+        return object_html(self._title(), self._facts(), tables)
+
+    def _title(self) -> str:
+        return f"{self.benchmark}#{self.benchmark_version}: {self.method.name}"
+
+    def _facts(self) -> list[str]:
+        facts = [f"{len(self.rankings):,} answered"]
+        if self.subset_rankings is not None:
+            facts.append(f"{len(self.subset_rankings):,} subsets ranked")
+        return facts if self.format == NATIVE else [*facts, f"format {self.format}"]
 
     def to_dict(self) -> dict[str, Any]:
         """The native form as JSON values."""
@@ -215,10 +263,37 @@ class RankBundle:
     Args:
         suite: the suite's id, such as `fashioniq/val`.
         runs: one rank file a member.
+
+    Example:
+        >>> RankBundle("fisd", (RankFile("fisd/change", 1, Method(name="Mine"), {}),))
+        <RankBundle fisd: Mine, 1 rank file>
     """
 
     suite: str
     runs: tuple[RankFile, ...]
+
+    def __repr__(self) -> str:
+        """What it is in one line; rankings are not in it."""
+        return f"<RankBundle {self._title()}, {counted(len(self.runs), 'rank file')}>"
+
+    def _repr_html_(self) -> str:
+        """Its rank files as a table, for a notebook."""
+        from cir_datasets.common.tables import Cell, Table
+        from cir_datasets.pages import object_html
+
+        rows = tuple(
+            (
+                Cell(f"{run.benchmark}#{run.benchmark_version}"),
+                Cell(f"{len(run.rankings):,}", len(run.rankings)),
+            )
+            for run in self.runs
+        )
+        table = Table("", ("benchmark", "answered"), rows)
+        return object_html(self._title(), [counted(len(self.runs), "rank file")], [table])
+
+    def _title(self) -> str:
+        names = dict.fromkeys(run.method.name for run in self.runs)
+        return f"{self.suite}: {', '.join(names) or 'empty'}"
 
     def to_dict(self) -> dict[str, Any]:
         """The native form as JSON values."""

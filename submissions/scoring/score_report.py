@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.registry.schema import main_metric_terms
+from cir_metrics.errors import CallError
 from cir_metrics.sums import exact_mean
 from submissions.rank_file.findings import Finding
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from cir_datasets.rows.benchmark import Benchmark
     from cir_metrics.coding import IntArray
     from cir_metrics.signature import Signature
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ScoreReport:
-    """Scores of one rank file, or of a bundle over its suite.
+    """Scores of one rank file, or of a bundle over its suite; a notebook shows them as a table.
 
     Args:
         file: the file's name.
@@ -41,6 +44,12 @@ class ScoreReport:
         extra: by name the values of the further metrics that were asked for, such as
             `pnr_map@10:released_code`; their signatures are among `signatures`.
         evidence: the values a query behind the numbers; None for a suite, whose members have theirs.
+
+    Example:
+        >>> from importlib import resources
+        >>> import submissions
+        >>> submissions.score(resources.files("submissions.entries") / "image_only-shapes.shapes-val.json.gz")
+        <ScoreReport shapes/val#2: Image only (shapes encoder), recall@10 = 31.33, 300 answered>
     """
 
     file: str
@@ -60,6 +69,95 @@ class ScoreReport:
     runs: tuple[ScoreReport, ...] = ()
     extra: Mapping[str, float] = field(default_factory=dict)
     evidence: Evidence | None = field(default=None, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        """Method, benchmark and the number that ranks, in one line."""
+        main = f"{self.main_metric} = {shown_value(self.main_metric, self.main).strip()}"
+        return f"<ScoreReport {self._title()}, {main}, {self._answered()}>"
+
+    def _repr_html_(self) -> str:
+        """The numbers as a table, in per cent, with their signatures, for a notebook."""
+        from cir_datasets.common.tables import Cell, Table
+        from cir_datasets.pages import object_html
+
+        reports = (*self.runs, self) if self.runs else (self,)
+        tables = [
+            Table(
+                f"{each.benchmark}#{each.benchmark_version}" if self.runs else "",
+                ("metric", "value", "signature"),
+                tuple(
+                    (
+                        Cell(name, bold=name == each.main_metric),
+                        Cell(shown_value(name, value).strip(), value, bold=name == each.main_metric),
+                        Cell(each.signature_text(name)),
+                    )
+                    for name, value in {**each.metrics, **each.extra}.items()
+                ),
+                tuple(each.notes()),
+            )
+            for each in reports
+        ]
+        main = f"main: {self.main_metric} = {shown_value(self.main_metric, self.main).strip()}"
+        return object_html(self._title(), [main, self._answered()], tables)
+
+    def _title(self) -> str:
+        return f"{self.benchmark}#{self.benchmark_version}: {self.method}"
+
+    def _answered(self) -> str:
+        answered = f"{self.n:,}" if self.answered == self.n else f"{self.answered:,} of {self.n:,}"
+        return f"{answered} answered"
+
+    def to_pandas(self, *, per_query: bool = False) -> pd.DataFrame:
+        """The numbers as a data frame: a row a metric, of a suite's members first.
+
+        Args:
+            per_query: instead a row a query or session, with its values, as `per_query=True` of `score`
+                keeps them; of a suite with the column `benchmark`.
+
+        Returns:
+            Columns benchmark, method, metric, value (a fraction; ranks and counts as they are), main
+            (whether it ranks), n, answered, signature.
+
+        Raises:
+            CallError: the values a query are asked for, and `score` did not keep them.
+
+        Example:
+            >>> from importlib import resources
+            >>> import submissions
+            >>> file = resources.files("submissions.entries") / "random.shapes-val.json.gz"
+            >>> frame = submissions.score(file).to_pandas()
+            >>> frame.loc[frame.main, ["metric", "n"]].values.tolist()
+            [['recall@10', 300]]
+        """
+        import pandas as pd
+
+        reports = (*self.runs, self) if self.runs else (self,)
+        if per_query:
+            rows = []
+            for each in self.runs or (self,):
+                if each.per_query is None:
+                    raise CallError(
+                        f"{self.file}: the values a query were not kept. "
+                        "Fix: call score(..., per_query=True)."
+                    )
+                rows += [{"benchmark": each.benchmark, **row} if self.runs else row for row in each.per_query]
+            return pd.DataFrame(rows)
+        return pd.DataFrame(
+            [
+                {
+                    "benchmark": each.benchmark,
+                    "method": each.method,
+                    "metric": name,
+                    "value": value,
+                    "main": name in main_metric_terms(each.main_metric),
+                    "n": each.n,
+                    "answered": each.answered,
+                    "signature": each.signature_text(name),
+                }
+                for each in reports
+                for name, value in {**each.metrics, **each.extra}.items()
+            ]
+        )
 
     @property
     def complete(self) -> bool:
@@ -127,15 +225,15 @@ class ScoreReport:
 
     def text(self) -> str:
         """The scores as a table, in per cent; ranks and counts as they are."""
-        answered = f"{self.n:,}" if self.answered == self.n else f"{self.answered:,} of {self.n:,}"
-        head = f"{self.method} on {self.benchmark}#{self.benchmark_version}, {answered} answered"
+        answered = self._answered()
+        head = f"{self.method} on {self.benchmark}#{self.benchmark_version}, {answered}"
         lines = [head, ""]
         for run in self.runs:
             lines += [run.text(), ""]
         if self.runs:
             micro = any(name != member_metric(name) for name in self.metrics)
             note = "; @micro: every query weighs the same, else every benchmark does" if micro else ""
-            lines.append(f"{self.benchmark}: mean of {len(self.runs)} benchmarks{note}, {answered} answered")
+            lines.append(f"{self.benchmark}: mean of {len(self.runs)} benchmarks{note}, {answered}")
         shown = {**self.metrics, **self.extra}
         width = max(len(name) for name in shown)
         for name, value in shown.items():

@@ -25,6 +25,7 @@ ORDER = {
     "cir_datasets": {
         "errors": "what goes wrong, in words",
         "common": "what all rooms need and no library has",
+        "pages": "HTML from templates: what pages, notebooks and servers share",
         "registry": "what exists: cards, suites, overlays, caption rules",
         "sources": "where the publishers' files come from, and fetching them",
         "rows": "the typed rows, their checks and hashes, the Benchmark made of them",

@@ -22,6 +22,7 @@ import orjson
 from cir_datasets.common.progress import step_progress
 from cir_datasets.construction.workspace import Row
 from cir_datasets.errors import ConstructionError
+from cir_datasets.pages import page_environment
 from cir_datasets.shapes import Draws
 from cir_metrics.atomic import write_whole
 
@@ -97,10 +98,7 @@ def write_tasks(
 
     Raises:
         ConstructionError: the system refuses to write there.
-        MissingExtraError: Jinja is not installed.
     """
-    from cir_datasets.construction.report import page_environment
-
     images = dict.fromkeys(image for task in tasks for image in shown(task))
     files = {image: f"pictures/{number}.jpg" for number, image in enumerate(images)}
     parts = resources.files("cir_datasets.construction.cirr")

@@ -100,7 +100,6 @@ def write_page(made: MadeFisd, path: Path, title: str) -> Path:
     """Write the page about a run.
 
     Raises:
-        MissingExtraError: Jinja is not installed.
         ConstructionError: the system refuses to write there.
     """
     return write_report(

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from cir_datasets.construction.filled_tables import filled_table, read_filled
 from cir_datasets.construction.fisd.triplets import Decided, ReviewedTriplet
-from cir_datasets.construction.review_files import TABLE, page_template, write_review_files
+from cir_datasets.construction.review_files import TABLE, write_review_files
 from cir_datasets.construction.workspace import Row
 from cir_datasets.errors import ConstructionError
+from cir_datasets.pages import page_environment
 from cir_metrics.atomic import write_whole
 from cir_metrics.errors import did_you_mean
 
@@ -192,12 +193,11 @@ def write_review(
         Whether a file was left that says something that was not taken in.
 
     Raises:
-        MissingExtraError: Jinja is not installed.
         ConstructionError: the system refuses to write there.
     """
     own = resources.files("cir_datasets") / "construction" / "fisd"
     shown = [each for each in triplets if each.images]
-    template = page_template((own / "review.html").read_text("utf-8"))
+    template = page_environment().from_string((own / "review.html").read_text("utf-8"))
 
     def page(written: str) -> str:
         return str(

@@ -16,10 +16,11 @@ import orjson
 
 from cir_datasets.builders.zerosight import CATEGORIES
 from cir_datasets.construction.filled_tables import filled_table, read_filled
-from cir_datasets.construction.review_files import TABLE, page_template, write_review_files
+from cir_datasets.construction.review_files import TABLE, write_review_files
 from cir_datasets.construction.workspace import FAILED, Row
 from cir_datasets.construction.zerosight.frames import FRAMES
 from cir_datasets.errors import ConstructionError
+from cir_datasets.pages import page_environment
 
 FIELDS = ("query", "verdict", "caption", "category", "positives", "negatives", "reference", "note")
 """Columns; images of a list stand with blanks between."""
@@ -44,10 +45,11 @@ def write_review(
 
     Raises:
         ConstructionError: the system refuses to write there.
-        MissingExtraError: Jinja is not installed.
     """
     now = list(reviewed) or list(reviewed_rows(queries, {}))
-    template = page_template((resources.files(__package__ or "") / "review_page.html").read_text("utf-8"))
+    template = page_environment().from_string(
+        (resources.files(__package__ or "") / "review_page.html").read_text("utf-8")
+    )
     decided = {str(row["query"]) for row in now if row["verdict"] or row["note"]}
 
     def page(written: str) -> str:
