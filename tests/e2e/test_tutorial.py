@@ -1,0 +1,59 @@
+"""The commands of the tutorial and of the API's page print what the pages show, on a server of their own."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from docs_shell import ROOT, Shell, a_port
+
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def shown(page: str) -> list[tuple[str, str]]:
+    """The commands of a page's console blocks, each with the output that is shown below it."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    pairs = []
+    for block in re.findall(r"^```console\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        parts = re.split(r"^\$ (.*)$", block, flags=re.MULTILINE)
+        pairs += list(zip(parts[1::2], (part.strip() for part in parts[2::2]), strict=True))
+    return pairs
+
+
+@pytest.mark.slow
+def test_the_tutorial_and_the_api_page_print_what_they_show(tmp_path: Path) -> None:
+    port = a_port()
+    text = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    (source,) = re.findall(r"^```python\n(# mine\.py\n.*?)^```", text, re.MULTILINE | re.DOTALL)
+    (tmp_path / "mine.py").write_text(source, encoding="utf-8")
+    shell = Shell(tmp_path, CIR_LEADERBOARD_HOME=str(tmp_path / "home"))
+    environment = {
+        **shell.environment,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+    }
+    wrong = []
+    try:
+        shell.run("cir datasets prepare shapes/val")
+        shell.run(f"cir leaderboard serve --port {port}")
+        for command, expected in [*shown("tutorial.md"), *shown("leaderboard_api.md")]:
+            done = subprocess.run(
+                ["bash", "-c", command.replace("7860", port)],
+                cwd=tmp_path,
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            printed = done.stdout.replace(port, "7860")
+            if done.returncode or not doctest.OutputChecker().check_output(expected + "\n", printed, FLAGS):
+                wrong.append(f"$ {command}\n--- shown\n{expected}\n--- printed\n{printed}{done.stderr}")
+    finally:
+        codes = shell.stop()
+    assert wrong == []
+    assert codes == [0]
