@@ -62,6 +62,7 @@ test-slow: $(TEST_VENV)/.installed
 	@$(TEST_VENV)/bin/python -m pytest -m slow -n 2 --dist loadfile
 
 docs: $(TEST_VENV)/.installed
+	@$(TEST_VENV)/bin/python docs/figures.py
 	@$(TEST_VENV)/bin/python docs/generate.py
 
 # Without a warning or not at all; tests/conformance/test_site.py follows its links.

@@ -59,6 +59,8 @@ def benchmark_table() -> str:
     lines = [
         "# Benchmarks\n",
         "Written by `make docs` from the cards. `cir datasets show NAME` prints one of them whole.\n",
+        "Pictures of queries are shown for `shapes` alone, which the package draws. Those of the other",
+        "benchmarks may not be given away.\n",
     ]
     for name in registry.names():
         card = registry.card(name)
@@ -81,12 +83,26 @@ def benchmark_table() -> str:
                 f"| `{spec.id}` | {config.split} | {_count(config.queries)} | {_count(config.gallery)} "
                 f"| {spec.turns} | {config.reference} | {config.ground_truth} | `{spec.main_metric}` |"
             )
+        lines += _figures(card)
         lines += _examples(card)
         lines += _differences(card)
         if card.traps:
             lines += ["", "What users get wrong:\n", *[f"- {trap}" for trap in card.traps]]
         lines.append("")
     return "\n".join(lines)
+
+
+def _figures(card: Any) -> list[str]:
+    """The pictures of queries that `docs/figures.py` draws."""
+    names = [name for name in card.configs if (DOCS / "images" / f"{card.name}-{name}.png").exists()]
+    return [
+        line
+        for name in names
+        for line in (
+            "",
+            f"![Pictures of {card.name}/{name}](images/{card.name}-{name}.png)",
+        )
+    ]
 
 
 def _examples(card: Any) -> list[str]:
