@@ -1,5 +1,6 @@
 from .audit.verification import Verification as Verification
 from .audit.verification import verify as verify
+from .browse import browse_queries as browse_queries
 from .export.template import template_names as template_names
 from .export.template import write_template as write_template
 from .export.triplets import Triplet as Triplet

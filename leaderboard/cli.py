@@ -40,6 +40,7 @@ COMMANDS = {
     "validate": "submissions.commands.validate:validate_command",
     "score": "submissions.commands.score:score_command",
     "compare": "submissions.commands.compare:compare_command",
+    "browse": "submissions.commands.browse:browse_command",
     "convert": "submissions.commands.convert:convert_command",
     "submit": "leaderboard.commands:submit",
     "help": "leaderboard.cli:help_command",
@@ -77,7 +78,13 @@ TASKS = {
     "Rank": Task(
         ("run", "train"), ("multiround", "play", "fuse", "methods", "embed", "embeddings", "entries")
     ),
-    "Judge": Task(("validate", "score", "compare"), ("convert",)),
+    "Judge": Task(
+        ("validate", "score", "compare"),
+        (
+            "browse",
+            "convert",
+        ),
+    ),
     "Share": Task(("submit", "leaderboard"), ("challenge", "receipt")),
     "Help": Task((), ("help",)),
 }

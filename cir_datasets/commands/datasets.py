@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from cir_datasets.commands.browse import browse_benchmark
 from cir_datasets.commands.export import export_queries
 from cir_datasets.commands.images import cover_images, hash_benchmark_images
 from cir_datasets.commands.listing import list_benchmarks, show_benchmark
@@ -24,6 +25,7 @@ def datasets_commands() -> typer.Typer:
     )
     datasets.command("list")(list_benchmarks)
     datasets.command("show")(show_benchmark)
+    datasets.command("browse")(browse_benchmark)
     datasets.command("prepare")(prepare_benchmarks)
     datasets.command("images")(cover_images)
     datasets.command("hash")(hash_benchmark_images)

@@ -52,6 +52,8 @@ def test_the_commands_are_the_expected_ones() -> None:
         "challenge join",
         "challenge new",
         "challenge remove",
+        "browse",
+        "datasets browse",
         "datasets list",
         "datasets show",
         "datasets prepare",

@@ -33,6 +33,7 @@ ORDER = {
         "builders": "from a publisher's files to rows: one file a benchmark",
         "prepared": "rows read once, checked, kept as Parquet, loaded again",
         "images": "where pictures lie, which are missing, what they hash to",
+        "browse": "queries and rankings as one page to look at",
         "huggingface": "load_dataset by name",
         "publishing": "the Hub's layout, cards, Croissant, push",
         "statistics": "counts of rows, words and parts of speech",
@@ -51,6 +52,7 @@ ORDER = {
         "transform": "convert and fuse",
         "report": "everything that a score says: tables, plots, floors",
         "comparison": "methods side by side: which differences are real",
+        "browse": "rankings as a page to look at",
         "transcripts": "dialogues: the file, what contradicts itself in it, its numbers",
         # Making rankings.
         "encoders": "pictures and texts to vectors: one file a family",

@@ -1,0 +1,51 @@
+"""`cir datasets browse`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cir_datasets.commands.options import DataDir, NoChecks, mode_of
+from cir_metrics.terminal import echo
+
+PageOut = Annotated[
+    Path | None,
+    typer.Option("--out", "-o", metavar="FILE.html", help="Page to write; default: the benchmark's name."),
+]
+PageImages = Annotated[
+    Path | None,
+    typer.Option("--images", help="Folder of the images; default: below CIR_IMAGES. Shapes are drawn."),
+]
+PagePictures = Annotated[
+    str | None,
+    typer.Option(
+        "--pictures",
+        help="embed (small copies in the page, for yourself alone), link (to your files) or none (ids); "
+        "default: shapes are embedded, others linked where their folder is known.",
+    ),
+]
+
+
+def browse_benchmark(
+    benchmark: Annotated[str, typer.Argument(metavar="ID", help="A benchmark's id, such as cirr/val.")],
+    out: PageOut = None,
+    images: PageImages = None,
+    pictures: PagePictures = None,
+    data_dir: DataDir = None,
+    no_checks: NoChecks = False,
+) -> None:
+    """Write a benchmark's queries or sessions as one HTML page with filters, to look at in a browser.
+
+    \b
+    Example:
+        cir datasets browse shapes/val
+        cir datasets browse cirr/val --images nlvr2 --out cirr.html
+    """
+    from cir_datasets.browse import browse_queries, check_page, page_name
+    from cir_datasets.prepared import load
+
+    target = check_page(page_name(benchmark) if out is None else out)
+    loaded = load(benchmark, data_dir=data_dir, verification_mode=mode_of(no_checks))
+    echo(str(browse_queries(loaded, target, images=images, pictures=pictures)))

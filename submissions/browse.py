@@ -1,0 +1,132 @@
+"""Rankings of one or two methods as a page to look at: targets and hard negatives marked, won and lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cir_datasets.browse import Ranked, check_page, page_name, right_answers, write_browser
+from cir_metrics.errors import CallError
+from submissions.formats.budget import MAX_BYTES
+from submissions.rank_file.benchmarks import Benchmarks, board_depth
+from submissions.rank_file.findings import RefusedError
+from submissions.rank_file.model import RankBundle
+from submissions.validation import read, validate_with
+
+if TYPE_CHECKING:
+    from cir_datasets.rows.benchmark import Benchmark
+    from submissions.rank_file.benchmarks import BenchmarkLike, FileLike
+    from submissions.rank_file.model import RankFile
+
+_MOST = 100
+
+
+def browse_rankings(
+    files: Sequence[FileLike],
+    benchmark: BenchmarkLike = None,
+    *,
+    out: str | Path | None = None,
+    images: str | Path | None = None,
+    pictures: str | None = None,
+    k: int = 10,
+) -> Path:
+    """Write the rankings of one or two methods as a page.
+
+    Args:
+        files: one rank file, or two for one benchmark; `won` is what the first hits alone.
+        benchmark: what they answer, as for `score`; of a bundle the member that is looked at.
+        out: the page, ending in .html; None takes the benchmark's name.
+        images: folder of the pictures, as for `cir_datasets.browse_queries`.
+        pictures: `embed`, `link` or `none`, as for `cir_datasets.browse_queries`.
+        k: images of each ranking that are shown, 1 to 100; a hit has a target among them.
+
+    Returns:
+        The absolute path.
+
+    Raises:
+        CallError: there are other than one or two files, they are for different benchmarks, or `k` or `out`
+            cannot be used.
+        RefusedError: a file has errors.
+        DatasetError: the page cannot be written.
+
+    Example:
+        >>> from importlib import resources
+        >>> import tempfile
+        >>> file = resources.files("submissions.entries") / "random.shapes-val.json.gz"
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     browse_rankings([file], out=f"{folder}/page.html", pictures="none").name
+        'page.html'
+    """
+    if not 1 <= len(files) <= 2:
+        raise CallError(
+            f"{len(files)} rank files: one is looked at, or two side by side. Fix: name two at most."
+        )
+    if not 1 <= k <= _MOST:
+        raise CallError(f"--k {k}: a page shows 1 to {_MOST} images of a ranking. Fix: name such a number.")
+    if out is not None:
+        check_page(out)
+    known = Benchmarks(None if isinstance(benchmark, str) and _is_member(files, benchmark) else benchmark)
+    runs = [_run(file, known, benchmark) for file in files]
+    ids = dict.fromkeys(f"{run.benchmark}#{run.benchmark_version}" for run in runs)
+    if len(ids) > 1:
+        raise CallError(f"the files answer {' and '.join(ids)}. Fix: name two for one benchmark.")
+    loaded = known.load(runs[0].benchmark)
+    for run in runs:
+        if not run.rankings:
+            raise CallError(
+                f"{run.method.name}: holds rankings of subsets alone. Fix: name the file with the rankings "
+                "of the gallery."
+            )
+    names = [run.method.name for run in runs]
+    if len(set(names)) < len(names):
+        names = [f"{name} ({place})" for place, name in enumerate(names, start=1)]
+    return write_browser(
+        loaded,
+        page_name(loaded.id) if out is None else out,
+        images=images,
+        pictures=pictures,
+        runs=names,
+        rankings=_rankings(loaded, runs, k),
+        k=k,
+    )
+
+
+def _is_member(files: Sequence[FileLike], benchmark: str) -> bool:
+    """Whether a bundle is to be looked at, of which `benchmark` names a member."""
+    return any(isinstance(each, RankBundle) for each in (read(file, benchmark=benchmark) for file in files))
+
+
+def _run(file: FileLike, known: Benchmarks, benchmark: BenchmarkLike) -> RankFile:
+    report = validate_with(file, known, part=True, max_bytes=MAX_BYTES, name=None)
+    if not report.ok or report.rank_file is None:
+        raise RefusedError(f"{report.file} cannot be shown.", report)
+    checked: Any = report.rank_file
+    if not isinstance(checked, RankBundle):
+        return checked  # type: ignore[no-any-return]
+    for run in checked.runs:
+        if run.benchmark == benchmark:
+            return run
+    members = ", ".join(run.benchmark for run in checked.runs)
+    raise CallError(
+        f"the file is a bundle for {checked.suite}. Fix: name the member to look at with --benchmark: "
+        f"{members}."
+    )
+
+
+def _rankings(benchmark: Benchmark, runs: Sequence[RankFile], k: int) -> Mapping[str, Any]:
+    known, depth = not benchmark.ground_truth_withheld, board_depth(benchmark).used
+    found = {}
+    for name, row in zip(benchmark.query_ids, benchmark.rows(), strict=True):
+        targets = set(right_answers(row, benchmark.spec.metrics))
+        answers = [run.rankings[name] if benchmark.multi_turn else [run.rankings[name]] for run in runs]
+        found[name] = [
+            [_ranked(answer[turn][:depth], targets, k, known) for answer in answers]
+            for turn in range(len(answers[0]))
+        ]
+    return found
+
+
+def _ranked(listed: Sequence[str], targets: set[str], k: int, known: bool) -> Ranked:
+    rank = next((place for place, image in enumerate(listed, start=1) if image in targets), None)
+    return Ranked(tuple(listed[:k]), rank, len(listed), known)

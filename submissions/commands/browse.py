@@ -1,0 +1,39 @@
+"""`cir browse`: the rankings of one or two methods, to look at."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cir_datasets.commands.browse import PageImages, PageOut, PagePictures
+from cir_datasets.commands.options import NoChecksAnywhere
+from cir_metrics.terminal import echo
+from submissions.commands.words import BENCHMARK_HELP
+
+
+def browse_command(
+    files: Annotated[
+        list[str], typer.Argument(help="A rank file, or two for the same benchmark, side by side.")
+    ],
+    benchmark: Annotated[str | None, typer.Option("--benchmark", "-b", help=BENCHMARK_HELP)] = None,
+    out: PageOut = None,
+    images: PageImages = None,
+    pictures: PagePictures = None,
+    k: Annotated[
+        int, typer.Option("--k", help="Images of each ranking that are shown; a hit has a target among them.")
+    ] = 10,
+    no_checks: NoChecksAnywhere = False,
+) -> None:
+    """Write rankings as one HTML page, target and hard negatives marked; two methods side by side.
+
+    Of sessions every turn is shown, and the last one decides. Of a bundle --benchmark names the member.
+
+    \b
+    Example:
+        cir browse run.json
+        cir browse ours.json theirs.json --out differences.html
+    """
+    from submissions.browse import browse_rankings
+
+    echo(str(browse_rankings(files, benchmark, out=out, images=images, pictures=pictures, k=k)))

@@ -1,0 +1,108 @@
+"""A page of queries: all of them are in it, words stay words, and a bad call says what to do."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import cir_datasets
+from cir_datasets.browse import browse_queries
+from cir_datasets.commands.datasets import datasets_commands
+from cir_datasets.construction.new_folder import new_folder
+from cir_datasets.errors import DatasetError
+from cir_datasets.rows.benchmark import Benchmark
+from cir_metrics.errors import CirError
+
+BAD = "</script><img src=x onerror=alert(1)>"
+
+
+def data_of(page: Path) -> Any:
+    (found,) = re.findall(r'id="data">(.*?)</script>', page.read_text("utf-8"))
+    return json.loads(found)
+
+
+def of_one(**changed: Any) -> Benchmark:
+    whole = cir_datasets.load("shapes/val")
+    return Benchmark.from_rows(whole.spec, [whole.head(1)[0] | changed], list(whole.gallery or ()))
+
+
+def test_all_queries_are_in_the_page_and_the_first_are_html(tmp_path: Path) -> None:
+    benchmark = cir_datasets.load("shapes/val")
+    page = browse_queries(benchmark, tmp_path / "a" / "page.html", pictures="none")
+    assert [row[0] for row in data_of(page)["rows"]] == benchmark.query_ids
+    assert page.read_text("utf-8").count("<article") == 20
+    assert not re.search(r"https?://", page.read_text("utf-8"))
+
+
+def test_a_session_shows_its_turns(tmp_path: Path) -> None:
+    benchmark = cir_datasets.load("shapes/multiturn_val")
+    rows = data_of(browse_queries(benchmark, tmp_path / "page.html", pictures="none"))["rows"]
+    assert [len(row[5]) for row in rows] == [row["num_turns"] for row in benchmark.rows()]
+
+
+def test_foreign_words_stay_words(tmp_path: Path) -> None:
+    page = browse_queries(
+        of_one(query_id=BAD, captions=[BAD], aspects=[BAD]), tmp_path / "p.html", pictures="none"
+    )
+    assert "<img src=x" not in page.read_text("utf-8")
+    assert data_of(page)["rows"][0][0] == BAD
+
+
+def test_pictures_are_embedded_linked_or_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = new_folder("looked_at", tmp_path / "my # folder")
+    monkeypatch.setenv("CIR_BENCHMARKS", str(folder))
+    own = cir_datasets.load("looked_at/test")
+    linked = browse_queries(own, tmp_path / "linked.html").read_text("utf-8")
+    assert 'src="my%20%23%20folder/images/val-' in linked
+    (folder / "images" / f"{own.head(1)[0]['reference_image_id']}.png").write_bytes(b"not a picture")
+    embedded = browse_queries(own, tmp_path / "embedded.html", pictures="embed").read_text("utf-8")
+    assert "data:image/jpeg;base64," in embedded
+    assert "it is for yourself" in embedded
+    named = browse_queries(own, tmp_path / "named.html", pictures="none").read_text("utf-8")
+    assert "<img" not in named
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["cirr/vall"], "Did you mean"),
+        (["nothing/at_all"], "no benchmark"),
+        (["shapes"], "names several benchmarks. Fix"),
+        (["shapes/val", "--out", "."], "is a folder. Fix"),
+        (["shapes/val", "--out", "page.pdf"], "page ends in .html"),
+        (["shapes/val", "--out", "page"], "page ends in .html"),
+        (["shapes/val", "--pictures", "embedd"], "Did you mean 'embed'"),
+        (["shapes/val", "--pictures", "link"], "no files to link to"),
+        (["shapes/val", "--images", "no/such/folder"], "no such folder. Fix"),
+        (["shapes/val", "--out", "file.txt/page.html"], "cannot be written"),
+    ],
+    ids=["typo", "unknown", "name", "folder", "pdf", "no_ending", "way", "link", "images", "below_a_file"],
+)
+def test_a_bad_call_says_what_to_do(
+    arguments: list[str], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file.txt").touch()
+    done = CliRunner().invoke(datasets_commands(), ["browse", *arguments])
+    assert isinstance(done.exception, CirError)
+    assert words in str(done.exception)
+    assert [path.name for path in tmp_path.iterdir()] == ["file.txt"]
+
+
+def test_an_earlier_page_outlives_a_write_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = browse_queries(of_one(), tmp_path / "page.html", pictures="none")
+    before = page.read_bytes()
+
+    def full(self: Path, target: Path) -> Path:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(DatasetError, match="No space left"):
+        browse_queries(of_one(query_id="other"), page, pictures="none")
+    assert page.read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
