@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.browse import Ranked, check_page, page_name, right_answers, write_browser
+from cir_datasets.browse import ShownRanking, check_page, page_name, right_answers, write_browser
 from cir_metrics.errors import CallError
+from submissions.errors import SubmissionError
 from submissions.formats.budget import MAX_BYTES
 from submissions.rank_file.benchmarks import Benchmarks, board_depth
 from submissions.rank_file.findings import RefusedError
-from submissions.rank_file.model import RankBundle
+from submissions.rank_file.model import RankBundle, RankFile
 from submissions.validation import read, validate_with
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
     from submissions.rank_file.benchmarks import BenchmarkLike, FileLike
-    from submissions.rank_file.model import RankFile
 
 _MOST = 100
 
@@ -66,7 +66,8 @@ def browse_rankings(
         raise CallError(f"--k {k}: a page shows 1 to {_MOST} images of a ranking. Fix: name such a number.")
     if out is not None:
         check_page(out)
-    known = Benchmarks(None if isinstance(benchmark, str) and _is_member(files, benchmark) else benchmark)
+    bundle = isinstance(benchmark, str) and any(map(_is_bundle, files))
+    known = Benchmarks(None if bundle else benchmark)
     runs = [_run(file, known, benchmark) for file in files]
     ids = dict.fromkeys(f"{run.benchmark}#{run.benchmark_version}" for run in runs)
     if len(ids) > 1:
@@ -92,9 +93,13 @@ def browse_rankings(
     )
 
 
-def _is_member(files: Sequence[FileLike], benchmark: str) -> bool:
-    """Whether a bundle is to be looked at, of which `benchmark` names a member."""
-    return any(isinstance(each, RankBundle) for each in (read(file, benchmark=benchmark) for file in files))
+def _is_bundle(file: FileLike) -> bool:
+    if isinstance(file, RankFile | RankBundle):
+        return isinstance(file, RankBundle)
+    try:
+        return isinstance(read(file), RankBundle)
+    except SubmissionError:  # a format that does not say its benchmark; whatever else is wrong is said below
+        return False
 
 
 def _run(file: FileLike, known: Benchmarks, benchmark: BenchmarkLike) -> RankFile:
@@ -127,6 +132,6 @@ def _rankings(benchmark: Benchmark, runs: Sequence[RankFile], k: int) -> Mapping
     return found
 
 
-def _ranked(listed: Sequence[str], targets: set[str], k: int, known: bool) -> Ranked:
+def _ranked(listed: Sequence[str], targets: set[str], k: int, known: bool) -> ShownRanking:
     rank = next((place for place, image in enumerate(listed, start=1) if image in targets), None)
-    return Ranked(tuple(listed[:k]), rank, len(listed), known)
+    return ShownRanking(tuple(listed[:k]), rank, len(listed), known)

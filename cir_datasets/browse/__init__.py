@@ -42,7 +42,7 @@ _OUTCOMES = {
 
 
 @dataclass(frozen=True)
-class Ranked:
+class ShownRanking:
     """The beginning of one ranking.
 
     Args:
@@ -67,7 +67,7 @@ class Ranked:
         )
 
 
-Rankings = Mapping[str, Sequence[Sequence[Ranked]]]
+Rankings = Mapping[str, Sequence[Sequence[ShownRanking]]]
 """By query id the rankings of each turn, one a run; a query has one turn."""
 
 
@@ -248,7 +248,7 @@ def _card(row: Row, rankings: Rankings | None, k: int, metrics: Sequence[str]) -
     }
 
 
-def _shown(ranked: Ranked, known: Mapping[str, str]) -> dict[str, Any]:
+def _shown(ranked: ShownRanking, known: Mapping[str, str]) -> dict[str, Any]:
     kinds = [known.get(each, "") for each in ranked.top]
     signs = {"good": " ✓ target", "right": " ✓ positive", "bad": " ✗ hard neg.", "": ""}
     labels = [f"{place}{signs[kind]}" for place, kind in enumerate(kinds, start=1)]
