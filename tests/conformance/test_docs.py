@@ -65,6 +65,16 @@ def test_the_tables_hold_every_benchmark_with_the_registrys_figures(generate: An
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_plain_words_are_used(page: Path) -> None:
+    """Code keeps its names; generated pages are held by what they are made of."""
+    text = page.read_text(encoding="utf-8")
+    if page.name == "CHANGELOG.md" or "Written by `make docs`" in text:
+        return
+    prose = re.sub(r"^ *```.*?^ *```$|`[^`\n]+`", "", text, flags=re.MULTILINE | re.DOTALL)
+    assert re.findall(r"\b(?:keepers?|at hand|floors?|is no (?:\w+ )?file)\b", prose, re.IGNORECASE) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_local_links_lead_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\((?!https?://|#|mailto:)([^)#\s]+)", page.read_text(encoding="utf-8"))
     missing = [target for target in targets if not (page.parent / target).exists()]
