@@ -24,6 +24,9 @@ from submissions.rank_file.model import Method
 if TYPE_CHECKING:
     from submissions.encoders.protocol import Encoder, Identity
 
+SHIPPED = "shapes"
+"""What a checkpoint is called that comes with the package, beside the shipped encoder."""
+
 _AT_ONCE = 256
 
 
@@ -31,7 +34,8 @@ class Cirplant:
     """A transformer over the caption's words and the projected image, whose output is the target's feature.
 
     Args:
-        checkpoint: a folder that `cir train cirplant` wrote.
+        checkpoint: a folder that `cir train cirplant` wrote, or `shapes`: the one that comes with the
+            package, for the shipped encoder.
     """
 
     name: ClassVar[str] = "cirplant"
@@ -41,7 +45,8 @@ class Cirplant:
 
     def __init__(self, checkpoint: str | Path) -> None:
         """See the class."""
-        self._folder = Path(checkpoint)
+        shipped = Path(__file__).with_name("heads") / SHIPPED / self.name
+        self._folder = shipped if str(checkpoint) == SHIPPED else Path(checkpoint)
         self._loaded: tuple[Identity, Head, Any, Any] | None = None
 
     def method(self, encoder: Encoder) -> Method:
@@ -117,7 +122,7 @@ class Tirg(Cirplant):
     """The image's feature gated by image and text, plus a residual of both.
 
     Args:
-        checkpoint: a folder that `cir train tirg` wrote.
+        checkpoint: a folder that `cir train tirg` wrote, or `shapes`: the one that comes with the package.
     """
 
     name: ClassVar[str] = "tirg"

@@ -44,6 +44,7 @@ class Baseline:
         aggregation: of a session's turns; None leaves the default.
         rerank: name of the re-ranker, where there is one.
         rerank_turns: which turns of a session it ranks anew; None leaves the default.
+        checkpoint: of the method, where it has weights of its own; `shapes` is the shipped one.
     """
 
     method: str
@@ -52,6 +53,7 @@ class Baseline:
     aggregation: str | None = None
     rerank: str | None = None
     rerank_turns: str | None = None
+    checkpoint: str | None = None
 
     @property
     def name(self) -> str:
@@ -206,7 +208,7 @@ def run_baselines(
             yield each, make_rank_file(benchmark, each.method, k=options.k)
             continue
         own = options.with_encoder(encoder_of(each.encoder)).changed(
-            aggregation=each.aggregation, language=None, prompts=None
+            aggregation=each.aggregation, checkpoint=each.checkpoint, language=None, prompts=None
         )
         if "captions" not in method_card(each.method).reads:
             own = own.changed(caption_rule=None)

@@ -16,6 +16,7 @@ from submissions.encoders import protocol as encoders
 from submissions.encoders.model_files import model_files
 from submissions.entries import BENCHMARKS, BaselineEntry, entries, folder
 from submissions.entries.make import entered, file_name, make_entries
+from submissions.methods import cirplant
 from submissions.rank_file.model import RankFile
 from submissions.running.baselines import baselines
 from submissions.scoring.intervals import intervals
@@ -132,6 +133,8 @@ def test_those_of_the_encoder_are_made_again_the_same(tmp_path: Path, read: dict
     names = (
         "image_text_sum-shapes.shapes-val.json.gz",
         "image_text_sum-shapes-latest.shapes-multiturn_val.json.gz",
+        "cirplant-shapes.shapes-val.json.gz",
+        "tirg-shapes-latest.shapes-multiturn_val.json.gz",
     )
     for entry in make_entries(tmp_path, names):
         listed = next(each for each in ENTRIES if each.file == entry.file)
@@ -154,3 +157,16 @@ def _places(rank_file: object) -> dict[str, list[str]]:
         for turn, ranking in enumerate(value if isinstance(value[0], list) else [value]):
             found[f"{key}#{turn}"] = ranking
     return found
+
+
+@pytest.mark.parametrize("name", ["cirplant", "tirg"])
+def test_shipped_checkpoints_are_small_and_made_their_entries(name: str, read: dict[str, RankFile]) -> None:
+    pytest.importorskip("torch", reason="needs the extra `retrieval`")
+    from submissions.encoders.loading import load_encoder
+    from submissions.methods.registry import composer
+
+    weights = Path(cirplant.__file__).with_name("heads") / "shapes" / name / "model.safetensors"
+    assert weights.stat().st_size < 1_500_000
+    method = composer(name, checkpoint="shapes").method(load_encoder("shapes", device="cpu"))
+    assert f"head {hashlib.sha256(weights.read_bytes()).hexdigest()[:12]}" in method.backbone
+    assert read[f"{name}-shapes.shapes-val.json.gz"].method.backbone == method.backbone

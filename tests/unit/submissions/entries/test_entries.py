@@ -113,7 +113,7 @@ def test_the_command_says_which_differ_and_its_fix_works(
     assert [Path(line.split()[0]).name for line in lines] == WEIGHTLESS
     assert lines[0].endswith("made here, DIFFERS from the shipped one")
     assert {line.partition("  ")[2] for line in lines[1:]} == {"made earlier, same as shipped"}
-    assert f"1 differ from the shipped ones: {other}; 18 of the shapes encoder are copied" in found.stderr
+    assert f"1 differ from the shipped ones: {other}; 22 of the shapes encoder are copied" in found.stderr
     _, _, command = found.stderr.partition("What differs: cir ")
     compared = cir(*shlex.split(command))
     assert compared.exit_code == 0, compared.output
@@ -135,7 +135,7 @@ def test_entries_that_are_as_shipped_are_reported_as_the_same_in_json(
     rows = json.loads(found.stdout)
     assert [Path(row["file"]).name for row in rows if row["origin"] == "kept"] == WEIGHTLESS
     assert all(row["same"] and row["command"].startswith("cir run --benchmark") for row in rows)
-    assert "8 rank files made on this machine, all the same as shipped; 18 of" in found.stderr
+    assert "8 rank files made on this machine, all the same as shipped; 22 of" in found.stderr
 
 
 def test_the_folder_of_the_shipped_files_is_refused() -> None:
@@ -173,7 +173,7 @@ def test_make_run_ranks_compares_and_shows_the_boards(tmp_path: Path) -> None:
     assert "Ranking shapes by the methods that need no weights ..." in said[0].stderr
     boards = [each.stdout[each.stdout.index("Shapes, single-turn") :] for each in said]
     assert boards[0] == boards[1]
-    # Ten entries on the one board, sixteen on the other; the kind stands before the name.
+    # Twelve entries on the one board, eighteen on the other; the kind stands before the name.
     kinds = Counter(re.findall(r"^ *(?:\d+|-) +(?:(?:\d+|-) +)?(baseline|oracle) ", boards[0], re.MULTILINE))
     oracles = sum("oracle" in entry.method for entry in entries())
     assert kinds == {"baseline": len(entries()) - oracles, "oracle": oracles}
