@@ -47,7 +47,7 @@ def test_the_page_leads_from_nothing_to_a_board(
         monkeypatch.setenv(name, shell.environment[name])
     monkeypatch.chdir(tmp_path)
     failed, tried = doctest.testfile(str(PAGE), module_relative=False)
-    assert (failed, tried) == (0, 10)
+    assert (failed, tried) == (0, 17)
 
 
 def test_sessions_run_and_score(shell: Shell, tmp_path: Path) -> None:
