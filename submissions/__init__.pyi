@@ -27,6 +27,7 @@ from .running.baselines import run_baselines as run_baselines
 from .running.make import make_bundle as make_bundle
 from .running.make import make_rank_file as make_rank_file
 from .running.options import RunOptions as RunOptions
+from .running.own_scores import rank_file_from_scores as rank_file_from_scores
 from .scoring import score as score
 from .scoring.score_report import ScoreReport as ScoreReport
 from .transform.convert import convert as convert

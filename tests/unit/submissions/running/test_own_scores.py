@@ -1,0 +1,150 @@
+"""Scores of one's own become rank files: the plain definition, ids in any order, and what is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from retrieval_worlds import small_shapes
+
+import submissions
+from cir_datasets.rows.benchmark import Benchmark
+from cir_metrics.ties import tie_keys
+from submissions.errors import MethodError
+from submissions.methods.turns import subset_members, turns_of
+from submissions.running import own_scores
+from submissions.running.own_scores import rank_file_from_scores
+
+BENCHMARK = small_shapes()
+SESSIONS = small_shapes("multiturn_val", rows=3)
+KEYS = [turn.key for row in BENCHMARK.rows() for turn in turns_of(row)]
+TURNS = [turn.key for row in SESSIONS.rows() for turn in turns_of(row)]
+IMAGES = list(BENCHMARK.gallery or ())
+# Few distinct values, so that ties are common; infinities have a place too.
+VALUES = st.sampled_from([-np.inf, -1.0, -0.0, 0.0, 0.5, 1.0, np.inf])
+SCORES = np.random.default_rng(0).standard_normal((len(KEYS), len(IMAGES))).astype(np.float32)
+
+
+def made(scores: Any, benchmark: Benchmark = BENCHMARK, **change: Any) -> submissions.RankFile:
+    ids = {"query_ids": KEYS, "image_ids": IMAGES, "method": "Mine"}
+    return rank_file_from_scores(benchmark, scores, **{**ids, **change})
+
+
+def best_first(scores: dict[str, float], query: str) -> list[str]:
+    """Plain Python: by score, ties by the hash of query and image."""
+    key = {image: int(tie_keys(query, [image])[0]) for image in scores}
+    return sorted(scores, key=lambda image: (-scores[image], key[image]))
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+@given(data=st.data())
+def test_rankings_are_what_plain_python_gives(kind: type, data: st.DataObject) -> None:
+    scores = data.draw(arrays(kind, (len(KEYS), len(IMAGES)), elements=VALUES))
+    found = made(scores)
+    assert found.subset_rankings is not None
+    for row, own in zip(BENCHMARK.rows(), scores.astype(float).tolist(), strict=True):
+        query, reference = row["query_id"], row["reference_image_id"]
+        of = dict(zip(IMAGES, own, strict=True))
+        subset = {image: of[image] for image in subset_members(row)}
+        assert found.subset_rankings[query] == best_first(subset, query)[:3]
+        del of[reference]
+        assert found.rankings[query] == best_first(of, query)[:50]
+
+
+def test_rows_and_columns_are_joined_by_their_ids() -> None:
+    rows, columns = np.arange(len(KEYS))[::-1], np.arange(len(IMAGES))[::-1]
+    moved = made(
+        SCORES[rows][:, columns],
+        query_ids=np.array(KEYS)[rows],
+        image_ids=[IMAGES[column] for column in columns],
+    )
+    assert moved.to_json() == made(SCORES).to_json()
+    by_position = made(SCORES, query_ids=None, image_ids=None, by_position=True)
+    assert by_position.to_json() == made(SCORES).to_json()
+    assert submissions.validate(made(SCORES), BENCHMARK).errors == ()
+
+
+def test_every_holder_of_scores_gives_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = made(SCORES).to_json()
+    np.save(tmp_path / "scores.npy", SCORES)
+    mapped = np.load(tmp_path / "scores.npy", mmap_mode="r")
+    for cells in (1, 150, 8_000_000):
+        monkeypatch.setattr(own_scores, "_CELLS", cells)
+        assert made(mapped).to_json() == expected
+        assert made(SCORES.astype(np.float64)).to_json() == expected
+        for size in (1, 4, 100):
+            blocks = (SCORES[start : start + size] for start in range(0, len(KEYS), size))
+            assert made(blocks).to_json() == expected
+
+
+def test_a_tensor_is_taken_bfloat16_included() -> None:
+    torch = pytest.importorskip("torch")
+    assert made(torch.from_numpy(SCORES)).to_json() == made(SCORES).to_json()
+    coarse = torch.from_numpy(SCORES).bfloat16()
+    assert made(coarse).to_json() == made(coarse.float().numpy()).to_json()
+
+
+def test_sessions_are_named_by_session_and_turn() -> None:
+    images = list(SESSIONS.gallery or ())
+    scores = np.random.default_rng(1).standard_normal((len(TURNS), len(images)))
+    found = made(scores, SESSIONS, query_ids=TURNS, image_ids=images)
+    assert submissions.validate(found, SESSIONS).errors == ()
+    for key, own in zip(TURNS, scores.tolist(), strict=True):
+        session, turn = key.split("#")
+        wanted = best_first(dict(zip(images, own, strict=True)), key)[: len(found.rankings[session][0])]
+        assert found.rankings[session][int(turn) - 1] == wanted
+
+
+def test_without_the_publishers_list_the_users_is_the_gallery_and_the_signature_says_so() -> None:
+    unlisted = dataclasses.replace(BENCHMARK, gallery=None, gallery_hash=None)
+    family = made(SCORES, unlisted)
+    assert family.method.search == f"own list of {len(IMAGES)} images ({BENCHMARK.gallery_hash[:7]})"
+    assert family.rankings == made(SCORES).rankings
+    signature = submissions.score(family, unlisted).signatures["recall@1"]
+    assert "gallery:unknown | " in f"{signature} | "
+    assert f"search:{family.method.search}" in str(signature)
+
+
+NAN = SCORES.copy()
+NAN[2, 5] = np.nan
+
+
+@pytest.mark.parametrize(
+    ("scores", "change", "said"),
+    [
+        (SCORES.T, {}, r"shape \(60, 6\).*Fix: pass scores\.T"),
+        (SCORES[:, :-1], {}, r"shape \(6, 59\); there are 6 query ids and 60 image ids"),
+        (NAN, {}, rf"scores\[2, 5\] is NaN: query '{KEYS[2]}', image '{IMAGES[5]}'"),
+        ([SCORES[:2], NAN[2:]], {}, rf"block 1 of scores\[0, 5\] is NaN: query '{KEYS[2]}'"),
+        (SCORES.astype(np.int64), {}, "type int64.*may be ranks"),
+        (SCORES.astype(np.longdouble), {}, r"float16 to float64"),
+        (SCORES.astype(complex), {}, "type complex128"),
+        ("scores.npy", {}, "of type str"),
+        ([SCORES[:4]], {}, rf"end after 4 rows; query '{KEYS[4]}' has none"),
+        ([SCORES, SCORES[:1]], {}, r"block 1 of scores: shape \(1, 60\) behind 6 rows"),
+        (SCORES.tolist(), {}, "block 0 of scores is of type list"),
+        (SCORES, {"query_ids": None}, "query_ids is not given.*by_position=True"),
+        (SCORES, {"query_ids": [*KEYS[:-1], "nobody"]}, r"query_ids\[5\] is 'nobody': .* no such query id"),
+        (SCORES, {"query_ids": [*KEYS[:-1], KEYS[0]]}, rf"query_ids\[0\] and \[5\] are both '{KEYS[0]}'"),
+        (SCORES[:-1], {"query_ids": KEYS[:-1]}, f"1 of 6 of shapes/val are missing, '{KEYS[-1]}' first"),
+        (SCORES, {"image_ids": [*IMAGES[:-1], "none"]}, r"image_ids\[59\] is 'none': the gallery"),
+        (SCORES, {"image_ids": [*IMAGES[:-1], 7]}, r"image_ids\[59\] is 7\. Fix: pass ids as strings"),
+        (SCORES[:, 1:], {"image_ids": IMAGES[1:]}, f"1 of 60 images .* missing, '{IMAGES[0]}' first"),
+        (SCORES[:, :0], {"image_ids": []}, "image_ids is empty"),
+        (SCORES, {"k": 0}, "k=0; it is 1 to 1,000"),
+        (SCORES, {"benchmark": "fashioniq/val"}, "is a suite.*fashioniq/dress_val"),
+    ],
+    ids=lambda value: value[:25] if isinstance(value, str) else "",
+)
+def test_what_cannot_be_ranked_is_refused_with_place_and_fix(
+    scores: Any, change: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(MethodError, match=said) as refused:
+        made(scores, **change)
+    assert "Fix: " in str(refused.value)
