@@ -8,54 +8,49 @@ from typing import Annotated
 
 import typer
 
-from cir_datasets.commands.options import mode_of
+from cir_datasets.commands.options import DataDir, Json, NoChecks, mode_of
 from cir_metrics.terminal import echo
 
 _Id = Annotated[str, typer.Argument(metavar="ID", help="A benchmark's id (cirr/val).")]
-_Roots = Annotated[
+_Images = Annotated[
     list[Path] | None,
     typer.Option(
-        "--root",
-        help="Folder with the images in the publisher's layout, or its parent; may be given several times. "
-        "Without it the benchmark's folder below CIR_IMAGES.",
+        "--images",
+        help="Folder of the images in the publisher's layout, or its parent; may be given several times; "
+        "default: below CIR_IMAGES.",
     ),
 ]
-_DataDir = Annotated[
-    Path | None,
-    typer.Option(help="The publisher's folder of annotations or its parent; without it CIR_DATA_HOME."),
-]
-_NoChecks = Annotated[
-    bool, typer.Option("--no-checks", help="Do not compare the benchmark's counts with the card.")
-]
+_Root = Annotated[list[Path] | None, typer.Option("--root", hidden=True, help="The same as --images.")]
 _Workers = Annotated[
-    int | None, typer.Option(min=1, help="Files read at once; without it the number of processors.")
+    int | None,
+    typer.Option("--workers", min=1, help="Workers: files read at once; default: the number of processors."),
 ]
-_Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def cover_images(
     benchmark: _Id,
-    root: _Roots = None,
+    images: _Images = None,
+    root: _Root = None,
     open_files: Annotated[
         bool, typer.Option("--open", help="Decode every image too, to find the damaged ones.")
     ] = False,
     workers: _Workers = None,
-    data_dir: _DataDir = None,
-    no_checks: _NoChecks = False,
-    as_json: _Json = False,
+    data_dir: DataDir = None,
+    no_checks: NoChecks = False,
+    as_json: Json = False,
 ) -> None:
     """Say which of a benchmark's images are in a folder; exit 1 if any is missing, empty or unreadable.
 
     \b
     Example:
-        cir datasets images cirr/val --root ~/nlvr2
-        cir datasets images fashioniq/dress_val --root ~/fashion-iq --open --json
+        cir datasets images cirr/val --images ~/nlvr2
+        cir datasets images fashioniq/dress_val --images ~/fashion-iq --open --json
     """
     from cir_datasets.images.coverage import image_coverage
 
     coverage = image_coverage(
         benchmark,
-        root,
+        images or root,
         open_files=open_files,
         workers=workers,
         data_dir=data_dir,
@@ -67,18 +62,19 @@ def cover_images(
 
 def hash_benchmark_images(
     benchmark: _Id,
-    root: _Roots = None,
+    images: _Images = None,
+    root: _Root = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Parquet to write; without it the place where hashed_manifest looks."),
+        typer.Option("--out", "-o", help="Where to write: Parquet; default: where hashed_manifest looks."),
     ] = None,
     workers: _Workers = None,
     allow_missing: Annotated[
-        bool, typer.Option("--allow-missing", help="Leave null what is missing instead of refusing.")
+        bool, typer.Option("--allow-missing", help="Go on where something is missing: its fields are null.")
     ] = False,
-    data_dir: _DataDir = None,
-    no_checks: _NoChecks = False,
-    as_json: _Json = False,
+    data_dir: DataDir = None,
+    no_checks: NoChecks = False,
+    as_json: Json = False,
 ) -> None:
     """Fill sha256, size, width and height of every image into a manifest, and report equal images.
 
@@ -87,14 +83,14 @@ def hash_benchmark_images(
 
     \b
     Example:
-        cir datasets hash cirr/val --root ~/nlvr2
+        cir datasets hash cirr/val --images ~/nlvr2
         cir datasets hash circo/val --workers 8 --out circo_val.parquet
     """
     from cir_datasets.images.hashes import hash_images
 
     report = hash_images(
         benchmark,
-        root,
+        images or root,
         out=out,
         workers=workers,
         allow_missing=allow_missing,

@@ -6,11 +6,12 @@ from typing import Annotated
 
 import typer
 
+from cir_datasets.commands.options import Json, JsonBenchmarks
 from cir_metrics.terminal import echo
 
 
 def list_benchmarks(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: one object a benchmark.")] = False,
+    as_json: JsonBenchmarks = False,
 ) -> None:
     """List the benchmarks: queries, gallery, turns, reference, main metric, licence, status.
 
@@ -38,7 +39,7 @@ def show_benchmark(
             metavar="ID", help="A benchmark's id (cirr/val), or a name for all its configurations."
         ),
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
     rank_file: Annotated[
         bool, typer.Option("--format", help="Print a small example of a rank file for it instead.")
     ] = False,

@@ -1,4 +1,8 @@
-"""What several `cir datasets` commands ask for in the same words, and how they write a file."""
+"""Options that several commands have in the same words, and how `cir datasets` writes a file.
+
+An option that is not shared in one piece has the same first words in every command:
+`tests/conformance/test_options.py` holds that.
+"""
 
 from __future__ import annotations
 
@@ -11,49 +15,67 @@ import typer
 from cir_metrics.terminal import echo
 
 
+def _set_for_the_call(context: typer.Context, variable: str, value: str) -> None:
+    """Set an environment variable until the command ends, for all that it calls."""
+    before = os.environ.get(variable)
+    os.environ[variable] = value
+
+    def put_back() -> None:
+        os.environ.pop(variable)
+        if before is not None:
+            os.environ[variable] = before
+
+    context.call_on_close(put_back)
+
+
 def _without_checks(context: typer.Context, wanted: bool) -> bool:
-    """Skip the checks in everything that the command does, as the environment variable would."""
     from cir_datasets.prepared import CHECKS_VARIABLE
 
     if wanted:
-        before = os.environ.get(CHECKS_VARIABLE)
-        os.environ[CHECKS_VARIABLE] = "no_checks"
-
-        def put_back() -> None:
-            os.environ.pop(CHECKS_VARIABLE)
-            if before is not None:
-                os.environ[CHECKS_VARIABLE] = before
-
-        context.call_on_close(put_back)
+        _set_for_the_call(context, CHECKS_VARIABLE, "no_checks")
     return wanted
 
+
+def _data_from(context: typer.Context, folder: Path | None) -> Path | None:
+    from cir_datasets.common.paths import DATA_VARIABLE
+    from cir_datasets.errors import SourceError
+
+    if folder is not None:
+        if not folder.is_dir():
+            raise SourceError(
+                f"--data-dir {folder}: no such folder. Fix: name the publisher's folder, or its parent."
+            )
+        _set_for_the_call(context, DATA_VARIABLE, str(folder.absolute()))
+    return folder
+
+
+_DATA_DIR = "Folder of the publisher's files, or its parent; without it CIR_DATA_HOME, then a download."
+_NO_CHECKS = (
+    "Take a benchmark whose counts are not the card's, which scores then say; so does "
+    "CIR_VERIFICATION_MODE=no_checks."
+)
 
 Benchmarks = Annotated[
     list[str],
     typer.Argument(metavar="ID...", help="Benchmark ids, names (all configurations) or suites."),
 ]
-DataDir = Annotated[
-    Path | None,
-    typer.Option(help="The publisher's folder or its parent; without it CIR_DATA_HOME, then a download."),
-]
-NoChecks = Annotated[
-    bool,
-    typer.Option(
-        "--no-checks",
-        help="Do not compare the counts with the card; so does CIR_VERIFICATION_MODE=no_checks.",
-    ),
-]
-NoChecksAnywhere = Annotated[
-    bool,
-    typer.Option(
-        "--no-checks",
-        callback=_without_checks,
-        help="Take a benchmark whose counts are not the card's, which scores then say; so does "
-        "CIR_VERIFICATION_MODE=no_checks.",
-    ),
-]
+DataDir = Annotated[Path | None, typer.Option("--data-dir", help=_DATA_DIR)]
+NoChecks = Annotated[bool, typer.Option("--no-checks", help=_NO_CHECKS)]
+DataDirAnywhere = Annotated[Path | None, typer.Option("--data-dir", callback=_data_from, help=_DATA_DIR)]
+"""Of commands that load benchmarks by way of other rooms, which hand no folder on."""
+NoChecksAnywhere = Annotated[bool, typer.Option("--no-checks", callback=_without_checks, help=_NO_CHECKS)]
 """Of commands that load benchmarks by way of other rooms, which hand no mode on."""
-Out = Annotated[Path, typer.Option("--out", "-o", help="File to write.")]
+Out = Annotated[Path, typer.Option("--out", "-o", help="Where to write: the file.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+JsonBenchmarks = Annotated[bool, typer.Option("--json", help="Print JSON: one object a benchmark.")]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        help="table (per cent; the default), json (fractions), csv (a line a number), latex, markdown.",
+    ),
+]
+JsonFormat = Annotated[bool, typer.Option("--json", help="Print JSON, as --format json does.")]
 
 
 def mode_of(no_checks: bool) -> str | None:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from cir_datasets.commands.options import Json
 from cir_datasets.common.counts import counted
 from cir_metrics.terminal import echo
 
@@ -35,12 +36,12 @@ def add_overlay_file(
     ] = None,
     name: Annotated[
         str | None,
-        typer.Option("--name", help="The overlay's name, where the file has none."),
+        typer.Option("--name", help="Name of what is made: the overlay's, where the file has none."),
     ] = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="Take the place of a registered overlay of the same name.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Register an overlay: the benchmark's id, a plus and its name are an id from then on.
 

@@ -8,13 +8,15 @@ from typing import Annotated
 
 import typer
 
+from cir_datasets.commands.options import Json
 from cir_metrics.terminal import echo
 
 
 def new_benchmark(
     name: Annotated[str, typer.Argument(help="Its name: small letters, digits and _.")],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="DIR", help="Folder to write; default: ./NAME.")
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="Where to write: a folder; default: ./NAME."),
     ] = None,
     sessions: Annotated[
         bool, typer.Option("--sessions", help="Its rows are sessions of several turns.")
@@ -41,7 +43,7 @@ def check_benchmark(
     no_pictures: Annotated[
         bool, typer.Option("--no-pictures", help="Do not look for the pictures, which takes longest.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Say everything that is missing or wrong in a folder that is to be a benchmark, and how to fix it.
 

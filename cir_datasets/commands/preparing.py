@@ -6,23 +6,21 @@ from typing import Annotated
 
 import typer
 
-from cir_datasets.commands.options import Benchmarks, DataDir, mode_of
+from cir_datasets.commands.options import Benchmarks, DataDir, JsonBenchmarks, NoChecks, mode_of
 from cir_metrics.terminal import echo
 
 
 def prepare_benchmarks(
     benchmarks: Benchmarks,
     data_dir: DataDir = None,
-    no_checks: Annotated[
-        bool, typer.Option("--no-checks", help="Do not compare the counts with the card; scores will say so.")
-    ] = False,
+    no_checks: NoChecks = False,
     no_hub_cache: Annotated[
         bool, typer.Option("--no-hub-cache", help="Do not fill the Hugging Face cache for load_dataset.")
     ] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Prepare again, and fetch files that the card does not pin again.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: one object a benchmark.")] = False,
+    as_json: JsonBenchmarks = False,
 ) -> None:
     """Read, check and write benchmarks once, so that they load at once, and without a network.
 

@@ -7,20 +7,18 @@ from typing import Annotated
 
 import typer
 
-from cir_datasets.commands.options import Benchmarks, DataDir, mode_of
+from cir_datasets.commands.options import Benchmarks, DataDir, JsonBenchmarks, NoChecks, mode_of
 from cir_metrics.terminal import echo
 
 
 def publish_benchmarks(
     benchmarks: Benchmarks,
     to: Annotated[
-        Path, typer.Option(metavar="DIR", help="Folder to write to; each benchmark gets a folder in it.")
+        Path, typer.Option(metavar="DIR", help="Where to: a folder; each benchmark gets a folder in it.")
     ],
     push: Annotated[
         str | None,
-        typer.Option(
-            metavar="ORG/NAME", help="Push it to this dataset repository on the Hub, in one commit."
-        ),
+        typer.Option(metavar="ORG/NAME", help="Push to this repository on the Hub, in one commit."),
     ] = None,
     may_copy: Annotated[
         str | None,
@@ -34,7 +32,7 @@ def publish_benchmarks(
         bool | None,
         typer.Option(
             "--private/--public",
-            help="Whether a new repository is private; default: that of a folder of your own is.",
+            help="Make a new repository private; default: that of a folder of your own is.",
         ),
     ] = None,
     even_private: Annotated[
@@ -42,7 +40,7 @@ def publish_benchmarks(
         typer.Option("--even-private", help="Push a folder of your own whose card says private: true."),
     ] = False,
     skip_missing: Annotated[
-        bool, typer.Option("--skip-missing", help="Leave out what is not available, and list it.")
+        bool, typer.Option("--skip-missing", help="Go on without what is missing; it is listed.")
     ] = False,
     remove_others: Annotated[
         bool,
@@ -52,10 +50,8 @@ def publish_benchmarks(
         ),
     ] = False,
     data_dir: DataDir = None,
-    no_checks: Annotated[
-        bool, typer.Option("--no-checks", help="Do not compare the counts with the card; the card says so.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: one object a benchmark.")] = False,
+    no_checks: NoChecks = False,
+    as_json: JsonBenchmarks = False,
 ) -> None:
     """Write benchmarks as datasets for the Hub: Parquet, a dataset card, Croissant metadata.
 

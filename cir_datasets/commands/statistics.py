@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cir_datasets.commands.options import Benchmarks, DataDir, NoChecks, mode_of
+from cir_datasets.commands.options import Benchmarks, DataDir, JsonBenchmarks, NoChecks, mode_of
 from cir_metrics.terminal import echo
 
 
@@ -24,7 +24,7 @@ def show_statistics(
         typer.Option("--no-tags", help="Leave out parts of speech (half a minute a million words)."),
     ] = False,
     no_checks: NoChecks = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: one object a benchmark.")] = False,
+    as_json: JsonBenchmarks = False,
 ) -> None:
     """Count rows, turns, galleries and captions: lengths, type-token ratio, parts of speech, frequent terms.
 

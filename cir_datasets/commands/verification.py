@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cir_datasets.commands.options import Benchmarks, DataDir
+from cir_datasets.commands.options import Benchmarks, DataDir, JsonBenchmarks
 from cir_metrics.terminal import echo
 
 if TYPE_CHECKING:
@@ -27,18 +27,20 @@ def verify_benchmarks(
         typer.Option(
             "--encoder",
             "-e",
-            help="Also replay sessions by this encoder: are they epsilon-consistent and tau-diverse?",
+            help="Encoder: also replay sessions by it, are they epsilon-consistent and tau-diverse?",
         ),
     ] = None,
     diversity_encoder: Annotated[
         str | None,
-        typer.Option("--diversity-encoder", help="Tells captions apart; default: as for cir make circled."),
+        typer.Option(
+            "--diversity-encoder", help="Encoder that tells captions apart; default: as for cir make circled."
+        ),
     ] = None,
     images: Annotated[
         Path | None,
-        typer.Option("--images", help="Folder of the pictures that --encoder needs; default: CIR_IMAGES."),
+        typer.Option("--images", help="Folder of the images, for --encoder; default: below CIR_IMAGES."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: one object a benchmark.")] = False,
+    as_json: JsonBenchmarks = False,
 ) -> None:
     """Check hashes, counts, ids and galleries anew; report known differences from the papers, and leaks.
 

@@ -18,9 +18,12 @@ def cache_home() -> Path:
     )
 
 
+DATA_VARIABLE = "CIR_DATA_HOME"
+
+
 def data_home() -> Path | None:
     """Folder that holds the publishers' folders (`CIR_DATA_HOME`), or None where it is not set."""
-    configured = os.environ.get("CIR_DATA_HOME")
+    configured = os.environ.get(DATA_VARIABLE)
     return Path(configured).expanduser().absolute() if configured else None
 
 

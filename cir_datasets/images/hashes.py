@@ -182,7 +182,7 @@ def hashed_manifest(benchmark_id: str, *, file: str | Path | None = None) -> lis
     if not path.is_file():
         raise SourceError(
             f"{path}: no such file: the images of {spec.id} have not been hashed here. "
-            f"Fix: cir datasets hash {spec.id} --root DIR"
+            f"Fix: cir datasets hash {spec.id} --images DIR"
         )
     try:
         with closing(pq.ParquetFile(path)) as opened:
@@ -193,7 +193,7 @@ def hashed_manifest(benchmark_id: str, *, file: str | Path | None = None) -> lis
     if named != _stamp(spec):
         raise HashingError(
             f"{path}: holds the images of {named or 'no benchmark'}, not of {_stamp(spec)}. "
-            f"Fix: cir datasets hash {spec.id} --root DIR"
+            f"Fix: cir datasets hash {spec.id} --images DIR"
         )
     rows: list[Row] = table.to_pylist()
     return rows

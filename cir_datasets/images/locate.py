@@ -123,8 +123,8 @@ def image_folders(spec: BenchmarkSpec, roots: Roots) -> tuple[Path, ...]:
         if not beside and not home:
             where = f" (it would hold {card.image_folder}/)" if card.image_folder else ""
             raise SourceError(
-                f"{spec.id}: where are its images? Fix: name the folder that holds them (--images of cir run "
-                "and cir embed, --root of cir datasets, images= or roots= in Python), or set CIR_IMAGES to "
+                f"{spec.id}: where are its images? Fix: name the folder that holds them (--images, "
+                "or images= and roots= in Python), or set CIR_IMAGES to "
                 f"its parent{where}.\n  By hand: {card.images}"
             )
         given = list(beside) or [Path(home or "") / (card.image_folder or "")]

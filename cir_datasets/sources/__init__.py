@@ -179,13 +179,17 @@ def local_files(spec: BenchmarkSpec) -> dict[str, Path] | None:
 
 
 def publishers_folder(card: Card) -> Path | None:
-    """The publisher's folder below `CIR_DATA_HOME`, or the one that its card lies in; None without either."""
+    """The publisher's folder at or below `CIR_DATA_HOME`, or the one of its card; None without either."""
     if card.source.publisher == "challenge":
         return challenge_home() / card.name
     if card.in_folder:
         return folder_of(card.name)
     home = data_home()
-    return None if home is None else home / card.source.folder
+    if home is None:
+        return None
+    files = {name for config in card.configs.values() for name in config.files}
+    inside = home / card.source.folder
+    return home if not inside.is_dir() and any(_is_file(home / name) for name in files) else inside
 
 
 def _here(card: Card, name: str) -> Path | None:

@@ -10,17 +10,26 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cir_datasets.commands.options import NoChecksAnywhere
+from cir_datasets.commands.options import DataDirAnywhere, NoChecksAnywhere
 from cir_metrics.errors import CallError, MissingExtraError
 from cir_metrics.terminal import echo
 from submissions.commands.options import (
+    AfterSuccess,
+    Aim,
+    Aspect,
+    Candidate,
     CaptionRule,
     Checkpoint,
     Device,
     Encoder,
+    History,
     Images,
+    MaxRounds,
     MethodName,
     Normalise,
+    Seed,
+    ShownImages,
+    Start,
 )
 
 if TYPE_CHECKING:
@@ -35,7 +44,9 @@ _PAGE_MODULES = ("fastapi", "multipart", "sqlalchemy", "uvicorn")
 def play_command(
     benchmark: Annotated[
         str | None,
-        typer.Option("--benchmark", "-b", help="Id of a benchmark of single queries; default: shapes/val."),
+        typer.Option(
+            "--benchmark", "-b", help="Id of the benchmark, of single queries; default: shapes/val."
+        ),
     ] = None,
     method: MethodName = "image_text_sum",
     encoder: Encoder = None,
@@ -53,51 +64,26 @@ def play_command(
     device: Device = "auto",
     out: Annotated[
         Path,
-        typer.Option("--out", "-o", help="Transcript to write and to go on with, .jsonl or .parquet."),
+        typer.Option("--out", "-o", help="Where to write: the transcript, .jsonl or .parquet; it goes on."),
     ] = Path("human.jsonl"),
-    limit: Annotated[int, typer.Option("--limit", "-n", help="Sessions, drawn by the seed.", min=1)] = 10,
-    start: Annotated[
-        str,
-        typer.Option(
-            "--start",
-            help="published: queries are round 1; random: any two images of the gallery, and you say the "
-            "first words, too.",
-        ),
-    ] = "published",
-    max_rounds: Annotated[
-        int, typer.Option("--max-rounds", help="Rounds of a session at most, the first query included.")
-    ] = 5,
-    k: Annotated[
-        int, typer.Option("--k", help="A session is solved when a target is among the first k.")
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", help="At most so many: sessions, drawn.", min=1)
     ] = 10,
-    after_success: Annotated[
-        str, typer.Option("--after-success", help="stop, or continue to the last round.")
-    ] = "stop",
-    candidate: Annotated[
-        str, typer.Option("--candidate", help="The next reference: unseen, top1 or random-topM.")
-    ] = "unseen",
-    history: Annotated[
-        str, typer.Option("--history", help="How the rounds become one query: average, weighted, none.")
-    ] = "average",
+    start: Start = "published",
+    max_rounds: MaxRounds = 5,
+    k: ShownImages = 10,
+    after_success: AfterSuccess = "stop",
+    candidate: Candidate = "unseen",
+    history: History = "average",
     normalise: Normalise = True,
-    aim: Annotated[
-        str,
-        typer.Option(
-            "--aim",
-            help="Of several targets you are shown the annotated one (target) or the best-ranked (best).",
-        ),
-    ] = "target",
-    aspect: Annotated[
-        str | None,
-        typer.Option(
-            "--aspect", help="Queries of this aspect alone; own: each by its own.", show_default=False
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of what is drawn, a whole number from 0.")] = 0,
+    aim: Aim = "target",
+    aspect: Aspect = None,
+    seed: Seed = 0,
     web: Annotated[bool, typer.Option("--web", help="Play on a page, for this machine alone.")] = False,
     port: Annotated[
-        int, typer.Option("--port", help="TCP port of --web; 0 takes any that is free.", min=0, max=65535)
+        int, typer.Option("--port", help="TCP port; 0 takes any that is free. Of --web.", min=0, max=65535)
     ] = _PORT,
+    data_dir: DataDirAnywhere = None,
     no_checks: NoChecksAnywhere = False,
 ) -> None:
     """Play the user yourself: see what you want and what was found, and say what is to change.

@@ -8,20 +8,32 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cir_datasets.commands.options import NoChecksAnywhere
+from cir_datasets.commands.options import DataDirAnywhere, NoChecksAnywhere
 from cir_metrics.terminal import echo
 from submissions.commands.options import (
+    LANGUAGE_HELP,
+    AfterSuccess,
+    Aim,
+    Aspect,
     BatchSize,
+    Candidate,
     CaptionRule,
     Checkpoint,
     Device,
     Dtype,
     Encoder,
+    History,
     Images,
+    MaxRounds,
     MethodName,
     Normalise,
+    Prompts,
     Revision,
+    Seed,
+    ShownImages,
+    SingleQueries,
     SkipMissing,
+    Start,
     Workers,
 )
 from submissions.commands.outputs import check_folder
@@ -37,19 +49,11 @@ _ENDINGS = (".jsonl", ".parquet")
 
 
 def multiround_command(
-    benchmark: Annotated[
-        str,
-        typer.Option("--benchmark", "-b", help="Id of a benchmark of single queries with public targets."),
-    ],
+    benchmark: SingleQueries,
     method: MethodName,
     simulator: Annotated[
         str,
-        typer.Option(
-            "--simulator",
-            "-s",
-            help="Who plays the user: oracle (shapes), openai:MODEL, transformers:FOLDER_OR_NAME, "
-            "SEES+WRITES; options behind it, as in openai:MODEL,concurrency=8.",
-        ),
+        typer.Option("--simulator", "-s", help=f"Who plays the user. {LANGUAGE_HELP}."),
     ],
     way: Annotated[
         str,
@@ -59,74 +63,28 @@ def multiround_command(
             "(it looks at both).",
         ),
     ] = "captions",
-    max_rounds: Annotated[
-        int, typer.Option("--max-rounds", help="Rounds at most, 1 to 50; round 1 is the published query.")
-    ] = RoundSettings.max_rounds,
-    k: Annotated[
-        int, typer.Option("--k", help="A session is solved when a target is among the first K, 1 to 50.")
-    ] = RoundSettings.k,
-    after_success: Annotated[
-        str,
-        typer.Option(
-            "--after-success",
-            help="stop, or continue: all rounds are played and references stay in the ranking.",
-        ),
-    ] = RoundSettings.after_success,
-    candidate: Annotated[
-        str,
-        typer.Option(
-            "--candidate",
-            help="The next reference: unseen (the best that has not been one), top1, or random-topM, "
-            "such as random-top10.",
-        ),
-    ] = RoundSettings.candidate,
-    history: Annotated[
-        str,
-        typer.Option(
-            "--history",
-            help="How all rounds become one query: average, weighted (0.8 for each round back), or none "
-            "(the last alone).",
-        ),
-    ] = RoundSettings.history,
+    max_rounds: MaxRounds = RoundSettings.max_rounds,
+    k: ShownImages = RoundSettings.k,
+    after_success: AfterSuccess = RoundSettings.after_success,
+    candidate: Candidate = RoundSettings.candidate,
+    history: History = RoundSettings.history,
     normalise: Normalise = RoundSettings.normalise,
     feedback: Annotated[
         str,
         typer.Option("--feedback", help="fresh words each round, or unchanged: the published ones again."),
     ] = RoundSettings.feedback,
-    aim: Annotated[
-        str,
-        typer.Option(
-            "--aim",
-            help="Which of several targets the user aims at: target (the annotated one) or best (ranked).",
-        ),
-    ] = RoundSettings.aim,
-    aspect: Annotated[
-        str | None,
-        typer.Option(
-            "--aspect",
-            help="Queries of this aspect alone, and feedback on it alone; own: each query's own aspect.",
-        ),
-    ] = RoundSettings.aspect,
+    aim: Aim = RoundSettings.aim,
+    aspect: Aspect = RoundSettings.aspect,
     words: Annotated[
         int | None,
         typer.Option("--words", help="About how many words the user says; default: what is usual there."),
     ] = RoundSettings.words,
-    start: Annotated[
-        str,
-        typer.Option(
-            "--start",
-            help="published, or random: reference and target are any two images, and the user says the first "
-            "words, too.",
-        ),
-    ] = RoundSettings.start,
-    seed: Annotated[
-        int,
-        typer.Option("--seed", help="Of what is drawn: starts, candidates, sessions of --limit."),
-    ] = RoundSettings.seed,
+    start: Start = RoundSettings.start,
+    seed: Seed = RoundSettings.seed,
     limit: Annotated[
         int | None,
         typer.Option(
-            "--limit", help="Sessions, drawn by the seed; default: all, or 500 random starts.", min=1
+            "--limit", help="At most so many: sessions, drawn; default: all, or 500 random starts.", min=1
         ),
     ] = None,
     encoder: Encoder = None,
@@ -135,16 +93,10 @@ def multiround_command(
     language: Annotated[
         str | None,
         typer.Option(
-            "--language", help="Language backend of the method, where it needs one; as --simulator."
+            "--language", help="Language backend: the method's, where it needs one; as --simulator."
         ),
     ] = None,
-    prompts: Annotated[
-        Path | None,
-        typer.Option(
-            "--prompts",
-            help="Folder of prompts that replace ours, for --simulator and --language; default: CIR_PROMPTS.",
-        ),
-    ] = None,
+    prompts: Prompts = None,
     checkpoint: Checkpoint = None,
     revision: Revision = None,
     device: Device = RunOptions.device,
@@ -155,7 +107,9 @@ def multiround_command(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", help="Transcript to write, .jsonl or .parquet; default: METHOD.BENCHMARK.jsonl."
+            "--out",
+            "-o",
+            help="Where to write: the transcript, .jsonl or .parquet; default: METHOD.BENCHMARK.jsonl.",
         ),
     ] = None,
     page: Annotated[
@@ -179,8 +133,9 @@ def multiround_command(
         ),
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print files, sessions and how they ended as JSON.")
+        bool, typer.Option("--json", help="Print JSON: files, sessions, and how they ended.")
     ] = False,
+    data_dir: DataDirAnywhere = None,
     no_checks: NoChecksAnywhere = False,
 ) -> None:
     """Play every query of a benchmark as a dialogue with a simulated user, and write the transcript.

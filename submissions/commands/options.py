@@ -1,4 +1,8 @@
-"""Options that several commands of methods have, in the same words."""
+"""Options that several commands of methods have, in the same words.
+
+An option that is not shared in one piece has the same first words in every command:
+`tests/conformance/test_options.py` holds that.
+"""
 
 from __future__ import annotations
 
@@ -7,27 +11,43 @@ from typing import Annotated
 
 import typer
 
+ENCODER_HELP = "Encoder: a name on the Hub, a folder, or shapes (the shipped one, the default on shapes)"
+LANGUAGE_HELP = (
+    "Language backend: oracle (shapes), openai:MODEL, transformers:FOLDER_OR_NAME, SEES+WRITES; options "
+    "behind it, as in openai:MODEL,concurrency=8"
+)
+
+Benchmark = Annotated[
+    str | None,
+    typer.Option(
+        "--benchmark",
+        "-b",
+        help="Id of the benchmark, or suite, that the file answers; formats of others do not say it "
+        "themselves.",
+    ),
+]
+"""Of a file that is judged."""
+SingleQueries = Annotated[
+    str,
+    typer.Option("--benchmark", "-b", help="Id of the benchmark, of single queries with public targets."),
+]
 MethodName = Annotated[
     str,
     typer.Option(
-        "--method", "-m", help="Name of the method (cir methods list), or module:Class of your own."
+        "--method", "-m", help="Name of the method, of cir methods list, or module:Class of your own."
     ),
 ]
-Encoder = Annotated[
-    str | None,
-    typer.Option(
-        "--encoder",
-        "-e",
-        help="Encoder: a name on the Hub, a folder, or shapes (the shipped one, the default on shapes).",
-    ),
-]
+Encoder = Annotated[str | None, typer.Option("--encoder", "-e", help=f"{ENCODER_HELP}.")]
 Images = Annotated[
     Path | None,
     typer.Option("--images", help="Folder of the images; default: below CIR_IMAGES. Shapes are drawn."),
 ]
 CaptionRule = Annotated[
     str | None,
-    typer.Option("--caption-rule", help="How several captions become text; default: strip_capitalize_and."),
+    typer.Option(
+        "--caption-rule",
+        help="How several captions of a query become text; default: strip_capitalize_and.",
+    ),
 ]
 Normalise = Annotated[
     bool,
@@ -36,21 +56,111 @@ Normalise = Annotated[
 Checkpoint = Annotated[
     Path | None, typer.Option("--checkpoint", help="The method's own trained weights, file or folder.")
 ]
+Prompts = Annotated[
+    Path | None,
+    typer.Option("--prompts", help="Folder of prompts that replace ours; default: CIR_PROMPTS."),
+]
+LanguageName = Annotated[str | None, typer.Option("--language", help=f"{LANGUAGE_HELP}.")]
 Revision = Annotated[
-    str | None, typer.Option("--revision", help="The encoder's commit, branch or tag on the Hub.")
+    str | None,
+    typer.Option("--revision", help="Revision on the Hub: the encoder's commit, branch or tag."),
 ]
-Device = Annotated[
-    str, typer.Option("--device", help="Where the encoder runs: auto, cpu, cuda, cuda:1, mps.")
-]
+Device = Annotated[str, typer.Option("--device", help="Where the model runs: auto, cpu, cuda, cuda:1, mps.")]
 Dtype = Annotated[
-    str, typer.Option("--dtype", help="The encoder's numbers: float32, float16, bfloat16 or auto.")
+    str,
+    typer.Option(
+        "--dtype", help="The model's numbers: float32, float16, bfloat16, or auto (float16 on cuda)."
+    ),
 ]
-BatchSize = Annotated[int, typer.Option("--batch-size", help="Images or texts that are encoded at once.")]
-Workers = Annotated[int, typer.Option("--workers", help="Processes that read images.")]
+BatchSize = Annotated[
+    int, typer.Option("--batch-size", help="Batch: images or texts that are encoded at once.")
+]
+Workers = Annotated[int, typer.Option("--workers", help="Workers: processes that read images.")]
 SkipMissing = Annotated[
     bool,
     typer.Option(
         "--skip-missing",
-        help="Rank images that cannot be read last instead of refusing; the signature says so.",
+        help="Go on without what is missing: images that cannot be read rank last, and the signature says "
+        "so.",
+    ),
+]
+Engine = Annotated[
+    str,
+    typer.Option("--engine", help="Where it runs: local (this machine), or ray (workers of a Ray cluster)."),
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        "--address", help="Ray cluster: auto or host:port; default: one on this machine for this call."
+    ),
+]
+DryRun = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Print an estimate of calls, tokens and hours, and make nothing."),
+]
+RunFolder = Annotated[
+    Path,
+    typer.Option("--out", "-o", help="Where to write: the folder of the run; a stopped run goes on in it."),
+]
+MadeName = Annotated[
+    str | None,
+    typer.Option("--name", help="Name of what is made: the benchmark's; default: made from --out."),
+]
+Title = Annotated[str | None, typer.Option("--title", help="Title for people; default: the name.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed, a whole number from 0, of all that is drawn.")]
+MaxRounds = Annotated[
+    int, typer.Option("--max-rounds", help="Rounds at most, 1 to 50; round 1 is the published query.")
+]
+ShownImages = Annotated[
+    int,
+    typer.Option(
+        "--k", help="First images of a ranking, 1 to 50, that are shown; a target among them is a success."
+    ),
+]
+AfterSuccess = Annotated[
+    str,
+    typer.Option(
+        "--after-success",
+        help="What follows a success: stop, or continue (all rounds are played, and references stay in the "
+        "ranking).",
+    ),
+]
+Candidate = Annotated[
+    str,
+    typer.Option(
+        "--candidate",
+        help="The next reference: unseen (the best that has not been one), top1, or random-topM, such as "
+        "random-top10.",
+    ),
+]
+History = Annotated[
+    str,
+    typer.Option(
+        "--history",
+        help="How all rounds become one query: average, weighted (0.8 for each round back), or none (the "
+        "last alone).",
+    ),
+]
+Aim = Annotated[
+    str,
+    typer.Option(
+        "--aim",
+        help="Of several targets the one that the user aims at: target (the annotated one) or best (ranked).",
+    ),
+]
+Aspect = Annotated[
+    str | None,
+    typer.Option(
+        "--aspect",
+        help="This aspect alone: its queries, and feedback on it; own: each query's own aspect.",
+        show_default=False,
+    ),
+]
+Start = Annotated[
+    str,
+    typer.Option(
+        "--start",
+        help="What begins a session: published (queries are round 1), or random (any two images of the "
+        "gallery, and the user says the first words, too).",
     ),
 ]

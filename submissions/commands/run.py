@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cir_datasets.commands.options import NoChecksAnywhere
+from cir_datasets.commands.options import DataDirAnywhere, NoChecksAnywhere
 from cir_metrics.terminal import echo
 from submissions.commands.options import (
+    ENCODER_HELP,
     BatchSize,
     CaptionRule,
     Checkpoint,
     Device,
     Dtype,
     Images,
+    LanguageName,
+    Prompts,
     Revision,
     SkipMissing,
     Workers,
@@ -38,12 +41,12 @@ _TOKENS, _SECONDS = 85, 2.0
 
 def run_command(
     benchmark: Annotated[
-        str, typer.Option("--benchmark", "-b", help="Id of the benchmark or suite to rank.")
+        str, typer.Option("--benchmark", "-b", help="Id of the benchmark, or suite, to rank.")
     ],
     method: Annotated[
         str | None,
         typer.Option(
-            "--method", "-m", help="Name of the method (cir methods list), or module:Class of your own."
+            "--method", "-m", help="Name of the method, of cir methods list, or module:Class of your own."
         ),
     ] = None,
     all_baselines: Annotated[
@@ -55,12 +58,7 @@ def run_command(
     ] = False,
     encoder: Annotated[
         str | None,
-        typer.Option(
-            "--encoder",
-            "-e",
-            help="Encoder: a name on the Hub, a folder, or shapes (the shipped one, the default on shapes); "
-            "with --all-baselines also none.",
-        ),
+        typer.Option("--encoder", "-e", help=f"{ENCODER_HELP}; with --all-baselines also none."),
     ] = None,
     images: Images = None,
     aggregation: Annotated[
@@ -80,26 +78,16 @@ def run_command(
     ] = None,
     k: Annotated[
         int | None,
-        typer.Option("--k", help="Images a ranking, 1 to 1,000; default: what the board's metrics use."),
+        typer.Option(
+            "--k", help="First images of a ranking, 1 to 1,000, that are kept; default: what the board uses."
+        ),
     ] = None,
     caption_rule: CaptionRule = None,
     search: Annotated[
         str, typer.Option("--search", help="exact, or by an index of FAISS: flat, hnsw, ivfpq.")
     ] = RunOptions.search,
-    language: Annotated[
-        str | None,
-        typer.Option(
-            "--language",
-            help="Language backend: oracle (shapes), openai:MODEL, transformers:FOLDER_OR_NAME, SEES+WRITES; "
-            "options behind it, as in openai:MODEL,concurrency=8.",
-        ),
-    ] = None,
-    prompts: Annotated[
-        Path | None,
-        typer.Option(
-            "--prompts", help="Folder of prompts that replace ours for --language; default: CIR_PROMPTS."
-        ),
-    ] = None,
+    language: LanguageName = None,
+    prompts: Prompts = None,
     checkpoint: Checkpoint = None,
     revision: Revision = None,
     device: Device = RunOptions.device,
@@ -133,7 +121,7 @@ def run_command(
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--dry-run", help="With --rerank: print an estimate of calls, tokens and hours, and rank nothing."
+            "--dry-run", help="Print an estimate of calls, tokens and hours of --rerank, and rank nothing."
         ),
     ] = False,
     picture_tokens: Annotated[
@@ -149,16 +137,18 @@ def run_command(
         typer.Option(
             "--out",
             "-o",
-            help="File to write, .json or .json.gz; with --all-baselines the folder for NAME.BENCHMARK.json.",
+            help="Where to write: a file, .json or .json.gz; with --all-baselines a folder for "
+            "NAME.BENCHMARK.json.",
         ),
     ] = None,
     as_json: Annotated[
         bool,
         typer.Option(
             "--json",
-            help="Print the files written as JSON: file, benchmark, method; with --dry-run the estimate.",
+            help="Print JSON: file, benchmark, method of all files written; with --dry-run the estimate.",
         ),
     ] = False,
+    data_dir: DataDirAnywhere = None,
     no_checks: NoChecksAnywhere = False,
 ) -> None:
     """Rank a benchmark by a method or by all baselines, and write rank files; of a suite a bundle.

@@ -27,7 +27,6 @@ def score_command(
         list[str] | None,
         typer.Option(
             "--metric",
-            "-m",
             help="A further metric: recall@20; with a variant: pnr_map@10:released_code. May be given again.",
         ),
     ] = None,

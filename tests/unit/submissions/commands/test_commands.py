@@ -194,7 +194,7 @@ def test_score_prints_the_report_in_every_format(folder: Path, name: str) -> Non
 
 
 def test_score_prints_further_metrics_intervals_and_a_plot(folder: Path) -> None:
-    metrics = ("-m", "recall@20", "--metric", "pnr_map@10:released_code")
+    metrics = ("--metric", "recall@20", "--metric", "pnr_map@10:released_code")
     done = cir("score", "run.json", "--json", *metrics, "--intervals", "--plot", "out.svg", folder=folder)
     assert done.returncode == 0
     assert done.stderr == f"{folder / 'out.svg'}: drawn\n"
