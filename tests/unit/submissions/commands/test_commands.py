@@ -218,7 +218,7 @@ def test_score_prints_further_metrics_intervals_and_a_plot(folder: Path) -> None
             ["--json", "--format", "csv"],
             "cir: --json and --format csv ask for two formats. Fix: leave one of them out.\n",
         ),
-        (["-m", "hits@10"], "cir: metric hits@10: a metric of sessions, and shapes/val has queries."),
+        (["--metric", "hits@10"], "cir: metric hits@10: a metric of sessions, and shapes/val has queries."),
         (["--plot", "out.pdf"], "cir: out.pdf: a plot is written as .png or .svg. Fix: name it out.png.\n"),
     ],
 )
