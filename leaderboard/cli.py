@@ -61,7 +61,7 @@ GROUPS = {
 """By name the module and the function that gives a group of commands."""
 
 
-class Task(NamedTuple):
+class TaskCommands(NamedTuple):
     """Commands that serve one purpose.
 
     Args:
@@ -74,19 +74,19 @@ class Task(NamedTuple):
 
 
 TASKS = {
-    "Data": Task(("datasets", "make"), ("metrics",)),
-    "Rank": Task(
+    "Data": TaskCommands(("datasets", "make"), ("metrics",)),
+    "Rank": TaskCommands(
         ("run", "train"), ("multiround", "play", "fuse", "methods", "embed", "embeddings", "entries")
     ),
-    "Judge": Task(
+    "Judge": TaskCommands(
         ("validate", "score", "compare"),
         (
             "browse",
             "convert",
         ),
     ),
-    "Share": Task(("submit", "leaderboard"), ("challenge", "receipt")),
-    "Help": Task((), ("help",)),
+    "Share": TaskCommands(("submit", "leaderboard"), ("challenge", "receipt")),
+    "Help": TaskCommands((), ("help",)),
 }
 """The headings of the help, in its order, with their commands."""
 
