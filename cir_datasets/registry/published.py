@@ -1,0 +1,210 @@
+"""Results that papers and lists print, as data: `published_results/*.yaml`, a file a source.
+
+Each number stands as it is printed, with its source, table and row, and the protocol that the source claims.
+None of it was computed here: it never shares a comparability key with a score of ours.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from cir_datasets.common.yaml import read_model
+from cir_datasets.errors import CardError
+from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
+
+ABSENT = "-"
+"""What a row has where the source prints no number."""
+_NUMBER = re.compile(r"\d+(\.\d+)?")
+
+
+class PublishedRow(BaseModel):
+    """One row of a published table."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    method: str
+    """As the source names it."""
+    row: int | None = None
+    """Its place in the source's table, from 1, where the source has a table with places."""
+    year: int | None = None
+    backbone: str = ""
+    note: str = ""
+    """What is odd about it, or where the source took it from."""
+    values: str
+    """The numbers as printed, in per cent (ranks: ranks), a blank apart; `-` where there is none."""
+
+
+class PublishedTable(BaseModel):
+    """One table of a source."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    table: str
+    protocol: str
+    """What the source says, or leaves open, about split and gallery."""
+    note: str = ""
+    columns: dict[str, tuple[str, ...]]
+    """By benchmark or suite the metrics, in the order of the numbers in a row."""
+    rows: tuple[PublishedRow, ...]
+
+    @model_validator(mode="after")
+    def _rows_fit(self) -> PublishedTable:
+        width = sum(map(len, self.columns.values()))
+        for row in self.rows:
+            values = row.values.split()
+            if len(values) != width:
+                raise ValueError(f"{row.method}: {len(values)} numbers for {width} columns")
+            wrong = [each for each in values if each != ABSENT and not _NUMBER.fullmatch(each)]
+            if wrong:
+                raise ValueError(f"{row.method}: {wrong[0]!r} is not a number")
+        return self
+
+
+class PublishedSource(BaseModel):
+    """A paper or a list, with its tables."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    cite: str
+    """How tables name it in short."""
+    title: str
+    url: str | None
+    revision: str = ""
+    tables: tuple[PublishedTable, ...]
+
+
+@dataclass(frozen=True)
+class Reported:
+    """One method's row in one published table.
+
+    Args:
+        method: as the source names it.
+        backbone: as the source names it, or empty.
+        source: the source's file name without its ending, such as `cirr`.
+        cite: the source in short.
+        table: its table.
+        row: the place in that table, or None.
+        protocol: what the source claims.
+        note: what is odd about the row.
+        values: by benchmark or suite and metric the number as printed.
+    """
+
+    method: str
+    backbone: str
+    source: str
+    cite: str
+    table: str
+    row: int | None
+    protocol: str
+    note: str
+    values: Mapping[tuple[str, str], str]
+
+    @property
+    def where(self) -> str:
+        """Source, table and row, such as `Liu et al., ICCV 2021, Table 4, row 7`."""
+        return f"{self.cite}, {self.table}" + ("" if self.row is None else f", row {self.row}")
+
+
+def published() -> tuple[Reported, ...]:
+    """Every row of every source, source by source.
+
+    Example:
+        >>> tirg = next(row for row in published() if row.method == "TIRG")
+        >>> tirg.where, tirg.values["cirr/test1", "recall@1"]
+        ('Liu et al., ICCV 2021, Table 3, row 8', '14.61')
+    """
+    return tuple(row for name, source in _packaged().items() for row in _rows(name, source))
+
+
+def published_file(path: str | Path) -> tuple[Reported, ...]:
+    """The rows of a file of one's own, in the form of `published_results/*.yaml`.
+
+    Raises:
+        CallError: there is no such file, or it cannot be read.
+        CardError: it is not of that form; the message names the line or the field.
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise CallError(f"{path}: {reason}. Fix: name a YAML file of published rows.") from error
+    return tuple(_rows(path.stem, read_model(PublishedSource, text, str(path), CardError)))
+
+
+def chosen(wanted: Sequence[str], among: Sequence[Reported]) -> list[Reported]:
+    """The rows that words choose: `all`, a source such as `cirr`, or a method such as `TIRG`.
+
+    Args:
+        wanted: words; letters are taken without case.
+        among: rows to choose from.
+
+    Returns:
+        The rows in the order of `among`, each once.
+
+    Raises:
+        UnknownNameError: a word chooses nothing; the message names the nearest.
+    """
+    picked: set[int] = set()
+    for word in wanted:
+        same = {
+            place
+            for place, row in enumerate(among)
+            if word.casefold() in ("all", row.source.casefold(), row.method.casefold())
+        }
+        if not same:
+            raise UnknownNameError(_nothing(word, among))
+        picked |= same
+    return [among[place] for place in sorted(picked)]
+
+
+def _nothing(word: str, among: Sequence[Reported]) -> str:
+    elsewhere = [row for row in published() if row.method.casefold() == word.casefold()]
+    if elsewhere:
+        there = ", ".join(dict.fromkeys(name for row in elsewhere for name, _ in row.values))
+        return (
+            f"the published numbers of {word!r} are of {there}, not of this table's benchmarks and metrics. "
+            "Fix: leave it out, or name another row."
+        )
+    names = list(dict.fromkeys([*(row.source for row in among), *(row.method for row in among)]))
+    listed = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+    return (
+        f"no published row {word!r}.{did_you_mean(word, names)} There are: {listed or 'none for this table'}."
+    )
+
+
+def _rows(name: str, source: PublishedSource) -> Iterator[Reported]:
+    for table in source.tables:
+        keys = [(benchmark, metric) for benchmark, metrics in table.columns.items() for metric in metrics]
+        for row in table.rows:
+            pairs: Iterable[tuple[tuple[str, str], str]] = zip(keys, row.values.split(), strict=True)
+            yield Reported(
+                method=row.method,
+                backbone=row.backbone,
+                source=name,
+                cite=source.cite,
+                table=table.table,
+                row=row.row,
+                protocol=table.protocol.strip(),
+                note=row.note,
+                values={key: value for key, value in pairs if value != ABSENT},
+            )
+
+
+@functools.cache
+def _packaged() -> dict[str, PublishedSource]:
+    folder = resources.files("cir_datasets") / "published_results"
+    return {
+        entry.name.removesuffix(".yaml"): read_model(
+            PublishedSource, entry.read_text(encoding="utf-8"), f"published_results/{entry.name}", CardError
+        )
+        for entry in sorted(folder.iterdir(), key=lambda entry: entry.name)
+        if entry.name.endswith(".yaml")
+    }
