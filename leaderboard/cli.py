@@ -40,6 +40,7 @@ COMMANDS = {
     "validate": "submissions.commands.validate:validate_command",
     "score": "submissions.commands.score:score_command",
     "compare": "submissions.commands.compare:compare_command",
+    "table": "submissions.commands.table:table_command",
     "browse": "submissions.commands.browse:browse_command",
     "convert": "submissions.commands.convert:convert_command",
     "submit": "leaderboard.commands:submit",
@@ -79,7 +80,7 @@ TASKS = {
         ("run", "train"), ("multiround", "play", "fuse", "methods", "embed", "embeddings", "entries")
     ),
     "Judge": TaskCommands(
-        ("validate", "score", "compare"),
+        ("validate", "score", "compare", "table"),
         (
             "browse",
             "convert",

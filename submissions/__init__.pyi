@@ -13,6 +13,8 @@ from .errors import FusionError as FusionError
 from .errors import SubmissionError as SubmissionError
 from .errors import WithheldError as WithheldError
 from .methods.registry import method_names as method_names
+from .papers.table import PaperTable as PaperTable
+from .papers.table import paper_table as paper_table
 from .rank_file.findings import Finding as Finding
 from .rank_file.findings import RefusedError as RefusedError
 from .rank_file.findings import ValidationReport as ValidationReport

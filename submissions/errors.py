@@ -28,6 +28,10 @@ class ComparisonError(SubmissionError, ValueError):
     """The scores of two files answer different questions, so that they are not put side by side."""
 
 
+class LayoutError(SubmissionError, ValueError):
+    """A file that describes a paper's table is malformed."""
+
+
 class FusionError(SubmissionError, ValueError):
     """Rank files do not answer the same queries, so that they cannot be fused."""
 

@@ -45,12 +45,14 @@ class Cell:
         value: the number behind it in full precision (scores: a fraction), or None where it is not a number.
         superscript: marks shown behind the text, such as the letters of the methods that it beats.
         bold: whether it stands out; a star in a terminal.
+        underline: whether it stands out second; an underscore in a terminal.
     """
 
     text: str
     value: float | None = None
     superscript: str = ""
     bold: bool = False
+    underline: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,18 +64,28 @@ class Table:
         columns: heads, at least one.
         rows: as many cells each as there are columns; the first cell names the row.
         notes: sentences that a reader of the numbers must know.
+        spans: heads above heads, each with the number of columns below it, from the first column on; a
+            column's own head begins with that of its span. LaTeX sets them as a line of their own.
+        rules: numbers of rows (from 0) that a rule stands above, in LaTeX.
 
     Raises:
-        CallError: a row has more or fewer cells than there are columns.
+        CallError: a row has more or fewer cells than there are columns, or the spans do not cover them.
     """
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     notes: tuple[str, ...] = ()
+    spans: tuple[tuple[str, int], ...] = ()
+    rules: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse rows that do not fit the head."""
+        """Refuse rows and spans that do not fit the head."""
+        if self.spans and sum(width for _, width in self.spans) != len(self.columns):
+            raise CallError(
+                f"table {self.title!r}: its spans do not cover its {len(self.columns)} columns. "
+                "Fix: let their widths add up to the number of columns."
+            )
         for number, row in enumerate(self.rows, start=1):
             if len(row) != len(self.columns):
                 raise CallError(
@@ -174,7 +186,9 @@ def _terminal(table: Table) -> str:
     for place, head in enumerate(table.columns):
         cells = [row[place] for row in table.rows]
         marks = [
-            ("*" if cell.bold else "") + (f"^{cell.superscript}" if cell.superscript else "")
+            ("*" if cell.bold else "")
+            + ("_" if cell.underline else "")
+            + (f"^{cell.superscript}" if cell.superscript else "")
             for cell in cells
         ]
         widest = max(map(len, marks), default=0) if place in right else 0
@@ -188,15 +202,19 @@ def _document(table: Table) -> dict[str, object]:
     return {
         "title": table.title,
         "columns": list(table.columns),
-        "rows": [
-            [
-                {"text": cell.text, "value": cell.value, "superscript": cell.superscript, "bold": cell.bold}
-                for cell in row
-            ]
-            for row in table.rows
-        ],
+        "rows": [[_cell_document(cell) for cell in row] for row in table.rows],
         "notes": list(table.notes),
     }
+
+
+def _cell_document(cell: Cell) -> dict[str, object]:
+    shown: dict[str, object] = {
+        "text": cell.text,
+        "value": cell.value,
+        "superscript": cell.superscript,
+        "bold": cell.bold,
+    }
+    return shown | ({"underline": True} if cell.underline else {})
 
 
 def _csv(tables: Sequence[Table]) -> str:
@@ -216,7 +234,7 @@ def _csv(tables: Sequence[Table]) -> str:
     for table in tables:
         for number, row in enumerate(table.rows, start=1):
             for head, cell in zip(table.columns[1:], row[1:], strict=True):
-                mark = ("*" if cell.bold else "") + cell.superscript
+                mark = ("*" if cell.bold else "") + ("_" if cell.underline else "") + cell.superscript
                 texts = (table.title, number, row[0].text, head, _value(cell), cell.text, mark)
                 writer.writerow(each if isinstance(each, int) else _spreadsheet(each) for each in texts)
         for note in table.notes:
@@ -266,6 +284,7 @@ def markdown_rows(head: Sequence[str], rows: Iterable[Sequence[str]], *, right: 
 def _markdown_cell(cell: Cell) -> str:
     text = _escape_markdown(cell.text)
     text = f"**{text}**" if cell.bold and text else text
+    text = f"<u>{text}</u>" if cell.underline and text else text
     return f"{text}<sup>{_escape_markdown(cell.superscript)}</sup>" if cell.superscript else text
 
 
@@ -284,15 +303,42 @@ def _latex(table: Table) -> str:
         rf"\caption{{{_escape_latex(table.title)}}}",
         rf"\begin{{tabular}}{{{columns}}}",
         r"\toprule",
-        " & ".join(map(_escape_latex, table.columns)) + r" \\",
+        *_latex_heads(table),
         r"\midrule",
-        *(" & ".join(map(_latex_cell, row)) + r" \\" for row in table.rows),
+        *_latex_rows(table),
         r"\bottomrule",
         r"\end{tabular}",
     ]
     if table.notes:
         lines += [r"\par\smallskip\footnotesize\raggedright", "\n\n".join(map(_escape_latex, table.notes))]
     return "\n".join([*lines, r"\end{table}"])
+
+
+def _latex_heads(table: Table) -> list[str]:
+    """The heads; where there are spans, these above and the rest of each head below its span."""
+    if not table.spans:
+        return [" & ".join(map(_escape_latex, table.columns)) + r" \\"]
+    above, rules, below = [], [], []
+    place = 0
+    for head, width in table.spans:
+        heads = table.columns[place : place + width]
+        if head:
+            above.append(rf"\multicolumn{{{width}}}{{c}}{{{_escape_latex(head)}}}")
+            rules.append(rf"\cmidrule(lr){{{place + 1}-{place + width}}}")
+        else:
+            above += [""] * width
+        below += [_escape_latex(each.removeprefix(head).strip()) for each in heads]
+        place += width
+    return [" & ".join(above) + r" \\", "".join(rules), " & ".join(below) + r" \\"]
+
+
+def _latex_rows(table: Table) -> list[str]:
+    lines = []
+    for number, row in enumerate(table.rows):
+        if number in table.rules:
+            lines.append(r"\midrule")
+        lines.append(" & ".join(map(_latex_cell, row)) + r" \\")
+    return lines
 
 
 def _latex_cell(cell: Cell) -> str:
@@ -303,6 +349,7 @@ def _latex_cell(cell: Cell) -> str:
     else:
         text = _escape_latex(cell.text)
     text = rf"\textbf{{{text}}}" if cell.bold else text
+    text = rf"\underline{{{text}}}" if cell.underline else text
     return f"{text}$^{{{_escape_latex(cell.superscript)}}}$" if cell.superscript else text
 
 

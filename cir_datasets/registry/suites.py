@@ -129,7 +129,7 @@ def suite_ids() -> tuple[str, ...]:
 
     Example:
         >>> suite_ids()
-        ('circled', 'fashioniq/val', 'fisd')
+        ('circled', 'fashioniq/val', 'fashioniq/val_union', 'fisd')
     """
     return tuple(_suites())
 

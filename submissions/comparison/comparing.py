@@ -132,7 +132,7 @@ class _Comparing:
         differences = self._differences()
         by_pair = dict(zip(self.pairs, differences, strict=True))
         values = [_values(report, self.metrics) for report in self.reports]
-        letters = [_letter(place) for place in range(len(self.reports))]
+        letters = [letter(place) for place in range(len(self.reports))]
         groups = self._groups(by_pair, values)
         methods = []
         for place, (name, report) in enumerate(zip(self.names, self.reports, strict=True)):
@@ -329,7 +329,7 @@ def _beats(by_pair: dict[Places, dict[str, Difference]], one: int, other: int, m
     return found.significant and first_is_better == (one < other)
 
 
-def _letter(place: int) -> str:
+def letter(place: int) -> str:
     """`a` to `z`, then `aa`, `ab` and on, as columns of a spreadsheet."""
     letters = ""
     place += 1

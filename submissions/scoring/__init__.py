@@ -24,7 +24,7 @@ from submissions.errors import WithheldError
 from submissions.formats.budget import MAX_BYTES
 from submissions.formats.reader import server_format
 from submissions.rank_file.benchmarks import Benchmarks, board_depth, find_suite, is_subset_metric
-from submissions.rank_file.findings import RefusedError, ValidationReport
+from submissions.rank_file.findings import Finding, RefusedError, ValidationReport
 from submissions.rank_file.model import CIRR_SERVER, RankBundle
 from submissions.scoring.coding import Coding, code_queries, code_sessions
 from submissions.scoring.further_metrics import (
@@ -241,12 +241,32 @@ def _score_bundle(
     *,
     per_query: bool,
 ) -> ScoreReport:
-    declared = suite(bundle.suite)
     by_id = {run.benchmark: run for run in bundle.runs}
-    runs = tuple(
+    runs = [
         _score_run(by_id[member], benchmarks.load(member), checked, further, per_query=per_query)
-        for member in declared.benchmarks
-    )
+        for member in suite(bundle.suite).benchmarks
+    ]
+    return suite_report(bundle.suite, runs, file=checked.file, warnings=checked.warnings, per_query=per_query)
+
+
+def suite_report(
+    suite_id: str,
+    runs: Sequence[ScoreReport],
+    *,
+    file: str,
+    warnings: Sequence[Finding] = (),
+    per_query: bool = False,
+) -> ScoreReport:
+    """The score over a suite from its members' scores.
+
+    Args:
+        suite_id: the suite's id.
+        runs: the scores of one method, one a member, in the suite's order.
+        file: the file's name in messages; several, where each member has a file of its own.
+        warnings: findings of the whole file.
+        per_query: whether to return one row a query as well.
+    """
+    declared = suite(suite_id)
     metrics = declared.mean(
         {run.benchmark: run.metrics for run in runs}, {run.benchmark: run.n for run in runs}
     )
@@ -257,8 +277,8 @@ def _score_bundle(
     signatures = {name: _suite_signature(*versions, name, runs) for name in (*metrics, *extra)}
     rows = [{"benchmark": run.benchmark, **row} for run in runs for row in run.per_query or []]
     return ScoreReport(
-        file=checked.file,
-        method=bundle.runs[0].method.name,
+        file=file,
+        method=runs[0].method,
         benchmark=declared.id,
         benchmark_version=declared.version,
         main_metric=declared.main_metric,
@@ -268,16 +288,14 @@ def _score_bundle(
         n=sum(run.n for run in runs),
         answered=sum(run.answered for run in runs),
         missing=sum(run.missing for run in runs),
-        warnings=checked.warnings,
+        warnings=tuple(warnings),
         per_query=rows if per_query else None,
-        runs=runs,
+        runs=tuple(runs),
         extra=extra,
     )
 
 
-def _suite_signature(
-    suite_id: str, version: int, metric: str, runs: tuple[ScoreReport, ...]
-) -> SuiteSignature:
+def _suite_signature(suite_id: str, version: int, metric: str, runs: Sequence[ScoreReport]) -> SuiteSignature:
     from submissions.scoring.suite_signature import SuiteSignature
 
     own = member_metric(metric)

@@ -75,6 +75,7 @@ def test_the_commands_are_the_expected_ones() -> None:
         "score",
         "convert",
         "compare",
+        "table",
         "fuse",
         "run",
         "methods list",

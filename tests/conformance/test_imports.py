@@ -52,6 +52,7 @@ ORDER = {
         "transform": "convert and fuse",
         "report": "everything that a score says: tables, plots, floors",
         "comparison": "methods side by side: which differences are real",
+        "papers": "the tables that papers print, published rows beside our own",
         "browse": "rankings as a page to look at",
         "transcripts": "dialogues: the file, what contradicts itself in it, its numbers",
         # Making rankings.

@@ -266,9 +266,9 @@ def test_a_single_turn_is_compared() -> None:
 
 @pytest.mark.parametrize("count", [1, 26, 27, 53])
 def test_letters_do_not_run_out(count: int) -> None:
-    from submissions.comparison.comparing import _letter
+    from submissions.comparison.comparing import letter
 
-    assert _letter(count - 1) == {1: "a", 26: "z", 27: "aa", 53: "ba"}[count]
+    assert letter(count - 1) == {1: "a", 26: "z", 27: "aa", 53: "ba"}[count]
 
 
 def test_too_few_draws_are_said() -> None:

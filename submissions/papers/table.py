@@ -1,0 +1,462 @@
+"""`paper_table`: methods side by side as a paper prints them, published rows below."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cir_datasets.common.tables import Cell, Table, render_or_json
+from cir_datasets.registry.published import Reported, chosen, published, published_file
+from cir_datasets.registry.suites import suite
+from cir_metrics.errors import CallError, InputError
+from cir_metrics.resampling import DRAWS, SEED, is_share
+from submissions.comparison.comparing import letter
+from submissions.comparison.result import ALPHA
+from submissions.formats.budget import MAX_BYTES
+from submissions.papers.columns import PaperColumn, columns_of, value_of
+from submissions.papers.layout import Layout, TableLayout, layout
+from submissions.papers.marks import significantly_worse, standing_out
+from submissions.papers.methods import scored_methods
+from submissions.scoring.score_report import ScoreReport, shown_value
+
+if TYPE_CHECKING:
+    from submissions.rank_file.benchmarks import BenchmarkLike, FileLike
+
+_FILES = (".yaml", ".yml")
+HERE = "computed here"
+"""What the column `source` says of a number that was computed from a rank file."""
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """A paper's table, or several of one kind.
+
+    Args:
+        layout: what kind.
+        benchmark: id of the benchmark or suite that it is of.
+        methods: the methods' scores, in the order of the files.
+        reported: the published rows that were chosen.
+        made: the tables.
+    """
+
+    layout: str
+    benchmark: str
+    methods: tuple[ScoreReport, ...]
+    reported: tuple[Reported, ...]
+    made: tuple[Table, ...]
+
+    def __repr__(self) -> str:
+        """What it is of, in one line."""
+        return (
+            f"<PaperTable for {self.layout}, {self.benchmark}: {len(self.methods)} methods, "
+            f"{len(self.reported)} published rows>"
+        )
+
+    def _repr_html_(self) -> str:
+        """The tables, for a notebook."""
+        from cir_datasets.pages import object_html
+
+        return object_html(f"{self.benchmark}, as papers print it", [], self.made)
+
+    def tables(self) -> tuple[Table, ...]:
+        """The tables."""
+        return self.made
+
+    def to_dict(self) -> dict[str, Any]:
+        """The tables as JSON values: numbers of a row by column, in fractions; published ones in per cent."""
+        return {
+            "for": self.layout,
+            "benchmark": self.benchmark,
+            "tables": [
+                {
+                    "title": table.title,
+                    "columns": list(table.columns),
+                    "rows": [
+                        {
+                            head: (cell.text if cell.value is None else cell.value)
+                            for head, cell in zip(table.columns, row, strict=True)
+                        }
+                        for row in table.rows
+                    ],
+                    "notes": list(table.notes),
+                }
+                for table in self.made
+            ],
+            "reported": [
+                {
+                    "method": row.method,
+                    "source": row.where,
+                    "protocol": row.protocol,
+                    "values": [
+                        {"benchmark": name, "metric": metric, "printed": text}
+                        for (name, metric), text in row.values.items()
+                    ],
+                }
+                for row in self.reported
+            ],
+        }
+
+    def text(self, format: str = "table") -> str:
+        """The tables in one of the formats of `cir_datasets.common.tables`.
+
+        Raises:
+            UnknownNameError: there is no such format.
+        """
+        return render_or_json(format, self.tables, self.to_dict)
+
+
+def paper_table(
+    files: Sequence[FileLike | ScoreReport],
+    kind: str,
+    *,
+    benchmark: BenchmarkLike = None,
+    names: Mapping[str, str] | None = None,
+    published: Sequence[str] = (),
+    significance: bool = False,
+    draws: int = DRAWS,
+    seed: int = SEED,
+    alpha: float = ALPHA,
+    max_bytes: int = MAX_BYTES,
+) -> PaperTable:
+    """The table that papers print for a benchmark: a row a method, in per cent.
+
+    The best number of a column is bold, the second-best underlined; numbers printed alike share their mark.
+    Published rows stand below a rule, as they are printed in their source, and never take part in the marks:
+    nothing says that they answer the same question.
+
+    Args:
+        files: rank files or bundles, or reports of `submissions.score`. Files of a suite's members are joined
+            by the method's name.
+        kind: `fashioniq`, `cirr`, `circo`, `circled`, `fisd`, `zerosight` or `shapes`.
+        benchmark: what the files answer, as in `score`.
+        names: by file the method's name that is printed.
+        published: which published rows stand below: `all`, sources such as `cirr`, methods such as `TIRG`, or
+            YAML files of one's own in the form of `cir_datasets/published_results`.
+        significance: whether raised letters name the methods that are significantly worse.
+        draws: of tests that are not exact.
+        seed: 0 or more.
+        alpha: level of significance, above 0 and below 1.
+        max_bytes: bytes that are read of each file at most.
+
+    Returns:
+        The tables; `text("latex")` is what a paper takes.
+
+    Raises:
+        CallError: there is neither a file nor a published row; a method lacks a member of the suite, or two
+            methods have one name; a file is of another benchmark.
+        ComparisonError: files are of different protocols, or their comparability keys differ.
+        UnknownNameError: no table or published row is called so.
+        RefusedError: validation found errors in a file.
+        WithheldError: the benchmark's ground truth is not public.
+        MissingFileError: no file has that name.
+        InputError: alpha is out of range.
+
+    Example:
+        >>> from submissions import make_rank_file
+        >>> made = [make_rank_file("shapes/val", name) for name in ("image_text_sum_pixels", "random")]
+        >>> paper_table(made, "shapes")
+        <PaperTable for shapes, shapes/val: 2 methods, 0 published rows>
+    """
+    found = layout(kind)
+    if isinstance(files, str | bytes | Path) or (not files and not published):
+        raise CallError("a table needs a list of rank files, or published rows. Fix: name the files.")
+    if isinstance(published, str):
+        raise CallError(f"published={published!r} is one word. Fix: pass a list, [{published!r}].")
+    if not is_share(alpha):
+        raise InputError(
+            f"alpha={alpha!r}; a level of significance is above 0 and below 1. Fix: use {ALPHA}."
+        )
+    if significance and len(files) < 2:
+        raise CallError("significance needs two methods or more. Fix: name another file, or leave it out.")
+    methods: list[ScoreReport] = []
+    if files:
+        methods = scored_methods(
+            files, found, benchmark, names or {}, with_published=bool(published), max_bytes=max_bytes
+        )
+    rows = _reported(found, published)
+    target = methods[0].benchmark if methods else _target_of(rows[0], found)
+    if significance and len(methods) < 2:
+        raise CallError("significance needs two methods or more. Fix: add one's files, or leave it out.")
+    tests = _Tests(draws, seed, alpha) if significance else None
+    made = []
+    used: list[Reported] = []
+    for table in found.tables:
+        if target not in table.answers:
+            continue
+        members = suite(target).benchmarks if table.each_member and target in found.suites else ()
+        if members:
+            for place, member in enumerate(members):
+                runs = [method.runs[place] for method in methods]
+                made.append(_Making(found, table, member, runs, [], tests).table())
+            continue
+        making = _Making(found, table, target, methods, rows, tests)
+        if methods or making.reported:
+            made.append(making.table())
+        used += [row for row in making.reported if row not in used]
+    return PaperTable(found.name, target, tuple(methods), tuple(used), tuple(made))
+
+
+@dataclass(frozen=True)
+class _Tests:
+    """How the tests behind raised letters are made."""
+
+    draws: int
+    seed: int
+    alpha: float
+
+
+def _reported(found: Layout, words: Sequence[str]) -> list[Reported]:
+    """The published rows that words choose, those of one method together."""
+    if not words:
+        return []
+    own = [row for word in words if word.lower().endswith(_FILES) for row in published_file(word)]
+    named = [word for word in words if not word.lower().endswith(_FILES)]
+    fitting = [row for row in published() if _slots(row, found)]
+    rows = [*(row for row in own if _slots(row, found)), *(chosen(named, fitting) if named else ())]
+    if own and not any(row in rows for row in own):
+        raise CallError(
+            f"no row of {', '.join(word for word in words if word.lower().endswith(_FILES))} has a number "
+            f"for a table for {found.name}. Fix: name its benchmarks and metrics, such as {found.answers[0]}."
+        )
+    first: dict[str, int] = {}
+    for place, row in enumerate(rows):
+        first.setdefault(_plain_name(row), place)
+    return sorted(rows, key=lambda row: first[_plain_name(row)])
+
+
+def _plain_name(row: Reported) -> str:
+    return re.sub(r"[^0-9a-z]+", "", f"{row.method} {row.backbone}".casefold())
+
+
+def _slots(row: Reported, found: Layout) -> bool:
+    return any(_values(row, table) for table in found.tables)
+
+
+def _values(row: Reported, table: TableLayout) -> dict[str, dict[tuple[str, str], str]]:
+    """By benchmark or suite that the table may be of, the row's numbers by member name and metric.
+
+    A table by aspect takes rows with a number of an aspect, and not those that have the mean alone.
+    """
+    by_target = {}
+    of_aspects = any(group.by_aspect for group in table.columns)
+    for target, members in table.answers.items():
+        ids = {target: "", **{member: name for name, member in members.items()}}
+        wanted = {
+            (group.of, f"{group.by_aspect} of {head}" if group.by_aspect else head)
+            for group in table.columns
+            for head in group.heads
+        }
+        placed = {(ids[name], metric): text for (name, metric), text in row.values.items() if name in ids}
+        own = {slot: text for slot, text in placed.items() if slot in wanted}
+        if own and (not of_aspects or any(" of " in metric for _, metric in own)):
+            by_target[target] = own
+    return by_target
+
+
+def _target_of(row: Reported, found: Layout) -> str:
+    """The benchmark or suite that most of a row's numbers are of."""
+    sizes: dict[str, int] = {}
+    for table in found.tables:
+        for target, values in _values(row, table).items():
+            sizes[target] = sizes.get(target, 0) + len(values)
+    return max(sizes, key=lambda target: sizes[target])
+
+
+class _Making:
+    """One table on its way."""
+
+    def __init__(
+        self,
+        found: Layout,
+        layout: TableLayout,
+        target: str,
+        methods: Sequence[ScoreReport],
+        rows: Sequence[Reported],
+        tests: _Tests | None,
+    ) -> None:
+        self.found, self.layout, self.target, self.methods = found, layout, target, methods
+        self.reported = [row for row in rows if _values(row, layout)]
+        columns = columns_of(layout, methods, with_published=bool(rows))
+        filled = {slot for row in self.reported for slot in self._values_of(row)}
+        self.columns = [each for each in columns if methods or (each.of, each.metric) in filled]
+        self.tests = tests
+        self.worse: dict[tuple[str, str], dict[int, list[int]]] = {}
+        self.count = 0
+
+    def table(self) -> Table:
+        """The table."""
+        if self.tests is not None:
+            self._test()
+        heads = ["Method", *(column.name for column in self.columns)]
+        spans = [("", 1)]
+        for column in self.columns:
+            if column.span and spans[-1][0] == column.span:
+                spans[-1] = (column.span, spans[-1][1] + 1)
+            else:
+                spans.append((column.span, 1))
+        rows = self._own_rows()
+        rules = (len(rows),) if rows and self.reported else ()
+        if self.reported:
+            heads.append("Source")
+            spans.append(("", 1))
+            rows = [(*row, Cell(HERE)) for row in rows] + [self._reported_row(row) for row in self.reported]
+        return Table(
+            title=f"{self.layout.title} ({self._asked()})",
+            columns=tuple(heads),
+            rows=tuple(rows),
+            notes=tuple(self._notes()),
+            spans=tuple(spans) if any(span for span, _ in spans) else (),
+            rules=rules,
+        )
+
+    def _asked(self) -> str:
+        if not self.methods:
+            return f"{self.target}, as reported"
+        return f"{self.methods[0].benchmark}#{self.methods[0].benchmark_version}"
+
+    def _of(self, column: PaperColumn) -> str:
+        return self.layout.answers.get(self.target, {}).get(column.of, self.target)
+
+    def _scores_of(self, name: str) -> list[ScoreReport]:
+        if name == self.target:
+            return list(self.methods)
+        return [next(run for run in method.runs if run.benchmark == name) for method in self.methods]
+
+    def _test(self) -> None:
+        places = [(self._of(column), column.metric) for column in self.columns]
+        of = {name: self._scores_of(name) for name in dict.fromkeys(name for name, _ in places)}
+        tests = self.tests or _Tests(DRAWS, SEED, ALPHA)
+        self.worse, self.count = significantly_worse(
+            of, places, draws=tests.draws, seed=tests.seed, alpha=tests.alpha
+        )
+
+    def _own_rows(self) -> list[tuple[Cell, ...]]:
+        tested = self.tests is not None
+        rows: list[list[Cell]] = [
+            [Cell(method.method, superscript=letter(place) if tested else "")]
+            for place, method in enumerate(self.methods)
+        ]
+        for column in self.columns:
+            name = self._of(column)
+            values = [value_of(score, column) for score in self._scores_of(name)]
+            texts = [None if value is None else shown_value(column.metric, value).strip() for value in values]
+            best, second = standing_out(column.metric, texts)
+            worse = self.worse.get((name, column.metric), {})
+            for place, (value, text) in enumerate(zip(values, texts, strict=True)):
+                letters = [letter(other) for other in worse.get(place, ())]
+                joined = ("" if all(len(each) == 1 for each in letters) else ",").join(letters)
+                rows[place].append(
+                    Cell(
+                        text or "-",
+                        value,
+                        superscript=joined,
+                        bold=place in best,
+                        underline=place in second,
+                    )
+                )
+        return [tuple(row) for row in rows]
+
+    def _reported_row(self, row: Reported) -> tuple[Cell, ...]:
+        target, values = self._target_of(row), self._values_of(row)
+        cells = []
+        for column in self.columns:
+            text = values.get((column.of, column.metric))
+            cells.append(Cell("-") if text is None else Cell(text, float(Decimal(text) / 100)))
+        name = row.method if not row.backbone else f"{row.method} ({row.backbone})"
+        where = "" if target == self.target else f" on {target}"
+        return (Cell(name), *cells, Cell(f"as reported{where}: {row.where}"))
+
+    def _values_of(self, row: Reported) -> dict[tuple[str, str], str]:
+        return _values(row, self.layout)[self._target_of(row)]
+
+    def _target_of(self, row: Reported) -> str:
+        by_target = _values(row, self.layout)
+        return max(by_target, key=lambda target: (target == self.target, len(by_target[target])))
+
+    def _notes(self) -> list[str]:
+        notes = []
+        if len(self.methods) > 1:
+            notes.append("The best number of a column is bold, the second-best is underlined.")
+        absent = {
+            method.method: ", ".join(method.missing_metrics)
+            for method in self.methods
+            if method.missing_metrics
+        }
+        notes += [f"{name}: its file holds no rankings for {metrics}." for name, metrics in absent.items()]
+        if self.tests is not None:
+            untested = [
+                column.name for column in self.columns if not self._is_tested(self._of(column), column.metric)
+            ]
+            notes.append(
+                "A raised letter names a method that is significantly worse: two-sided paired randomisation "
+                f"test, Holm's correction over {self.count:,} tests, alpha {self.tests.alpha:g}."
+                + (f" Not tested: {', '.join(untested)}." if untested else "")
+            )
+        if self.reported:
+            notes.append(
+                "Rows as reported were not computed here and take no part in the marks: their protocol is "
+                "what their source says."
+            )
+            notes += self._sources()
+            notes += self._different_numbers()
+        notes += list(dict.fromkeys(self._signature(column) for column in self.columns if self.methods))
+        return notes
+
+    def _is_tested(self, name: str, metric: str) -> bool:
+        from submissions.scoring.samples import resampled_metrics
+
+        return all(metric in resampled_metrics(report) for report in self._scores_of(name))
+
+    def _signature(self, column: PaperColumn) -> str:
+        """What the numbers of a column depend on; the metric's own part is in its head."""
+        score = self._scores_of(self._of(column))[0]
+        printed = score.signature_text(next(iter(score.signatures)))
+        parts = (part for part in printed.split(" | ") if not part.startswith("metric:"))
+        return f"signature: {' | '.join(parts)}"
+
+    def _sources(self) -> list[str]:
+        """The protocols that the sources claim, a line a table, and what is odd about a row."""
+        lines = []
+        for row in self.reported:
+            lines.append(f"{row.cite}, {row.table} ({self._target_of(row)}): {row.protocol}")
+        odd = [f"{row.method} in {row.where}: {row.note}." for row in self.reported if row.note]
+        return [*dict.fromkeys(lines), *odd]
+
+    def _different_numbers(self) -> list[str]:
+        """One method of several numbers: what they are, and by how much they differ."""
+        held: dict[str, list[tuple[str, str, dict[str, str]]]] = {}
+        for row in self.reported:
+            printed = self._values_of(row)
+            shown = {
+                column.name: printed[column.of, column.metric]
+                for column in self.columns
+                if (column.of, column.metric) in printed
+            }
+            held.setdefault(_plain_name(row), []).append((row.method, row.where, shown))
+        lines = []
+        for rows in held.values():
+            for number, (name, where, values) in enumerate(rows):
+                for _, other, others in rows[number + 1 :]:
+                    line = _apart(name, where, values, other, others)
+                    if line:
+                        lines.append(line)
+        return lines
+
+
+def _apart(
+    name: str, where: str, values: Mapping[str, str], other: str, others: Mapping[str, str]
+) -> str | None:
+    """The largest difference of two rows of one name, in words, or None."""
+    shared = [head for head in values if head in others and float(values[head]) != float(others[head])]
+    if not shared:
+        return None
+    head = max(shared, key=lambda each: abs(float(values[each]) - float(others[each])))
+    distance = abs(float(values[head]) - float(others[head]))
+    return (
+        f"{name} has different numbers: {head} is {values[head]} in {where} and {others[head]} in {other}, "
+        f"{distance:.2f} apart."
+    )

@@ -1,0 +1,278 @@
+"""Tables as papers print them: layouts, joining of files, marks, published rows, and what is refused."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import report_worlds
+import submissions_worlds as worlds
+from says import says
+from typer.testing import CliRunner
+
+from cir_datasets.errors import CardError
+from cir_metrics.errors import CallError, InputError, UnknownNameError
+from leaderboard.cli import build
+from submissions import ComparisonError, RefusedError, paper_table, score
+from submissions.papers.marks import standing_out
+from submissions.scoring.score_report import ScoreReport
+
+CATEGORIES = ("dress", "shirt", "toptee")
+
+
+def fashioniq() -> dict[str, Any]:
+    return {f"fashioniq/{name}_val": worlds.fashioniq(name) for name in CATEGORIES}
+
+
+def runs(method: str, hits: int, benchmarks: dict[str, Any]) -> list[dict[str, Any]]:
+    """A rank file a category; the first `hits` queries have their target first, the others nowhere."""
+    made = worlds.fashioniq_bundle(list(benchmarks.values()))["runs"]
+    for run, benchmark in zip(made, benchmarks.values(), strict=True):
+        run["method"] = {"name": method}
+        rows = zip(benchmark.query_ids, benchmark.column("target_image_id"), strict=True)
+        for number, (query, target) in enumerate(rows):
+            others = [image for image in benchmark.gallery if image != target][:50]
+            run["rankings"][query] = ([target, *others] if number < hits else others)[: len(others)]
+    return list(made)
+
+
+def scores(method: str, hits: int, benchmarks: dict[str, Any], ending: str = "json") -> list[ScoreReport]:
+    return [
+        score(json.dumps(run).encode(), benchmarks, name=f"{method}-{name}.{ending}")
+        for name, run in zip(CATEGORIES, runs(method, hits, benchmarks), strict=True)
+    ]
+
+
+@pytest.fixture(scope="module")
+def world() -> dict[str, Any]:
+    return fashioniq()
+
+
+@pytest.fixture(scope="module")
+def two(world: dict[str, Any]) -> list[ScoreReport]:
+    return [*scores("Ours", 3, world), *scores("Theirs", 1, world)]
+
+
+def cells(made: Any, place: int = 0) -> dict[str, dict[str, str]]:
+    table = made.tables()[place]
+    heads = table.columns
+    return {row[0].text: {h: c.text for h, c in zip(heads, row, strict=True)} for row in table.rows}
+
+
+def test_files_of_one_method_are_joined_and_have_the_papers_averages(two: list[ScoreReport]) -> None:
+    made = paper_table(two, "fashioniq")
+    assert [method.method for method in made.methods] == ["Ours", "Theirs"]
+    assert made.benchmark == "fashioniq/val"
+    heads = made.tables()[0].columns
+    assert heads[1:7] == tuple(f"{c} R@{k}" for c in ("Dress", "Shirt", "Toptee") for k in (10, 50))
+    assert heads[7:] == ("Avg R@10", "Avg R@50", "(R@10 + R@50)/2")
+    assert {**cells(made)["Ours"], "Method": ""} == {"Method": "", **dict.fromkeys(heads[1:], "75.00")}
+
+
+def test_a_bundle_has_the_row_of_its_three_files(world: dict[str, Any], two: list[ScoreReport]) -> None:
+    document = {"format": "cir-rank-bundle", "suite": "fashioniq/val", "runs": runs("Ours", 3, world)}
+    bundle = score(json.dumps(document).encode(), world, name="bundle.json")
+    assert cells(paper_table([bundle], "fashioniq")) == cells(paper_table(two[:3], "fashioniq"))
+
+
+def test_best_and_second_stand_out_and_what_is_printed_alike_shares_the_mark() -> None:
+    assert standing_out("recall@1", ["1.00", "3.00", "3.00", "2.00", None]) == ({1, 2}, {3})
+    assert standing_out("mean_rank", ["1.50", "3.00"]) == ({0}, {1})
+    assert standing_out("recall@1", ["2.00", "2.00"]) == (set(), set())
+
+
+def test_published_rows_stand_below_with_their_source_and_take_no_part(two: list[ScoreReport]) -> None:
+    made = paper_table(two, "fashioniq", published=["TIRG"])
+    (table,) = made.tables()
+    assert [row[-1].text for row in table.rows] == [
+        "computed here",
+        "computed here",
+        "as reported: Liu et al., ICCV 2021, Table 4, row 3",
+        "as reported: Liu et al., ICCV 2021, Table 4, row 7",
+    ]
+    assert [row[1].text for row in table.rows[2:]] == ["8.10", "14.87"]
+    assert not any(cell.bold or cell.underline for row in table.rows[2:] for cell in row)
+    assert table.rules == (2,)
+    assert any(
+        note.startswith("TIRG has different numbers: ") and note.endswith("16.18 apart.")
+        for note in table.notes
+    )
+
+
+def test_published_rows_of_the_test_split_say_so() -> None:
+    made = paper_table([report_worlds.scored("cirr_like")], "cirr", published=["CIRPLANT (init. OSCAR)"])
+    last = made.tables()[0].rows[-1]
+    assert last[-1].text == "as reported on cirr/test1: Liu et al., ICCV 2021, Table 3, row 15"
+    assert " ".join(cell.text for cell in last[1:-1]) == "19.55 52.55 68.39 92.38 39.20 63.03 79.49 45.88"
+
+
+def test_the_released_pnr_map_never_stands_in_the_column_of_the_equation() -> None:
+    columns = paper_table([], "zerosight", published=["LinCIR"]).tables()[0].columns
+    assert "PNR-mAP@k (released code) k=5" in columns
+    assert "PNR-mAP@k k=5" not in columns
+
+
+def test_rows_of_ones_own_file(tmp_path: Path, two: list[ScoreReport]) -> None:
+    own = tmp_path / "own.yaml"
+    own.write_text(
+        "cite: Me\ntitle: Mine\nurl: null\ntables:\n  - table: T1\n    protocol: as theirs\n"
+        "    columns: {fashioniq/val: [recall@10]}\n    rows: [{method: M, values: '12.30'}]\n"
+    )
+    assert cells(paper_table(two, "fashioniq", published=[str(own)]))["M"]["Avg R@10"] == "12.30"
+    own.write_text(own.read_text().replace("'12.30'", "'12.30 7'"))
+    with pytest.raises(CardError) as caught:
+        paper_table(two, "fashioniq", published=[str(own)])
+    says(caught, "own.yaml", "M: 2 numbers for 1 columns")
+
+
+def test_significance_covers_the_whole_table_and_raises_letters(world: dict[str, Any]) -> None:
+    made = paper_table(
+        [*scores("Ours", 4, world), *scores("Theirs", 0, world)], "fashioniq", significance=True
+    )
+    (table,) = made.tables()
+    assert [row[0].superscript for row in table.rows] == ["a", "b"]
+    # Four queries a category: only a mean over the twelve can be told apart by exact tests, of 9 in all.
+    assert [cell.superscript for cell in table.rows[0][1:]] == [""] * 6 + ["b"] * 3
+    assert any("Holm's correction over 9 tests" in note for note in table.notes)
+
+
+def test_sessions_have_a_column_a_turn() -> None:
+    made = paper_table([report_worlds.scored("shapes_multiturn_val")], "shapes")
+    heads = made.tables()[0].columns
+    assert heads[1:] == (*(f"Hits@10 Turn {n}" for n in range(1, 7)), "Final Recall@10", "AUC")
+
+
+def test_csv_has_fractions_and_json_their_sources(two: list[ScoreReport]) -> None:
+    made = paper_table(two, "fashioniq", published=["TIRG"])
+    rows = list(csv.DictReader(io.StringIO(made.text("csv"))))
+    assert [rows[0]["Dress R@10"], rows[2]["Dress R@10"]] == ["0.75", "0.081"]
+    found = json.loads(made.text("json"))
+    assert found["reported"][0]["source"] == "Liu et al., ICCV 2021, Table 4, row 3"
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex here")
+def test_latex_compiles_with_heads_above_heads(tmp_path: Path, two: list[ScoreReport]) -> None:
+    shown = paper_table(two, "fashioniq", published=["all"]).text("latex")
+    assert r"\multicolumn{2}{c}{Dress}" in shown
+    assert r"\cmidrule(lr){2-3}" in shown
+    assert shown.count(r"\midrule") == 2
+    (tmp_path / "a.tex").write_text(
+        "\\documentclass{article}\n\\usepackage[landscape,margin=5mm]{geometry}\n\\usepackage{booktabs}\n"
+        "\\begin{document}\n" + shown + "\n\\end{document}\n",
+        encoding="utf-8",
+    )
+    done = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "a.tex"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-800:]
+
+
+def _missing(two: list[ScoreReport], _: dict[str, Any]) -> Any:
+    return paper_table(two[:2], "fashioniq")
+
+
+def _two_of_one_name(two: list[ScoreReport], world: dict[str, Any]) -> Any:
+    return paper_table([*two, *scores("Ours", 0, world, "other.json")], "fashioniq")
+
+
+def _member_twice(two: list[ScoreReport], _: dict[str, Any]) -> Any:
+    return paper_table([*two, two[0]], "fashioniq")
+
+
+def _wrong_benchmark(two: list[ScoreReport], _: dict[str, Any]) -> Any:
+    return paper_table(two, "cirr")
+
+
+def _unknown_kind(two: list[ScoreReport], _: dict[str, Any]) -> Any:
+    return paper_table(two, "fashionqi")
+
+
+def _broken(_: list[ScoreReport], world: dict[str, Any]) -> Any:
+    return paper_table([b'{"format":'], "fashioniq", benchmark=world)
+
+
+def _two_protocols(two: list[ScoreReport], _: dict[str, Any]) -> Any:
+    multi = report_worlds.scored("shapes_multiturn_val")
+    return paper_table([report_worlds.scored("shapes_val"), multi], "shapes")
+
+
+def _nothing(_: list[ScoreReport], __: dict[str, Any]) -> Any:
+    return paper_table([], "fashioniq")
+
+
+def _unknown_row(two: list[ScoreReport], _: dict[str, Any]) -> Any:
+    return paper_table(two, "fashioniq", published=["TRIG"])
+
+
+def _row_of_elsewhere(two: list[ScoreReport], _: dict[str, Any]) -> Any:
+    return paper_table(two, "fashioniq", published=["LamRA-Ret"])
+
+
+def _one_method(two: list[ScoreReport], _: dict[str, Any]) -> Any:
+    return paper_table(two[:3], "fashioniq", significance=True)
+
+
+def _alpha(two: list[ScoreReport], _: dict[str, Any]) -> Any:
+    return paper_table(two, "fashioniq", alpha=1.0)
+
+
+def _name_of_nothing(two: list[ScoreReport], _: dict[str, Any]) -> Any:
+    return paper_table(two, "fashioniq", names={"x.json": "X"})
+
+
+def _other_data(two: list[ScoreReport], world: dict[str, Any]) -> Any:
+    larger = {**world, "fashioniq/dress_val": worlds.fashioniq("dress", queries=5)}
+    return paper_table([*two[:3], *scores("Theirs", 1, larger)], "fashioniq")
+
+
+REFUSED = [
+    (
+        _missing,
+        CallError,
+        ["method 'Ours'", "Ours-dress.json, Ours-shirt.json", "fashioniq/toptee_val", "Fix: "],
+    ),
+    (_two_of_one_name, CallError, ["Ours-dress.json and Ours-dress.other.json", "'Ours'", "--name"]),
+    (_member_twice, CallError, ["Ours-dress.json", "twice", "Fix: name the file once"]),
+    (
+        _wrong_benchmark,
+        CallError,
+        ["Ours-dress.json: it answers fashioniq/dress_val", "Fix: use --for fashioniq"],
+    ),
+    (_unknown_kind, UnknownNameError, ["no table for 'fashionqi'", "Did you mean 'fashioniq'?"]),
+    (_broken, RefusedError, ["malformed", "Fix: "]),
+    (_two_protocols, ComparisonError, ["shapes/val and shapes/multiturn_val", "Fix: make a table of each"]),
+    (_nothing, CallError, ["needs a list of rank files", "Fix: name the files"]),
+    (_unknown_row, UnknownNameError, ["no published row 'TRIG'", "Did you mean 'TIRG'?"]),
+    (_row_of_elsewhere, UnknownNameError, ["are of mmeb/cirr, mmeb/fashioniq", "Fix: leave it out"]),
+    (_one_method, CallError, ["two methods or more", "Fix: "]),
+    (_alpha, InputError, ["alpha=1.0", "Fix: use 0.05"]),
+    (_name_of_nothing, CallError, ["x.json, which is not among the files", "Fix: "]),
+    (_other_data, ComparisonError, ["data (fashioniq/dress_val)", "Fix: score both on the same data"]),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "words"), REFUSED, ids=[each[0].__name__[1:] for each in REFUSED])
+def test_what_cannot_be_a_table_is_refused_with_place_and_fix(
+    call: Any, error: type[Exception], words: list[str], two: list[ScoreReport], world: dict[str, Any]
+) -> None:
+    with pytest.raises(error) as caught:
+        call(two, world)
+    says(caught, *words)
+
+
+def test_the_command_prints_published_rows_without_any_file() -> None:
+    done = CliRunner().invoke(
+        build(), ["table", "--for", "fisd", "--published", "all", "--format", "markdown"]
+    )
+    assert done.exit_code == 0, done.output
+    assert "| SPN4CIR | 58.50 | 69.50 | 13.00 | 77.00 | 56.00 | 61.00 | 55.83 |" in done.output
