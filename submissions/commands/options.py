@@ -1,8 +1,4 @@
-"""Options that several commands of methods have, in the same words.
-
-An option that is not shared in one piece has the same first words in every command:
-`tests/conformance/test_options.py` holds that.
-"""
+"""Options that several commands of methods have, in the same words."""
 
 from __future__ import annotations
 
