@@ -25,12 +25,14 @@ def test_every_command_is_read() -> None:
         assert parsed(command) is not None, command
 
 
-def test_rankings_made_by_hand_are_scored(
+def test_scores_and_rankings_made_by_hand_are_scored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (source,) = re.findall(r"^```python\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
     monkeypatch.chdir(tmp_path)
-    exec(source, {})
+    scores, rankings = re.findall(r"^```python\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
+    exec(scores, {})
+    assert 0 <= float(capsys.readouterr().out) < 0.05
+    exec(rankings, {})
     findings, recall = capsys.readouterr().out.split()
     assert findings == "()"
     assert 0 <= float(recall) < 0.05
