@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import mmap
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -49,7 +50,7 @@ def rank_file_from_scores(
         benchmark: an id or a benchmark; of a suite each member has its own scores.
         scores: shape (queries, images), float16 to float64, higher is better; a numpy array, a memory map, a
             torch tensor, or an iterable of such blocks of rows, one after the other. Infinities are allowed.
-            A memory map is read block by block.
+            A memory map is read block by block and not kept in memory.
         query_ids: id of each row, in any order; of a session's turn `SESSION#TURN`, turns from 1.
         image_ids: id of each column, in any order. Where the publisher's list of the gallery is not available
             (CIRCO without COCO's list), these are the gallery, and the signature of a score says so.
@@ -265,12 +266,30 @@ def _blocks(scores: Any, keys: list[str], images: list[str]) -> Iterator[NDArray
                     f"{images[column]!r}. Fix: find where it arose; -inf puts an image last."
                 )
             yield block
+            _give_back(given)
         start += given.shape[0]
     if start < shape[0]:
         raise MethodError(
             f"scores end after {start:,} rows; query {keys[start]!r} has none. Fix: give a row for each of "
             f"the {shape[0]:,} query ids."
         )
+
+
+def _give_back(given: Any) -> None:
+    """Let go of the pages of a memory map that were read, which would stay in memory until its end.
+
+    They are read again from the file if somebody asks. What was changed in a map of mode "c" is in no file,
+    so that such a map stays as it is.
+    """
+    mapped = getattr(given, "_mmap", None)
+    advice = getattr(mmap, "MADV_DONTNEED", None)  # Linux has it, macOS has it, Windows has not.
+    if (
+        isinstance(given, np.memmap)
+        and given.mode != "c"
+        and isinstance(mapped, mmap.mmap)
+        and advice is not None
+    ):
+        mapped.madvise(advice)
 
 
 def _numbers(given: Any, name: str) -> NDArray[np.floating[Any]]:

@@ -148,3 +148,29 @@ def test_what_cannot_be_ranked_is_refused_with_place_and_fix(
     with pytest.raises(MethodError, match=said) as refused:
         made(scores, **change)
     assert "Fix: " in str(refused.value)
+
+
+def _resident(path: Path) -> int:
+    """KiB of the file's maps that are in this process's memory."""
+    found, inside = 0, False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        first = line.split()[0]
+        if "-" in first and not first.endswith(":"):
+            inside = line.endswith(str(path))
+        elif inside and first == "Rss:":
+            found += int(line.split()[1])
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="reads Linux's table of a process's memory")
+def test_a_map_that_was_read_is_not_kept_in_memory(tmp_path: Path) -> None:
+    np.save(tmp_path / "scores.npy", SCORES)
+    mapped = np.load(tmp_path / "scores.npy", mmap_mode="r")
+    assert float(mapped.sum()) == float(SCORES.sum())
+    before = _resident(tmp_path / "scores.npy")
+    assert before > 0
+    assert made(mapped) == made(SCORES)
+    assert _resident(tmp_path / "scores.npy") < before
+    changed = np.load(tmp_path / "scores.npy", mmap_mode="c")
+    changed[:] = -SCORES
+    assert made(changed) == made(-SCORES) == made(changed), "changes that are in no file stay"
