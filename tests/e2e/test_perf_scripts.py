@@ -209,6 +209,13 @@ def test_the_script_of_subsets_shows_time_beside_a_plain_product() -> None:
 
 
 @pytest.mark.slow
+def test_the_script_of_scores_prints_time_and_memory() -> None:
+    output = keeps_its_word("scores.py", "--queries", "200", "--images", "2000", "--repeat", "1")
+    tasks = re.findall(r"^(\w+) +\d+\.\d+ +\d+\.\d+ +\d+$", output, re.MULTILINE)
+    assert tasks == ["ours", "argpartition"]
+
+
+@pytest.mark.slow
 def test_the_script_of_bombs_prints_its_table() -> None:
     options = ("--bomb", "lines-broken", "--bomb", "parquet-overlay-of-one", "--way", "validate")
     output = keeps_its_word("bombs.py", *options, "--way", "overlay in .parquet", "--worst", "2")
