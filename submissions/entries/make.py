@@ -50,7 +50,7 @@ def entered(benchmark: str) -> list[Baseline]:
 
     Example:
         >>> [each.name for each in entered("shapes/val")][-1]
-        'image_text_sum-shapes-sc4cir'
+        'tirg-shapes'
     """
     from cir_datasets.common.yaml import own_yaml
 

@@ -238,5 +238,5 @@ def test_where_no_picture_is_there_nothing_is_ranked(run: Any, tmp_path: Path) -
 
 def test_without_a_folder_of_images_the_option_is_named(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CIR_IMAGES", raising=False)
-    with pytest.raises(SourceError, match=r"where are its images\? Fix: name .*--images of cir run"):
+    with pytest.raises(SourceError, match=r"where are its images\? Fix: name .*--images, or images="):
         run(worlds.fashioniq("dress"), "text_only")
