@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from submissions.embeddings.pictures import Pictures
 
 WRITERS = ("people", "model")
-_PROMPT_TOKENS, _ANSWER_TOKENS = 280, 40
-"""Of the prompt `pair` with the form of its answer, four characters a token, and of a caption in it."""
+_PROMPT_TOKENS = 280
+"""Of the prompt `pair` with the form of its answer, four characters a token."""
 _SHOWN = 20
 """Refused answers that are named."""
 
@@ -293,9 +293,15 @@ def _check_choice(option: str, given: str, known: tuple[str, ...]) -> None:
 
 def _estimate(images: int, plan: CirrPlan, language: str | None) -> str:
     """What would be asked of people or of a model, at most."""
+    from cir_datasets.common.estimates import (
+        ANSWER_TOKENS,
+        CALL_SECONDS,
+        PICTURE_TOKENS,
+        Calls,
+        calls_table,
+    )
     from cir_datasets.common.tables import render
     from cir_datasets.construction.cirr.pairs import places_of_pairs
-    from cir_datasets.construction.estimate import CALL_SECONDS, PICTURE_TOKENS, Calls, calls_table
     from submissions.language.loading import calls_at_once
 
     most = min(each for each in (images, plan.subsets, plan.limit) if each is not None)
@@ -305,7 +311,7 @@ def _estimate(images: int, plan: CirrPlan, language: str | None) -> str:
         tasks = pairs + min(plan.common, pairs) * (plan.annotators - 1)
         return f"{said}, {tasks:,} tasks on {plan.annotators:,} pages for annotators."
     asked = _PROMPT_TOKENS + plan.rule.size * PICTURE_TOKENS
-    found = [Calls("captions", pairs, pairs * asked, pairs * _ANSWER_TOKENS)]
+    found = [Calls("captions", pairs, pairs * asked, pairs * ANSWER_TOKENS)]
     assumed = f"{plan.rule.size} pictures of {PICTURE_TOKENS} tokens a call, as many subsets as there can be"
     table = calls_table(assumed, found, CALL_SECONDS, calls_at_once(language))
     return f"{said}.\n{render([table], 'table')}"

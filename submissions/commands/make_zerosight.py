@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cir_datasets.construction.estimate import CALL_SECONDS, PICTURE_TOKENS
+from cir_datasets.common.estimates import CALL_SECONDS, PICTURE_TOKENS
 from cir_metrics.terminal import echo
 from submissions.commands.words import report_usage
 

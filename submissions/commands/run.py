@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cir_datasets.commands.options import DataDirAnywhere, NoChecksAnywhere
+from cir_datasets.common.estimates import PICTURE_TOKENS
 from cir_metrics.terminal import echo
 from submissions.commands.options import (
     ENCODER_HELP,
@@ -34,9 +35,8 @@ if TYPE_CHECKING:
     from submissions.language.protocol import Language
     from submissions.rank_file.model import RankBundle, RankFile
 
-
-_TOKENS, _SECONDS = 85, 2.0
-"""Of an estimate: tokens of a picture, and seconds of a call."""
+_CALL_SECONDS = 2.0
+"""Of an estimate: about what an answer takes; most questions of a re-ranker show two pictures."""
 
 
 def run_command(
@@ -126,11 +126,15 @@ def run_command(
     ] = False,
     picture_tokens: Annotated[
         int | None,
-        typer.Option("--picture-tokens", help=f"Of --dry-run: tokens of a picture ({_TOKENS}).", min=1),
+        typer.Option(
+            "--picture-tokens", help=f"Of --dry-run: tokens of a picture ({PICTURE_TOKENS}).", min=1
+        ),
     ] = None,
     call_seconds: Annotated[
         float | None,
-        typer.Option("--call-seconds", help=f"Of --dry-run: seconds of a call ({_SECONDS:g}).", min=0.001),
+        typer.Option(
+            "--call-seconds", help=f"Of --dry-run: seconds of a call ({_CALL_SECONDS:g}).", min=0.001
+        ),
     ] = None,
     out: Annotated[
         Path | None,
@@ -207,7 +211,8 @@ def run_command(
         rerank_turns=rerank_turns,
     )
     if dry_run:
-        _estimate(benchmark, method, options, picture_tokens or _TOKENS, call_seconds or _SECONDS, as_json)
+        tokens, seconds = picture_tokens or PICTURE_TOKENS, call_seconds or _CALL_SECONDS
+        _estimate(benchmark, method, options, tokens, seconds, as_json)
         return
     runs = _all(benchmark, encoder, language, options) if method is None else _one(benchmark, method, options)
     label = benchmark.replace("/", "-")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from cir_datasets.common.tables import Cell, Table
+from cir_datasets.common.estimates import ANSWER_TOKENS, CHARACTERS, Calls, calls_table, calls_values
 from submissions.language.asking import ModelQuestion
 from submissions.language.forms import Instruction
 from submissions.language.loading import calls_at_once
@@ -19,35 +19,15 @@ from submissions.rank_file.benchmarks import needs_subset
 from submissions.running.make import loaded_benchmark, named_method
 
 if TYPE_CHECKING:
+    from cir_datasets.common.tables import Table
     from cir_datasets.rows.benchmark import Benchmark
     from submissions.methods.turns import Candidates, Turn
     from submissions.running.options import RunOptions
 
-_ANSWER = 40
-"""Tokens of an answer; an assumption."""
-_LETTERS = 4
-"""Letters of a token; an assumption."""
-
-
-class Questions(NamedTuple):
-    """One kind of question, as many of them as there can be.
-
-    Args:
-        what: its name.
-        calls: how many; equal ones are asked once, and none that has an answer on disk.
-        tokens_in: of all questions.
-        tokens_out: of all answers.
-    """
-
-    what: str
-    calls: int
-    tokens_in: int
-    tokens_out: int
-
 
 def estimated(
     benchmark: str | Benchmark, method: str, options: RunOptions, picture_tokens: int
-) -> list[Questions]:
+) -> list[Calls]:
     """What a run would ask at most; nothing is loaded and nobody is asked.
 
     Args:
@@ -91,40 +71,17 @@ def estimated(
 
 
 def estimate_values(
-    benchmark: str, found: Sequence[Questions], options: RunOptions, call_seconds: float
+    benchmark: str, found: Sequence[Calls], options: RunOptions, call_seconds: float
 ) -> list[dict[str, Any]]:
     """The estimates as JSON values, with hours."""
-    at_once = _at_once(options)
-    return [
-        {"benchmark": benchmark, **each._asdict(), "hours": each.calls * call_seconds / at_once / 3600}
-        for each in found
-    ]
+    rows = calls_values(found, call_seconds, _at_once(options))
+    return [{"benchmark": benchmark, **row} for row in rows]
 
 
-def estimate_table(
-    benchmark: str, found: Sequence[Questions], options: RunOptions, call_seconds: float
-) -> Table:
+def estimate_table(benchmark: str, found: Sequence[Calls], options: RunOptions, call_seconds: float) -> Table:
     """The estimates as a table, with hours."""
-    at_once = _at_once(options)
-    whole = Questions(
-        "together", *(sum(column) for column in zip(*(each[1:] for each in found), strict=True))
-    )
-    rows = [
-        (
-            Cell(each.what),
-            Cell(f"{each.calls:,}"),
-            Cell(f"{each.tokens_in:,}"),
-            Cell(f"{each.tokens_out:,}"),
-            Cell(f"{each.calls * call_seconds / at_once / 3600:,.2f}"),
-        )
-        for each in ((*found, whole) if found else ())
-    ]
-    return Table(
-        f"{SC4CIR.title} on {benchmark}, at most: {call_seconds:g} seconds a call, {at_once} at once, "
-        f"{_ANSWER} tokens an answer",
-        ("what", "calls", "tokens in", "tokens out", "hours"),
-        tuple(rows),
-    )
+    assumed = f"{SC4CIR.title} on {benchmark}, at most, {ANSWER_TOKENS} tokens an answer"
+    return calls_table(assumed, found, call_seconds, _at_once(options))
 
 
 def _at_once(options: RunOptions) -> int:
@@ -133,7 +90,7 @@ def _at_once(options: RunOptions) -> int:
 
 def _of_the_method(
     name: str, who: object, gallery: Candidates, options: RunOptions, back: int, picture_tokens: int
-) -> list[Questions]:
+) -> list[Calls]:
     """What a method asks by itself: forward of each turn, and on the way back of each candidate and T'."""
     from submissions.methods.captioning import Captioning
 
@@ -146,7 +103,7 @@ def _of_the_method(
     found = [_questions(f"{name}: a caption an image", captions, letters, captions * picture_tokens)]
     if isinstance(who, Captioning):
         return found  # it puts the words behind the caption, and has nothing merged
-    said = "x" * (_ANSWER * _LETTERS)
+    said = "x" * (ANSWER_TOKENS * CHARACTERS)
     rule = options.caption_rule_for(turns, name, ["relative_caption"])
     seen = [turn for turn in turns if turn.reference is not None]
     changes = [text for own in texts_of(seen, rule) for text in own]
@@ -164,5 +121,5 @@ def _asked_about(benchmark: Benchmark, how: SC4CIR) -> list[Turn]:
     return [turn for turn in turns if firsts.wants(turn) and turn.reference is not None and turn.text.strip()]
 
 
-def _questions(what: str, calls: int, letters: int, pictures: int) -> Questions:
-    return Questions(what, calls, -(-letters // _LETTERS) + pictures, calls * _ANSWER)
+def _questions(what: str, calls: int, letters: int, pictures: int) -> Calls:
+    return Calls(what, calls, -(-letters // CHARACTERS) + pictures, calls * ANSWER_TOKENS)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from cir_datasets.common.estimates import ANSWER_TOKENS, Calls, calls_table
 from cir_datasets.common.tables import Table
-from cir_datasets.construction.estimate import Calls, calls_table
 from cir_datasets.construction.workspace import FAILED, Row
 from cir_datasets.construction.zerosight.references import WINDOW
 
@@ -15,7 +15,6 @@ TARGETS = 16.05
 CHOSEN = 0.5
 """Share of windows that give a reference that is kept; an assumption."""
 _WORDS = {"choosing references": 180, "candidate captions": 220, "final captions": 250}
-_ANSWER = 40
 
 
 def estimates(videos: Sequence[Row], tokens_a_picture: int) -> list[Calls]:
@@ -40,7 +39,7 @@ def estimates(videos: Sequence[Row], tokens_a_picture: int) -> list[Calls]:
         ("final captions", references, 0),
     )
     return [
-        Calls(what, calls, calls * (_WORDS[what] + pictures * tokens_a_picture), calls * _ANSWER)
+        Calls(what, calls, calls * (_WORDS[what] + pictures * tokens_a_picture), calls * ANSWER_TOKENS)
         for what, calls, pictures in asked
     ]
 
