@@ -28,6 +28,9 @@ from .registry.caption_rules import caption_rule_names as caption_rule_names
 from .registry.overlay import Overlay as Overlay
 from .registry.overlay_files import overlay_ids as overlay_ids
 from .registry.overlay_files import read_overlay as read_overlay
+from .registry.suites import Suite as Suite
+from .registry.suites import suite as suite
+from .registry.suites import suite_ids as suite_ids
 from .rows.benchmark import Benchmark as Benchmark
 from .statistics.measuring import Statistics as Statistics
 from .statistics.measuring import measure as measure

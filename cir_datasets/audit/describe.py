@@ -1,4 +1,4 @@
-"""Benchmarks in words: what `cir datasets list` and `cir datasets show` print."""
+"""Benchmarks and suites in words: what `cir datasets show` prints."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from cir_datasets import registry, sources
 from cir_datasets.builders import builder_class
-from cir_datasets.errors import OverlayError
 from cir_datasets.prepared.folder import last_prepared, read_table
-from cir_datasets.registry.cards import broken
-from cir_datasets.registry.overlay_files import overlay_ids
-from cir_metrics.errors import UnknownNameError
+from cir_datasets.registry.schema import main_metric_terms
+from cir_datasets.registry.suites import MICRO_SUFFIX, Suite, suite, suite_ids, suites_of
 from cir_metrics.terminal import aligned
 
 if TYPE_CHECKING:
@@ -23,39 +21,21 @@ if TYPE_CHECKING:
     from cir_datasets.registry.schema import Card, ExampleIds
     from cir_datasets.rows.records import Row
 
-LIST_COLUMNS = ("id", "queries", "gallery", "turns", "reference", "main_metric", "license", "status")
-
 _SHOWN_IMAGES = 3
 """Images in each list of an example."""
 _SHOWN_DIGITS = 12
 
 
-def listed() -> list[dict[str, Any]]:
-    """One row a benchmark and one a registered overlay, with `LIST_COLUMNS` as keys.
-
-    Counts that are not published are None. An overlay whose file cannot be used is listed as broken.
-    """
-    rows = [_list_row(registry.spec(benchmark_id)) for benchmark_id in registry.benchmark_ids()]
-    rows += [_broken_row(name, "folder that cannot be used, see `cir datasets show`") for name in broken()]
-    return rows + [_overlay_row(found) for found in overlay_ids()]
-
-
-def list_text(rows: Sequence[dict[str, Any]]) -> str:
-    """The rows of `listed` as an aligned table with a head line."""
-    cells = [[column.upper().replace("_", " ") for column in LIST_COLUMNS]]
-    cells += [
-        [_cell(row[column]).replace("_", " " if column == "status" else "_") for column in LIST_COLUMNS]
-        for row in rows
-    ]
-    return aligned(cells)
-
-
 def described(name_or_id: str) -> dict[str, Any]:
-    """Everything about a benchmark, or about all configurations of a name, that is not a row.
+    """Everything about a benchmark, all configurations of a name, or a suite, that is not a row.
+
+    A name may be a suite's as well, as `circled` is: then the suite stands under the key `suite`.
 
     Raises:
         UnknownNameError: there is no such name or id.
     """
+    if _is_suite_alone(name_or_id):
+        return _suite(suite(name_or_id))
     specs = _specs(name_or_id)
     card = specs[0].card
     return {
@@ -79,24 +59,31 @@ def described(name_or_id: str) -> dict[str, Any]:
         },
         "folder_schema": card.folder_schema,
         "benchmarks": [_protocol(spec) for spec in specs],
+        "suites": list(suites_of(spec.base.id for spec in specs)),
+        "suite": _suite(suite(name_or_id)) if name_or_id in suite_ids() else None,
     }
 
 
 def described_text(name_or_id: str) -> str:
     """`described` for people."""
-    card = _specs(name_or_id)[0].card
     found = described(name_or_id)
+    if _is_suite_alone(name_or_id):
+        heads = aligned(_suite_facts(suite(name_or_id))).splitlines()
+        title = f"{found['title']} (suite, version {found['version']})"
+        return "\n".join([title, "", found["summary"], "", *heads, *_protocol_lines(found["benchmarks"])])
+    card = _specs(name_or_id)[0].card
     lines = [f"{card.title} (version {card.version}, {card.status.replace('_', ' ')})", "", card.summary, ""]
     lines += aligned(_facts(card)).splitlines()
-    for protocol in found["benchmarks"]:
+    if found["suites"]:
+        lines.append(f"suites     {', '.join(found['suites'])}")
+    lines += _protocol_lines(found["benchmarks"])
+    if found["suite"] is not None:
+        heads = aligned(_suite_facts(suite(name_or_id))).splitlines()
         lines += [
             "",
-            protocol["id"],
-            *(f"  {line}" for line in aligned(_protocol_facts(protocol)).splitlines()),
+            f"{name_or_id}, the suite: {found['suite']['summary']}",
+            *(f"  {line}" for line in heads),
         ]
-        lines += [f"  file       {line}" for line in map(_file_line, protocol["files"])]
-        if protocol["note"]:
-            lines.append(f"  note       {protocol['note']}")
     if card.folder_schema:
         lines += ["", "What the folder holds", *(f"  {line}" for line in card.folder_schema.splitlines())]
     if card.traps:
@@ -105,7 +92,9 @@ def described_text(name_or_id: str) -> str:
 
 
 def example_rank_file(name_or_id: str) -> str:
-    """A small rank file for a benchmark, as JSON: a row of it, with images in an order that means nothing.
+    """A small rank file for a benchmark, or bundle for a suite, as JSON.
+
+    Each rank file has a row of its benchmark, with images in an order that means nothing.
 
     The row is the publisher's first where the data is here or was prepared before (nothing is downloaded);
     else the card's example. `method.notes` says which of the two it is.
@@ -118,7 +107,13 @@ def example_rank_file(name_or_id: str) -> str:
         >>> json.loads(example_rank_file("shapes/val"))["rankings"]
         {'shapes_val_00000': ['val-000000', 'val-000001', 'val-000002']}
     """
-    spec = _specs(name_or_id)[0]
+    if name_or_id in suite_ids():
+        runs = [_example_run(registry.spec(member)) for member in suite(name_or_id).benchmarks]
+        return json.dumps({"format": "cir-rank-bundle", "suite": name_or_id, "runs": runs}, indent=2)
+    return json.dumps(_example_run(_specs(name_or_id)[0]), indent=2)
+
+
+def _example_run(spec: BenchmarkSpec) -> dict[str, Any]:
     found = _row_here(spec) or _row_of_card(spec)
     rankings = [found.images[turn:] + found.images[:turn] for turn in range(found.turns)]
     content: dict[str, Any] = {
@@ -136,7 +131,7 @@ def example_rank_file(name_or_id: str) -> str:
     }
     if spec.config.subset is not None:
         content["subset_rankings"] = {found.query: found.subset}
-    return json.dumps(content, indent=2)
+    return content
 
 
 @dataclass(frozen=True)
@@ -209,35 +204,41 @@ def _data_here(spec: BenchmarkSpec) -> tuple[Iterator[Row], Iterator[str] | None
     return rows, iter(read_table(last.images_file, ["image_id"]).column(0).to_pylist())
 
 
+def _is_suite_alone(name_or_id: str) -> bool:
+    return name_or_id in suite_ids() and name_or_id not in registry.names()
+
+
+def _suite(found: Suite) -> dict[str, Any]:
+    return {
+        **found.model_dump(mode="json"),
+        "queries": found.queries,
+        "benchmarks": [_protocol(registry.spec(member)) for member in found.benchmarks],
+    }
+
+
+def _suite_facts(found: Suite) -> list[list[str]]:
+    main = ", ".join(main_metric_terms(found.main_metric))
+    rows = [
+        ["members", ", ".join(found.benchmarks)],
+        ["queries", _cell(found.queries)],
+        ["metrics", ", ".join(found.metrics)],
+        ["main", found.main_metric],
+        ["macro", f"mean of the members' values, each member weighs the same; printed as {main}"],
+    ]
+    if "micro" in found.averages:
+        micro = ", ".join(name + MICRO_SUFFIX for name in main_metric_terms(found.main_metric))
+        rows.append(["micro", f"the mean weighted by the members' queries; printed as {micro}"])
+    return [
+        *rows,
+        ["answer", f"a bundle, one rank file a member; an example: cir datasets show {found.id} --format"],
+        ["source", found.source],
+    ]
+
+
 def _specs(name_or_id: str) -> list[BenchmarkSpec]:
     if name_or_id in registry.names():
         return [registry.spec(f"{name_or_id}/{config}") for config in registry.card(name_or_id).configs]
     return [registry.spec(name_or_id)]
-
-
-def _list_row(spec: BenchmarkSpec) -> dict[str, Any]:
-    return {
-        "id": spec.id,
-        "queries": spec.config.queries,
-        "gallery": spec.config.gallery,
-        "turns": spec.turns,
-        "reference": spec.config.reference,
-        "main_metric": spec.main_metric,
-        "license": spec.card.license.annotations,
-        "status": spec.card.status,
-    }
-
-
-def _overlay_row(overlay_id: str) -> dict[str, Any]:
-    try:
-        return _list_row(registry.spec(overlay_id)) | {"status": "overlay"}
-    except (OverlayError, UnknownNameError):
-        return _broken_row(overlay_id, "broken overlay, see `cir datasets show`")
-
-
-def _broken_row(name_or_id: str, status: str) -> dict[str, Any]:
-    blank: dict[str, Any] = dict.fromkeys(LIST_COLUMNS)
-    return blank | {"id": name_or_id, "status": status}
 
 
 def _overlay(spec: BenchmarkSpec) -> dict[str, Any] | None:
@@ -328,6 +329,17 @@ def _protocol_facts(protocol: dict[str, Any]) -> list[list[str]]:
             ["turns", ", ".join(f"{count:,} of {turns}" for turns, count in protocol["turns"].items())]
         )
     return rows
+
+
+def _protocol_lines(protocols: Sequence[dict[str, Any]]) -> list[str]:
+    lines = []
+    for protocol in protocols:
+        facts = aligned(_protocol_facts(protocol)).splitlines()
+        lines += ["", protocol["id"], *(f"  {line}" for line in facts)]
+        lines += [f"  file       {line}" for line in map(_file_line, protocol["files"])]
+        if protocol["note"]:
+            lines.append(f"  note       {protocol['note']}")
+    return lines
 
 
 def _example_ids(noun: str, example: dict[str, Any]) -> str:

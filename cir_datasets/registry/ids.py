@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cir_datasets.registry.cards import BenchmarkSpec, benchmark_ids, card, names, no_benchmark
 from cir_datasets.registry.challenges import CONFIG, challenge_card, challenge_names
-from cir_datasets.registry.suites import suite_ids
+from cir_datasets.registry.suites import suite, suite_ids, suites_of
 from cir_metrics.errors import UnknownNameError
 
 
@@ -23,20 +23,29 @@ def base_spec(base_id: str) -> BenchmarkSpec:
     found = card(name) if name in names() else challenge_card(name)
     if found is None:
         challenges = (f"{challenge}/{CONFIG}" for challenge in challenge_names())
-        raise UnknownNameError(unknown_benchmark(base_id, (*benchmark_ids(), *challenges)))
+        raise UnknownNameError(unknown_benchmark(base_id, (*benchmark_ids(), *suite_ids(), *challenges)))
     if not config_name:
-        choices = ", ".join(f"{name}/{config}" for config in found.configs)
-        raise UnknownNameError(f"{name!r} names several benchmarks. Fix: choose one of {choices}.")
+        raise UnknownNameError(_several(name, [f"{name}/{config}" for config in found.configs]))
     if config_name not in found.configs:
-        raise UnknownNameError(unknown_benchmark(base_id, benchmark_ids()))
+        raise UnknownNameError(unknown_benchmark(base_id, (*benchmark_ids(), *suite_ids())))
     return BenchmarkSpec(found, config_name)
 
 
 def unknown_benchmark(wanted: str, known: tuple[str, ...]) -> str:
     """What is said of an id that no benchmark has; it may be a suite's."""
     if wanted in suite_ids():
+        members = suite(wanted).benchmarks
         return (
-            f"{wanted!r} is a suite, not a benchmark. Fix: name its benchmarks one by one; a bundle of rank "
-            "files answers it whole."
+            f"{wanted!r} is a suite of {len(members)} benchmarks, and one benchmark is wanted here. "
+            f"Fix: name its members one at a time: {', '.join(members)}."
         )
     return no_benchmark(wanted, known)
+
+
+def _several(name: str, benchmarks: list[str]) -> str:
+    """What is said of a name where an id is wanted."""
+    said = f"{name!r} names several benchmarks. Fix: choose one of {', '.join(benchmarks)}."
+    suites = suites_of(benchmarks)
+    if not suites:
+        return said
+    return f"{said} Suites of them, where a suite is taken: {', '.join(suites)}."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from typing import Literal
 
@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from cir_datasets.common.yaml import read_model
 from cir_datasets.errors import CardError
-from cir_datasets.registry.cards import benchmark_ids
+from cir_datasets.registry.cards import benchmark_ids, card
 from cir_datasets.registry.schema import Count, MetricName, main_metric_terms
 from cir_metrics.errors import UnknownNameError, did_you_mean
 
@@ -57,6 +57,14 @@ class Suite(BaseModel):
         if pooled and "micro" in self.averages:
             raise ValueError(f"{pooled[0]!r} is not a mean over queries, so it has no micro mean")
         return self
+
+    @property
+    def queries(self) -> int | None:
+        """Queries or sessions of all members, by their cards; None where one is not known."""
+        split = [member.partition("/") for member in self.benchmarks]
+        counts = [card(name).configs[config].queries for name, _, config in split]
+        known = [count for count in counts if count is not None]
+        return sum(known) if len(known) == len(counts) else None
 
     def mean(self, values: Mapping[str, Mapping[str, float]], queries: Mapping[str, int]) -> dict[str, float]:
         """The suite's numbers from its members'.
@@ -132,6 +140,17 @@ def suite_ids() -> tuple[str, ...]:
         ('circled', 'fashioniq/val', 'fashioniq/val_union', 'fisd')
     """
     return tuple(_suites())
+
+
+def suites_of(benchmarks: Iterable[str]) -> tuple[str, ...]:
+    """Ids of the suites that have one of these benchmarks as a member.
+
+    Example:
+        >>> suites_of(["fashioniq/dress_val", "cirr/val"])
+        ('fashioniq/val',)
+    """
+    wanted = set(benchmarks)
+    return tuple(found.id for found in _suites().values() if wanted & set(found.benchmarks))
 
 
 def suite(suite_id: str) -> Suite:

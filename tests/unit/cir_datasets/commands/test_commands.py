@@ -14,6 +14,8 @@ import pytest
 from typer.testing import CliRunner
 
 from cir_datasets import registry
+from cir_datasets.audit.describe import described, described_text, example_rank_file
+from cir_datasets.registry.suites import suite, suite_ids
 from leaderboard.cli import build
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -55,7 +57,7 @@ def test_what_new_says_next_can_be_typed_where_a_name_has_blanks(
 def test_list_shows_every_benchmark(environment: dict[str, str]) -> None:
     done = cir(environment, "list", "--json")
     rows = json.loads(done.stdout)
-    assert [row["id"] for row in rows] == list(registry.benchmark_ids())
+    assert [row["id"] for row in rows] == [*registry.benchmark_ids(), *suite_ids()]
     assert {
         "id": "fashioniq/dress_val",
         "queries": 2017,
@@ -65,9 +67,25 @@ def test_list_shows_every_benchmark(environment: dict[str, str]) -> None:
         "main_metric": "mean(recall@10, recall@50)",
         "license": "CDLA-Permissive",
         "status": "published",
+        "benchmarks": None,
+    } in rows
+    assert {
+        "id": "fashioniq/val",
+        "queries": 6016,
+        "gallery": None,
+        "turns": "1",
+        "reference": "kept",
+        "main_metric": "mean(recall@10, recall@50)",
+        "license": "CDLA-Permissive",
+        "status": "suite",
+        "benchmarks": ["fashioniq/dress_val", "fashioniq/shirt_val", "fashioniq/toptee_val"],
     } in rows
     lines = cir(environment, "list").stdout.splitlines()
-    assert len(lines) == len(rows) + 1
+    assert len(lines) == len(rows) + 3  # two head lines, one blank
+    assert lines[len(registry.benchmark_ids()) + 2].split() == [
+        *["SUITE", "QUERIES", "TURNS", "MAIN", "METRIC", "MEMBERS"]
+    ]
+    assert lines[-1].endswith("6: cardinality, addition, negation, change, background, complex")
     assert lines[0].split() == [
         "ID",
         "QUERIES",
@@ -99,6 +117,31 @@ def test_show_tells_protocol_files_and_traps(environment: dict[str, str]) -> Non
     assert protocol["files"] == [{"name": "data/circo_val.json", "pinned": None, "got": None}]
 
 
+@pytest.mark.parametrize("suite_id", suite_ids())
+def test_show_tells_how_a_suite_is_averaged_and_what_each_member_needs(suite_id: str) -> None:
+    found, text = described(suite_id), described_text(suite_id)
+    declared = found if suite_id not in registry.names() else found["suite"]
+    assert [member["id"] for member in declared["benchmarks"]] == list(suite(suite_id).benchmarks)
+    assert declared["queries"] == sum(member["queries"] for member in declared["benchmarks"])
+    assert f"members  {', '.join(suite(suite_id).benchmarks)}" in text
+    assert "each member weighs the same" in text
+    assert ("@micro" in text) == ("micro" in suite(suite_id).averages)
+    for member in suite(suite_id).benchmarks:
+        assert f"\n{member}\n" in text
+    for file in registry.spec(suite(suite_id).benchmarks[0]).config.files:
+        assert f"file       {file}  " in text
+    bundle = json.loads(example_rank_file(suite_id))
+    assert (bundle["format"], bundle["suite"]) == ("cir-rank-bundle", suite_id)
+    assert [run["benchmark"] for run in bundle["runs"]] == list(suite(suite_id).benchmarks)
+
+
+def test_show_names_the_suites_of_a_benchmark() -> None:
+    assert "suites     fashioniq/val, fashioniq/val_union\n" in described_text("fashioniq")
+    assert described("fashioniq/dress_val_union")["suites"] == ["fashioniq/val_union"]
+    assert (described("cirr")["suites"], described("cirr")["suite"]) == ([], None)
+    assert "suites" not in described_text("cirr/val")
+
+
 def test_show_tells_what_was_got_where_nothing_is_pinned(environment: dict[str, str], tmp_path: Path) -> None:
     made.write_circled(tmp_path / "home", "cirr_val")
     assert cir(environment, "prepare", "circled/cirr_val", "--no-checks", "--no-hub-cache").returncode == 0
@@ -111,8 +154,6 @@ def test_show_tells_what_was_got_where_nothing_is_pinned(environment: dict[str, 
 
 @pytest.mark.parametrize("benchmark_id", registry.benchmark_ids())
 def test_the_example_rank_file_has_the_form_of_its_benchmark(benchmark_id: str) -> None:
-    from cir_datasets.audit.describe import example_rank_file
-
     example = json.loads(example_rank_file(benchmark_id))
     several = "fashioniq" in benchmark_id.split("/")[0]
     assert example["method"]["text_fields"] == ["captions" if several else "relative_caption"]
@@ -258,7 +299,6 @@ def test_the_variable_that_the_error_names_is_obeyed(
 
 def test_a_suite_stands_for_its_members() -> None:
     from cir_datasets.huggingface.prepare_all import ids_of
-    from cir_datasets.registry.suites import suite
 
     assert ids_of("fashioniq/val") == suite("fashioniq/val").benchmarks
     assert ids_of("cirr/val") == ("cirr/val",)

@@ -232,11 +232,27 @@ def test_a_source_that_has_changed_since_is_not_hidden_by_its_preparation(tmp_pa
         assert load("cirr/val", tmp_path).rows()[0]["relative_caption"] == "changed"
 
 
+FISD_NAMES_SEVERAL = (
+    "'fisd' names several benchmarks. Fix: choose one of fisd/cardinality, fisd/addition, fisd/negation, "
+    "fisd/change, fisd/background, fisd/complex. Suites of them, where a suite is taken: fisd."
+)
+IS_A_SUITE = (
+    "'fashioniq/val_union' is a suite of 3 benchmarks, and one benchmark is wanted here. Fix: name its "
+    "members one at a time: fashioniq/dress_val_union, fashioniq/shirt_val_union, fashioniq/toptee_val_union."
+)
+
+
 @pytest.mark.parametrize(
     ("wanted", "words"),
     [
         (None, "None is not a benchmark id. Fix: pass a string such as 'cirr/val'."),
         ("circo", "'circo' names several benchmarks. Fix: choose one of circo/val, circo/test."),
+        ("fisd", FISD_NAMES_SEVERAL),
+        ("fashioniq/val_union", IS_A_SUITE),
+        (
+            "fashioniq/vall",
+            "no benchmark 'fashioniq/vall'. Did you mean 'fashioniq/val'? `cir datasets list` shows all.",
+        ),
         ("cir/val", "no benchmark 'cir/val'. Did you mean 'cirr/val'? `cir datasets list` shows all."),
     ],
 )
