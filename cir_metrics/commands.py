@@ -59,6 +59,7 @@ def install_metrics(
     \b
     Example:
         cir metrics install
+        cir setup cirr/val
     """
     echo("Installing the metrics into evaluate's cache ...", err=True)
 
@@ -73,7 +74,7 @@ def install_metrics(
 
 
 def install() -> dict[str, Path]:
-    """Copy the metrics' scripts into evaluate's module cache; a second call refreshes them.
+    """Copy the metrics' scripts into evaluate's module cache; a script that is there already stays.
 
     Returns:
         Module name -> path of its installed script.
@@ -94,7 +95,9 @@ def _install_one(metrics: Path, name: str) -> Path:
     folder = package / hashlib.sha256(script).hexdigest()
     folder.mkdir(parents=True, exist_ok=True)
     for each in (metrics, package, folder):
-        (each / "__init__.py").touch(exist_ok=True)
+        if not (each / "__init__.py").is_file():
+            (each / "__init__.py").touch()
     target = folder / f"{name}.py"
-    write_whole(target, script)
+    if not target.is_file() or target.read_bytes() != script:
+        write_whole(target, script)
     return target

@@ -31,6 +31,7 @@ _OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBAD
 """What writing to stdout can fail with."""
 
 COMMANDS = {
+    "setup": "cir_datasets.commands.setup:setup_command",
     "run": "submissions.commands.run:run_command",
     "multiround": "submissions.commands.multiround:multiround_command",
     "embed": "submissions.commands.embed:embed_command",
@@ -75,7 +76,7 @@ class TaskCommands(NamedTuple):
 
 
 TASKS = {
-    "Data": TaskCommands(("datasets", "make"), ("metrics",)),
+    "Data": TaskCommands(("setup", "datasets", "make"), ("metrics",)),
     "Rank": TaskCommands(
         ("run", "train"), ("multiround", "play", "fuse", "methods", "embed", "embeddings", "entries")
     ),

@@ -67,6 +67,11 @@ def fill_cache(
     return folders
 
 
+def cached_folders(spec: BenchmarkSpec) -> set[Path]:
+    """The folders of a benchmark, of all configurations and keys, in the Hugging Face cache."""
+    return set(Path(datasets.config.HF_DATASETS_CACHE, spec.card.name).glob("*/*/*"))
+
+
 @contextmanager
 def _without_bars() -> Iterator[None]:
     """Writing our Parquet once more takes moments: the bars of `datasets` would only be noise."""

@@ -12,16 +12,24 @@ from cir_datasets.common.counts import counted, counted_rows
 from cir_datasets.common.progress import step_progress
 from cir_datasets.errors import DatasetError
 from cir_datasets.prepared import checks_wanted, ensure
-from cir_datasets.prepared.folder import Prepared
+from cir_datasets.prepared.folder import Prepared, home_of
 from cir_datasets.registry.suites import suite, suite_ids
+from cir_datasets.sources.download import asking_once
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A benchmark that was prepared, and where."""
+    """A benchmark that was prepared, and where.
+
+    Args:
+        prepared: what is read from then on.
+        hub_folders: those in the Hugging Face cache.
+        there_before: whether all of it was there already, so that nothing was written.
+    """
 
     prepared: Prepared
     hub_folders: tuple[Path, ...]
+    there_before: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """The outcome for a program."""
@@ -62,6 +70,8 @@ def prepare_all(
 ) -> Iterator[Outcome]:
     """Prepare benchmarks one after the other; one that fails does not stop the others.
 
+    A server that cannot be reached is asked for the first file alone.
+
     Args:
         names_or_ids: benchmark ids, names (all configurations) or suites.
         data_dir: the publisher's folder or its parent, or None.
@@ -80,7 +90,7 @@ def prepare_all(
     wanted = list(dict.fromkeys(found for name in names_or_ids for found in ids_of(name)))
     mode = checks_wanted(verification_mode)  # once: the Hugging Face cache is filled by the same
     failures: list[DatasetError] = []
-    with step_progress("preparing", len(wanted)) as advance:
+    with asking_once(), step_progress("preparing", len(wanted)) as advance:
         for benchmark_id in wanted:
             try:
                 yield _prepare(benchmark_id, data_dir, mode, force, hub_cache)
@@ -99,13 +109,16 @@ def prepare_all(
 def _prepare(
     benchmark_id: str, data_dir: Path | None, verification_mode: str, force: bool, hub_cache: bool
 ) -> Outcome:
+    spec = registry.spec(benchmark_id)
+    before = set(home_of(spec).glob("*"))
     prepared = ensure(benchmark_id, data_dir=data_dir, verification_mode=verification_mode, force=force)
     folders: list[Path] = []
     if hub_cache:
-        from cir_datasets.huggingface.builder import fill_cache
+        from cir_datasets.huggingface.builder import cached_folders, fill_cache
 
+        before |= cached_folders(spec)
         folders = fill_cache(benchmark_id, data_dir, verification_mode)
-    return Outcome(prepared, tuple(folders))
+    return Outcome(prepared, tuple(folders), not force and {prepared.folder, *folders} <= before)
 
 
 def ids_of(name: str) -> tuple[str, ...]:

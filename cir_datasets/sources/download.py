@@ -3,7 +3,8 @@
 A file is written beside its place, checked against size and sha256, and moved there in one step, so that a
 download cut short leaves nothing behind. GitHub files come from the raw endpoint at a pinned revision
 (`CIR_GITHUB_ENDPOINT` names a mirror), Hub files through `huggingface_hub` (`HF_ENDPOINT`, `HF_HUB_OFFLINE`).
-Only connection errors and 5xx answers are tried again, a few times and briefly. A server that sends more than
+Only connection errors and 5xx answers are tried again, a few times and briefly; within `asking_once` a server
+that could not be reached is not asked for another file. A server that sends more than
 the card pins, or too slowly, is left as soon as that is known; what killed downloads have left is swept by
 the next one.
 """
@@ -15,7 +16,8 @@ import json
 import math
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -75,6 +77,21 @@ class _LengthLimit:
             "download was stopped and nothing was kept. Fix: try again; if it stays so, the publisher's file "
             "has changed."
         )
+
+
+_unreachable: dict[str, str] | None = None
+"""Within `asking_once`: the servers that could not be reached, and why."""
+
+
+@contextmanager
+def asking_once() -> Iterator[None]:
+    """Until it ends, a server that could not be reached is not asked for the next file."""
+    global _unreachable
+    before, _unreachable = _unreachable, {}
+    try:
+        yield
+    finally:
+        _unreachable = before
 
 
 def fetch(name: str, source: Source, file: str, pin: Pin | None, *, refresh: bool = False) -> Path:
@@ -269,9 +286,14 @@ def _tried(url: str, deadline: Deadline, work: Callable[[], Outcome]) -> Outcome
     """What comes of requests for `url`, tried a few times; what goes wrong in the suite's own errors."""
     import httpx
 
+    server = urlsplit(url).netloc
+    if _unreachable and server in _unreachable:
+        raise SourceError(f"{url}: no network ({_unreachable[server]}; the server is not asked again)")
     try:
         outcome: Outcome = _retrying(deadline)(work)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
+        if _unreachable is not None and isinstance(error, httpx.NetworkError | httpx.ConnectTimeout):
+            _unreachable[server] = f"{type(error).__name__}: {error}"
         raise _in_words(url, deadline, error) from without_secret_cause(error)
     if deadline.passed:  # a body whose length nobody announced ends, cut off, like a whole one
         raise _too_slow(url, deadline)

@@ -42,6 +42,7 @@ def cir(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_the_commands_are_the_expected_ones() -> None:
     assert {" ".join(path) for path, _ in COMMANDS} == {
+        "setup",
         "embed",
         "entries",
         "embeddings list",
