@@ -295,7 +295,7 @@ def paired_rows(reports: Mapping[str, Any], metric: str) -> dict[tuple[str, str]
             (one, other, (each.difference, each.interval.low, each.interval.high)),
             (other, one, (-each.difference, -each.interval.high, -each.interval.low)),
         ):
-            verdict = ("better" if numbers[0] > 0 else "worse") if each.significant else "not told apart"
+            verdict = ("better" if numbers[0] > 0 else "worse") if each.significant else "not significant"
             labels = [name.replace(" | ", ", ") for name in (first, second)]
             difference = "{:+.1f} [{:+.1f}, {:+.1f}]".format(*(100 * number for number in numbers))
             rows[first, second] = f"| {' | '.join([*labels, difference, p, verdict])} |"

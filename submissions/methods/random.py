@@ -1,4 +1,4 @@
-"""Chance: a random order, the same on every machine. The floor under everything."""
+"""Chance: a random order, the same on every machine."""
 
 from __future__ import annotations
 

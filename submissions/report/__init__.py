@@ -157,7 +157,7 @@ def _floors(
     recorded, notes = recorded_floors(benchmark)
     floors: dict[str, dict[str, float | None]] = {}
     if random is None:
-        first = "No random floor: the size of the gallery is not known."
+        first = "No chance values: the size of the gallery is not known."
     else:
         floors["random"] = random_floor(random, [*score.metrics, *extra])
         source = " (the card's count)" if benchmark.gallery is None else ""

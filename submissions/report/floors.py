@@ -229,10 +229,10 @@ def recorded_floors(benchmark: Benchmark) -> tuple[dict[str, dict[str, float]], 
     card, config = benchmark.spec.card, benchmark.spec.config_name
     recorded = card.floors.get(config)
     if recorded is None:
-        return {}, (f"No image-only and text-only floors are recorded for {benchmark.id}.",)
+        return {}, (f"No image-only and text-only baselines are recorded for {benchmark.id}.",)
     hashes = (recorded.data_hash, recorded.gallery_hash)
     if benchmark.spec.overlay is not None or (benchmark.data_hash, benchmark.gallery_hash) != hashes:
-        other = f"The floors recorded for {card.name}/{config} are of other rows or another gallery"
+        other = f"The baselines recorded for {card.name}/{config} are of other rows or another gallery"
         return {}, (f"{other} and are left out.",)
     methods = recorded.methods()
     notes = tuple(f"{FLOOR_NAMES[name]}: {floor.command}" for name, floor in methods.items())

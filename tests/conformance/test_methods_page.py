@@ -85,13 +85,13 @@ def test_differences_are_those_of_the_rows_and_words_follow_from_the_paired() ->
         assert value == pytest.approx(shown[one] - shown[other], abs=0.11)
         assert low < value < high
         significant = p.startswith("<") or float(p) <= 0.05
-        assert verdict == (("better" if value > 0 else "worse") if significant else "not told apart")
+        assert verdict == (("better" if value > 0 else "worse") if significant else "not significant")
     verdicts = {pair: cells[2] for pair, cells in paired().items()}
     behind = [one for one, other in verdicts if other == PIXELS and verdicts[one, other] != "better"]
     assert behind == ["`pic2word`"]
     assert "`pic2word` does not beat the image of pixels at `recall@10`" in PAGE
-    assert {verdict for (_, other), verdict in verdicts.items() if other == SUM} == {"not told apart"}
-    assert re.search(r"None of the three is told apart from the\s+plain sum", PAGE)
+    assert {verdict for (_, other), verdict in verdicts.items() if other == SUM} == {"not significant"}
+    assert re.search(r"None of the three differs significantly from the\s+plain sum", PAGE)
 
 
 @pytest.fixture(scope="module")

@@ -210,7 +210,7 @@ def test_the_page_says_in_words_what_its_paired_tests_found() -> None:
     """Who beats the strongest baseline that knows the image alone or the text alone, and who does not."""
     page = DOCS.read_text(encoding="utf-8")
     rows = re.findall(
-        r"^\| ([^|]+) \| ([^|]+) \| [^|]+ \| [<.\d]+ \| (better|worse|not told apart) \|$", page, re.M
+        r"^\| ([^|]+) \| ([^|]+) \| [^|]+ \| [<.\d]+ \| (better|worse|not significant) \|$", page, re.M
     )
     verdicts: dict[str, dict[str, list[str]]] = {}
     for method, rival, verdict in rows:
@@ -224,14 +224,14 @@ def test_the_page_says_in_words_what_its_paired_tests_found() -> None:
         "image_text_sum": {"better": ["cirevl"]},
         "image_only_pixels, latest": {
             "better": ["image_text_sum, latest", "cirevl, latest", "cirevl, weighted"],
-            "not told apart": [
+            "not significant": [
                 *(f"image_text_sum, {name}" for name in ("average", "weighted", "feedback")),
                 "cirevl, feedback",
             ],
             "worse": ["captioning, weighted"],
         },
         **{
-            f"image_text_sum, {name}": {"not told apart": [f"cirevl, {name}"]}
+            f"image_text_sum, {name}": {"not significant": [f"cirevl, {name}"]}
             for name in ("latest", "weighted", "feedback")
         },
     }

@@ -53,7 +53,7 @@ def test_floors_of_other_rows_are_left_out() -> None:
     report = full_report(submissions.score(submissions.make_rank_file(fewer, "random"), fewer))
     assert list(report.floors) == ["random"]
     assert report.notes[1] == (
-        "The floors recorded for shapes/val are of other rows or another gallery and are left out."
+        "The baselines recorded for shapes/val are of other rows or another gallery and are left out."
     )
 
 
@@ -64,7 +64,7 @@ def test_without_the_size_of_the_gallery_there_is_no_random_floor_and_the_report
     unknown = Benchmark.from_rows(type(benchmark.spec)(own, "val"), benchmark.rows(), None)
     report = report_of(worlds.circo_document(unknown), unknown)
     assert dict(report.floors) == {}
-    assert report.notes[0] == "No random floor: the size of the gallery is not known."
+    assert report.notes[0] == "No chance values: the size of the gallery is not known."
     assert report.tables()[0].columns == ("metric", "score")
     assert report.to_dict()["counts"]["gallery"] is None
     listed = report_of(worlds.circo_document(benchmark), benchmark)
