@@ -56,9 +56,8 @@ def test_cirr() -> None:
     says("Why is my Recall_subset@1 different?", "six images", "20 %", "16.7 %")
     says('Does an image count when its caption was "soft" in CIRR?', "37 validation queries")
     benchmark = cir_datasets.load("cirr/val")
-    signature = next(
-        iter(submissions.score(submissions.make_rank_file(benchmark, "random")).signatures.values())
-    )
+    report = submissions.score(submissions.make_rank_file(benchmark, "random"))
+    signature = next(iter(report.signatures.values()))
     assert "gallery:2297:" in str(signature)
     assert "ref:removed" in str(signature)
 
