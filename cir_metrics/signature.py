@@ -60,7 +60,7 @@ class Signature:
         ties: the tie rule. `last`: ranks were computed from scores, and equal scores count against the
             target. `listed`: ranks are places in a list, and whoever wrote the list broke the ties.
         search: how the method searched the gallery, with its measured recall; empty where that was exact or
-            is not given. For the record, no part of the key.
+            is not given. For the record, not in the key.
         reranking: how the method put its best images in another order; else empty. For the record as well.
         dialogue: of a number from a transcript the choices of the dialogue and who its user was; else empty.
         format: what the parts mean; 1 for what versions until 0.1.0 wrote.

@@ -250,7 +250,7 @@ def board(board_id: str) -> Board:
     """The board of that id.
 
     Raises:
-        UnknownNameError: there is none; the message names the nearest.
+        UnknownNameError: no board has that id; the message names the nearest.
 
     Example:
         >>> board("cirr/val").primary

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from cir_datasets import registry, sources
 from cir_datasets.audit.leaks import leaks, repeated
+from cir_datasets.common.counts import counted
 from cir_datasets.errors import CountError, DamagedError, DatasetError, RecordError, UnpinnedDataWarning
 from cir_datasets.prepared import load
 from cir_datasets.prepared.folder import last_prepared
@@ -195,8 +196,8 @@ def _counts(benchmark: Benchmark) -> Result:
         check_counts(benchmark.spec, tally, size, "as prepared", "as prepared")
     except CountError as error:
         return Result("counts", "fault", str(error))
-    gallery = "gallery not counted" if size is None else f"{size:,} images"
-    return Result("counts", "ok", f"{tally.rows:,} rows and {gallery}, as the card says")
+    gallery = "gallery not counted" if size is None else counted(size, "image")
+    return Result("counts", "ok", f"{counted(tally.rows, 'row')} and {gallery}, as the card says")
 
 
 def _hashes(benchmark: Benchmark) -> Result:

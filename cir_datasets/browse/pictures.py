@@ -52,7 +52,7 @@ def page_pictures(
         By image id its address, of those that there are.
 
     Raises:
-        UnknownNameError: there is no such way.
+        UnknownNameError: `way` is not one of `WAYS`.
         SourceError: the folder does not exist, or is not known and pictures are asked for.
     """
     if way is not None and way not in WAYS:

@@ -7,16 +7,12 @@ from typing import Annotated
 
 import typer
 
-from cir_datasets.commands.options import DataDir, NoChecks, mode_of
+from cir_datasets.commands.options import DataDir, Images, NoChecks, mode_of
 from cir_metrics.terminal import echo
 
 PageOut = Annotated[
     Path | None,
     typer.Option("--out", "-o", metavar="FILE.html", help="Page to write; default: the benchmark's name."),
-]
-PageImages = Annotated[
-    Path | None,
-    typer.Option("--images", help="Folder of the images; default: below CIR_IMAGES. Shapes are drawn."),
 ]
 PagePictures = Annotated[
     str | None,
@@ -31,7 +27,7 @@ PagePictures = Annotated[
 def browse_benchmark(
     benchmark: Annotated[str, typer.Argument(metavar="ID", help="A benchmark's id, such as cirr/val.")],
     out: PageOut = None,
-    images: PageImages = None,
+    images: Images = None,
     pictures: PagePictures = None,
     data_dir: DataDir = None,
     no_checks: NoChecks = False,

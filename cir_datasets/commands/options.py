@@ -61,6 +61,10 @@ DataDirAnywhere = Annotated[Path | None, typer.Option("--data-dir", callback=_da
 """Of commands that load benchmarks by way of other rooms, which hand no folder on."""
 NoChecksAnywhere = Annotated[bool, typer.Option("--no-checks", callback=_without_checks, help=_NO_CHECKS)]
 """Of commands that load benchmarks by way of other rooms, which hand no mode on."""
+Images = Annotated[
+    Path | None,
+    typer.Option("--images", help="Folder of the images; default: below CIR_IMAGES. Shapes are drawn."),
+]
 Out = Annotated[Path, typer.Option("--out", "-o", help="Where to write: the file.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 JsonBenchmarks = Annotated[bool, typer.Option("--json", help="Print JSON: one object a benchmark.")]

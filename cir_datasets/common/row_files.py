@@ -116,7 +116,7 @@ def tally(path: Path) -> Tallied:
         if isinstance(turns, list):
             found.turns[len(turns)] += 1
     if wrong:
-        found.turns.clear()  # a part of the sessions is no count
+        found.turns.clear()  # some sessions are wrong, so this would be a count of the others
     if not found.rows:
         raise RecordError(f"{path}: it holds no row. Fix: write queries or sessions, one a {unit(path)}.")
     return found
@@ -135,7 +135,7 @@ def _left(path: Path, first: int) -> int:
 def text_lines(path: Path) -> Iterator[tuple[int, str | None]]:
     """The lines of a text file that are not blank, without their ends; None for one that is not UTF-8.
 
-    A byte-order mark, which some editors write, is no part of the first line.
+    A byte-order mark, which some editors write, is left out.
 
     Raises:
         RecordError: the file cannot be read.

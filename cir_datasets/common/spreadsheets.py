@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-# Apostrophes before it too, so that what is guarded is told from what came with one.
+# A text with apostrophes of its own before a formula gets one more: `unguarded` takes one off.
 _FORMULA = re.compile(r"'*\s*[=+\-@＝＋－＠]|'*[\t\r\n]")
 
 

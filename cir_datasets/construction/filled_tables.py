@@ -33,8 +33,8 @@ def read_filled(
 ) -> list[Line]:
     """The records of a file that people filled in; empty ones are passed over.
 
-    Fields are parted by commas, or by semicolons as spreadsheets of some countries save them. An apostrophe
-    that keeps a spreadsheet from computing is no part of a text.
+    Fields are separated by commas, or by semicolons as spreadsheets of some countries save them. The
+    apostrophe that `guarded` put before a formula is taken off.
 
     Args:
         path: the file, UTF-8.

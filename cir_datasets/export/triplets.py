@@ -115,7 +115,7 @@ class Triplets:
             index: which of them, from 0.
 
         Raises:
-            CallError: there is no such share.
+            CallError: `index` is not below `num_shards`, or is negative.
         """
         if not 0 <= index < num_shards:
             raise CallError(f"share {index} of {num_shards}: it is from 0 to {num_shards - 1}.")

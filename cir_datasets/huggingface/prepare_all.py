@@ -125,7 +125,7 @@ def ids_of(name: str) -> tuple[str, ...]:
     """The benchmark ids that a name, an id or a suite stands for.
 
     Raises:
-        UnknownNameError: there is none of that name.
+        UnknownNameError: no benchmark or suite has that name.
 
     Example:
         >>> ids_of("fashioniq/val")

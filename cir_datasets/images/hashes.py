@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cir_datasets import registry
+from cir_datasets.common.counts import counted
 from cir_datasets.common.parallel import done_in_parallel
 from cir_datasets.common.paths import cache_home
 from cir_datasets.common.pictures import PictureFormat
@@ -87,7 +88,7 @@ class HashReport:
     def text(self) -> str:
         """The report for a person: counts, and up to five examples of each finding."""
         known = len(self.located.paths) - self.read
-        lines = [self.located.summary(), f"  {self.read:,} files read, {known:,} known from before"]
+        lines = [self.located.summary(), f"  {counted(self.read, 'file')} read, {known:,} known from before"]
         faults = [f"{one}: {self.located.paths[one]}: {why}" for one, why in self.unreadable.items()]
         lines += _listed("unreadable (get these files again)", faults)
         lines += _listed(

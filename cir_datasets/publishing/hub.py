@@ -94,8 +94,8 @@ def push(
             )
     except errors.OfflineModeIsEnabled as error:
         raise PushError(
-            f"{url}: huggingface_hub is told to stay offline, so that nothing was pushed and nothing was "
-            "changed there.\n  Fix: unset HF_HUB_OFFLINE and run the command again."
+            f"{url}: HF_HUB_OFFLINE keeps huggingface_hub offline, so that nothing was pushed and nothing "
+            "was changed there.\n  Fix: unset HF_HUB_OFFLINE and run the command again."
         ) from error
     except (
         errors.HfHubHTTPError,

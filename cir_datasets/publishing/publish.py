@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cir_datasets import registry
+from cir_datasets.common.counts import counted
 from cir_datasets.common.progress import step_progress
 from cir_datasets.common.staging import staging_folder
 from cir_datasets.errors import IntegrityError, SourceError
@@ -292,7 +293,7 @@ def _notes(card: Card, prepared: Sequence[Prepared]) -> Iterator[str]:
         )
     skipped = [one.spec.id for one in prepared if one.meta["checks_skipped"]]
     if skipped:
-        yield f"the counts of {len(skipped)} benchmarks were not checked; the dataset card says so"
+        yield f"the counts of {counted(len(skipped), 'benchmark')} were not checked; the dataset card says so"
 
 
 def _move(staging: Path, folder: Path) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cir_datasets.common.counts import counted
 from cir_datasets.errors import FIX, WITHOUT_CHECKS, CountError, RecordError
 from cir_datasets.rows.records import Row
 
@@ -174,7 +175,7 @@ def _repeated(row: Row) -> str | None:
 def _turns_fault(row: Row) -> str | None:
     numbers = [turn["turn"] for turn in row["turns"]]
     if row["num_turns"] != len(numbers):
-        return f"num_turns is {row['num_turns']}, but there are {len(numbers)} turns"
+        return f"num_turns is {row['num_turns']}, but it has {counted(len(numbers), 'turn')}"
     if numbers != list(range(1, len(numbers) + 1)):
         return f"its turns are out of order: {numbers}; they count 1, 2, 3, ..."
     for turn in row["turns"]:
@@ -204,7 +205,7 @@ def _aspects_fault(spec: BenchmarkSpec, row: Row) -> str | None:
     aspects, known = row["aspects"], spec.card.report.aspect_names
     unknown = [aspect for aspect in aspects if known and aspect not in known]
     if unknown:
-        return f"it has the aspect {unknown[0]!r}, which is none of {', '.join(known)}"
+        return f"it has the aspect {unknown[0]!r}, which is not one of {', '.join(known)}"
     if len(set(aspects)) != len(aspects):
         return f"it has an aspect twice: {aspects}"
     return None

@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from cir_datasets.common.counts import counted
 from cir_datasets.common.row_files import unit
 from cir_datasets.rows.records import Row, query_row, query_schema, session_schema
 from cir_metrics.errors import did_you_mean
@@ -217,7 +218,8 @@ def _session_faults(given: Mapping[str, Any], own: Sequence[str]) -> Iterator[st
         yield f"its turns are numbered {numbers}. Fix: number them 1, 2, 3, ... in this order."
     said = given.get("num_turns")
     if isinstance(said, int) and said != len(turns):
-        yield f"num_turns is {said}, but there are {len(turns)} turns. Fix: correct it, or leave it out."
+        there = counted(len(turns), "turn")
+        yield f"num_turns is {said}, but it has {there}. Fix: correct it, or leave it out."
 
 
 def _turn_faults(given: Mapping[str, Any], own: Sequence[str]) -> Iterator[str]:

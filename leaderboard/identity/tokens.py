@@ -104,7 +104,7 @@ class Tokens:
         """Refuse a token from now on.
 
         Raises:
-            UnknownNameError: there is none of that id.
+            UnknownNameError: no token has that id.
         """
         this = tokens.c.id == token_id
         with self._database.write() as connection:

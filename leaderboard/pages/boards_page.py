@@ -9,6 +9,7 @@ from typing import Any
 
 import gradio as gr
 
+from cir_datasets.common.counts import counted
 from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
 from leaderboard.boards import Board, Phase
@@ -94,7 +95,7 @@ def _picker(current: Board | None, server: Server) -> str:
 
 
 def _chip(board: Board, current: Board | None, count: int) -> str:
-    number_of = element("span", str(count), "n", title=f"{count} entries") if count else ""
+    number_of = element("span", str(count), "n", title=counted(count, "entry", "entries")) if count else ""
     here = current is not None and board.id == current.id
     extra = {"aria_current": "page"} if here else {}
     css = "chip here" if here else "chip"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cir_datasets.commands.options import DataDirAnywhere, NoChecksAnywhere
+from cir_datasets.commands.options import DataDirAnywhere, Images, NoChecksAnywhere
 from cir_metrics.errors import CallError, MissingExtraError
 from cir_metrics.terminal import echo
 from submissions.commands.options import (
@@ -23,7 +23,6 @@ from submissions.commands.options import (
     Device,
     Encoder,
     History,
-    Images,
     MaxRounds,
     MethodName,
     Normalise,

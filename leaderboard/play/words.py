@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from cir_datasets.common.counts import counted
 from submissions.rank_file.findings import ordinal
 from submissions.transcripts.transcript import SILENT
 
@@ -38,7 +39,7 @@ def end_words(rounds: Sequence[Round], k: int) -> str:
         return ""
     if last.end.startswith(SILENT):
         return "Skipped: it counts as not found."
-    played = "1 round" if len(rounds) == 1 else f"{len(rounds)} rounds"
+    played = counted(len(rounds), "round")
     if last.rank > k:
         return f"Not found: after {played} it is not among the first {k}."
     return f"Found in {played}."

@@ -122,7 +122,7 @@ def push(folder: Path, repository: str, *, private: bool) -> str:
             )
     except errors.OfflineModeIsEnabled as error:
         raise PushError(
-            f"{url}: huggingface_hub is told to stay offline, so that nothing was pushed.\n"
+            f"{url}: HF_HUB_OFFLINE keeps huggingface_hub offline, so that nothing was pushed.\n"
             "  Fix: unset HF_HUB_OFFLINE and run the command again."
         ) from error
     except (

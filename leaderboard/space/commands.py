@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from cir_datasets.common.counts import counted
 from cir_metrics.errors import CallError
 from cir_metrics.terminal import echo
 
@@ -43,7 +44,7 @@ def space(
         raise CallError(f"--to: {to!r} is not the id of a Space. Fix: write OWNER/NAME.")
     if dry_run is not None:
         written = assemble(dry_run)
-        echo(f"{len(written)} files in {dry_run}; nothing was pushed.")
+        echo(f"{counted(len(written), 'file')} in {dry_run}; nothing was pushed.")
         echo(f"Try it: cd {dry_run} && pip install -r requirements.txt && python app.py", err=True)
         return
     with tempfile.TemporaryDirectory() as temporary:

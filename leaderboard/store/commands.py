@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from cir_datasets.common.counts import counted
 from cir_metrics.errors import CallError
 from cir_metrics.terminal import echo
 
@@ -113,4 +114,5 @@ def _exported(folder: Path, home: Path | None) -> str:
 
 
 def _counted(counts: dict[str, int]) -> str:
-    return f"{counts['submissions']} submissions, {counts['events']} events, {counts['files']} rank files"
+    kinds = {"submissions": "submission", "events": "event", "files": "rank file"}
+    return ", ".join(counted(counts[key], one) for key, one in kinds.items())

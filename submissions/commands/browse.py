@@ -6,19 +6,19 @@ from typing import Annotated
 
 import typer
 
-from cir_datasets.commands.browse import PageImages, PageOut, PagePictures
-from cir_datasets.commands.options import NoChecksAnywhere
+from cir_datasets.commands.browse import PageOut, PagePictures
+from cir_datasets.commands.options import Images, NoChecksAnywhere
 from cir_metrics.terminal import echo
-from submissions.commands.words import BENCHMARK_HELP
+from submissions.commands.options import Benchmark
 
 
 def browse_command(
     files: Annotated[
         list[str], typer.Argument(help="A rank file, or two for the same benchmark, side by side.")
     ],
-    benchmark: Annotated[str | None, typer.Option("--benchmark", "-b", help=BENCHMARK_HELP)] = None,
+    benchmark: Benchmark = None,
     out: PageOut = None,
-    images: PageImages = None,
+    images: Images = None,
     pictures: PagePictures = None,
     k: Annotated[
         int, typer.Option("--k", help="Images of each ranking that are shown; a hit has a target among them.")

@@ -9,8 +9,9 @@ from typing import Annotated
 import typer
 
 from cir_datasets.commands.options import NoChecksAnywhere
+from cir_datasets.common.counts import counted
 from cir_metrics.terminal import echo
-from submissions.commands.words import BENCHMARK_HELP
+from submissions.commands.options import Benchmark
 
 
 def compare_command(
@@ -20,7 +21,7 @@ def compare_command(
             help="Two rank files or bundles, or more, for one benchmark or suite; or transcripts."
         ),
     ],
-    benchmark: Annotated[str | None, typer.Option("--benchmark", "-b", help=BENCHMARK_HELP)] = None,
+    benchmark: Benchmark = None,
     metric: Annotated[
         list[str] | None,
         typer.Option("--metric", help="Metric to compare, may be repeated; default: all of the board."),
@@ -80,5 +81,5 @@ def compare_command(
     found = compare(files, benchmark, metrics=metric or None, draws=draws, seed=seed, alpha=alpha)
     if flips is not None:
         lines = [json.dumps(flip, ensure_ascii=False) + "\n" for flip in found.flipped()]
-        echo(f"{write_bytes(''.join(lines).encode(), flips)}: {len(lines):,} lines", err=True)
+        echo(f"{write_bytes(''.join(lines).encode(), flips)}: {counted(len(lines), 'line')}", err=True)
     echo(found.text(wanted))

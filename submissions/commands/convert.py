@@ -9,7 +9,8 @@ import typer
 
 from cir_datasets.commands.options import NoChecksAnywhere
 from cir_metrics.terminal import echo
-from submissions.commands.words import BENCHMARK_HELP, as_text
+from submissions.commands.options import Benchmark
+from submissions.commands.words import as_text
 
 if TYPE_CHECKING:
     from submissions.transform.convert import Converted
@@ -27,7 +28,7 @@ def convert_command(
             "zerosight or fashioniq.",
         ),
     ],
-    benchmark: Annotated[str | None, typer.Option("--benchmark", "-b", help=BENCHMARK_HELP)] = None,
+    benchmark: Benchmark = None,
     out: Annotated[
         Path | None,
         typer.Option(

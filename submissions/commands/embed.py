@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cir_datasets.commands.options import NoChecksAnywhere
+from cir_datasets.commands.options import Images, NoChecksAnywhere
+from cir_datasets.common.counts import counted
 from cir_metrics.terminal import echo
-from submissions.commands.options import Device, Encoder, Images, Revision
+from submissions.commands.options import Device, Encoder, Revision
 from submissions.commands.words import as_text
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ def embed_command(
         echo(f"cir: {timing.text()}", err=True)
     folder = store.folder(made.identity, pictures, shard_size=shard_size)
     if made.missing:
-        echo(f"cir: {len(made.missing):,} images are missing; their vectors are zeros.", err=True)
+        echo(f"cir: {counted(len(made.missing), 'missing image')}; zeros in place of vectors.", err=True)
     file = folder.path / "vectors.npy"
     if not as_json:
         echo(str(file))

@@ -9,8 +9,9 @@ import typer
 
 from cir_datasets.commands.options import NoChecksAnywhere
 from cir_metrics.terminal import echo
+from submissions.commands.options import Benchmark
 from submissions.commands.outputs import check_file
-from submissions.commands.words import BENCHMARK_HELP, as_text
+from submissions.commands.words import as_text
 
 
 def fuse_command(
@@ -34,7 +35,7 @@ def fuse_command(
         str | None,
         typer.Option("--name", help="Name of the fused method, up to 80 characters; default: of all names."),
     ] = None,
-    benchmark: Annotated[str | None, typer.Option("--benchmark", "-b", help=BENCHMARK_HELP)] = None,
+    benchmark: Benchmark = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the file written as JSON: file, benchmark, method.")
     ] = False,

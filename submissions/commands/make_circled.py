@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cir_datasets.common.counts import counted
 from cir_datasets.construction.circled.settings import CircledSettings
 from cir_metrics.terminal import echo
 
@@ -301,7 +302,7 @@ def _write(
         write_report(
             out / "report.html",
             title=f"Sessions made of {source.id}",
-            summary=f"{found['kept']:,} of {found['begun']:,} sessions are kept.",
+            summary=f"{found['kept']:,} of {counted(found['begun'], 'session')} kept.",
             stages=made.workspace.states(),
             sections=sections(
                 made, source, epsilon=settings.epsilon, tau=settings.tau, turns=settings.max_turns

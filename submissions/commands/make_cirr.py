@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cir_datasets.common.counts import counted
 from cir_metrics.terminal import echo
 from submissions.commands.options import BatchSize, Device, Dtype, Revision
 from submissions.commands.words import report_usage
@@ -306,10 +307,13 @@ def _estimate(images: int, plan: CirrPlan, language: str | None) -> str:
 
     most = min(each for each in (images, plan.subsets, plan.limit) if each is not None)
     pairs = most * len(places_of_pairs(plan.rule.size))
-    said = f"{images:,} images to encode; at most {most:,} subsets and {pairs:,} pairs"
+    said = (
+        f"{counted(images, 'image')} to encode; at most {counted(most, 'subset')} and "
+        f"{counted(pairs, 'pair')}"
+    )
     if language is None:
         tasks = pairs + min(plan.common, pairs) * (plan.annotators - 1)
-        return f"{said}, {tasks:,} tasks on {plan.annotators:,} pages for annotators."
+        return f"{said}, {counted(tasks, 'task')} on {counted(plan.annotators, 'page')} for annotators."
     asked = _PROMPT_TOKENS + plan.rule.size * PICTURE_TOKENS
     found = [Calls("captions", pairs, pairs * asked, pairs * ANSWER_TOKENS)]
     assumed = f"{plan.rule.size} pictures of {PICTURE_TOKENS} tokens a call, as many subsets as there can be"

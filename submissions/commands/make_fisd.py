@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cir_datasets.common.counts import counted
 from cir_datasets.construction.fisd.making import FisdOptions, MadeFisd, make_fisd
 from cir_datasets.construction.fisd.manners import (
     ASPECTS,
@@ -394,7 +395,8 @@ def _write(
     folder = write_outcome(made, name=name, title=heading, galleries=gallery, settings=settings_of(out)[1])
     echo(str(folder))
     failed = sum(each.failed is not None for each in made.triplets)
-    echo(f"{len(made.queries):,} queries; {failed:,} triplets are not among them, see {page.name}.", err=True)
+    left_out = f"{counted(failed, 'triplet')} left out, see {page.name}."
+    echo(f"{counted(len(made.queries), 'query', 'queries')}; {left_out}", err=True)
     config = "test" if gallery == "together" else made.queries[0]["aspects"][0]
     where = shlex.quote(str(out / BENCHMARK))
     echo(f"Use it: CIR_BENCHMARKS={where} cir datasets show {name}/{config}", err=True)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cir_datasets.commands.options import DataDirAnywhere, NoChecksAnywhere
+from cir_datasets.commands.options import DataDirAnywhere, Images, NoChecksAnywhere
+from cir_datasets.common.counts import counted
 from cir_metrics.terminal import echo
 from submissions.commands.options import (
     LANGUAGE_HELP,
@@ -23,7 +24,6 @@ from submissions.commands.options import (
     Dtype,
     Encoder,
     History,
-    Images,
     MaxRounds,
     MethodName,
     Normalise,
@@ -250,7 +250,10 @@ def _check_outputs(out: Path, page: Path | None, sessions: Path | None, rank_fil
 
 
 def _say_round(rounds: int, number: int, solved: int, going: int) -> None:
-    echo(f"round {number} of {rounds}: {solved:,} sessions solved so far, {going:,} go on", err=True)
+    echo(
+        f"round {number} of {rounds}: {counted(solved, 'session')} solved so far, {going:,} still open",
+        err=True,
+    )
 
 
 def _write_others(
@@ -292,5 +295,5 @@ def _report(made: Transcript, benchmark: Benchmark, files: dict[str, str], *, as
     *_, by_round = transcript_report(check_transcript(files["transcript"], benchmark).score()).tables()
     echo(render([by_round], "table"), err=True)
     listed = "; ".join(f"{end} {count:,}" for end, count in ended.items())
-    echo(f"{sum(ended.values()):,} sessions ended: {listed}.", err=True)
+    echo(f"{counted(sum(ended.values()), 'session')} ended: {listed}.", err=True)
     echo(f"All numbers: cir score {files['transcript']}", err=True)

@@ -34,10 +34,6 @@ MethodName = Annotated[
     ),
 ]
 Encoder = Annotated[str | None, typer.Option("--encoder", "-e", help=f"{ENCODER_HELP}.")]
-Images = Annotated[
-    Path | None,
-    typer.Option("--images", help="Folder of the images; default: below CIR_IMAGES. Shapes are drawn."),
-]
 CaptionRule = Annotated[
     str | None,
     typer.Option(

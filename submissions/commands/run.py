@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cir_datasets.commands.options import DataDirAnywhere, NoChecksAnywhere
+from cir_datasets.commands.options import DataDirAnywhere, Images, NoChecksAnywhere
+from cir_datasets.common.counts import counted
 from cir_datasets.common.estimates import PICTURE_TOKENS
 from cir_metrics.terminal import echo
 from submissions.commands.options import (
@@ -19,7 +20,6 @@ from submissions.commands.options import (
     Checkpoint,
     Device,
     Dtype,
-    Images,
     LanguageName,
     Prompts,
     Revision,
@@ -348,7 +348,7 @@ def _report_skipped(rank_file: RankFile | RankBundle) -> None:
         if each.method.skipped_images:
             behind = "all others that were ranked anew" if each.method.reranking else "all others"
             echo(
-                f"{each.benchmark}: {each.method.skipped_images:,} images were missing or unreadable and "
-                f"were skipped: they rank behind {behind}.",
+                f"{each.benchmark}: {counted(each.method.skipped_images, 'image')} missing or unreadable and "
+                f"skipped: ranked behind {behind}.",
                 err=True,
             )

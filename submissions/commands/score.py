@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cir_datasets.commands.options import NoChecksAnywhere
+from cir_datasets.common.counts import counted
 from cir_metrics.terminal import echo
-from submissions.commands.words import BENCHMARK_HELP, FILE_HELP, as_text
+from submissions.commands.options import Benchmark
+from submissions.commands.words import FILE_HELP, as_text
 
 if TYPE_CHECKING:
     from submissions.scoring.intervals import Intervals
@@ -22,7 +24,7 @@ def score_command(
         list[str],
         typer.Argument(help=f"{FILE_HELP} Or one transcript of cir multiround, or several side by side."),
     ],
-    benchmark: Annotated[str | None, typer.Option("--benchmark", "-b", help=BENCHMARK_HELP)] = None,
+    benchmark: Benchmark = None,
     metric: Annotated[
         list[str] | None,
         typer.Option(
@@ -70,10 +72,10 @@ def score_command(
     ] = False,
     no_checks: NoChecksAnywhere = False,
 ) -> None:
-    """Validate a rank file and print its scores beside their floors, with signatures, by aspect and by turn.
+    """Validate a rank file and print its scores beside chance and baselines, by aspect and by turn.
 
-    Of transcripts the numbers are by round. With --json a refused file prints what cir validate --json
-    prints, and the exit code is 1.
+    Every number has its signature. Of transcripts the numbers are by round. With --json a refused file
+    prints what cir validate --json prints, and the exit code is 1.
 
     \b
     Example:
@@ -122,7 +124,7 @@ def score_command(
     if per_query is not None:
         lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in scored.per_query or []]
         written = write_bytes("".join(lines).encode(), per_query)
-        echo(f"{written}: {len(lines):,} lines", err=True)
+        echo(f"{written}: {counted(len(lines), 'line')}", err=True)
     if plot is not None:
         echo(f"{report.plot(plot)}: drawn", err=True)
     echo(report.render(wanted))

@@ -8,7 +8,7 @@ import typer
 
 from cir_datasets.commands.options import NoChecksAnywhere
 from cir_metrics.terminal import echo
-from submissions.commands.words import BENCHMARK_HELP
+from submissions.commands.options import Benchmark
 
 
 def table_command(
@@ -22,7 +22,7 @@ def table_command(
             help="Rank files or bundles. Files of a suite's members are joined by the method's name."
         ),
     ] = None,
-    benchmark: Annotated[str | None, typer.Option("--benchmark", "-b", help=BENCHMARK_HELP)] = None,
+    benchmark: Benchmark = None,
     name: Annotated[
         list[str] | None,
         typer.Option("--name", help="FILE=NAME: print this name for the file's method. May be repeated."),

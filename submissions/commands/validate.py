@@ -8,12 +8,13 @@ import typer
 
 from cir_datasets.commands.options import NoChecksAnywhere
 from cir_metrics.terminal import echo
-from submissions.commands.words import BENCHMARK_HELP, FILE_HELP, as_text
+from submissions.commands.options import Benchmark
+from submissions.commands.words import FILE_HELP, as_text
 
 
 def validate_command(
     file: Annotated[str, typer.Argument(help=FILE_HELP)],
-    benchmark: Annotated[str | None, typer.Option("--benchmark", "-b", help=BENCHMARK_HELP)] = None,
+    benchmark: Benchmark = None,
     part: Annotated[
         bool, typer.Option("--part", help="Accept one of the CIRR server's two files alone.")
     ] = False,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cir_datasets.common.counts import counted
 from cir_datasets.common.progress import step_progress
 from cir_datasets.errors import MissingImagesError
 from cir_metrics.errors import CallError
@@ -87,7 +88,7 @@ class Timing:
             return "0 images encoded: all were in the store"
         rate = f"{self.images / self.total:,.0f} images/s"
         share = f"{100 * self.model / self.total:.0f} % of it in the model"
-        return f"{self.images:,} images encoded in {self.total:.1f} s, {rate}, {share}"
+        return f"{counted(self.images, 'image')} encoded in {self.total:.1f} s, {rate}, {share}"
 
 
 def embed_gallery(

@@ -96,7 +96,7 @@ def dump(rank_file: RankFile) -> bytes:
         rank_file: what to write; a ranking without images has no line.
 
     Raises:
-        ConversionError: an id holds a blank, or cannot be told from a turn or a subset.
+        ConversionError: an id holds a blank, or reads like the id of a turn or a subset.
     """
     writer = _Writer(tag_of(rank_file))
     for query, answer in rank_file.rankings.items():
@@ -142,8 +142,8 @@ class _Writer:
         self._words |= fresh
         if ids and not self._written.tell() and qid.startswith(_MARK):
             raise ConversionError(
-                f"query {shown(qid)}: a TREC run cannot start with a byte order mark, which is "
-                "no part of an id. Fix: choose another format with --to."
+                f"query {shown(qid)}: a TREC run cannot start with a byte order mark, which "
+                "readers do not take for a part of an id. Fix: choose another format with --to."
             )
         head = f"{qid} Q0 "
         for start in range(0, len(ids), _BLOCK):

@@ -66,7 +66,7 @@ class ModelQuestion:
         """The usable answer in what a model said: its words, or the JSON of the form.
 
         Raises:
-            NoAnswerError: there is none.
+            NoAnswerError: the model said nothing that can be used.
         """
         words = usable(said)
         return words if self.form is None else self.form.read(words).model_dump_json()

@@ -397,7 +397,7 @@ def _address(url: str | None, key: str | None) -> tuple[str, str]:
     if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc or parts.query:
         # Not shown: it may hold a password, or a key as ?api_key=.
         raise CallError(
-            "the address of the language server is none that can be used. Fix: set OPENAI_BASE_URL to one "
+            "the address of the language server cannot be used. Fix: set OPENAI_BASE_URL to one "
             "such as http://localhost:8000/v1, without user or query, and keep the key in OPENAI_API_KEY."
         )
     if not key and address == URL:

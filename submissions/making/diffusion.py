@@ -124,7 +124,7 @@ def load_diffusion(
 
     Raises:
         MissingExtraError: diffusers is not installed.
-        SubmissionError: there is no pipeline, or a number is out of range.
+        SubmissionError: `model` is not a pipeline, or a number is out of range.
     """
     libraries("a diffusion pipeline")
     try:

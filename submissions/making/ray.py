@@ -27,7 +27,7 @@ def cluster_of(engine: str, address: str | None) -> Cluster | None:
         address: `auto` or host:port; None begins a cluster on this machine.
 
     Raises:
-        UnknownNameError: there is no such engine.
+        UnknownNameError: `engine` is neither of the two.
         CallError: an address without a cluster.
         MissingExtraError: Ray is not installed.
 

@@ -65,7 +65,7 @@ def describe_method(name: str, method: Composer | Scorer | Ranker, *given: objec
         given: the encoder, to a method on embeddings.
 
     Raises:
-        MethodError: its code raised, or what it says is no `Method`.
+        MethodError: its code raised, or it does not return a `Method`.
     """
     say: Callable[..., object] = method.method
     with failing_as_its_own(name, method):

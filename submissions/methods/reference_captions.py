@@ -18,7 +18,7 @@ def language_of(context: Context) -> Language:
     """The language backend.
 
     Raises:
-        MethodError: there is none.
+        MethodError: the run has no language backend.
     """
     if context.language is None:
         raise MethodError(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from cir_datasets.common.counts import counted
 from submissions.errors import MethodError
 from submissions.methods.turns import Turn, gallery_of, removed_reference
 from submissions.multiround.users import LONGEST, NOTHING, Exchange, Silence, style_of, usual_aspect
@@ -333,8 +334,8 @@ def _answers(user: User, exchanges: Sequence[Exchange]) -> list[str | Silence]:
     answers = list(given)
     if len(answers) != len(exchanges):
         raise MethodError(
-            f"the user {name} gave {len(answers):,} answers to {len(exchanges):,} exchanges. "
-            "Fix: say() gives one for each, in their order."
+            f"the user {name} gave {counted(len(answers), 'answer')} to "
+            f"{counted(len(exchanges), 'exchange')}. Fix: say() gives one for each, in their order."
         )
     return [_answer(name, answer, each) for answer, each in zip(answers, exchanges, strict=True)]
 

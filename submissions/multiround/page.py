@@ -13,6 +13,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cir_datasets.common.counts import counted
 from cir_datasets.common.progress import step_progress
 from cir_metrics.errors import CirError
 from submissions.rank_file.model import write_bytes
@@ -84,7 +85,8 @@ def _page(transcript: Transcript, files: dict[str, str]) -> Iterator[str]:
     yield f"<title>{_text(title)}</title><style>{style}</style></head><body>"
     yield f"<header><h1>{_text(title)}</h1>"
     ended = f", {solved:,} solved" if transcript.choices.after_success == "stop" else ""
-    yield f"<p>{len(sessions):,} sessions{ended}. {_text(transcript.choices.text)}</p></header><main>"
+    number = counted(len(sessions), "session")
+    yield f"<p>{number}{ended}. {_text(transcript.choices.text)}</p></header><main>"
     for session, rounds in sessions.items():
         yield from _session(session, rounds, transcript.choices.k, files)
     yield "</main></body></html>"
@@ -92,7 +94,7 @@ def _page(transcript: Transcript, files: dict[str, str]) -> Iterator[str]:
 
 def _session(session: str, rounds: Sequence[Round], k: int, files: dict[str, str]) -> Iterator[str]:
     end = rounds[-1].end
-    word, kind = f"not found in {len(rounds)} rounds", "open"
+    word, kind = f"not found in {counted(len(rounds), 'round')}", "open"
     if rounds[-1].rank <= k:
         word, kind = f"found in round {len(rounds)}", "found"
     elif end.startswith(SILENT):

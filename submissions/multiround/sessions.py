@@ -25,7 +25,7 @@ def sessions_spec(benchmark: Benchmark) -> BenchmarkSpec:
     """The benchmark of sessions over the same gallery, whose form and metrics a dialogue takes.
 
     Raises:
-        MethodError: there is none.
+        MethodError: no benchmark of sessions has that gallery.
 
     Example:
         >>> import cir_datasets

@@ -101,7 +101,7 @@ def layout(name: str) -> Layout:
     """The layout of that name.
 
     Raises:
-        UnknownNameError: there is none; the message names the nearest.
+        UnknownNameError: no table has that name; the message names the nearest.
     """
     if name not in _layouts():
         raise UnknownNameError(

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from cir_datasets.common.counts import counted
 from submissions.errors import SubmissionError
 
 if TYPE_CHECKING:
@@ -354,10 +355,10 @@ class ValidationReport:
         """The report as a terminal shows it: the findings, then one line that sums up."""
         lines = [finding.text(self.file) for finding in self.findings]
         if self.left_out:
-            lines.append(f"... and {_plural(self.left_out, 'finding')} more.")
+            lines.append(f"... and {counted(self.left_out, 'finding')} more.")
         target = f" for {self.benchmark}" if self.benchmark else ""
-        counts = [_plural(len(self.errors), "error")] if self.errors else []
-        counts += [_plural(len(self.warnings), "warning")] if self.warnings else []
+        counts = [counted(len(self.errors), "error")] if self.errors else []
+        counts += [counted(len(self.warnings), "warning")] if self.warnings else []
         if self.ok:
             tail = f", {', '.join(counts)}" if counts else ""
             lines.append(f"{self.file}: valid{target}, {self.queries:,} answered{tail}")
@@ -378,7 +379,3 @@ class RefusedError(SubmissionError, ValueError):
         """See the class."""
         super().__init__(f"{what}\n{report.text()}")
         self.report = report
-
-
-def _plural(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"

@@ -230,7 +230,7 @@ class RankFile:
     def _facts(self) -> list[str]:
         facts = [f"{len(self.rankings):,} answered"]
         if self.subset_rankings is not None:
-            facts.append(f"{len(self.subset_rankings):,} subsets ranked")
+            facts.append(f"{counted(len(self.subset_rankings), 'subset')} ranked")
         return facts if self.format == NATIVE else [*facts, f"format {self.format}"]
 
     def to_dict(self) -> dict[str, Any]:

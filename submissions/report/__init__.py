@@ -1,4 +1,4 @@
-"""Everything that a score says: further metrics, floors, tables by aspect, turn, session length and member.
+"""Everything that a score says: further metrics, chance and baselines, tables by aspect, turn and member.
 
 `full_report(score(...))` is what `cir score` prints; all of it is computed from the values a query that the
 score keeps (`ScoreReport.evidence`), so that no ranking is looked at twice.

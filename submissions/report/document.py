@@ -20,7 +20,7 @@ class Report(ReportValues):
     """Everything about one score, as it is shown."""
 
     def tables(self) -> tuple[Table, ...]:
-        """The tables: scores beside their floors, counts, then the groups; a suite's members side by side."""
+        """Scores beside chance and baselines, counts, then the groups; a suite's members side by side."""
         return report_tables(self)
 
     def render(self, format: str = "table") -> str:

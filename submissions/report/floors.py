@@ -222,7 +222,7 @@ def random_floor(random: Chance, metrics: Iterable[str]) -> dict[str, float | No
 
 
 def recorded_floors(benchmark: Benchmark) -> tuple[dict[str, dict[str, float]], tuple[str, ...]]:
-    """The card's floors by method, and notes that name the commands which made them.
+    """The card's baselines by method, and notes that name the commands which made them.
 
     They are given for the rows and the gallery that they were recorded on and for no others.
     """

@@ -30,7 +30,7 @@ class ReportValues:
         members: a suite's members.
         means: a suite's macro and micro mean of everything that all members have.
         intervals: confidence intervals of the board's numbers, where they were asked for.
-        notes: what a reader of the floors and of the further metrics must know.
+        notes: what a reader of chance, the baselines and the further metrics must know.
     """
 
     score: ScoreReport

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from cir_datasets.common.counts import counted
 from submissions.rank_file.model import Method
 
 if TYPE_CHECKING:
@@ -111,6 +112,6 @@ def _skipped(missing: frozenset[str]) -> str:
     named = ", ".join(sorted(missing)[:3])
     more = ", ..." if len(missing) > 3 else ""
     return (
-        f"{len(missing):,} images were missing or unreadable and rank last as members of the gallery: "
+        f"{counted(len(missing), 'image')} missing or unreadable, ranked last as members of the gallery: "
         f"{named}{more}."
     )

@@ -55,21 +55,17 @@ _VALUES: dict[str, tuple[type | tuple[type, ...], str]] = {
 }
 """Type of an option's value, and what a message calls it; the others have a check of their own."""
 
-_NO_ENCODER = (
-    ", which has no identity, encode_images and encode_texts. "
-    "Fix: pass a name, a folder, or what load_encoder gives."
+_ENCODER = (
+    "submissions.encoders.protocol",
+    "Encoder",
+    (
+        ", which has no identity, encode_images and encode_texts. "
+        "Fix: pass a name, a folder, or what load_encoder gives."
+    ),
 )
 _OBJECTS = {
-    "encoder": (
-        "submissions.encoders.protocol",
-        "Encoder",
-        _NO_ENCODER,
-    ),
-    "rerank_encoder": (
-        "submissions.encoders.protocol",
-        "Encoder",
-        _NO_ENCODER,
-    ),
+    "encoder": _ENCODER,
+    "rerank_encoder": _ENCODER,
     "language": (
         "submissions.language.protocol",
         "Language",
@@ -362,7 +358,7 @@ class RunOptions:
 
         Raises:
             EncoderError: no encoder has that name.
-            MethodError: there is none.
+            MethodError: the benchmark is not of shapes, and no `rerank_encoder` is given.
         """
         from submissions.encoders.loading import check_encoder_name
         from submissions.encoders.protocol import SHAPES_ENCODER
@@ -398,7 +394,8 @@ class RunOptions:
 
         Raises:
             EncoderError: no encoder has that name.
-            MethodError: there is none, or an option of loading could change nothing.
+            MethodError: no encoder is given and the benchmark is not of shapes, or an option of loading
+                could change nothing.
         """
         from submissions.encoders.protocol import SHAPES_ENCODER
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from cir_datasets.common.counts import counted
 from cir_metrics.gallery import pair_scores
 from submissions.embeddings.embed import check_gallery, check_pictures
 from submissions.encoders.check import checked_vectors
@@ -206,7 +207,7 @@ def _with_unseen(described: Method, unseen: Sequence[str]) -> Method:
     if len(unseen) <= (described.skipped_images or 0):
         return described
     named = ", ".join(unseen[:3]) + (", ..." if len(unseen) > 3 else "")
-    words = f"{len(unseen):,} pictures were missing or unreadable, and were not ranked anew: {named}."
+    words = f"{counted(len(unseen), 'picture')} missing or unreadable, not ranked anew: {named}."
     change = {"skipped_images": len(unseen), "notes": f"{described.notes} {words}"[:_LONGEST_NOTES]}
     return Method.model_validate(described.to_dict() | change)
 

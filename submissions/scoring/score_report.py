@@ -209,11 +209,11 @@ class ScoreReport:
         notes = [finding.text(self.file) for finding in self.warnings]
         if self.missing and self.evidence is not None and self.evidence.sessions is not None:
             notes.append(
-                f"{self.missing:,} sessions are missing and left out; this score cannot be submitted."
+                f"missing sessions, which are left out: {self.missing:,}; this score cannot be submitted."
             )
         elif self.missing:
             notes.append(
-                f"{self.missing:,} rankings are missing and count as misses; this score cannot be submitted."
+                f"missing rankings, which count as misses: {self.missing:,}; this score cannot be submitted."
             )
         if self.missing_metrics:
             names = ", ".join(self.missing_metrics)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
+from cir_datasets.common.counts import counted
 from cir_datasets.common.tables import Cell, Table, render_or_json
 from cir_metrics.measures import median_rank
 from cir_metrics.sums import exact_mean
@@ -91,7 +92,9 @@ def _silent_notes(score: TranscriptScore) -> list[str]:
     listed = [f"{said.removeprefix(SILENT)} ({n:,})" for said, n in list(reasons.items())[:_REASONS]]
     more = f", and {len(reasons) - _REASONS:,} more reasons" if len(reasons) > _REASONS else ""
     total = sum(reasons.values())
-    return [f"{total:,} sessions ended unsolved since the user was silent: {'; '.join(listed)}{more}."]
+    return [
+        f"{counted(total, 'session')} ended unsolved since the user was silent: {'; '.join(listed)}{more}."
+    ]
 
 
 class SideBySide:

@@ -154,7 +154,7 @@ class RoundSettings:
         """The settings that a file says; what it leaves out is as it is by itself.
 
         Raises:
-            UnknownNameError: there is no such setting, or a choice has another name.
+            UnknownNameError: a setting has a name that is not a field, or a choice is not one of its values.
             MethodError: a value is out of range, or of another type.
 
         Example:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cir_datasets.common.counts import counted
 from cir_datasets.rows.columns import id_array, numbers
 from submissions.formats.unchecked import Answers, UncheckedFile
 from submissions.rank_file.benchmarks import MAX_DEPTH, SUBSET_DEPTH, Queries
@@ -149,7 +150,7 @@ class _Checker:
                 )
                 self._add("reference-ranked", message, query, turn=turn, value=reference, position=place)
         if len(ids) < depth.required:
-            many = "1 image" if len(ids) == 1 else f"{len(ids)} images"
+            many = counted(len(ids), "image")
             self._add("short-ranking", f"{many}; the board's metrics use {depth.required}.", query, turn=turn)
         elif len(ids) > MAX_DEPTH:
             self._add(
@@ -197,7 +198,7 @@ class _Checker:
             ),
         )
         if len(ids) < needed:
-            many = "1 image" if len(ids) == 1 else f"{len(ids)} images"
+            many = counted(len(ids), "image")
             message = f"{many} in the subset ranking; Recall_subset uses {needed}."
             self._add("short-ranking", message, query, cause="subset", depth=needed)
 

@@ -37,7 +37,7 @@ def compared(
         limit: sessions at most; None makes as many as there are queries, of chains all that there are.
 
     Raises:
-        UnknownNameError: there is no such way.
+        UnknownNameError: `way` is not one of `WAYS`.
         ConstructionError: no session can be made so.
 
     Example:

@@ -6,6 +6,7 @@ import functools
 from dataclasses import dataclass
 from typing import Any
 
+from cir_datasets.common.counts import counted
 from cir_datasets.common.estimates import CALL_SECONDS, PICTURE_TOKENS, hours
 from cir_datasets.common.tables import Cell, Table
 from cir_datasets.common.yaml import own_yaml
@@ -105,7 +106,7 @@ def estimate_table(queries: int, gallery: int, settings: CircledSettings, at_onc
         *(Cell(f"{each:.1f}", each) for each in (likely.hours(at_once), most.hours(at_once))),
     )
     return Table(
-        f"Estimate: {queries:,} queries, {gallery:,} images",
+        f"Estimate: {counted(queries, 'query', 'queries')}, {gallery:,} images",
         ("of the language backend", "by the paper's shares", "at most"),
         (*shown, hours),
         (

@@ -323,7 +323,7 @@ def captions_of(pairs: Sequence[Row], answers: Sequence[Row]) -> list[Row]:
 
 
 def open_pairs(pairs: Sequence[Row], captions: Sequence[Row]) -> list[Row]:
-    """Pairs that still need a caption: those without one that nobody marked as no good."""
+    """Pairs that still need a caption: those without one, and without a reason to skip them."""
     needed = {row["pair"] for row in captions if FAILED in row and "mark" not in row}
     return [pair for pair in pairs if pair["pair"] in needed]
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from cir_datasets.common.counts import counted
 from cir_datasets.common.tables import Cell, Table
 from cir_datasets.construction.fisd.making import MadeFisd
 from cir_datasets.construction.fisd.manners import ASPECTS
@@ -75,7 +76,8 @@ def write_outcome(
         name=name,
         title=title,
         summary=(
-            f"{len(made.queries):,} queries of {len(there)} aspects ({', '.join(there)}), made as FISD was: "
+            f"{counted(len(made.queries), 'query', 'queries')} of {counted(len(there), 'aspect')} "
+            f"({', '.join(there)}), made as FISD was: "
             "the pictures of reference, target and hard negative are drawn from captions with one seed, so "
             "that they differ in what the words say and in little else."
         ),
@@ -105,7 +107,10 @@ def write_page(made: MadeFisd, path: Path, title: str) -> Path:
     return write_report(
         path,
         title=title,
-        summary=f"{len(made.queries):,} queries of {len(made.triplets):,} triplets, made as FISD was.",
+        summary=(
+            f"{counted(len(made.queries), 'query', 'queries')} of "
+            f"{counted(len(made.triplets), 'triplet')}, made as FISD was."
+        ),
         stages=made.workspace.states(),
         sections=_sections(made),
         open_picture=lambda image: _opened(made.workspace.folder / BENCHMARK / PICTURES / image),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cir_datasets.builders.zerosight import CATEGORIES
+from cir_datasets.common.counts import counted
 from cir_datasets.common.tables import Cell, Table
 from cir_datasets.construction.folder import write_benchmark
 from cir_datasets.construction.report import Example, Section, Step, write_report
@@ -80,8 +81,9 @@ def write(made: ZeroSightRun, out: Path, *, name: str, title: str) -> Path:
         name=name,
         title=title,
         summary=(
-            f"{len(rows['all']):,} queries of frames of {videos:,} videos, made as ZeroSight was: reference "
-            "and targets come from one video, and targets that the caption does not fit are hard negatives."
+            f"{counted(len(rows['all']), 'query', 'queries')} of frames of {counted(videos, 'video')}, "
+            "made as ZeroSight was: reference and targets come from one video, and targets that the caption "
+            "does not fit are hard negatives."
         ),
         configs=rows,
         galleries=[str(row["image"]) for row in made.rows["pool"]],
@@ -104,7 +106,10 @@ def write_page(made: ZeroSightRun, out: Path, *, title: str, open_picture: Calla
     return write_report(
         out / REPORT,
         title=title,
-        summary=f"{len(final):,} queries and {len(made.rows['pool']):,} images in the gallery.",
+        summary=(
+            f"{counted(len(final), 'query', 'queries')} and {counted(len(made.rows['pool']), 'image')} in "
+            "the gallery."
+        ),
         stages=states_of(out),
         sections=[_queries(final, made), _similarities(made), _dropped(made), _examples(final)],
         open_picture=open_picture,

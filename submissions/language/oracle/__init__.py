@@ -67,7 +67,7 @@ class OracleLanguage:
         """The complete description of each scene, without positions; its pixels are not looked at.
 
         Raises:
-            LanguageError: a picture is none of shapes, and its file holds no scene.
+            LanguageError: a picture is not one of shapes, and its file holds no scene.
         """
         return _each("caption", images, self._caption, lambda image: image.id)
 

@@ -1,4 +1,4 @@
-"""Image and text together: the sum of both floors, each standardised."""
+"""Image and text together: the sum of image-only and text-only, each standardised."""
 
 from __future__ import annotations
 

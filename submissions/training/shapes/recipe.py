@@ -72,7 +72,7 @@ def read_recipe(folder: Path) -> dict[str, Any]:
     """Read a recipe.
 
     Raises:
-        CheckpointError: there is none, or it is not a YAML mapping.
+        CheckpointError: the folder holds no recipe, or it is not a YAML mapping.
     """
     path = folder / RECIPE
     try:

@@ -414,7 +414,7 @@ BROKEN: list[tuple[str, str, Change, str]] = [
         "circled/cirr_val",
         "data/cirr_val.json",
         lambda r: r[1].update(num_turns=2),
-        "num_turns is 2, but there are 3",
+        "num_turns is 2, but it has 3 turns",
     ),
     (
         "circled/cirr_val",

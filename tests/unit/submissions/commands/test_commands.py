@@ -93,7 +93,7 @@ def test_a_file_with_missing_queries_scores_only_when_that_is_allowed(folder: Pa
     assert done.returncode == 0
     report = json.loads(done.stdout)
     assert (report["missing"], report["n"], report["submittable"]) == (3, 300, False)
-    assert "3 rankings are missing and count as misses; this score cannot be submitted." in done.stderr
+    assert "missing rankings, which count as misses: 3; this score cannot be submitted." in done.stderr
 
 
 @pytest.mark.parametrize("command", ["validate", "score"])

@@ -397,7 +397,7 @@ def test_a_small_split_and_small_subsets_are_said_and_scored_as_what_they_are(
     of_subsets = [name for name in cir_datasets.load("mine/test").spec.card.metrics if "subset" in name]
     assert of_subsets == ["recall_subset@1", "recall_subset@2"]
     assert check_folder(out / "benchmark").notes == []
-    # All pairs are marked as no good: there is no benchmark any more.
+    # Every pair got a reason instead of a caption: no benchmark is left.
     with (out / "tasks" / "tasks.csv").open() as file:
         marked = [{"task": row["task"], "mark": "same"} for row in csv.DictReader(file)]
     answers.write_text(json.dumps({"annotator": "a1", "answers": marked}))

@@ -44,7 +44,7 @@ def test_the_result_is_checked_run_scored_by_aspect_played_and_published(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done = cir(*ORACLE)
-    assert "12 queries; 6 triplets are not among them" in done.stderr
+    assert "12 queries; 6 triplets left out" in done.stderr
     folder = tmp_path / "mine" / "benchmark"
     cir("datasets", "check", str(folder))
     monkeypatch.setenv("CIR_BENCHMARKS", str(folder))

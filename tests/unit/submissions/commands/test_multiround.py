@@ -34,7 +34,7 @@ def test_files_are_named_on_stdout_and_numbers_stand_on_stderr(tmp_path: Path) -
     done = cir(*FEW)
     assert done.exit_code == 0, done.output
     assert done.stdout == "random.shapes-val.jsonl\n"
-    assert "round 2 of 2: 0 sessions solved so far, 0 go on" in done.stderr
+    assert "round 2 of 2: 0 sessions solved so far, 0 still open" in done.stderr
     assert "By round" in done.stderr
     assert "3 sessions ended: last round 3." in done.stderr
     assert not (tmp_path / "random.shapes-val.jsonl.journal").exists()

@@ -198,7 +198,7 @@ def test_skipped_images_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert done.exit_code == 0, done.output
     says(
         done.stderr.splitlines()[1],
-        f"{benchmark.id}: 2 images were missing or unreadable",
+        f"{benchmark.id}: 2 images missing or unreadable",
         "rank behind all others",
     )
 

@@ -1,4 +1,4 @@
-"""Where stages are worked on, as the commands are told it."""
+"""`--engine` and `--address`: where the stages of a construction run."""
 
 from __future__ import annotations
 

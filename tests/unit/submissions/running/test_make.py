@@ -87,7 +87,7 @@ class TestWhatItSays:
         assert "D005" in str(caught.value)
         made = run(benchmark, "image_only", images=folder, skip_missing=True, k=80)
         assert made.method.skipped_images == 2
-        assert "2 images were missing or unreadable" in made.method.notes
+        assert "2 images missing or unreadable" in made.method.notes
         assert all(sorted(ranking) == sorted(benchmark.gallery or ()) for ranking in made.rankings.values())
         whole = run(*fashioniq_pictures(tmp_path / "whole")[:1], "image_only", images=tmp_path / "whole")
         assert whole.method.skipped_images is None

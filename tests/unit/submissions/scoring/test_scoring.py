@@ -175,7 +175,7 @@ def test_missing_queries_are_refused_unless_they_are_allowed_and_then_are_misses
     report = score(document, CIRR, allow_missing=True)
     assert set(report.metrics.values()) == {4 / 6}
     assert (report.n, report.missing, report.submittable) == (6, 2, False)
-    assert any("2 rankings are missing and count as misses" in note for note in report.notes())
+    assert any("missing rankings, which count as misses: 2" in note for note in report.notes())
 
 
 def test_missing_turns_are_misses() -> None:

@@ -119,7 +119,7 @@ def test_the_report_says_rounds_and_silence(tmp_path: Path) -> None:
     assert [group.values["solved"] for group in groups] == [0, 1 / 3, 1 / 3]
     assert [group.values["silent"] for group in groups] == [0, 1 / 3, 1 / 3]
     text = report.render()
-    assert "1 sessions ended unsolved since the user was silent: it says nothing (1)." in text
+    assert "1 session ended unsolved since the user was silent: it says nothing (1)." in text
     assert "95 % percentile bootstrap over sessions" in text
     for format in ("csv", "latex", "markdown"):
         assert report.render(format)
