@@ -4,11 +4,22 @@
 and imports nothing heavy: names below are loaded when they are used.
 """
 
+from typing import Any
+
 import lazy_loader
 
 from cir_datasets.huggingface.hook import install as _install
+from cir_datasets.rows.notebook import show_with as _show_with
+
+
+def _html(spec: Any, rows: Any) -> str:
+    from cir_datasets.browse.notebook import queries_html
+
+    return queries_html(spec, rows)
+
 
 # The names, and the modules that hold them, stand in __init__.pyi.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 _install()
+_show_with(_html)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from submissions.validation import read, validate_with
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
+    from cir_datasets.rows.records import Row
     from submissions.rank_file.benchmarks import BenchmarkLike, FileLike
 
 _MOST = 100
@@ -90,6 +92,7 @@ def browse_rankings(
         runs=names,
         rankings=_rankings(loaded, runs, k),
         k=k,
+        more=[f"{name}: the subset" for name, run in zip(names, runs, strict=True) if run.subset_rankings],
     )
 
 
@@ -129,9 +132,20 @@ def _rankings(benchmark: Benchmark, runs: Sequence[RankFile], k: int) -> Mapping
             [_ranked(answer[turn][:depth], targets, k, known) for answer in answers]
             for turn in range(len(answers[0]))
         ]
+        found[name][0] += [
+            _subset(run.subset_rankings[name], row, targets, known) for run in runs if run.subset_rankings
+        ]
     return found
 
 
 def _ranked(listed: Sequence[str], targets: set[str], k: int, known: bool) -> ShownRanking:
     rank = next((place for place, image in enumerate(listed, start=1) if image in targets), None)
     return ShownRanking(tuple(listed[:k]), rank, len(listed), known)
+
+
+def _subset(listed: Sequence[str], row: Row, targets: set[str], known: bool) -> ShownRanking:
+    """All members: those that are ranked, then the others; the reference is the last."""
+    ranked = _ranked(listed, targets, len(listed), known)
+    reference = row["reference_image_id"]
+    others = (each for each in row["subset_image_ids"] if each not in ranked.top)
+    return replace(ranked, others=tuple(sorted(others, key=lambda each: each == reference)))

@@ -50,12 +50,14 @@ class ShownRanking:
         rank: rank of the best target, from 1; None where none is listed, or targets are not public.
         listed: how many images the ranking has.
         known: whether the targets are public.
+        others: images that are shown behind, without a rank: of a subset those that are not ranked.
     """
 
     top: tuple[str, ...]
     rank: int | None
     listed: int
     known: bool = True
+    others: tuple[str, ...] = ()
 
     @property
     def words(self) -> str:
@@ -149,6 +151,7 @@ def write_browser(
     runs: Sequence[str] = (),
     rankings: Rankings | None = None,
     k: int = 10,
+    more: Sequence[str] = (),
 ) -> Path:
     """`browse_queries`, with the rankings of one or two methods.
 
@@ -158,8 +161,9 @@ def write_browser(
         images: as for `browse_queries`.
         pictures: as for `browse_queries`.
         runs: names of the methods.
-        rankings: what they rank; None for none.
+        rankings: what they rank, first one ranking a run, then one for each of `more`; None for none.
         k: a hit has a target among the first k, of a session's last turn.
+        more: headings of further rankings, such as those of a query's subset; they decide no hit.
 
     Raises:
         CallError: as for `browse_queries`.
@@ -167,8 +171,8 @@ def write_browser(
         DatasetError: as for `browse_queries`.
     """
     target = check_page(out)
-    cards = [_card(row, rankings, k, benchmark.spec.metrics) for row in benchmark.rows()]
-    wanted = dict.fromkeys(image for card in cards for image in _images(card))
+    cards = [query_card(row, rankings, k, benchmark.spec.metrics, len(runs)) for row in benchmark.rows()]
+    wanted = dict.fromkeys(image for card in cards for image in images_of(card))
     src, said = page_pictures(benchmark.spec, wanted, target.parent, images, pictures)
     number = {image: place for place, image in enumerate(wanted)}
     known = not benchmark.ground_truth_withheld
@@ -177,7 +181,7 @@ def write_browser(
     turns = Counter(len(card["turns"]) for card in cards)
     data = {
         "size": _PAGE,
-        "runs": list(runs),
+        "runs": [*runs, *more],
         "images": list(wanted),
         "prefix": PREFIX if any(each.startswith(PREFIX) for each in src.values()) else "",
         "src": {number[image]: each.removeprefix(PREFIX) for image, each in src.items()},
@@ -202,7 +206,8 @@ def write_browser(
         outcomes=[(name, outcomes[name]) for name in order] if outcomes else [],
         outcome_words=f"Target among the first {k}{where}"
         + (f": {runs[0]} against {runs[1]}" if len(runs) == 2 else ""),
-        runs=list(runs),
+        runs=[*runs, *more],
+        marks=_marks(cards),
         src=src,
         first=cards[:_PAGE],
         total=f"{len(cards):,}",
@@ -217,8 +222,18 @@ def write_browser(
     return target
 
 
-def _card(row: Row, rankings: Rankings | None, k: int, metrics: Sequence[str]) -> dict[str, Any]:
-    """A query or session as the template takes it."""
+def query_card(
+    row: Row, rankings: Rankings | None, k: int, metrics: Sequence[str], runs: int = 0
+) -> dict[str, Any]:
+    """A query or session as templates take it.
+
+    Args:
+        row: the query or session.
+        rankings: as for `write_browser`.
+        k: as for `write_browser`.
+        metrics: printed names of the benchmark's metrics.
+        runs: how many of the rankings decide whether it is a hit.
+    """
     session = "turns" in row
     name = row["session_id" if session else "query_id"]
     targets = right_answers(row, metrics)
@@ -231,11 +246,13 @@ def _card(row: Row, rankings: Rankings | None, k: int, metrics: Sequence[str]) -
         {
             "reference": turn["reference_image_id"],
             "caption": "\n".join(turn.get("captions") or filter(None, [turn["relative_caption"]])),
-            "lists": [_shown(each, kinds) for each in (lists[place] if lists else ())],
+            "lists": [
+                _shown(each, kinds, turn["reference_image_id"]) for each in (lists[place] if lists else ())
+            ],
         }
         for place, turn in enumerate(row["turns"] if session else [row])
     ]
-    hits = [each.rank is not None and each.rank <= k for each in lists[-1]] if lists else []
+    hits = [each.rank is not None and each.rank <= k for each in lists[-1][:runs]] if lists else []
     outcome = _OUTCOMES.get(tuple(hits), "")
     return {
         "id": name,
@@ -248,14 +265,27 @@ def _card(row: Row, rankings: Rankings | None, k: int, metrics: Sequence[str]) -
     }
 
 
-def _shown(ranked: ShownRanking, known: Mapping[str, str]) -> dict[str, Any]:
-    kinds = [known.get(each, "") for each in ranked.top]
+def _marks(cards: Sequence[Mapping[str, Any]]) -> set[str]:
+    """The marks that the page has, whose meaning it says."""
+    found = {name for name in ("targets", "positives", "negatives") if any(card[name] for card in cards)}
+    kinds = {
+        kind for card in cards for turn in card["turns"] for one in turn["lists"] for kind in one["kinds"]
+    }
+    return found | ({"negatives"} if "bad" in kinds else set())
+
+
+def _shown(ranked: ShownRanking, known: Mapping[str, str], reference: str | None) -> dict[str, Any]:
+    top = (*ranked.top, *ranked.others)
+    kinds = [known.get(each, "") for each in top]
     signs = {"good": " ✓ target", "right": " ✓ positive", "bad": " ✗ hard neg.", "": ""}
-    labels = [f"{place}{signs[kind]}" for place, kind in enumerate(kinds, start=1)]
-    return {"words": ranked.words, "top": ranked.top, "kinds": kinds, "labels": labels}
+    places = [str(place) for place in range(1, len(ranked.top) + 1)]
+    places += ["reference" if each == reference else "not ranked" for each in ranked.others]
+    labels = [f"{place}{signs[kind]}" for place, kind in zip(places, kinds, strict=True)]
+    return {"words": ranked.words, "top": top, "kinds": kinds, "labels": labels, "ranked": len(ranked.top)}
 
 
-def _images(card: Mapping[str, Any]) -> Iterator[str]:
+def images_of(card: Mapping[str, Any]) -> Iterator[str]:
+    """All images of a query or session as templates take it."""
     yield from card["targets"]
     yield from card["positives"]
     yield from card["negatives"]
@@ -278,6 +308,7 @@ def _packed(card: Mapping[str, Any], number: Mapping[str, int]) -> list[Any]:
                     shown["words"],
                     [number[image] for image in shown["top"]],
                     "".join(marks[kind] for kind in shown["kinds"]),
+                    shown["ranked"],
                 ]
                 for shown in turn["lists"]
             ],

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from cir_datasets.common.tables import Table
     from cir_datasets.registry.cards import BenchmarkSpec
     from cir_datasets.rows.columns import StoredRows
+    from cir_datasets.rows.notebook import NotebookRows
     from cir_datasets.rows.records import Row
 
 _FIRST = 5
@@ -147,8 +148,21 @@ class Benchmark:
         rows: list[Row] = self.table.to_pylist()
         return rows
 
-    def head(self, number: int = _FIRST) -> list[Row]:
-        """The first rows as dictionaries; the others are not read.
+    @functools.cached_property
+    def queries(self) -> NotebookRows:
+        """All queries or sessions, as `rows` has them; in a notebook each shows its pictures.
+
+        Example:
+            >>> import cir_datasets
+            >>> cir_datasets.load("shapes/val").queries[0]["relative_caption"]
+            'a small blue star'
+        """
+        from cir_datasets.rows.notebook import NotebookRows
+
+        return NotebookRows(self.rows(), self.spec)
+
+    def head(self, number: int = _FIRST) -> NotebookRows:
+        """The first rows as dictionaries, which a notebook shows with pictures; the others are not read.
 
         Args:
             number: how many, where there are as many.
@@ -159,11 +173,11 @@ class Benchmark:
             ['shapes_val_00000', 'shapes_val_00001']
         """
         from cir_datasets.rows.columns import StoredRows
+        from cir_datasets.rows.notebook import NotebookRows
 
         if isinstance(self.table, StoredRows):
-            return self.table.head(number)
-        rows: list[Row] = self.table.slice(0, max(0, number)).to_pylist()
-        return rows
+            return NotebookRows(self.table.head(number), self.spec)
+        return NotebookRows(self.table.slice(0, max(0, number)).to_pylist(), self.spec)
 
     def __len__(self) -> int:
         """Number of queries or sessions."""

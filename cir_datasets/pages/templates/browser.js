@@ -45,12 +45,13 @@
         for (const image of negatives) asked.append(figure(image, "bad", "✗ hard negative"));
       }
       turn.append(asked);
-      lists.forEach(([words, top, marks], run) => {
+      lists.forEach(([words, top, marks, ranked], run) => {
         const list = make("div", "list"), title = make("h3", "", runs[run] + " "), row = make("div", "row");
         title.append(make("small", "", words));
         top.forEach((image, place) => {
           const [kind, sign] = KINDS[marks[place]];
-          row.append(figure(image, kind, place + 1 + sign));
+          const first = place < ranked ? place + 1 : image === reference ? "reference" : "not ranked";
+          row.append(figure(image, kind, first + sign));
         });
         list.append(title, row);
         turn.append(list);

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from submissions_worlds import fashioniq, fashioniq_bundle
 
 import cir_datasets
 import submissions
+from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics.errors import CirError
 from submissions.browse import browse_rankings
 
@@ -51,12 +53,62 @@ def test_targets_and_hard_negatives_are_marked(tmp_path: Path) -> None:
     page = browse_rankings([SUM], out=tmp_path / "page.html", pictures="none", k=5)
     images = json.loads(re.findall(r'id="data">(.*?)</script>', page.read_text("utf-8"))[0])["images"]
     for query, row in zip(cir_datasets.load("shapes/val").rows(), rows_of(page), strict=True):
-        ((_, top, marks),) = row[5][0][2]
+        ((_, top, marks, _), _) = row[5][0][2]
         names = [images[place] for place in top]
         assert len(names) == 5
         assert [mark == "+" for mark in marks] == [each == query["target_image_id"] for each in names]
         assert [mark in "+*" for mark in marks] == [each in query["positive_image_ids"] for each in names]
         assert [mark == "-" for mark in marks] == [each in query["negative_image_ids"] for each in names]
+
+
+def test_all_members_of_a_subset_are_shown_ranked_or_not(tmp_path: Path) -> None:
+    page = browse_rankings([IMAGE, SUM], out=tmp_path / "page.html", pictures="none")
+    (text,) = re.findall(r'id="data">(.*?)</script>', page.read_text("utf-8"))
+    data, run = json.loads(text), submissions.read(SUM)
+    assert isinstance(run, submissions.RankFile)
+    assert [name.endswith(": the subset") for name in data["runs"]] == [False, False, True, True]
+    hits = 0
+    for query, row in zip(cir_datasets.load("shapes/val").rows(), data["rows"], strict=True):
+        words, shown, marks, ranked = row[5][0][2][3]
+        names = [data["images"][place] for place in shown]
+        listed = list((run.subset_rankings or {})[query["query_id"]])
+        assert names[:ranked] == listed
+        assert sorted(names) == sorted(query["subset_image_ids"])
+        assert names[-1] == query["reference_image_id"]
+        assert [mark == "+" for mark in marks] == [each == query["target_image_id"] for each in names]
+        hits += words == "target at rank 1"
+    assert hits == round(300 * submissions.score(SUM).metrics["recall_subset@1"])
+
+
+def test_of_a_bundle_the_named_member_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    members = {each.id: each for each in map(fashioniq, ("dress", "shirt", "toptee"))}
+    monkeypatch.setattr("cir_datasets.load", members.__getitem__)
+    bundle = json.dumps(fashioniq_bundle(list(members.values()))).encode()
+    out, name = tmp_path / "page.html", "fashioniq/shirt_val"
+    with pytest.raises(CirError, match=r"Fix: name the member to look at with --benchmark: .*shirt_val"):
+        browse_rankings([bundle], out=out, pictures="none")
+    page = browse_rankings([bundle], name, out=out, pictures="none")
+    assert [row[0] for row in rows_of(page)] == members[name].query_ids
+    assert f"<title>{name}#" in page.read_text("utf-8")
+
+
+BAD = "</script><img src=x onerror=alert(1)>"
+
+
+def test_foreign_words_stay_words(tmp_path: Path) -> None:
+    whole = cir_datasets.load("shapes/val")
+    row = whole.rows()[0] | {"query_id": BAD, "captions": [BAD], "aspects": [BAD]}
+    one = Benchmark.from_rows(whole.spec, [row], whole.gallery)
+    run = submissions.RankFile(
+        whole.id,
+        whole.version,
+        submissions.Method(name="words"),
+        {BAD: [each for each in whole.gallery or () if each != row["reference_image_id"]][:50]},
+        {BAD: [each for each in row["subset_image_ids"] if each != row["reference_image_id"]]},
+    )
+    page = browse_rankings([run], one, out=tmp_path / "page.html", pictures="none")
+    assert "<img" not in page.read_text("utf-8")
+    assert rows_of(page)[0][0] == BAD
 
 
 @pytest.mark.parametrize(

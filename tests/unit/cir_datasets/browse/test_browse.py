@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import cir_datasets
 from cir_datasets.browse import browse_queries
+from cir_datasets.browse.notebook import queries_html
 from cir_datasets.commands.datasets import datasets_commands
 from cir_datasets.construction.new_folder import new_folder
 from cir_datasets.errors import DatasetError
@@ -65,6 +66,48 @@ def test_pictures_are_embedded_linked_or_named(tmp_path: Path, monkeypatch: pyte
     assert "it is for yourself" in embedded
     named = browse_queries(own, tmp_path / "named.html", pictures="none").read_text("utf-8")
     assert "<img" not in named
+
+
+def test_a_notebook_shows_queries_with_pictures_and_stays_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CIR_IMAGES", raising=False)
+    for name in ("shapes/val", "shapes/multiturn_val"):
+        benchmark = cir_datasets.load(name)
+        row = benchmark.queries[7]
+        assert row == benchmark.rows()[7] == benchmark.head(8)[7]
+        html = row._repr_html_()
+        answers = row["ground_truth_ids" if benchmark.multi_turn else "positive_image_ids"]
+        for image in [turn["reference_image_id"] for turn in row.get("turns", [row])] + answers:
+            assert f'title="{image}"' in html
+        assert "<script" not in html
+        assert len(html) < 60_000
+        many = benchmark.queries._repr_html_()
+        assert f"The first 5 of {len(benchmark):,}." in many
+        assert len(many) < 200_000
+    many_targets = of_one(positive_image_ids=list(benchmark.gallery or ())[:30]).head()._repr_html_()
+    assert "and 26 more" in many_targets
+
+
+def test_a_notebook_shows_ids_where_pictures_are_not_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = new_folder("looked_at", tmp_path / "own")
+    monkeypatch.setenv("CIR_BENCHMARKS", str(folder))
+    monkeypatch.delenv("CIR_IMAGES", raising=False)
+    own = cir_datasets.load("looked_at/test")
+    row = own.queries[0]
+    assert "data:image/jpeg" in row._repr_html_()
+    (folder / "images").rename(folder / "elsewhere")
+    html = row._repr_html_()
+    assert "<img" not in html
+    assert f'<span class="id">{row["reference_image_id"]}</span>' in html
+    assert "Set CIR_IMAGES" in html
+
+
+def test_foreign_words_stay_words_in_a_notebook() -> None:
+    one = of_one(query_id=BAD, captions=[BAD], aspects=[BAD])
+    assert "<img src=x" not in one.head()._repr_html_()
+    own = {name: [BAD] for name in ("positive_image_ids", "negative_image_ids")}
+    assert BAD not in queries_html(one.spec, [dict(one.queries[0]) | own | {"target_image_id": None}])
 
 
 @pytest.mark.parametrize(
