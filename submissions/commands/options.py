@@ -46,7 +46,12 @@ Normalise = Annotated[
     typer.Option("--normalise/--no-normalise", help="Whether queries have length 1 before they are added."),
 ]
 Checkpoint = Annotated[
-    Path | None, typer.Option("--checkpoint", help="The method's own trained weights, file or folder.")
+    Path | None,
+    typer.Option(
+        "--checkpoint",
+        help="The method's own trained weights, file or folder; shapes: those that come with the package for "
+        "cirplant and tirg.",
+    ),
 ]
 Prompts = Annotated[
     Path | None,

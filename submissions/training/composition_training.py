@@ -88,7 +88,7 @@ def train_composition(
         say: gets lines about the training, such as its learning rate and each epoch's recall.
 
     Raises:
-        CallError: a number is out of range, or the ground truth is withheld.
+        CallError: a number is out of range, the ground truth is withheld, or no query has a negative.
         CheckpointError: the folder holds another training, or `init` cannot be used.
         UnknownNameError: no composition, benchmark or rule has that name.
         CaptionRuleError: a query has several captions and no rule was given.
@@ -109,6 +109,12 @@ def train_composition(
     data = load_triplet_data(
         benchmark, validation=validation, hold_out=hold_out, caption_rule=caption_rule, images=images
     )
+    if not data.has_negatives:
+        raise CallError(
+            f"{benchmark}: no query has a negative to learn from: every target is a positive of it or in its "
+            "own subset. Fix: train on a benchmark with other subsets as well"
+            + (", or hold less out." if hold_out else ".")
+        )
     per_epoch = max(1, data.gallery_size // batch_size) if epoch_steps is None else epoch_steps
     plan = TripletPlan(
         epochs * per_epoch,

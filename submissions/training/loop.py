@@ -7,10 +7,13 @@ minute.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import signal
+import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -198,14 +201,18 @@ def train(
     resumed_at, saved = len(losses), time.monotonic()
     devices = sorted({p.device.index or 0 for p in module.parameters() if p.device.type == "cuda"})
     module.train()
-    with step_progress(label, plan.steps) as advance, torch.random.fork_rng(devices=devices):
+    with (
+        step_progress(label, plan.steps) as advance,
+        torch.random.fork_rng(devices=devices),
+        _Interrupts() as interrupts,
+    ):
         advance(resumed_at)
-        try:
-            for step in range(resumed_at, plan.steps):
-                if watch is not None and step % plan.steps_of_epoch(count) == 0:
-                    _let_look(watch, module, step)
-                    if watch.stopped:
-                        break
+        for step in range(resumed_at, plan.steps):
+            if watch is not None and step % plan.steps_of_epoch(count) == 0:
+                _let_look(watch, module, step)
+                if watch.stopped:
+                    break
+            with interrupts.held():
                 torch.manual_seed(plan.seed * 1_000_003 + step)
                 for group in optimizer.param_groups:
                     group["lr"] = plan.rate(step)
@@ -225,19 +232,54 @@ def train(
                 scaler.step(optimizer)
                 scaler.update()
                 losses.append(value)
-                advance(1)
-                ends_epoch = len(losses) % plan.steps_of_epoch(count) == 0 and len(losses) < plan.steps
-                if ends_epoch or time.monotonic() - saved >= save_seconds:
-                    kept.keep(losses)
-                    saved = time.monotonic()
-        except KeyboardInterrupt:
-            kept.keep(losses)
-            raise
+            advance(1)
+            ends_epoch = len(losses) % plan.steps_of_epoch(count) == 0 and len(losses) < plan.steps
+            if ends_epoch or interrupts.waiting or time.monotonic() - saved >= save_seconds:
+                kept.keep(losses)
+                saved = time.monotonic()
+            if interrupts.waiting:
+                raise KeyboardInterrupt
     if watch is not None and not watch.stopped:
         _let_look(watch, module, plan.steps)
     module.eval()
     first, last = exact_mean(losses[:_CURVE]), exact_mean(losses[-_CURVE:])
     return Trained(folder, len(losses), first, last, resumed_at)
+
+
+class _Interrupts:
+    """Ctrl-C inside a step waits until the step is done; a second Ctrl-C does not wait.
+
+    A step that is cut off leaves a network that is neither the one before it nor the one after it: its norms
+    and some of its weights have moved. Such a state is never written. Outside the main thread, and where a
+    program handles Ctrl-C itself, nothing is changed.
+    """
+
+    def __init__(self) -> None:
+        self.waiting = False
+        self._inside = False
+        self._before: Any = None
+
+    def __enter__(self) -> _Interrupts:
+        current = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT)
+        if current is signal.default_int_handler:
+            self._before = signal.signal(signal.SIGINT, self._asked)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Of a step: Ctrl-C waits for its end."""
+        self._inside = True
+        yield
+        self._inside = False
+
+    def _asked(self, *_: object) -> None:
+        if not self._inside or self.waiting:
+            raise KeyboardInterrupt
+        self.waiting = True
 
 
 def _let_look(watch: Watch, module: nn.Module, step: int) -> None:

@@ -119,6 +119,16 @@ class TripletData:
         return np.concatenate([targets, targets & foreign(self.examples.references[rows])], axis=1)
 
     @functools.cached_property
+    def has_negatives(self) -> bool:
+        """Whether any query that is trained on has a negative among the targets that are trained on."""
+        examples = self.examples
+        targets = np.unique(examples.targets[self.rows])
+        width = len(examples.pictures.ids) + 1
+        own = self._own[np.isin(self._own % width, targets)] // width
+        counts = np.bincount(own, minlength=len(examples.query_ids))
+        return bool((counts[examples.queries[self.rows]] < len(targets)).any())
+
+    @functools.cached_property
     def _by_reference(self) -> tuple[Rows, Rows]:
         """Places in `rows` in the order of their references; for each place where its reference's begin."""
         references = self.examples.references[self.rows]

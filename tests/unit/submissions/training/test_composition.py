@@ -174,9 +174,7 @@ class ImagesOnly(PlainEncoder):
 def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
     """A made-up CIRR, train and validation, and what a small training on it is called with."""
     for split in ("train", "val"):
-        made.write_cirr(tmp_path / "home", split)
-        made.edit(tmp_path / f"home/cirr/captions/cap.rc2.{split}.json", two_subsets)
-        made.edit(tmp_path / f"home/cirr/captions_ext/cap.ext.rc2.{split}.json", as_extended)
+        made.write_cirr_of_two_subsets(tmp_path / "home", split)
         write_nlvr2(tmp_path / "nlvr2", split, made.cirr_images(split))
     monkeypatch.setenv("CIR_DATA_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("CIR_VERIFICATION_MODE", "no_checks")
@@ -190,30 +188,6 @@ def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
         "images": tmp_path / "nlvr2",
         "store": EmbeddingStore(tmp_path / "store"),
     }
-
-
-def two_subsets(queries: list[dict[str, Any]]) -> None:
-    """The last query gets a subset without an image of the others' queries, so that there are negatives."""
-    members, last = queries[0]["img_set"]["members"], queries[-1]
-    split = members[0].partition("-")[0]
-    reference, target = f"{split}-6-0-img0", f"{split}-7-0-img1"
-    last |= {"reference": reference, "target_hard": target, "target_soft": {target: 1}}
-    last["img_set"] = {"id": 8, "members": [reference, target, *members[2:6]], "reference_rank": 0}
-    queries[1]["reference"], queries[1]["target_hard"] = members[1], members[0]
-    for query in queries[:-1]:
-        query["target_soft"] = {query["target_hard"]: 1}
-
-
-def as_extended(extended: list[dict[str, Any]]) -> None:
-    """The same references and targets in the other file."""
-    split = extended[0]["reference"].partition("-")[0]
-    changed = {
-        902: (f"{split}-6-0-img0", f"{split}-7-0-img1"),
-        901: (f"{split}-1-0-img1", f"{split}-0-0-img0"),
-    }
-    for each in extended:
-        if each["pairid"] in changed:
-            each["reference"], each["target_hard"] = changed[each["pairid"]]
 
 
 def run(folder: Path, world: dict[str, Any], **options: Any) -> Any:
@@ -322,6 +296,14 @@ def test_a_training_that_was_stopped_ends_with_the_same_weights(
     assert run(tmp_path / "again", world, **options).resumed_at == 4
     for name in ("model.safetensors", "config.json"):
         assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_triplets_without_a_negative_are_refused(world: dict[str, Any], tmp_path: Path) -> None:
+    """All of one subset: the loss would be 0 at every step, and nothing learnt."""
+    made.write_cirr(tmp_path / "home", "train")
+    with pytest.raises(CallError, match="cirr/train: no query has a negative to learn from"):
+        run(tmp_path / "a", world)
+    assert not (tmp_path / "a").exists()
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ NUMBERS = ["--epochs", "2", "--epoch-steps", "2", "--batch-size", "4", "--device
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A made-up CIRR with pictures, and a tiny ResNet."""
     for split in ("train", "val"):
-        made.write_cirr(tmp_path / "home", split)
+        made.write_cirr_of_two_subsets(tmp_path / "home", split)
         write_nlvr2(tmp_path / "nlvr2", split, made.cirr_images(split))
     monkeypatch.setenv("CIR_DATA_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))

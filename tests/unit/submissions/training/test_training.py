@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -85,6 +86,52 @@ def test_a_training_taken_up_again_gives_the_same_weights(tmp_path: Path, how: t
     assert len(seen) == PLAN.steps - 8
     assert same(whole, parts)
     assert not same(whole, network().state_dict())
+
+
+class Interrupted(nn.Module):
+    """Passes on what it is given, and counts it; the fourth time Ctrl-C falls behind it, once or twice."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__()
+        self.norm, self.times, self.calls = nn.BatchNorm1d(3), times, 0
+
+    def forward(self, values: Tensor) -> Tensor:
+        found: Tensor = self.norm(values)
+        self.calls += 1
+        if self.calls == 4:
+            for _ in range(self.times):
+                signal.raise_signal(signal.SIGINT)
+        return found
+
+
+@pytest.mark.parametrize(("times", "resumed_at"), [(1, 4), (2, 2)])
+def test_ctrl_c_in_the_midst_of_a_step_ends_with_the_same_weights(
+    tmp_path: Path, times: int, resumed_at: int
+) -> None:
+    """A norm has moved by then. The step is done before the state is written, or it is not written at all."""
+    rows = np.random.default_rng(0).normal(size=(10, 3)).astype(np.float32)
+
+    def run(folder: Path, norm: Interrupted) -> tuple[dict[str, Tensor], Trained]:
+        module = nn.Sequential(norm, network())
+        made = train(
+            module,
+            lambda batch: (module(torch.from_numpy(rows[batch])) ** 2).mean(),
+            count=len(rows),
+            plan=PLAN,  # two steps an epoch
+            folder=folder,
+            settings=SETTINGS,
+            label="toy",
+        )
+        return module.state_dict(), made
+
+    whole, _ = run(tmp_path / "whole", Interrupted(0))
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "parts", Interrupted(times))
+    assert signal.getsignal(signal.SIGINT) is before
+    parts, made = run(tmp_path / "parts", Interrupted(0))
+    assert made.resumed_at == resumed_at
+    assert same(whole, parts)
 
 
 def test_an_epoch_sees_no_row_twice_and_the_next_has_another_order() -> None:
