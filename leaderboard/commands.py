@@ -13,10 +13,11 @@ import typer
 from cir_datasets.commands.options import NoChecksAnywhere
 from cir_metrics.errors import CallError, CirError, MissingExtraError
 from cir_metrics.terminal import aligned, echo, visible
+from leaderboard.copying import backup, export, import_
 from leaderboard.export.commands import export_hub
 from leaderboard.identity.commands import token_commands
+from leaderboard.options import Home
 from leaderboard.space.commands import space
-from leaderboard.store.commands import Home, backup, export, import_
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -98,11 +98,17 @@ def read_overlay(path: str | Path, *, benchmark: str | None = None, name: str | 
     return Overlay(called, base, version, source, _labels(path, fields.get("queries")))
 
 
-def overlay_ids() -> tuple[str, ...]:
-    """Ids of the benchmarks that registered overlays make, sorted; their files are not read."""
+def overlay_paths() -> dict[str, Path]:
+    """By id the files of registered overlays, sorted; they are not read."""
     home = overlay_home()
     paths = home.glob("*/*/*.json") if home.is_dir() else ()
-    return tuple(sorted(f"{p.parent.parent.name}/{p.parent.name}+{p.stem}" for p in paths if is_name(p.stem)))
+    found = {f"{p.parent.parent.name}/{p.parent.name}+{p.stem}": p for p in paths if is_name(p.stem)}
+    return dict(sorted(found.items()))
+
+
+def overlay_ids() -> tuple[str, ...]:
+    """Ids of the benchmarks that registered overlays make, sorted; their files are not read."""
+    return tuple(overlay_paths())
 
 
 def registered(base: BenchmarkSpec, name: str) -> Overlay | None:

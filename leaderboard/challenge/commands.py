@@ -12,7 +12,7 @@ import typer
 
 from cir_metrics.errors import CallError, CirError, MissingExtraError
 from cir_metrics.terminal import aligned, echo
-from leaderboard.store.commands import Home
+from leaderboard.options import Home
 
 if TYPE_CHECKING:
     from leaderboard.boards import Board, Phase

@@ -11,7 +11,7 @@ import typer
 
 from cir_metrics.errors import CallError, MissingExtraError
 from cir_metrics.terminal import echo
-from leaderboard.store.commands import Home
+from leaderboard.options import Home
 
 
 def export_hub(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from cir_metrics.terminal import aligned, echo
-from leaderboard.store.commands import Home
+from leaderboard.options import Home
 
 if TYPE_CHECKING:
     from leaderboard.identity.tokens import Tokens

@@ -10,22 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cir_datasets.common.counts import counted
-from cir_datasets.construction.fisd.making import FisdOptions, MadeFisd, make_fisd
-from cir_datasets.construction.fisd.manners import (
-    ASPECTS,
-    CARDINALITY,
-    English,
-    Manner,
-    ShapesLanguage,
-    default_nouns,
-    read_nouns,
-)
-from cir_datasets.construction.workspace import BENCHMARK
+from cir_datasets.construction.fisd.options import ASPECTS, CARDINALITY, FisdOptions
 from cir_metrics.terminal import echo
 
 if TYPE_CHECKING:
     from cir_datasets.construction.fisd.captions import CaptionFile
     from cir_datasets.construction.fisd.generators import Generator
+    from cir_datasets.construction.fisd.making import MadeFisd
+    from cir_datasets.construction.fisd.manners import Manner
     from submissions.language.protocol import Language
 
 _DIFFUSERS = "diffusers:"
@@ -175,6 +167,7 @@ def fisd_command(
             --generator diffusers:stabilityai/stable-diffusion-xl-base-1.0 --out mine
         cir make fisd ... --out mine --review review.csv
     """
+    from cir_datasets.construction.fisd.making import make_fisd
     from cir_datasets.construction.names import made_name
     from cir_datasets.construction.workspace import only_run
     from cir_metrics.errors import CallError
@@ -223,6 +216,7 @@ def _files(
 ) -> Mapping[str, Sequence[CaptionFile]]:
     """The files of each aspect that is made."""
     from cir_datasets.construction.fisd.captions import read_captions
+    from cir_datasets.construction.fisd.manners import English
     from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
 
     named: dict[str, list[CaptionFile]] = {}
@@ -259,6 +253,7 @@ def _files(
 
 
 def _manner(generator: str, nouns: Path | None) -> Manner:
+    from cir_datasets.construction.fisd.manners import English, ShapesLanguage, default_nouns, read_nouns
     from cir_metrics.errors import CallError
 
     if generator != "shapes":
@@ -383,7 +378,7 @@ def _write(
     from cir_datasets.construction.fisd.outcome import write_outcome, write_page
     from cir_datasets.construction.fisd.review import write_review
     from cir_datasets.construction.review_files import PAGE, TABLE, left_alone
-    from cir_datasets.construction.workspace import settings_of
+    from cir_datasets.construction.workspace import BENCHMARK, settings_of
 
     heading = title or name
     page = write_page(made, out / "report.html", heading)

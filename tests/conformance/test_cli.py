@@ -67,6 +67,8 @@ def test_the_commands_are_the_expected_ones() -> None:
         "datasets qrels",
         "datasets new",
         "datasets overlay add",
+        "datasets overlay list",
+        "datasets overlay remove",
         "datasets stats",
         "datasets verify",
         "metrics list",

@@ -72,6 +72,7 @@ ORDER = {
     },
     "leaderboard": {
         "errors": "what goes wrong, in words",
+        "options": "options that several commands have",
         "settings": "what a server is given from outside",
         "dialogues": "what a board of transcripts asks of these",
         "boards": "which boards there are, and what they show",
@@ -98,6 +99,7 @@ ORDER = {
         "client": "the other side of the API",
         "challenge": "sealed challenges, made and checked",
         "space": "the leaderboard as a Space of the Hub",
+        "copying": "`cir leaderboard export`, `import` and `backup`",
         "commands": "`cir leaderboard`, `cir submit` and `cir receipt`",
         "cli": "`cir`",
     },
@@ -245,6 +247,11 @@ def test_a_small_module_has_several_importers_or_its_first_line_says_why_it_is_o
         (
             "import leaderboard.cli",
             ["datasets", "numpy", "pyarrow", "gradio", "fastapi", "sqlalchemy"],
+        ),
+        (
+            # The help of all commands looks each of them up.
+            "import typer.main as t, leaderboard.cli as c; list(t.get_command(c.build()).commands.values())",
+            ["datasets", "numpy", "pyarrow", "gradio", "fastapi", "sqlalchemy", "torch", "pydantic"],
         ),
     ],
 )

@@ -14,11 +14,11 @@ from cir_datasets.construction.fisd.dealing import Dealt, deal
 from cir_datasets.construction.fisd.drawing import check_pictures, drawn_by_seed, picture_seed
 from cir_datasets.construction.fisd.generators import Generator
 from cir_datasets.construction.fisd.manners import Manner
+from cir_datasets.construction.fisd.options import FisdOptions
 from cir_datasets.construction.fisd.review import decided, take_in
 from cir_datasets.construction.fisd.triplets import Decided, ReviewedTriplet, benchmark_row, ended, reviewed
 from cir_datasets.construction.fisd.wording import edits_of, negatives_of
 from cir_datasets.construction.workspace import FAILED, Row, Workspace, forget_from
-from cir_metrics.errors import CallError
 
 STAGES = {
     "sources": "what the files of captions hold, and what became of it",
@@ -32,38 +32,6 @@ STAGES = {
 }
 _QUESTIONS = 32
 """Questions of a chunk."""
-
-
-@dataclass(frozen=True)
-class FisdOptions:
-    """What is made.
-
-    Args:
-        per_aspect: queries wanted of each aspect, 1 or more.
-        spare: captions more of each, for those that fail or are dropped, 0 or more.
-        seed: of all that is drawn.
-        limit: triplets in all, for a first look; None is no limit.
-        chunk: triplets whose pictures are drawn and kept at once, 1 or more.
-        reviewed_only: whether triplets that nobody has decided on are left out.
-
-    Raises:
-        CallError: a number is out of range.
-    """
-
-    per_aspect: int = 200
-    spare: int = 20
-    seed: int = 0
-    limit: int | None = None
-    chunk: int = 8
-    reviewed_only: bool = False
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        low = {"per_aspect": 1, "spare": 0, "seed": 0, "limit": 1, "chunk": 1}
-        for name, least in low.items():
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise CallError(f"{name}={value}; it is {least} or more. Fix: choose it so.")
 
 
 @dataclass(frozen=True)

@@ -10,15 +10,12 @@ from typing import Any, Protocol
 
 from cir_datasets.common.yaml import own_yaml
 from cir_datasets.construction.filled_tables import read_text
+from cir_datasets.construction.fisd.options import COMPLEX
 from cir_datasets.errors import ConstructionError, RecordError
 from cir_datasets.shapes.captions import NUMBERS, describe, difference, plural
 from cir_datasets.shapes.draws import Draws
 from cir_datasets.shapes.layout import scenes_of
 from cir_datasets.shapes.world import MOST_OBJECTS, MOST_THINGS, Scene
-
-CARDINALITY, COMPLEX = "cardinality", "complex"
-ASPECTS = (CARDINALITY, "addition", "negation", "change", "background", COMPLEX)
-"""In the paper's order."""
 
 _WORDS = (3, 77)
 """Fewest and most words of an English source caption; text encoders of diffusion models read no more."""

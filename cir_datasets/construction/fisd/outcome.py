@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from cir_datasets.common.counts import counted
 from cir_datasets.common.tables import Cell, Table
 from cir_datasets.construction.fisd.making import MadeFisd
-from cir_datasets.construction.fisd.manners import ASPECTS
+from cir_datasets.construction.fisd.options import ASPECTS
 from cir_datasets.construction.fisd.triplets import ReviewedTriplet, gallery
 from cir_datasets.construction.folder import write_benchmark
 from cir_datasets.construction.report import Example, Section, Step, write_report

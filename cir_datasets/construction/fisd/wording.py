@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cir_datasets.construction.backends import Failed, Question, Words
-from cir_datasets.construction.fisd.manners import ASPECTS, COMPLEX, Manner
+from cir_datasets.construction.fisd.manners import Manner
+from cir_datasets.construction.fisd.options import ASPECTS, COMPLEX
 from cir_datasets.construction.workspace import FAILED, Row
 from cir_datasets.errors import ConstructionError
 from cir_datasets.shapes.draws import Draws

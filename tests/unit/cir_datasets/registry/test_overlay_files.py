@@ -14,12 +14,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner, Result
 
 import cir_datasets
 import submissions
 from cir_datasets.errors import OverlayError
 from cir_datasets.registry.overlay_files import read_overlay
 from cir_metrics.errors import CallError, UnknownNameError
+from leaderboard.cli import build
 
 SHORT = {
     "overlay": "short",
@@ -464,3 +466,64 @@ def test_the_command_line_registers_lists_and_refuses(home: Path) -> None:
     refused = cir("overlay", "add", str(write(home, queries=[])))
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "it lists no queries. Fix: list at least one query id." in refused.stderr
+
+
+def overlay(*arguments: str) -> Result:
+    return CliRunner().invoke(build(), ["datasets", "overlay", *arguments])
+
+
+def test_overlays_are_listed_with_what_they_leave_and_where_they_lie(home: Path) -> None:
+    assert "No overlay is registered in " in overlay("list").output
+    labelled = place(home)
+    broken = made.write(home / "overlays/circo/val/odd.json", {**SHORT, "overlay": "odd"})
+    plain = made.write(
+        home / "overlays/cirr/val/plain.json", {**SHORT, "overlay": "plain", "queries": ["901"]}
+    )
+    listed = json.loads(overlay("list", "--json").output)
+    assert [(row["id"], row["kind"], row["queries"], row["file"]) for row in listed] == [
+        ("circo/val+odd", "", "", str(broken)),
+        ("cirr/val+plain", "filter", "1 of 4,181", str(plain)),
+        ("cirr/val+short", "filter with labels", "2 of 4,181", str(labelled)),
+    ]
+    assert "it is laid over 'cirr/val', not 'circo/val'" in listed[0]["error"]
+    lines = overlay("list").output.splitlines()
+    assert lines[0].split() == ["NAME", "BENCHMARK", "KIND", "QUERIES", "FILE"]
+    assert lines[3].split("  ")[0] == "short"
+    assert lines[3].endswith(str(labelled))
+
+
+@pytest.mark.parametrize("name", ["short", "cirr/val+short"])
+def test_an_overlay_is_removed_by_its_name_or_id(name: str, home: Path) -> None:
+    file = place(home)
+    assert overlay("remove", name).output == f"cirr/val+short: removed ({file} is deleted)\n"
+    assert not file.exists()
+    with pytest.raises(UnknownNameError):
+        load("cirr/val+short")
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "words"),
+    [
+        ("cirr/val", CallError, "cirr/val is a benchmark or a suite, not an overlay; nothing was removed."),
+        ("cirr", CallError, "cirr is a benchmark or a suite, not an overlay"),
+        ("fashioniq/val", CallError, "fashioniq/val is a benchmark or a suite, not an overlay"),
+        ("cirr/val+shart", UnknownNameError, "Did you mean 'cirr/val+short'? Fix: choose one of circo/val+"),
+        ("../cirr/val+x", UnknownNameError, "choose one of circo/val+twice, cirr/val+short, cirr/val+twice."),
+        ("", UnknownNameError, "no overlay ''."),
+        ("twice", CallError, "lies over several benchmarks. Fix: name one: circo/val+twice, cirr/val+twice."),
+    ],
+)
+def test_what_cannot_be_removed_says_what_can(
+    name: str, error: type[Exception], words: str, home: Path
+) -> None:
+    place(home)
+    for base in ("cirr", "circo"):
+        made.write(home / f"overlays/{base}/val/twice.json", {**SHORT, "overlay": "twice"})
+    refused = overlay("remove", name)
+    assert isinstance(refused.exception, error)
+    assert words in str(refused.exception)
+    assert len(list((home / "overlays").rglob("*.json"))) == 3
+
+
+def test_with_no_overlay_there_is_nothing_to_remove() -> None:
+    assert "none is registered; there is nothing to remove." in str(overlay("remove", "short").exception)

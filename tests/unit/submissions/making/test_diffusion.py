@@ -13,8 +13,9 @@ import pytest
 from fisd_runs import content
 from PIL import Image
 
-from cir_datasets.construction.fisd.making import FisdOptions, MadeFisd, make_fisd
+from cir_datasets.construction.fisd.making import MadeFisd, make_fisd
 from cir_datasets.construction.fisd.manners import English
+from cir_datasets.construction.fisd.options import FisdOptions
 from cir_metrics.errors import CirError
 
 pytest.importorskip("diffusers", reason="needs the extra `diffusion`")

@@ -17,8 +17,9 @@ from cir_datasets.construction.backends import Failed, Question
 from cir_datasets.construction.fisd import drawing
 from cir_datasets.construction.fisd.drawing import picture_seed
 from cir_datasets.construction.fisd.generators import ShapesGenerator
-from cir_datasets.construction.fisd.making import FisdOptions, MadeFisd
-from cir_datasets.construction.fisd.manners import ASPECTS, ShapesLanguage
+from cir_datasets.construction.fisd.making import MadeFisd
+from cir_datasets.construction.fisd.manners import ShapesLanguage
+from cir_datasets.construction.fisd.options import ASPECTS, FisdOptions
 from cir_datasets.construction.fisd.outcome import write_outcome, write_page
 from cir_datasets.construction.fisd.review import write_review
 from cir_datasets.construction.workspace import BENCHMARK

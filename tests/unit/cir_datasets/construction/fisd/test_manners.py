@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from cir_datasets.construction.fisd.captions import CaptionFile, SourceCaption, read_captions
 from cir_datasets.construction.fisd.dealing import deal
 from cir_datasets.construction.fisd.manners import (
-    ASPECTS,
     English,
     Manner,
     ShapesLanguage,
@@ -20,6 +19,7 @@ from cir_datasets.construction.fisd.manners import (
     english_plural,
     read_nouns,
 )
+from cir_datasets.construction.fisd.options import ASPECTS
 from cir_datasets.errors import ConstructionError
 from cir_datasets.shapes import Draws
 from cir_datasets.shapes.layout import scenes_of

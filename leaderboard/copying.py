@@ -12,15 +12,7 @@ import typer
 from cir_datasets.common.counts import counted
 from cir_metrics.errors import CallError
 from cir_metrics.terminal import echo
-
-Home = Annotated[
-    Path | None,
-    typer.Option(
-        "--home",
-        help="Folder of database and files; default: CIR_LEADERBOARD_HOME, else the user's data folder.",
-        show_default=False,
-    ),
-]
+from leaderboard.options import Home
 
 _STAMP = "%Y-%m-%dT%H%M%S.%fZ"
 
