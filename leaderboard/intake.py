@@ -44,6 +44,7 @@ _TEXT_FIELDS = (
     "aggregation",
     "search",
     "reranking",
+    "own_gallery",
     "notes",
 )
 _LIST_FIELDS = ("trained_on", "text_fields")

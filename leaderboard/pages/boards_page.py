@@ -36,6 +36,7 @@ _DETAILS = (
     ("aggregation", "Aggregation"),
     ("search", "Search"),
     ("reranking", "Re-ranking"),
+    ("own_gallery", "Own gallery"),
     ("skipped_images", "Skipped images"),
     ("notes", "Notes"),
 )

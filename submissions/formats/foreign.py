@@ -53,7 +53,7 @@ def parse_rankings(
     context: ReaderContext,
     *,
     format_title: str,
-    datasets: tuple[str, ...],
+    datasets: tuple[str, ...] | None,
     example: str,
     name: str,
 ) -> UncheckedFile | None:
@@ -63,7 +63,7 @@ def parse_rankings(
         document: the JSON object.
         context: findings, benchmarks, and what was asked for.
         format_title: the format in words.
-        datasets: names of the datasets that the format belongs to.
+        datasets: names of the datasets that the format belongs to, or None where it can answer all.
         example: a benchmark id for the fix.
         name: the format's name.
     """

@@ -33,11 +33,6 @@ _OF_DIALOGUES = (
     "writes the rank file of its sessions"
 )
 _ONE_EACH = "put one rank file a member into the bundle, no other, then run  cir validate {file}"
-_NAMELESS_LISTS = (
-    "the file holds lists by query id and does not name its benchmark: files of the CIRCO server and "
-    "ZeroSight results look like that."
-)
-_SAY_WHICH = "say which it answers, for example  --benchmark circo/test  or  --benchmark zerosight/test"
 
 
 @dataclass
@@ -188,7 +183,7 @@ def _parse_json(document: Any, context: ReaderContext) -> UncheckedFile | None:
 
 
 def _parse_foreign(document: Any, context: ReaderContext) -> UncheckedFile | None:
-    from submissions.formats import circo_server, cirr_server, fashioniq, zerosight
+    from submissions.formats import circo_server, cirr_server, fashioniq, lists, zerosight
 
     dataset = "" if context.expected is None else context.expected.partition("/")[0]
     if fashioniq.is_starter_kit(document, asked=dataset in fashioniq.BENCHMARKS):
@@ -200,25 +195,26 @@ def _parse_foreign(document: Any, context: ReaderContext) -> UncheckedFile | Non
         return None
     if "version" in document and "metric" in document:
         return cirr_server.parse(document, context)
+    if not dataset and "rankings" not in document and _holds_lists(document):
+        found = lists.benchmark_of(document, context.benchmarks, context.findings)
+        return None if found is None else _parse_foreign(document, replace(context, expected=found))
     if dataset in zerosight.BENCHMARKS:
         return zerosight.parse(document, context)
-    if _is_numbered(document) and dataset:
+    if dataset in circo_server.BENCHMARKS and _is_numbered(document):
         return circo_server.parse(document, context)
-    if _is_numbered(document):
-        context.findings.add("wrong-benchmark", _NAMELESS_LISTS, fix=_SAY_WHICH)
-    elif "rankings" in document:
+    if dataset and "rankings" not in document and _holds_lists(document):
+        return lists.parse(document, context)
+    if "rankings" in document:
         context.findings.add(
             "wrong-format", 'the key "format" is missing, so that the file does not say how it is to be read.'
         )
-    elif _holds_lists(document) and not dataset:
-        context.findings.add("wrong-benchmark", _NAMELESS_LISTS, fix=_SAY_WHICH)
     else:
         keys = ", ".join(shown(key) for key in list(document)[:3])
         holds = f"an object with the keys {keys}" if keys else "an empty object"
         context.findings.add(
             "wrong-format",
             f"the file holds {holds}, which is neither a rank file, nor a file of the CIRR or CIRCO "
-            "server, nor ZeroSight results.",
+            "server, nor ZeroSight results, nor lists of image ids by query id.",
         )
     return None
 

@@ -46,6 +46,8 @@ NATIVE = "native"
 CIRR_SERVER = "cirr-server"
 CIRCO_SERVER = "circo-server"
 ZEROSIGHT = "zerosight"
+LISTS = "plain-lists"
+"""A plain file of rankings by query id: read, and not written."""
 FASHIONIQ = "fashioniq"
 LINES = "lines"
 PARQUET = "parquet"
@@ -75,6 +77,12 @@ def _or_none_listed(value: Any) -> Any:
 def _field_name(text: str) -> str:
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,39}", text):
         raise ValueError("a text field is a column's name, such as relative_caption")
+    return text
+
+
+def _gallery_name(text: str) -> str:
+    if text and not re.fullmatch(r"[1-9][0-9]{0,11}:[0-9a-f]{64}", text):
+        raise ValueError("own_gallery is the number of images, a colon and the sha256 over their sorted ids")
     return text
 
 
@@ -122,6 +130,7 @@ _ORACLE, _CAPTION_RULE, _BACKBONE = map(_Listed, words.FIELDS)
 Oracle = Annotated[StrictStr, AfterValidator(_ORACLE), BeforeValidator(_or_empty), _ORACLE]
 CaptionRule = Annotated[StrictStr, AfterValidator(_CAPTION_RULE), BeforeValidator(_or_empty), _CAPTION_RULE]
 Backbone = Annotated[StrictStr, AfterValidator(_BACKBONE), BeforeValidator(_or_empty), _BACKBONE]
+OwnGallery = Annotated[StrictStr, AfterValidator(_gallery_name), BeforeValidator(_or_empty)]
 FieldName = Annotated[StrictStr, AfterValidator(_field_name)]
 
 
@@ -158,6 +167,9 @@ class Method(BaseModel):
     """How the gallery was searched, with its measured recall; empty where that was exact or is not given."""
     reranking: Text = ""
     """How the best images were put in another order, and for how many rankings; empty where they were not."""
+    own_gallery: OwnGallery = ""
+    """What was ranked where it was not the publisher's list: number of images, a colon, and the sha256 over
+    the sorted ids; empty where it was the publisher's, or is not given."""
     skipped_images: Annotated[StrictInt, Field(ge=1)] | None = None
     """How many images could not be read: those of the gallery have no score and rank last, or, where the
     method needed no encoder, behind the images that were put in another order; null where none."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Sequence
 
 from cir_datasets.common.progress import step_progress
@@ -12,6 +13,7 @@ from submissions.methods.protocols import Ranker
 from submissions.methods.sc4cir import Firsts, by_rank
 from submissions.methods.turns import Candidates, Turn, removed_reference, subset_members, turns_of
 from submissions.rank_file.benchmarks import SUBSET_DEPTH, needs_subset
+from submissions.rank_file.image_ids import near_miss
 from submissions.running.answers import Answers
 
 _ROWS = 256
@@ -65,19 +67,46 @@ def checked_lists(
     ranked = []
     for turn, given in zip(turns, lists, strict=True):
         left_out = removed_reference(turn, gallery)
-        kept = [image for image in given if image != left_out]
-        unknown = next((image for image in kept if image not in gallery.place), None)
-        if unknown is not None:
-            raise MethodError(
-                f"{name}, turn {turn.key}: {unknown!r} is not in the gallery. Fix: rank gallery.ids."
-            )
-        if len(set(kept)) < len(kept):
-            raise MethodError(f"{name}, turn {turn.key}: an image is listed twice. Fix: list it once.")
         wanted = min(k, len(gallery.ids) - (left_out in gallery.place))
-        if len(kept) < wanted:
-            raise MethodError(
-                f"{name}, turn {turn.key}: {len(kept)} images, and {wanted} are wanted. "
-                "Fix: list k of them, or the whole gallery where it is smaller."
-            )
-        ranked.append(kept[:wanted])
+        ranked.append(checked_ranking(f"{name}, turn {turn.key}", given, turn, gallery, wanted))
     return ranked
+
+
+def checked_ranking(
+    place: str,
+    images: Sequence[str],
+    turn: Turn,
+    gallery: Candidates,
+    wanted: int,
+    of: str = "the gallery",
+) -> list[str]:
+    """One ranking without its removed reference, cut and checked.
+
+    Args:
+        place: where messages find it.
+        images: ids, best first.
+        turn: what it answers.
+        gallery: the images that may stand in it.
+        wanted: images that are kept.
+        of: what messages call the gallery.
+
+    Raises:
+        MethodError: an image is unknown or listed twice, or there are too few.
+    """
+    left_out = removed_reference(turn, gallery)
+    kept = [image for image in images if image != left_out]
+    unknown = next((image for image in kept if image not in gallery.place), None)
+    if unknown is not None:
+        near = near_miss(unknown, gallery.place)
+        hint = "" if near is None else f" Did you mean {near!r}?"
+        raise MethodError(f"{place}: {unknown!r:.100} is not in {of}.{hint} Fix: rank images of {of}.")
+    if len(set(kept)) < len(kept):
+        twice = next(image for image, count in Counter(kept).items() if count > 1)
+        raise MethodError(f"{place}: an image is listed twice, {twice!r}. Fix: list it once.")
+    if len(kept) < wanted:
+        behind = " beside the reference" if len(kept) < len(images) else ""
+        raise MethodError(
+            f"{place}: {len(kept)} images{behind}, and {wanted} are wanted. "
+            f"Fix: list {wanted} of them, or all of {of} where these are fewer."
+        )
+    return kept[:wanted]

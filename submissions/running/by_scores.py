@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from submissions.rank_file.benchmarks import SUBSET_DEPTH, needs_subset
 from submissions.running.aggregation import Aggregation, aggregate_scores
 from submissions.running.answers import Answers
 
-_CELLS = 8_000_000
+CELLS = 8_000_000
 """Scores held at once."""
 
 
@@ -43,7 +44,7 @@ def rank_by_scores(
     benchmark = gallery.benchmark
     answers = Answers.of(benchmark)
     rows = benchmark.rows()
-    step = max(1, _CELLS // (len(gallery.ids) * 6))
+    step = max(1, CELLS // (len(gallery.ids) * 6))
     with step_progress(f"{name}: ranking {benchmark.id}", len(rows)) as advance:
         for start in range(0, len(rows), step):
             block = rows[start : start + step]
@@ -58,9 +59,8 @@ def rank_by_scores(
             answers.add(block, ranked)
             if needs_subset(benchmark):
                 for row, key, own in zip(block, keys, scores, strict=True):
-                    members = subset_members(row)
-                    depth = SUBSET_DEPTH if firsts is None else len(members)
-                    (best,) = top_k(own[None, _columns(gallery, members)], members, depth, query_ids=[key])
+                    depth = SUBSET_DEPTH if firsts is None else len(row["subset_image_ids"])
+                    best = subset_ranking(row, own, gallery, key, depth)
                     answers.add_subset(row, best)
                     turns += turns_of(row)
                     ranked.append(best)
@@ -70,6 +70,27 @@ def rank_by_scores(
                     firsts.add(turn, ranking, functools.partial(_some, own, gallery))
             advance(len(block))
     return answers
+
+
+def subset_ranking(
+    row: dict[str, Any],
+    scores: NDArray[np.floating[Any]],
+    gallery: Candidates,
+    key: str,
+    depth: int = SUBSET_DEPTH,
+) -> list[str]:
+    """The best images of a query's subset.
+
+    Args:
+        row: the query.
+        scores: its scores of the whole gallery, shape (images,).
+        gallery: the image of each score.
+        key: the query's id, on which its ties depend.
+        depth: images at most.
+    """
+    members = subset_members(row)
+    few = scores[None, _columns(gallery, members)]
+    return top_k(few, members, depth, query_ids=[key])[0]
 
 
 def _some(scores: NDArray[np.float64], gallery: Candidates, images: Sequence[str]) -> list[float]:

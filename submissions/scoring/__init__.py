@@ -212,6 +212,7 @@ def signatures(
         *((INCOMPLETE,) if missing else ()),
         *((SKIPPED_IMAGES,) if method.skipped_images else ()),
     )
+    size, hashed = _ranked_gallery(benchmark, method)
     return {
         name: Signature.of(
             name.partition(":")[0],
@@ -219,8 +220,8 @@ def signatures(
             benchmark=benchmark.id,
             benchmark_version=benchmark.version,
             data_hash=benchmark.data_hash,
-            gallery_hash=benchmark.gallery_hash,
-            gallery_size=None if benchmark.gallery is None else len(benchmark.gallery),
+            gallery_hash=hashed,
+            gallery_size=size,
             reference=benchmark.spec.config.reference,
             checks_skipped=skipped,
             n=n,
@@ -231,6 +232,14 @@ def signatures(
         )
         for name in names
     }
+
+
+def _ranked_gallery(benchmark: Benchmark, method: Method) -> tuple[int | None, str | None]:
+    """Size and hash of the gallery that was ranked: the user's own where the file names one."""
+    size, _, hashed = method.own_gallery.partition(":")
+    if hashed:
+        return int(size), hashed
+    return (None if benchmark.gallery is None else len(benchmark.gallery)), benchmark.gallery_hash
 
 
 def _score_bundle(

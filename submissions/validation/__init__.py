@@ -17,7 +17,7 @@ from submissions.rank_file.benchmarks import Benchmarks, queries, warn_of_data
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.contradictions import check_words
 from submissions.rank_file.findings import MAX_FINDINGS, Findings, RefusedError, ValidationReport
-from submissions.rank_file.model import CIRR_SERVER
+from submissions.rank_file.model import CIRR_SERVER, LISTS
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
@@ -114,7 +114,8 @@ def _check(unchecked: UncheckedFile, benchmarks: Benchmarks, findings: Findings,
     warn_of_data(benchmark, findings)
     if benchmark.left_out:
         _leave_out(unchecked, benchmark, findings)
-    alone = unchecked.format == CIRR_SERVER and (benchmark.ground_truth_withheld if part is None else part)
+    parts = unchecked.format in (CIRR_SERVER, LISTS)
+    alone = parts and (benchmark.ground_truth_withheld if part is None else part)
     check_content(unchecked, queries(benchmark), findings, part=alone)
 
 

@@ -21,7 +21,7 @@ from submissions.rank_file.benchmarks import MAX_DEPTH, SUBSET_DEPTH, Queries
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, ordinal, shown
 from submissions.rank_file.image_ids import image_family, near_miss, well_formed
-from submissions.rank_file.model import LINES, PARQUET, TREC
+from submissions.rank_file.model import LINES, LISTS, PARQUET, TREC
 
 _BLOCK = 2**20
 """Places that are sorted at a time."""
@@ -34,6 +34,10 @@ _SUBSETS = {
 }
 """Where a file that is not JSON ranks the subsets."""
 _SUBSET_FIX = "add {place}: three to five ids a query, best first, the reference left out"
+_RANK_FIX = (
+    "rank the subsets, too:  cir rank --benchmark {benchmark} --lists {file} --subset-lists FILE --method "
+    "NAME --out FILE"
+)
 _JOIN_FIX = "join it with your other file:  cir convert {file} OTHER --benchmark {benchmark} --to native"
 
 
@@ -116,6 +120,9 @@ class _Checker:
         if self.unchecked.format == "cirr-server":
             message = "the file ranks for recall alone; the board also shows Recall_subset."
             fix = _JOIN_FIX.replace("OTHER", "RECALL_SUBSET")
+        elif self.unchecked.format == LISTS:
+            message = "the file ranks for recall alone; the board also shows Recall_subset."
+            fix = _RANK_FIX
         self.findings.add("missing-subset", message, count=len(self.queries.subsets), fix=fix)
 
     def _subset_fix(self) -> str | None:

@@ -158,15 +158,15 @@ class Lists:
         (lambda turns, gallery, k: [], "Lists gave 0 rankings for 6 turns. Fix: one for each."),
         (
             lambda turns, gallery, k: [["im9", "cat"] for _ in turns],
-            "Lists, turn 100: 'cat' is not in the gallery. Fix: rank gallery.ids.",
+            "Lists, turn 100: 'cat' is not in the gallery. Fix: rank images of the gallery.",
         ),
         (
             lambda turns, gallery, k: [["im9", "im9"] for _ in turns],
-            "Lists, turn 100: an image is listed twice. Fix: list it once.",
+            "Lists, turn 100: an image is listed twice, 'im9'. Fix: list it once.",
         ),
         (
             lambda turns, gallery, k: [gallery.ids[: k - 2] for _ in turns],
-            "Lists, turn 100: 48 images, and 50 are wanted.",
+            "Lists, turn 100: 48 images beside the reference, and 50 are wanted.",
         ),
     ],
 )

@@ -11,21 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from retrieval_worlds import small_shapes
+from own_answers import BENCHMARK, IMAGES, KEYS, SESSIONS, TURNS, best_first
 
 import submissions
 from cir_datasets.rows.benchmark import Benchmark
-from cir_metrics.ties import tie_keys
-from submissions.errors import MethodError
-from submissions.methods.turns import subset_members, turns_of
+from cir_datasets.rows.hashing import gallery_hash
+from submissions.errors import ComparisonError, MethodError
+from submissions.methods.turns import subset_members
 from submissions.running import own_scores
 from submissions.running.own_scores import rank_file_from_scores
 
-BENCHMARK = small_shapes()
-SESSIONS = small_shapes("multiturn_val", rows=3)
-KEYS = [turn.key for row in BENCHMARK.rows() for turn in turns_of(row)]
-TURNS = [turn.key for row in SESSIONS.rows() for turn in turns_of(row)]
-IMAGES = list(BENCHMARK.gallery or ())
 # Few distinct values, so that ties are common; infinities have a place too.
 VALUES = st.sampled_from([-np.inf, -1.0, -0.0, 0.0, 0.5, 1.0, np.inf])
 SCORES = np.random.default_rng(0).standard_normal((len(KEYS), len(IMAGES))).astype(np.float32)
@@ -33,13 +28,9 @@ SCORES = np.random.default_rng(0).standard_normal((len(KEYS), len(IMAGES))).asty
 
 def made(scores: Any, benchmark: Benchmark = BENCHMARK, **change: Any) -> submissions.RankFile:
     ids = {"query_ids": KEYS, "image_ids": IMAGES, "method": "Mine"}
-    return rank_file_from_scores(benchmark, scores, **{**ids, **change})
-
-
-def best_first(scores: dict[str, float], query: str) -> list[str]:
-    """Plain Python: by score, ties by the hash of query and image."""
-    key = {image: int(tie_keys(query, [image])[0]) for image in scores}
-    return sorted(scores, key=lambda image: (-scores[image], key[image]))
+    found = rank_file_from_scores(benchmark, scores, **{**ids, **change})
+    assert isinstance(found, submissions.RankFile)
+    return found
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
@@ -75,7 +66,7 @@ def test_every_holder_of_scores_gives_the_same_bytes(tmp_path: Path, monkeypatch
     np.save(tmp_path / "scores.npy", SCORES)
     mapped = np.load(tmp_path / "scores.npy", mmap_mode="r")
     for cells in (1, 150, 8_000_000):
-        monkeypatch.setattr(own_scores, "_CELLS", cells)
+        monkeypatch.setattr(own_scores, "CELLS", cells)
         assert made(mapped).to_json() == expected
         assert made(SCORES.astype(np.float64)).to_json() == expected
         for size in (1, 4, 100):
@@ -104,11 +95,18 @@ def test_sessions_are_named_by_session_and_turn() -> None:
 def test_without_the_publishers_list_the_users_is_the_gallery_and_the_signature_says_so() -> None:
     unlisted = dataclasses.replace(BENCHMARK, gallery=None, gallery_hash=None)
     family = made(SCORES, unlisted)
-    assert family.method.search == f"own list of {len(IMAGES)} images ({BENCHMARK.gallery_hash[:7]})"
+    assert family.method.own_gallery == f"{len(IMAGES)}:{BENCHMARK.gallery_hash}"
     assert family.rankings == made(SCORES).rankings
-    signature = submissions.score(family, unlisted).signatures["recall@1"]
-    assert "gallery:unknown | " in f"{signature} | "
-    assert f"search:{family.method.search}" in str(signature)
+    own, whole = submissions.score(family, unlisted), submissions.score(made(SCORES), BENCHMARK)
+    assert own.signatures == whole.signatures, "who ranks the publisher's list ranks the publisher's list"
+    fewer = made(SCORES[:, 1:], unlisted, image_ids=IMAGES[1:])
+    other = submissions.score(fewer, unlisted)
+    hashed = gallery_hash(IMAGES[1:])
+    assert f"| gallery:{len(IMAGES) - 1}:{hashed[:7]} |" in str(other.signatures["recall@1"])
+    with pytest.raises(ComparisonError, match=rf"gallery: {len(IMAGES)}:\w+ against {len(IMAGES) - 1}:\w+"):
+        submissions.compare([family, fewer], unlisted)
+    nameless = dataclasses.replace(family, method=submissions.Method(name="Mine"))
+    assert "gallery:unknown |" in str(submissions.score(nameless, unlisted).signatures["recall@1"])
 
 
 NAN = SCORES.copy()
@@ -118,27 +116,42 @@ NAN[2, 5] = np.nan
 @pytest.mark.parametrize(
     ("scores", "change", "said"),
     [
-        (SCORES.T, {}, r"shape \(60, 6\).*Fix: pass scores\.T"),
+        (SCORES.T, {}, r"shape \(60, 6\).*Fix: transpose it \(\.T\)"),
         (SCORES[:, :-1], {}, r"shape \(6, 59\); there are 6 query ids and 60 image ids"),
         (NAN, {}, rf"scores\[2, 5\] is NaN: query '{KEYS[2]}', image '{IMAGES[5]}'"),
         ([SCORES[:2], NAN[2:]], {}, rf"block 1 of scores\[0, 5\] is NaN: query '{KEYS[2]}'"),
         (SCORES.astype(np.int64), {}, "type int64.*may be ranks"),
         (SCORES.astype(np.longdouble), {}, r"float16 to float64"),
         (SCORES.astype(complex), {}, "type complex128"),
-        ("scores.npy", {}, "of type str"),
+        ("scores.npy", {}, "scores: of type str"),
         ([SCORES[:4]], {}, rf"end after 4 rows; query '{KEYS[4]}' has none"),
         ([SCORES, SCORES[:1]], {}, r"block 1 of scores: shape \(1, 60\) behind 6 rows"),
-        (SCORES.tolist(), {}, "block 0 of scores is of type list"),
+        (SCORES.tolist(), {}, "block 0 of scores: of type list"),
         (SCORES, {"query_ids": None}, "query_ids is not given.*by_position=True"),
         (SCORES, {"query_ids": [*KEYS[:-1], "nobody"]}, r"query_ids\[5\] is 'nobody': .* no such query id"),
-        (SCORES, {"query_ids": [*KEYS[:-1], KEYS[0]]}, rf"query_ids\[0\] and \[5\] are both '{KEYS[0]}'"),
+        (
+            SCORES,
+            {"query_ids": [*KEYS[:-1], KEYS[0]]},
+            rf"query_ids\[0\] and query_ids\[5\] are both '{KEYS[0]}'",
+        ),
         (SCORES[:-1], {"query_ids": KEYS[:-1]}, f"1 of 6 of shapes/val are missing, '{KEYS[-1]}' first"),
         (SCORES, {"image_ids": [*IMAGES[:-1], "none"]}, r"image_ids\[59\] is 'none': the gallery"),
-        (SCORES, {"image_ids": [*IMAGES[:-1], 7]}, r"image_ids\[59\] is 7\. Fix: pass ids as strings"),
+        (SCORES, {"image_ids": [*IMAGES[:-1], 7]}, r"image_ids\[59\] is 7\. Fix: give ids as strings"),
         (SCORES[:, 1:], {"image_ids": IMAGES[1:]}, f"1 of 60 images .* missing, '{IMAGES[0]}' first"),
         (SCORES[:, :0], {"image_ids": []}, "image_ids is empty"),
         (SCORES, {"k": 0}, "k=0; it is 1 to 1,000"),
-        (SCORES, {"benchmark": "fashioniq/val"}, "is a suite.*fashioniq/dress_val"),
+        (
+            SCORES,
+            {"benchmark": "fashioniq/val"},
+            "scores is of type ndarray; fashioniq/val is a suite.*toptee_val",
+        ),
+        ({"dress": SCORES}, {"benchmark": "fashioniq/val"}, "scores: fashioniq/shirt_val is missing"),
+        (
+            {"hat": SCORES},
+            {"benchmark": "fashioniq/val"},
+            r"scores\['hat'\]: fashioniq/val has no such member",
+        ),
+        (SCORES, {"method": ""}, "the method's name '' is refused"),
     ],
     ids=lambda value: value[:25] if isinstance(value, str) else "",
 )

@@ -1,0 +1,417 @@
+"""The ids of what a user already has, joined to a benchmark's: what its rows and columns are."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from cir_datasets.rows.hashing import gallery_hash
+from cir_metrics.errors import did_you_mean
+from submissions.errors import MethodError
+from submissions.methods.turns import Candidates, Turn, turns_of
+from submissions.rank_file.benchmarks import MAX_DEPTH, board_depth, find_suite, needs_subset
+from submissions.rank_file.model import Method, RankBundle, RankFile
+from submissions.running.answers import Answers
+from submissions.running.make import loaded_benchmark
+
+if TYPE_CHECKING:
+    from cir_datasets.registry.suites import Suite
+    from cir_datasets.rows.benchmark import Benchmark
+
+_SHOWN = 100
+"""Characters of an id that a near one is looked for."""
+
+
+@dataclass(frozen=True)
+class Names:
+    """What messages call what was given: arguments of Python, or options and files of a command.
+
+    Args:
+        files: by argument the file that it was read from.
+        options: by argument how it is given at the command line.
+        member: the suite's member that it is of, or empty.
+        lines: arguments whose file has an id a line.
+        members: by member of a suite what its own messages say; those of others name the member.
+
+    Example:
+        >>> Names().at("query_ids", 5), Names().giving("query_ids")
+        ('query_ids[5]', 'pass query_ids=')
+        >>> option = {"query_ids": "--queries FILE"}
+        >>> asked = Names({"query_ids": "Q.txt"}, option, lines=frozenset(option))
+        >>> asked.at("query_ids", 5), asked.giving("query_ids")
+        ('Q.txt, line 6,', 'add --queries FILE')
+    """
+
+    files: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict)
+    member: str = ""
+    lines: frozenset[str] = frozenset()
+    members: Mapping[str, Names] = field(default_factory=dict)
+
+    def of(self, argument: str) -> str:
+        """What an argument is called."""
+        called = self.options.get(argument, argument).partition(" ")[0]
+        called = self.files.get(argument, called)
+        return called if not self.member or argument in self.files else f"{called}[{self.member!r}]"
+
+    def at(self, argument: str, place: int | str) -> str:
+        """A place in it, from 0."""
+        if argument in self.lines and isinstance(place, int):
+            return f"{self.of(argument)}, line {place + 1},"
+        return f"{self.of(argument)}[{place!r}]"
+
+    def giving(self, argument: str) -> str:
+        """How to give it."""
+        option = self.options.get(argument)
+        return f"pass {argument}=" if option is None else f"add {option}"
+
+
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """A benchmark, and what a user's rows and columns are in it.
+
+    Args:
+        benchmark: what is ranked.
+        rows: its queries or sessions.
+        turns: its turns by key, which is a query's id or `SESSION#TURN`.
+        keys: key of each of the user's rows.
+        gallery: image of each of the user's columns.
+        method: who answers; it names a gallery that is the user's own.
+        depth: images a ranking.
+        names: what messages call the arguments.
+    """
+
+    benchmark: Benchmark
+    rows: list[dict[str, Any]]
+    turns: Mapping[str, Turn]
+    keys: list[str]
+    gallery: Candidates
+    method: Method
+    depth: int
+    names: Names
+
+    def subset_rows(self) -> dict[str, dict[str, Any]]:
+        """By query id the rows whose subset is ranked; empty where the benchmark has no subsets."""
+        return {row["query_id"]: row for row in self.rows} if needs_subset(self.benchmark) else {}
+
+    def rank_file(self, ranked: Mapping[str, list[str]], subsets: Mapping[str, list[str]]) -> RankFile:
+        """The rank file.
+
+        Args:
+            ranked: by key the ranking.
+            subsets: by query id that of its subset; not read where the benchmark has none.
+        """
+        answers = Answers.of(self.benchmark)
+        for row in self.rows:
+            answers.add([row], [ranked[turn.key] for turn in turns_of(row)])
+            if answers.subset_rankings is not None:
+                answers.add_subset(row, subsets[row["query_id"]])
+        return RankFile(
+            benchmark=self.benchmark.id,
+            benchmark_version=self.benchmark.version,
+            method=self.method,
+            rankings=answers.rankings,
+            subset_rankings=answers.subset_rankings,
+        )
+
+
+def joined(
+    benchmark: str | Benchmark,
+    given: Mapping[str, Any],
+    method: str | Method,
+    *,
+    by_position: bool,
+    k: int | None,
+    names: Names,
+) -> Joined:
+    """Rows and columns joined to a benchmark by their ids.
+
+    Args:
+        benchmark: an id or a benchmark.
+        given: `query_ids`, the id of each row, of a session's turn `SESSION#TURN`; `image_ids`, the id of
+            each column.
+        method: its name, or a `Method`.
+        by_position: whether ids that are not given are the benchmark's own, in its order.
+        k: images a ranking; None: what the board's metrics use.
+        names: what messages call the arguments.
+
+    Raises:
+        MethodError: ids are missing, unknown, or given twice; k is out of range.
+        CirError: the benchmark is not known, or its data is not available.
+    """
+    benchmark = loaded_benchmark(benchmark)
+    rows, turns = rows_and_turns(benchmark)
+    keys = _query_keys(given.get("query_ids"), list(turns), benchmark, names, by_position=by_position)
+    images = _columns(given.get("image_ids"), benchmark, names, by_position=by_position)
+    return Joined(
+        benchmark,
+        rows,
+        turns,
+        keys,
+        Candidates(benchmark, images),
+        described(method, benchmark, images),
+        depth_of(benchmark, k),
+        names,
+    )
+
+
+def rows_and_turns(benchmark: Benchmark) -> tuple[list[dict[str, Any]], dict[str, Turn]]:
+    """A benchmark's rows, and its turns by key, in its order."""
+    rows = benchmark.rows()
+    return rows, {turn.key: turn for row in rows for turn in turns_of(row)}
+
+
+def depth_of(benchmark: Benchmark, k: int | None) -> int:
+    """Images a ranking.
+
+    Raises:
+        MethodError: k is not a whole number from 1 to 1,000.
+    """
+    if k is None:
+        return board_depth(benchmark).used
+    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_DEPTH:
+        raise MethodError(f"k={k!r}; it is 1 to {MAX_DEPTH:,}. Fix: leave it out for what the board uses.")
+    return k
+
+
+def described(method: str | Method, benchmark: Benchmark, images: Sequence[str] | None) -> Method:
+    """The method block; a gallery that the user named stands in it.
+
+    Args:
+        method: its name, or a `Method`.
+        benchmark: what is ranked.
+        images: what was ranked; None where nobody says it.
+
+    Raises:
+        MethodError: the name is refused, or `method` is something else.
+    """
+    from pydantic import ValidationError
+
+    try:
+        found = method if isinstance(method, Method) else Method(name=method)
+    except ValidationError as error:
+        reason = str(error.errors(include_url=False)[0]["msg"]).removeprefix("Value error, ")
+        raise MethodError(
+            f"the method's name {method!r:.100} is refused: {reason}. Fix: pass a name of 1 to 80 characters."
+        ) from error
+    if benchmark.gallery is not None or images is None:
+        return found
+    return found.model_copy(update={"own_gallery": f"{len(images)}:{gallery_hash(images)}"})
+
+
+def _query_keys(
+    given: Sequence[str] | None, known: list[str], benchmark: Benchmark, names: Names, *, by_position: bool
+) -> list[str]:
+    """The query or turn of each row."""
+    if given is None and by_position:
+        return known
+    keys = _ids(given, "query_ids", "row", names)
+    check_keys(keys, known, benchmark, names, "query_ids")
+    return keys
+
+
+def check_keys(
+    keys: Sequence[str], known: Sequence[str], benchmark: Benchmark, names: Names, argument: str
+) -> None:
+    """Refuse queries or turns that the benchmark does not have, and those that are left out.
+
+    Args:
+        keys: those that are answered, distinct.
+        known: the benchmark's.
+        benchmark: whose they are.
+        names: what messages call the arguments.
+        argument: which holds the keys.
+
+    Raises:
+        MethodError: one is unknown or missing.
+    """
+    shape = "SESSION#TURN" if benchmark.multi_turn else "query id"
+    said = f"{benchmark.id} has no such {shape}"
+    place_of = names.at if argument == "query_ids" else lambda name, _: names.of(name)
+    _check_known(keys, known, argument, said, place_of)
+    held = set(keys)
+    gone = [key for key in known if key not in held]
+    if gone:
+        raise MethodError(
+            f"{names.of(argument)}: {len(gone):,} of {len(known):,} of {benchmark.id} are missing, "
+            f"{gone[0]!r} first. Fix: answer every "
+            f"{'turn of every session' if benchmark.multi_turn else 'query'}."
+        )
+
+
+def _columns(
+    given: Sequence[str] | None, benchmark: Benchmark, names: Names, *, by_position: bool
+) -> list[str]:
+    """The image of each column."""
+    gallery = benchmark.gallery
+    if given is None and by_position:
+        if gallery is None:
+            raise MethodError(
+                f"the gallery list of {benchmark.id} is not available, so that columns have no names. "
+                f"Fix: {names.giving('image_ids')}, the images that you ranked."
+            )
+        return list(gallery)
+    return own_gallery(given, benchmark, names)
+
+
+def own_gallery(given: Sequence[str] | None, benchmark: Benchmark, names: Names) -> list[str]:
+    """The images that were ranked: the benchmark's gallery in any order, or a list of the user's own.
+
+    Raises:
+        MethodError: an image is unknown, missing, named twice or of a wrong form; or a list of the user's own
+            lacks what the benchmark's queries need.
+    """
+    gallery = benchmark.gallery
+    images = _ids(given, "image_ids", "column", names)
+    if gallery is None:
+        _check_form(images, benchmark, names)
+        return images
+    _check_known(images, gallery, "image_ids", f"the gallery of {benchmark.id} has no such image", names.at)
+    if len(images) < len(gallery):
+        held = set(images)
+        first = next(image for image in gallery if image not in held)
+        raise MethodError(
+            f"{names.of('image_ids')}: {len(gallery) - len(images):,} of {len(gallery):,} images of "
+            f"{benchmark.id} are missing, {first!r} first. Fix: rank the whole gallery; a score of -inf puts "
+            "an image last."
+        )
+    return images
+
+
+def _check_form(images: list[str], benchmark: Benchmark, names: Names) -> None:
+    """A list of the user's own holds ids of the right form, and what queries need of it."""
+    from submissions.rank_file.image_ids import image_family, well_formed
+
+    family, whole = image_family(benchmark.spec), "Fix: rank the whole gallery."
+    for place, image in enumerate(images):
+        if not well_formed(family, image):
+            raise MethodError(f"{names.at('image_ids', place)} is {image!r}. Fix: write COCO ids, 12 digits.")
+    held = set(images)
+    for query, positives in zip(benchmark.query_ids, benchmark.positives, strict=True):
+        # Which image it is would tell the answer.
+        if not held.issuperset(positives):
+            raise MethodError(
+                f"{names.of('image_ids')}: a right answer of query {query!r} is not in it. {whole}"
+            )
+    if len(images) < board_depth(benchmark).used:
+        raise MethodError(f"{names.of('image_ids')} has {len(images)} images. {whole}")
+
+
+def _ids(given: Sequence[str] | None, argument: str, of: str, names: Names) -> list[str]:
+    called = names.of(argument)
+    if given is None:
+        either = names.options.get("by_position", "by_position=True")
+        raise MethodError(
+            f"{called} is not given. Fix: {names.giving(argument)}, an id a {of}; or {either} where the "
+            f"{of}s stand in the benchmark's order."
+        )
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise MethodError(f"{called} is of type {type(given).__name__}. Fix: give a list of ids, one a {of}.")
+    ids = list(given)
+    if not ids:
+        raise MethodError(f"{called} is empty. Fix: name each {of}.")
+    for place, each in enumerate(ids):
+        if not isinstance(each, str):
+            raise MethodError(f"{names.at(argument, place)} is {each!r}. Fix: give ids as strings.")
+    # Without the types of other libraries, which no JSON can hold.
+    ids = [str(each) for each in ids]
+    if len(set(ids)) < len(ids):
+        twice = next(each for each, count in Counter(ids).items() if count > 1)
+        first, second = itertools.islice((n for n, each in enumerate(ids) if each == twice), 2)
+        raise MethodError(
+            f"{names.at(argument, first)} and {names.at(argument, second)} are both {twice!r}. "
+            f"Fix: name each {of} once."
+        )
+    return ids
+
+
+def _check_known(
+    ids: Sequence[str], known: Sequence[str], argument: str, said: str, place_of: Callable[[str, Any], str]
+) -> None:
+    there = set(known)
+    for place, each in enumerate(ids):
+        if each not in there:
+            near = did_you_mean(each, there) if len(each) < _SHOWN else ""
+            raise MethodError(
+                f"{place_of(argument, place)} is {each!r:.100}: {said}.{near} "
+                "Fix: correct it, or leave it out with what it names."
+            )
+
+
+def from_own(
+    benchmark: str | Benchmark,
+    given: Mapping[str, Any],
+    make: Callable[[str | Benchmark, Mapping[str, Any], Names], RankFile],
+    names: Names | None = None,
+) -> RankFile | RankBundle:
+    """The rank file of what a user has; of a suite a bundle.
+
+    Args:
+        benchmark: an id or a benchmark, or a suite's id.
+        given: by argument what was given; of a suite a mapping by member.
+        make: makes one rank file.
+        names: what messages call the arguments; default: as Python does.
+
+    Raises:
+        MethodError: of a suite an argument is no mapping, or names no member, one twice or not all.
+        CirError: as `make` does.
+    """
+    names = Names() if names is None else names
+    given = {argument: value for argument, value in given.items() if value is not None}
+    suite = find_suite(benchmark) if isinstance(benchmark, str) else None
+    if suite is None:
+        return make(benchmark, given, names)
+    parts = {argument: _by_member(suite, argument, value, names) for argument, value in given.items()}
+    runs = []
+    for member in suite.benchmarks:
+        own = {argument: value[member] for argument, value in parts.items()}
+        called = names.members.get(member) or replace(names, member=member)
+        runs.append(make(member, own, called))
+    return RankBundle(suite.id, tuple(runs))
+
+
+def _by_member(suite: Suite, argument: str, value: Any, names: Names) -> dict[str, Any]:
+    """What was given of each member, by the member's id."""
+    called = names.of(argument)
+    short = [member.partition("/")[2] for member in suite.benchmarks]
+    if not isinstance(value, Mapping):
+        raise MethodError(
+            f"{called} is of type {type(value).__name__}; {suite.id} is a suite. "
+            f"Fix: give one for each member: {', '.join(short)}."
+        )
+    found: dict[str, Any] = {}
+    for name, own in value.items():
+        member = member_of(suite, name)
+        if member is None:
+            raise MethodError(
+                f"{called}[{name!r:.100}]: {suite.id} has no such member. "
+                f"Fix: name its members: {', '.join(short)}."
+            )
+        if member in found:
+            raise MethodError(f"{called}: {member} is named twice. Fix: name each member once.")
+        found[member] = own
+    gone = [member for member in suite.benchmarks if member not in found]
+    if gone:
+        raise MethodError(
+            f"{called}: {gone[0]} is missing. Fix: give one for each member: {', '.join(short)}."
+        )
+    return found
+
+
+def member_of(suite: Suite, name: object) -> str | None:
+    """The member that a name means: its id, its configuration, or how that begins where only one does.
+
+    Example:
+        >>> from cir_datasets.registry.suites import suite
+        >>> member_of(suite("fashioniq/val"), "dress")
+        'fashioniq/dress_val'
+        >>> member_of(suite("fisd"), "change"), member_of(suite("fisd"), "c")
+        ('fisd/change', None)
+    """
+    exact = [each for each in suite.benchmarks if name in (each, each.partition("/")[2])]
+    begun = [each for each in suite.benchmarks if each.partition("/")[2].startswith(f"{name}_")]
+    found = exact or begun
+    return found[0] if len(found) == 1 else None

@@ -1,0 +1,224 @@
+"""Lists of image ids that a user already has, as a rank file: references taken out, cut, checked."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from submissions.errors import MethodError
+from submissions.methods.turns import Candidates, Turn, removed_reference, subset_members
+from submissions.rank_file.benchmarks import SUBSET_DEPTH
+from submissions.rank_file.image_ids import image_family, normaliser, well_formed
+from submissions.rank_file.model import turn_key
+from submissions.running.by_lists import checked_ranking
+from submissions.running.make import loaded_benchmark
+from submissions.running.own_ids import (
+    Joined,
+    Names,
+    check_keys,
+    depth_of,
+    described,
+    from_own,
+    own_gallery,
+    rows_and_turns,
+)
+
+if TYPE_CHECKING:
+    from cir_datasets.rows.benchmark import Benchmark
+    from submissions.rank_file.model import Method, RankBundle, RankFile
+
+
+def rank_file_from_lists(
+    benchmark: str | Benchmark,
+    lists: Mapping[str, Any],
+    subset_lists: Mapping[str, Any] | None = None,
+    *,
+    image_ids: Sequence[str] | None = None,
+    method: str | Method,
+    k: int | None = None,
+) -> RankFile | RankBundle:
+    """The rank file of rankings that are plain lists of image ids.
+
+    The reference is taken out where the protocol removes it, and rankings are cut to what the board uses.
+
+    Args:
+        benchmark: an id or a benchmark; or a suite's id, and then lists are given by member, as in
+            `{"dress": {...}, "shirt": {...}, "toptee": {...}}`.
+        lists: by query id its images, best first, none twice. Of sessions by `SESSION#TURN`, turns from 1; or
+            by session id a list of such lists, one a turn.
+        subset_lists: by query id the images of its subset, best first (CIRR, shapes). Where it is not given,
+            the order is that of `lists`, which then hold three images of each subset at least.
+        image_ids: what was ranked, where the publisher's list of the gallery is not available (CIRCO without
+            COCO's list); the signature of a score says so.
+        method: its name, or a `Method` with what else is to be known.
+        k: images a ranking, 1 to 1,000; default: what the board's metrics use.
+
+    Returns:
+        A rank file; of a suite a bundle of one a member.
+
+    Raises:
+        UnknownNameError: no benchmark has that id.
+        MethodError: a query or an image is unknown, missing or given twice; a ranking is too short.
+        SourceError: the benchmark's data is not available.
+
+    Example:
+        >>> import cir_datasets
+        >>> shapes = cir_datasets.load("shapes/val")
+        >>> made = rank_file_from_lists(
+        ...     shapes, {query: shapes.gallery for query in shapes.query_ids}, method="As they stand")
+        >>> len(made.rankings), len(made.rankings[shapes.query_ids[0]])
+        (300, 50)
+    """
+    given = {"lists": lists, "subset_lists": subset_lists, "image_ids": image_ids}
+    return from_own(benchmark, given, functools.partial(ranked_by_lists, method=method, k=k))
+
+
+def ranked_by_lists(
+    benchmark: str | Benchmark,
+    given: Mapping[str, Any],
+    names: Names,
+    *,
+    method: str | Method,
+    k: int | None,
+) -> RankFile:
+    """What `rank_file_from_lists` does for one benchmark.
+
+    Args:
+        benchmark: an id or a benchmark.
+        given: `lists`, and `subset_lists` and `image_ids` where they were given.
+        names: what messages call these.
+        method: as for `rank_file_from_lists`.
+        k: likewise.
+    """
+    benchmark = loaded_benchmark(benchmark)
+    rows, turns = rows_and_turns(benchmark)
+    by_key = _by_key(given.get("lists"), benchmark, names)
+    check_keys(list(by_key), list(turns), benchmark, names, "lists")
+    own = given.get("image_ids")
+    own = None if own is None else own_gallery(own, benchmark, names)
+    images = benchmark.gallery if own is None else own
+    # Without any list of the gallery what is ranked is all that is known of it.
+    known = Candidates(benchmark, [] if images is None else images)
+    task = Joined(
+        benchmark,
+        rows,
+        turns,
+        list(turns),
+        known,
+        described(method, benchmark, own),
+        depth_of(benchmark, k),
+        names,
+    )
+    whole = {key: _ranking(by_key[key], key, "lists", task) for key in task.keys}
+    subsets = _subsets(given.get("subset_lists"), whole, task)
+    ranked = {
+        key: _checked(found, turns[key], task, listed=images is not None) for key, found in whole.items()
+    }
+    return task.rank_file(ranked, subsets)
+
+
+def _by_key(lists: Any, benchmark: Benchmark, names: Names) -> dict[str, Any]:
+    """The lists by query id or `SESSION#TURN`."""
+    called = names.of("lists")
+    if not isinstance(lists, Mapping):
+        raise MethodError(
+            f"{called}: of type {type(lists).__name__}. Fix: give {{query id: [image ids, best first]}}."
+        )
+    if not lists:
+        raise MethodError(f"{called}: empty. Fix: give a list for each query.")
+    strange = next((key for key in lists if not isinstance(key, str)), None)
+    if strange is not None:
+        raise MethodError(f"{called}: the key {strange!r} is not a string. Fix: give query ids as strings.")
+    if not benchmark.multi_turn:
+        return dict(lists)
+    sessions = set(benchmark.query_ids)
+    found: dict[str, Any] = {}
+    for key, answer in lists.items():
+        if key not in sessions:
+            found[key] = answer
+            continue
+        if isinstance(answer, str | bytes | Mapping) or not isinstance(answer, Iterable):
+            raise MethodError(
+                f"{names.at('lists', key)}: of type {type(answer).__name__}. "
+                "Fix: give a list of rankings, one a turn."
+            )
+        for number, ranking in enumerate(answer, start=1):
+            found[turn_key(key, number)] = ranking
+    return found
+
+
+def _ranking(given: Any, key: str, argument: str, task: Joined) -> list[str]:
+    """A list of ids, in the benchmark's spelling."""
+    place = task.names.at(argument, key)
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise MethodError(
+            f"{place}: of type {type(given).__name__}. Fix: give a list of image ids, best first."
+        )
+    given = given.tolist() if isinstance(given, np.ndarray) else list(given)
+    found = normaliser(image_family(task.benchmark.spec))(given)
+    for rank, image in enumerate(found, start=1):
+        if not isinstance(image, str) or not image:
+            raise MethodError(f"{place}: place {rank} is {image!r:.100}. Fix: give image ids as strings.")
+    return [str(image) for image in found]
+
+
+def _checked(images: list[str], turn: Turn, task: Joined, *, listed: bool) -> list[str]:
+    """A ranking without its removed reference, cut, and checked."""
+    place, gallery = task.names.at("lists", turn.key), task.gallery
+    left_out, wanted = removed_reference(turn, gallery), task.depth
+    if listed:
+        wanted = min(wanted, len(gallery.ids) - (left_out in gallery.place))
+    else:
+        family = image_family(task.benchmark.spec)
+        wrong = next((image for image in images if not well_formed(family, image)), None)
+        if wrong is not None:
+            raise MethodError(
+                f"{place}: {wrong!r:.100} is not an image's id. Fix: write COCO ids, 12 digits."
+            )
+        gallery = Candidates(task.benchmark, images)
+    return checked_ranking(place, images, turn, gallery, wanted)
+
+
+def _subsets(given: Any, whole: Mapping[str, list[str]], task: Joined) -> dict[str, list[str]]:
+    """The rankings of subsets by query id: what was given, or else the order of the lists."""
+    own_rows, names = task.subset_rows(), task.names
+    called = names.of("subset_lists")
+    if given is None:
+        return {key: _implied(row, whole[key], task) for key, row in own_rows.items()}
+    if not own_rows:
+        raise MethodError(f"{called}: {task.benchmark.id} ranks no subsets. Fix: leave it out.")
+    if not isinstance(given, Mapping):
+        raise MethodError(
+            f"{called}: of type {type(given).__name__}. Fix: give {{query id: [images of its subset]}}."
+        )
+    check_keys(list(given), list(own_rows), task.benchmark, names, "subset_lists")
+    found = {}
+    for key, row in own_rows.items():
+        few = Candidates(task.benchmark, subset_members(row))
+        images = [
+            image
+            for image in _ranking(given[key], key, "subset_lists", task)
+            if image != row["reference_image_id"]
+        ]
+        place = names.at("subset_lists", key)
+        found[key] = checked_ranking(place, images, task.turns[key], few, SUBSET_DEPTH, "the query's subset")
+    return found
+
+
+def _implied(row: dict[str, Any], images: list[str], task: Joined) -> list[str]:
+    """The best of a query's subset in the order of its list: what is not listed stands behind."""
+    members = set(subset_members(row))
+    best = list(dict.fromkeys(image for image in images if image in members))
+    if len(best) < SUBSET_DEPTH:
+        raise MethodError(
+            f"{task.names.of('subset_lists')} is not given, and {task.names.at('lists', row['query_id'])} "
+            f"holds {len(best)} of the {len(members)} images of the query's subset, where {SUBSET_DEPTH} are "
+            "wanted. "
+            f"Fix: {task.names.giving('subset_lists')}, the images of each subset, best first; or list the "
+            "whole gallery. For Recall@K alone write the lists as JSON and run  "
+            f"cir score FILE --benchmark {task.benchmark.id}"
+        )
+    return best[:SUBSET_DEPTH]

@@ -1,0 +1,130 @@
+"""A plain file `{query id: [image ids]}`: read as what it is, whatever its query ids look like."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import submissions_worlds as worlds
+
+import cir_datasets
+import submissions
+from cir_datasets.rows.benchmark import Benchmark
+from submissions.formats import lists
+
+CIRR, CIRCLED, CIRCO = worlds.cirr("val"), worlds.circled(), worlds.circo("val")
+
+
+def plain(benchmark: Benchmark, document: dict[str, Any]) -> bytes:
+    assert document["benchmark"] == benchmark.id
+    return json.dumps(document["rankings"]).encode()
+
+
+def test_a_plain_file_for_cirr_scores_as_a_rank_file_and_lacks_the_subsets_alone() -> None:
+    document = worlds.cirr_document(CIRR)
+    content = plain(CIRR, document)
+    found = submissions.score(content, CIRR)
+    native = submissions.score(json.dumps(document).encode(), CIRR)
+    assert found.metrics == {name: native.metrics[name] for name in found.metrics}
+    assert set(found.missing_metrics) == {f"recall_subset@{k}" for k in (1, 2, 3)}
+    (finding,) = submissions.validate(content, CIRR, name="mine.json").errors
+    assert finding.code == "missing-subset"
+    said = finding.text("mine.json")
+    assert "cir rank --benchmark cirr/val --lists mine.json --subset-lists FILE" in said
+    (recall,) = submissions.convert([content], "cirr-server", benchmark=CIRR)
+    assert json.loads(recall.content) == {
+        "version": "rc2",
+        "metric": "recall",
+        **{query: ids[:50] for query, ids in document["rankings"].items()},
+    }
+
+
+def test_a_file_for_circo_is_the_same_with_numbers_and_with_ids() -> None:
+    document = worlds.circo_document(CIRCO)
+    numbers = {query: [int(image) for image in ids] for query, ids in document["rankings"].items()}
+    read = [
+        submissions.score(content, CIRCO)
+        for content in (plain(CIRCO, document), json.dumps(numbers).encode(), json.dumps(document).encode())
+    ]
+    assert read[0].metrics == read[1].metrics == read[2].metrics
+
+
+def test_sessions_are_lists_of_lists_or_a_list_a_turn() -> None:
+    document = worlds.circled_document(CIRCLED)
+    by_session = document["rankings"]
+    by_turn = {
+        f"{session}#{number}": ids
+        for session, turns in by_session.items()
+        for number, ids in enumerate(turns, start=1)
+    }
+    for each in (by_session, by_turn):
+        found = submissions.read(json.dumps(each).encode(), benchmark=CIRCLED)
+        assert isinstance(found, submissions.RankFile)
+        assert found.rankings == by_session
+    del by_turn["s1#2"]
+    (finding,) = submissions.validate(json.dumps(by_turn).encode(), CIRCLED).errors
+    assert (finding.code, finding.query) == ("missing-turn", "s1")
+    assert 'no key "s1#2"' in finding.message
+    by_turn["s1"] = by_session["s1"]
+    (finding,) = submissions.validate(json.dumps(by_turn).encode(), CIRCLED).errors
+    assert finding.code == "bad-type"
+    assert "write SESSION#TURN everywhere" in str(finding.fix)
+
+
+def test_query_ids_tell_the_benchmark_where_only_one_has_them() -> None:
+    shapes, sessions = cir_datasets.load("shapes/val"), cir_datasets.load("shapes/multiturn_val")
+    images = list(shapes.gallery or ())[:50]
+    found = submissions.read(json.dumps(dict.fromkeys(shapes.query_ids, images)).encode())
+    assert isinstance(found, submissions.RankFile)
+    assert (found.benchmark, found.format) == ("shapes/val", "plain-lists")
+    turns = {
+        f"{row['session_id']}#{turn['turn']}": images for row in sessions.rows() for turn in row["turns"]
+    }
+    found = submissions.read(json.dumps(turns).encode())
+    assert isinstance(found, submissions.RankFile)
+    assert found.benchmark == "shapes/multiturn_val"
+    assert {len(ranked) for ranked in found.rankings.values()} == {2, 3, 4, 5, 6}
+
+
+def test_where_several_may_be_meant_the_message_names_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    # FashionIQ's validation queries are ranked in two galleries; 2,017 is the number of dresses.
+    content = json.dumps({f"dress_val_{number:05d}": ["B0"] for number in range(2017)}).encode()
+    monkeypatch.setattr(lists, "_is_here", lambda spec: False)
+    (finding,) = submissions.validate(content).errors
+    assert finding.code == "wrong-benchmark"
+    assert "--benchmark fashioniq/dress_val  or  --benchmark fashioniq/dress_val_union" in str(finding.fix)
+
+
+def ten_broken() -> list[tuple[str, bytes, Benchmark | None, str, str]]:
+    rankings = worlds.cirr_document(CIRR)["rankings"]
+    first, *others = rankings["100"]
+
+    def changed(ids: Any, query: str = "100") -> bytes:
+        return json.dumps({**rankings, query: ids}).encode()
+
+    return [
+        ("nameless", b'{"q": ["a"]}', None, "wrong-benchmark", "--benchmark cirr/val"),
+        ("repeated key", b'{"100": ["im1"], "100": ["im2"]}', CIRR, "repeated-key", '"100"'),
+        ("cut off", b'{"100": ["im1"', CIRR, "malformed", "line 1"),
+        ("an image twice", changed([first, first, *others[1:]]), CIRR, "duplicate-image", '"im1"'),
+        ("a number", changed([7, *others]), CIRR, "bad-type", 'query "100"'),
+        ("no list", changed("im1"), CIRR, "bad-type", 'query "100"'),
+        ("reference", changed(["im0", *others]), CIRR, "reference-ranked", '"im0"'),
+        ("unknown image", changed(["cat", *others]), CIRR, "unknown-image", '"cat"'),
+        ("unknown query", changed([first, *others], "7"), CIRR, "unknown-query", '"7"'),
+        ("short", changed(others), CIRR, "short-ranking", "49 images"),
+        ("empty", changed([]), CIRR, "empty-ranking", 'query "100"'),
+        ("missing query", json.dumps({"100": rankings["100"]}).encode(), CIRR, "missing-query", '"101"'),
+    ]
+
+
+@pytest.mark.parametrize(("name", "content", "benchmark", "code", "said"), ten_broken(), ids=lambda each: "")
+def test_what_is_wrong_is_said_with_place_and_fix(
+    name: str, content: bytes, benchmark: Benchmark | None, code: str, said: str
+) -> None:
+    report = submissions.validate(content, benchmark, name="mine.json")
+    texts = [finding.text("mine.json") for finding in report.errors if finding.code == code]
+    assert len(texts) == 1, (name, report.errors)
+    assert said in texts[0]
+    assert "Fix: " in texts[0]
