@@ -45,7 +45,8 @@ TogetherOption = Annotated[
     typer.Option(
         "--together",
         min=1,
-        help="Triplets of one reference that a batch has at a time; more than 1 gives harder negatives.",
+        help="Triplets of one reference that a batch has at a time, at most half of it; more than 1 gives "
+        "harder negatives.",
     ),
 ]
 DecayScheduleOption = Annotated[
@@ -65,7 +66,7 @@ EpochStepsOption = Annotated[
         help="Steps an epoch; default: images of the gallery by batch size, 529 on cirr/train.",
     ),
 ]
-ClipOption = Annotated[float, typer.Option("--clip", help="Length that a gradient is cut to.")]
+ClipOption = Annotated[float, typer.Option("--clip", help="Length that a gradient is cut to, above 0.")]
 PrecisionOption = Annotated[
     str | None,
     typer.Option("--precision", help="Mixed precision: float16 or bfloat16; default: float32."),
@@ -310,13 +311,20 @@ def _train_composition(
     """Train one of the compositions, describe its folder, and push it where that is asked for."""
     from submissions.encoders.loading import load_encoder
     from submissions.training.composition_training import train_composition
-    from submissions.training.model_card import check_repository, describe_checkpoint, push_checkpoint
+    from submissions.training.model_card import (
+        check_report,
+        check_repository,
+        describe_checkpoint,
+        push_checkpoint,
+    )
     from submissions.training.triplet_plan import SHAPES
 
     model, revision, device, threads = encoder
     report, push, private = published
     if push is not None:
         check_repository(push)
+    if report is not None:
+        check_report(report, options["images"])
     shape = dataclasses.replace(
         SHAPES[name], **{field: size for field, size in sizes.items() if size is not None}
     )

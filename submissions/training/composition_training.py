@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from submissions.embeddings.store import EmbeddingStore
     from submissions.encoders.protocol import Encoder
 
-_NO_DECAY = ("bias", "LayerNorm.weight", "scale", "parts")
-"""How the names of parameters without weight decay end."""
-
 
 def train_composition(
     encoder: Encoder,
@@ -104,7 +101,7 @@ def train_composition(
     if composition not in COMPOSITIONS:
         hint = did_you_mean(composition, tuple(COMPOSITIONS))
         raise UnknownNameError(f"no composition {composition!r}.{hint} There are {', '.join(COMPOSITIONS)}.")
-    _check(recipe, epochs, epoch_steps, hold_out, patience, validation, init, composition)
+    _check(recipe, batch_size, epochs, epoch_steps, hold_out, patience, validation, init, composition)
     root = Path(folder).expanduser()
     data = load_triplet_data(
         benchmark, validation=validation, hold_out=hold_out, caption_rule=caption_rule, images=images
@@ -176,7 +173,7 @@ def train_composition(
         settings=settings,
         label=f"{composition}: training on {benchmark}",
         save_seconds=save_seconds,
-        undecayed=[name for name, _ in network.named_parameters() if name.endswith(_NO_DECAY)],
+        undecayed=undecayed(network),
         watch=watch,
     )
     training = {**settings, **asdict(plan), "first_loss": done.first_loss, "last_loss": done.last_loss}
@@ -189,8 +186,22 @@ def train_composition(
     return done
 
 
+def undecayed(network: nn.Module) -> list[str]:
+    """Names of the parameters without weight decay: biases, norms, and the learned scales of features."""
+    from torch import nn
+
+    norms = (nn.LayerNorm, nn.BatchNorm1d)
+    found = []
+    for path, module in network.named_modules():
+        for name, _ in module.named_parameters(recurse=False):
+            if name.startswith("bias") or isinstance(module, norms) or module is network:
+                found.append(f"{path}.{name}" if path else name)
+    return found
+
+
 def _check(
     recipe: Recipe,
+    batch_size: int,
     epochs: int,
     epoch_steps: int | None,
     hold_out: float,
@@ -203,6 +214,12 @@ def _check(
     for name, value in (numbers | {"together": recipe.together}).items():
         if value < 1:
             raise CallError(f"{name}={value}; it is 1 or more. Fix: choose a larger one.")
+    if recipe.together > max(1, batch_size // 2):
+        raise CallError(
+            f"together={recipe.together} and batch_size={batch_size}; a batch has two references or more, so "
+            "that there are negatives. Fix: give a smaller together (--together) or a larger batch_size "
+            "(--batch-size)."
+        )
     for name, value in {"triplets": recipe.triplets, "patience": patience}.items():
         if value < 0:
             raise CallError(f"{name}={value}; it is 0 or more. Fix: choose a larger one.")

@@ -82,6 +82,8 @@ class Plan:
             raise CallError(f"learning_rate={self.learning_rate}; it is above 0. Fix: 0.0001 is a usual one.")
         if not (math.isfinite(self.weight_decay) and self.weight_decay >= 0):
             raise CallError(f"weight_decay={self.weight_decay}; it is 0 or more. Fix: 0.1 is a usual one.")
+        if self.clip is not None and not (math.isfinite(self.clip) and self.clip > 0):
+            raise CallError(f"clip={self.clip}; it is above 0. Fix: 1.0 is a usual one.")
         if self.precision not in (None, *PRECISIONS):
             known = ", ".join(PRECISIONS)
             raise CallError(f"precision={self.precision!r} is not known. Fix: use {known}, or leave it out.")

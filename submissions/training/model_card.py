@@ -45,6 +45,32 @@ def check_repository(name: str) -> None:
         raise CallError(f"--push {name}: not the id of a repository. Fix: write ORG/NAME.")
 
 
+def check_report(benchmark_id: str, images: str | Path | None = None) -> None:
+    """Refuse, before anything is trained, a benchmark that could not be ranked and scored at the end.
+
+    Args:
+        benchmark_id: as of `describe_checkpoint`.
+        images: folder of its images; None looks below `CIR_IMAGES`, and draws shapes.
+
+    Raises:
+        UnknownNameError: no benchmark has that name.
+        CallError: its ground truth is withheld.
+        MissingImagesError: pictures are missing.
+        SourceError: the data or the folder of images is not available.
+    """
+    import cir_datasets
+    from submissions.embeddings.embed import check_gallery
+    from submissions.embeddings.pictures import pictures_of
+
+    benchmark = cir_datasets.load(benchmark_id)
+    if benchmark.ground_truth_withheld:
+        raise CallError(
+            f"--report {benchmark_id}: its publisher withholds the ground truth. "
+            "Fix: name a split whose ground truth is public, such as cirr/val."
+        )
+    check_gallery(pictures_of(benchmark, images=images), skip_missing=False)
+
+
 def describe_checkpoint(
     folder: Path,
     encoder: Encoder,

@@ -199,7 +199,7 @@ def load_triplet_data(
         images: folder of the benchmarks' images; None looks below `CIR_IMAGES`, and draws shapes.
 
     Raises:
-        CallError: the ground truth is withheld, or too few references are there to hold some out.
+        CallError: the ground truth is withheld, or `hold_out` leaves no reference on one of the two sides.
         UnknownNameError: no benchmark or rule has that name.
         CaptionRuleError: a query has several captions and no rule was given.
         SourceError: the data or the folder of images is not available.
@@ -209,6 +209,11 @@ def load_triplet_data(
     benchmark = cir_datasets.load(benchmark_id)
     answers, references = _answers(benchmark.rows())
     held = _held_out(references, hold_out) if hold_out else frozenset()
+    if hold_out and not held:
+        raise CallError(
+            f"{benchmark_id}: hold_out={hold_out} of {len(set(references.values())):,} references is none. "
+            "Fix: hold more out (--hold-out 0.1 is a usual one)."
+        )
     # The whole gallery: what is held out is ranked against it, and its vectors serve `cir run` as well.
     also = benchmark.gallery or {image for query in held for image in answers[query].subset}
     examples = load_triplets(benchmark_id, caption_rule=caption_rule, images=images, also=also)

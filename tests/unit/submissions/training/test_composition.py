@@ -26,8 +26,9 @@ from retrieval_worlds import PlainEncoder
 
 from submissions.embeddings.store import EmbeddingStore
 from submissions.methods.heads.checkpoints import load_head
+from submissions.methods.heads.composition import CirplantNetwork, TirgNetwork
 from submissions.training import triplet_examples
-from submissions.training.composition_training import train_composition
+from submissions.training.composition_training import train_composition, undecayed
 from submissions.training.triplet_examples import TripletData, Truth
 from submissions.training.triplet_loss import drawn_negatives, triplet_loss
 from submissions.training.triplet_plan import RECIPES, NetworkShape, Recipe, TripletPlan
@@ -147,6 +148,19 @@ def test_recalls_of_a_tiny_world_by_hand() -> None:
     kept = Validation(np.array([0, 3]), [one, one], [one[:0], one[:0]], excluded=False)
     assert kept.recalls(queries, images) == {"recall@1": 0.0, "recall@10": 1.0}
     assert kept.main == "recall@10"
+
+
+@pytest.mark.parametrize("name", ["cirplant", "tirg"])
+def test_biases_and_norms_have_no_weight_decay(name: str) -> None:
+    """The rest are the weights of linear layers, of the LSTM and of the words."""
+    bert = {"vocab_size": 9, "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
+    network: Any = CirplantNetwork(24, bert) if name == "cirplant" else TirgNetwork(24, 9, 8)
+    free = set(undecayed(network))
+    names = {each for each, _ in network.named_parameters()}
+    assert free <= names
+    flat = {each for each, value in network.named_parameters() if value.dim() < 2}
+    assert free == flat  # biases, norms and scales; matrices are decayed
+    assert {value.dim() for each, value in network.named_parameters() if each not in free} == {2}
 
 
 def test_patience_ends_a_training_and_the_best_weights_stay() -> None:
@@ -319,6 +333,10 @@ def test_triplets_without_a_negative_are_refused(world: dict[str, Any], tmp_path
         ({"epochs": 0}, CallError, "epochs=0"),
         ({"recipe": Recipe(triplets=-1)}, CallError, "triplets=-1; it is 0 or more"),
         ({"recipe": Recipe(together=0)}, CallError, "together=0; it is 1 or more"),
+        ({"recipe": Recipe(together=4)}, CallError, "together=4 and batch_size=6"),
+        ({"hold_out": 0.01}, CallError, "hold_out=0.01 of 3 references is none"),
+        ({"clip": -1.0}, CallError, "clip=-1.0; it is above 0"),
+        ({"clip": float("nan")}, CallError, "clip=nan; it is above 0"),
         ({"shape": NetworkShape(heads=5)}, CallError, "heads divide hidden_size"),
     ],
 )

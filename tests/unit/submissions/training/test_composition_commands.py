@@ -20,6 +20,7 @@ from http_hub import TOKEN, Hub
 from retrieval_models import save_resnet
 from typer.testing import CliRunner, Result
 
+from cir_datasets.errors import MissingImagesError
 from cir_metrics.errors import CallError, UnknownNameError
 from leaderboard.cli import build
 from submissions.errors import CheckpointError
@@ -89,10 +90,15 @@ def test_calls_that_contradict_themselves_are_refused(home: Path) -> None:
     outcomes: list[tuple[list[str], type, str]] = [
         (["--recipe", "papers"], UnknownNameError, "no recipe 'papers'. Did you mean 'paper'?"),
         (["--init", "bert"], CallError, "--init gives the sizes, and hidden_size, layers, heads too"),
+        (["--report", "nope/x"], UnknownNameError, "nope"),
+        (["--report", "cirr/test1"], CallError, "--report cirr/test1: its publisher withholds"),
+        (["--report", "cirr/val"], MissingImagesError, "val-0-0-img0"),
         (["--push", "mine"], CallError, "--push mine: not the id of a repository. Fix: write ORG/NAME."),
     ]
+    made.write_cirr(home / "home", "test1")
+    (home / "nlvr2/val/val-0-0-img0.png").unlink()
     for options, error, words in outcomes:
-        refused = train(home, "cirplant", *options).exception
+        refused = train(home, "cirplant", *options).exception  # before anything is trained
         assert isinstance(refused, error)
         assert words in str(refused)
     assert not (home / "cirplant").exists()
