@@ -52,8 +52,8 @@ def _wrap(_evaluate: ModuleType) -> None:
     except (ImportError, AttributeError) as error:
         warnings.warn(
             f"this version of evaluate has no evaluate.loading.{_FUNCTION} ({error}), so evaluate.load does "
-            "not know the metrics of cir_metrics by name. Fix: run  cir metrics install,  or load them by "
-            f"path: evaluate.load({str(module_folder('pnr_map'))!r}).",
+            "not know the metrics of cir_metrics by name. Fix: run  cir setup  or  cir metrics install,  or "
+            f"load them by path: evaluate.load({str(module_folder('pnr_map'))!r}).",
             RuntimeWarning,
             stacklevel=2,
         )

@@ -67,6 +67,7 @@ def benchmark_table() -> str:
         paper = card.paper
         lines += [
             f"## {card.title}\n",
+            *_first_lines(card),
             f"{card.summary}\n",
             f"- Paper: {paper.authors}: [{paper.title}]({paper.url}), {paper.appeared}",
             f"- Licence of the annotations: {card.license.annotations}",
@@ -90,6 +91,15 @@ def benchmark_table() -> str:
             lines += ["", "What users get wrong:\n", *[f"- {trap}" for trap in card.traps]]
         lines.append("")
     return "\n".join(lines)
+
+
+def _first_lines(card: Any) -> list[str]:
+    """How a benchmark is loaded by its name."""
+    from cir_datasets.huggingface.hook import first_lines
+
+    public = [name for name, config in card.configs.items() if config.ground_truth == "public"]
+    name = next((found for found in public if card.configs[found].split == "validation"), public[0])
+    return ["```python", *first_lines(card.name, name, card.configs[name].split), "```", ""]
 
 
 def _figures(card: Any) -> list[str]:

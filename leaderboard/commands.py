@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from cir_datasets.commands.options import NoChecksAnywhere
-from cir_metrics.errors import CallError, CirError, MissingExtraError
+from cir_metrics.errors import CallError, CirError, missing_extra
 from cir_metrics.terminal import aligned, echo, visible
 from leaderboard.copying import backup, export, import_
 from leaderboard.export.commands import export_hub
@@ -536,9 +536,7 @@ def verify_receipt(
         cir receipt verify receipt.json run.json --key key.pem
     """
     if find_spec("cryptography") is None:
-        raise MissingExtraError(
-            'cir receipt verify needs cryptography. Fix: pip install "cir-benchmarks[leaderboard]"'
-        )
+        raise missing_extra("cir receipt verify", "cryptography", "leaderboard")
     from leaderboard.receipts import LONGEST, read_public_key, read_receipt, verify
 
     for path in filter(None, (receipt, file, key)):
@@ -562,9 +560,7 @@ def verify_receipt(
 def _need_server(command: str) -> None:
     missing = [name for name in _SERVER_MODULES if find_spec(name) is None]
     if missing:
-        raise MissingExtraError(
-            f'{command} needs {", ".join(missing)}. Fix: pip install "cir-benchmarks[leaderboard]"'
-        )
+        raise missing_extra(command, ", ".join(missing), "leaderboard")
 
 
 def _board_of(file: Path) -> Board:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from cir_metrics.atomic import sync_folder
+from cir_metrics.errors import upgrade_lines
 from leaderboard.errors import ReceiptError, ServeError
 
 if TYPE_CHECKING:
@@ -182,7 +183,7 @@ def read_receipt(content: bytes, name: str) -> Receipt:
     if isinstance(version, int) and version > FORMAT_VERSION:
         raise ReceiptError(
             f"{name}: a receipt of format version {version}; this package knows {FORMAT_VERSION}. "
-            "Fix: pip install --upgrade cir-benchmarks"
+            f"Fix: {upgrade_lines()}."
         )
     try:
         receipt = Receipt.model_validate(values)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from cir_datasets import registry, sources
 from cir_datasets.builders import builder_class
+from cir_datasets.huggingface.hook import first_lines
 from cir_datasets.prepared.folder import last_prepared, read_table
 from cir_datasets.registry.schema import main_metric_terms
 from cir_datasets.registry.suites import MICRO_SUFFIX, Suite, suite, suite_ids, suites_of
@@ -18,7 +19,7 @@ from cir_metrics.terminal import aligned
 
 if TYPE_CHECKING:
     from cir_datasets.registry.cards import BenchmarkSpec
-    from cir_datasets.registry.schema import Card, ExampleIds
+    from cir_datasets.registry.schema import ExampleIds
     from cir_datasets.rows.records import Row
 
 _SHOWN_IMAGES = 3
@@ -71,9 +72,10 @@ def described_text(name_or_id: str) -> str:
         heads = aligned(_suite_facts(suite(name_or_id))).splitlines()
         title = f"{found['title']} (suite, version {found['version']})"
         return "\n".join([title, "", found["summary"], "", *heads, *_protocol_lines(found["benchmarks"])])
-    card = _specs(name_or_id)[0].card
+    spec = _specs(name_or_id)[0]
+    card = spec.card
     lines = [f"{card.title} (version {card.version}, {card.status.replace('_', ' ')})", "", card.summary, ""]
-    lines += aligned(_facts(card)).splitlines()
+    lines += aligned(_facts(spec)).splitlines()
     if found["suites"]:
         lines.append(f"suites     {', '.join(found['suites'])}")
     lines += _protocol_lines(found["benchmarks"])
@@ -289,13 +291,17 @@ def _files(spec: BenchmarkSpec) -> list[dict[str, Any]]:
     return rows
 
 
-def _facts(card: Card) -> list[list[str]]:
-    paper, source = card.paper, card.source
+def _facts(spec: BenchmarkSpec) -> list[list[str]]:
+    card, source = spec.card, spec.card.source
+    paper = card.paper
+    lines = first_lines(card.name, spec.config_id, spec.config.split)
     where = "embedded" if source.publisher == "embedded" else f"{source.repository} ({source.publisher})"
     at = "" if source.publisher == "embedded" else f", {source.revision or 'unpinned: no revision is known'}"
     if source.publisher == "unpublished":
         where, at = "pending publication, see ", ", ".join(source.pages)
     return [
+        ["load", lines[0]],
+        *(["", line] for line in lines[1:]),
         ["paper", f"{paper.authors}. {paper.title}. {paper.appeared}. {paper.url}"],
         ["licence", f"annotations: {card.license.annotations}; images: {card.license.images}"],
         ["publisher", where + at],

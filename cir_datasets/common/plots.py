@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cir_metrics.errors import MissingExtraError
+from cir_metrics.errors import missing_extra
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,9 +29,7 @@ def empty_figure(width: float, height: float, *, pads: tuple[float, float]) -> F
         from matplotlib.figure import Figure
         from matplotlib.layout_engine import ConstrainedLayoutEngine
     except ImportError as error:
-        raise MissingExtraError(
-            'plots need matplotlib, which is not installed. Fix: pip install "cir-benchmarks[statistics]".'
-        ) from error
+        raise missing_extra("a plot", "matplotlib", "statistics") from error
     figure = Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(w_pad=pads[0], h_pad=pads[1]))
     FigureCanvasAgg(figure)
     return figure

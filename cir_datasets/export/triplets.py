@@ -19,7 +19,7 @@ from cir_datasets.prepared import ensure
 from cir_datasets.prepared.folder import Prepared
 from cir_datasets.registry.caption_rules import CaptionRule, caption_rule_names
 from cir_datasets.registry.caption_rules import caption_rule as rule_of
-from cir_metrics.errors import CallError, MissingExtraError
+from cir_metrics.errors import CallError, missing_extra
 
 if TYPE_CHECKING:
     from cir_datasets.export.torch_triplets import TorchTriplets
@@ -131,9 +131,7 @@ class Triplets:
         try:
             from cir_datasets.export.torch_triplets import TorchTriplets
         except ImportError as error:
-            raise MissingExtraError(
-                'to_torch needs torch. Fix: pip install "cir-benchmarks[retrieval]"'
-            ) from error
+            raise missing_extra("to_torch", "torch", "retrieval") from error
         return TorchTriplets(self)
 
     def _triplets(self, share: tuple[int, int]) -> Iterator[Triplet]:

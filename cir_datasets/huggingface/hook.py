@@ -11,6 +11,7 @@ import warnings
 from types import ModuleType
 from typing import Any
 
+from cir_metrics.errors import upgrade_lines
 from cir_metrics.post_import import on_import
 
 _FACTORY = "dataset_module_factory"
@@ -23,6 +24,27 @@ def install() -> None:
     on_import("datasets", _wrap)
 
 
+def first_lines(name: str, config: str, split: str) -> tuple[str, ...]:
+    """The lines of Python that load a benchmark by its name, as every card shows them.
+
+    Args:
+        name: of the benchmark's card, `cirr`.
+        config: of the configuration, `val`.
+        split: of the configuration, `validation`.
+
+    Example:
+        >>> print(*first_lines("cirr", "val", "validation"), sep=chr(10))
+        import cir_datasets  # makes the names known; not needed after  cir setup cirr
+        from datasets import load_dataset
+        rows = load_dataset("cirr", "val", split="validation")
+    """
+    return (
+        f"import cir_datasets  # makes the names known; not needed after  cir setup {name}",
+        "from datasets import load_dataset",
+        f'rows = load_dataset("{name}", "{config}", split="{split}")',
+    )
+
+
 def _wrap(datasets: ModuleType) -> None:
     """Wrap the factory where it is defined and where `datasets.inspect` has copied it to."""
     homes = [getattr(datasets, name, None) for name in ("load", "inspect")]
@@ -30,7 +52,7 @@ def _wrap(datasets: ModuleType) -> None:
         warnings.warn(
             f"datasets {getattr(datasets, '__version__', '?')} has no load.{_FACTORY}; load_dataset does "
             "not know the names of cir_datasets by itself. `cir_datasets.load` works, and so does "
-            "load_dataset after `cir datasets prepare NAME`. Fix: update cir-benchmarks.",
+            f"load_dataset after `cir setup NAME`. Fix: {upgrade_lines()}.",
             RuntimeWarning,
             stacklevel=2,
         )

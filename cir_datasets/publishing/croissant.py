@@ -22,7 +22,7 @@ from cir_datasets.publishing.card_text import CardText
 from cir_datasets.publishing.fields import PublishedField, published_fields
 from cir_datasets.publishing.layout import PublishedConfig
 from cir_datasets.registry.schema import Card
-from cir_metrics.errors import MissingExtraError
+from cir_metrics.errors import missing_extra
 
 CONFORMS_TO = ["http://mlcommons.org/croissant/1.0", "http://mlcommons.org/croissant/RAI/1.0"]
 
@@ -76,9 +76,7 @@ def need_mlcroissant() -> None:
         MissingExtraError: it is.
     """
     if find_spec("mlcroissant") is None:
-        raise MissingExtraError(
-            'cir datasets publish needs mlcroissant. Fix: pip install "cir-benchmarks[publish]"'
-        )
+        raise missing_extra("cir datasets publish", "mlcroissant", "publish")
 
 
 def check(metadata: Json | Path) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from cir_datasets import registry
 from cir_datasets.common.tables import markdown_rows
+from cir_datasets.huggingface.hook import first_lines
 from cir_datasets.prepared.folder import Prepared
 from cir_datasets.publishing.card_text import CardText
 from cir_datasets.publishing.fields import flat, published_fields
@@ -140,7 +141,11 @@ def _use(card: Card, configs: Sequence[PublishedConfig], repository: str | None)
     manifest = next((config for config in configs if config.is_manifest), None)
     if manifest is not None:
         lines.append(f'gallery = load_dataset("{where}", "{manifest.name}", split="{manifest.split}")')
-    return "\n".join([*lines, "```"])
+    first = configs[0]
+    own = first_lines(card.name, first.name, first.split)
+    return "\n".join(
+        [*lines, "```", "", "By its name, with cir-benchmarks installed:", "", "```python", *own, "```"]
+    )
 
 
 def _configurations(configs: Sequence[PublishedConfig]) -> str:

@@ -21,7 +21,7 @@ from cir_datasets.shapes.families import MEANING_KINDS
 from cir_datasets.shapes.render import SIDE, pixels
 from cir_datasets.shapes.world import Scene
 from cir_metrics.atomic import whole_file
-from cir_metrics.errors import CallError, MissingExtraError
+from cir_metrics.errors import CallError, missing_extra
 
 FRAMES_A_SECOND = 4
 MOST_CLIPS = 100_000
@@ -135,9 +135,7 @@ def _write(scenes: tuple[Scene, ...], path: Path) -> None:
     try:
         import av
     except ImportError as error:
-        raise MissingExtraError(
-            'clips need PyAV. Fix: pip install "cir-benchmarks[construction]".'
-        ) from error
+        raise missing_extra("the writing of clips", "PyAV", "construction") from error
     # `bitexact`: without it a file holds the version of the library that wrote it.
     with whole_file(path) as file, av.open(file, "w", format="mp4", options={"fflags": "+bitexact"}) as out:
         stream = out.add_stream("mpeg4", rate=FRAMES_A_SECOND, options={"flags": "+bitexact", "qscale": "2"})

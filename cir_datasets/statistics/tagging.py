@@ -11,7 +11,7 @@ from typing import Any
 
 from cir_datasets.common.progress import step_progress
 from cir_datasets.statistics.words import tokens, words
-from cir_metrics.errors import MissingExtraError
+from cir_metrics.errors import missing_extra
 
 OTHER = "other"
 
@@ -71,9 +71,8 @@ def _tagger() -> Any:
     try:
         module = importlib.import_module("HanTa.HanoverTagger")  # has no type hints
     except ImportError as error:
-        raise MissingExtraError(
-            "parts of speech need HanTa, which is not installed. "
-            'Fix: pip install "cir-benchmarks[statistics]", or leave them out with --no-tags.'
+        raise missing_extra(
+            "the tagging of parts of speech", "HanTa", "statistics", "leave them out with --no-tags"
         ) from error
     # By its whole path: a bare name would be looked for in the working directory first.
     return module.HanoverTagger(str(Path(str(module.__file__)).parent / "morphmodel_en.pgz"))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cir_metrics.errors import CallError, CirError, MissingExtraError
+from cir_metrics.errors import CallError, CirError, missing_extra
 from cir_metrics.terminal import aligned, echo
 from leaderboard.options import Home
 
@@ -295,6 +295,4 @@ def _phase(written: str) -> Phase:
 
 def _need_server() -> None:
     if find_spec("sqlalchemy") is None:
-        raise MissingExtraError(
-            'cir challenge needs the server. Fix: pip install "cir-benchmarks[leaderboard]"'
-        )
+        raise missing_extra("cir challenge", "the server", "leaderboard")

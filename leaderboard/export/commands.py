@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from cir_metrics.errors import CallError, MissingExtraError
+from cir_metrics.errors import CallError, missing_extra
 from cir_metrics.terminal import echo
 from leaderboard.options import Home
 
@@ -58,9 +58,7 @@ def export_hub(
     from leaderboard.export.hub import Exporter, hub_files, select
 
     if find_spec("sqlalchemy") is None or find_spec("cryptography") is None:
-        raise MissingExtraError(
-            'cir leaderboard export-hub needs the server. Fix: pip install "cir-benchmarks[leaderboard]"'
-        )
+        raise missing_extra("cir leaderboard export-hub", "the server", "leaderboard")
     from leaderboard.server import Server
 
     chosen = settings.read(home)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cir_datasets.commands.options import DataDirAnywhere, Images, NoChecksAnywhere
-from cir_metrics.errors import CallError, MissingExtraError
+from cir_metrics.errors import CallError, missing_extra
 from cir_metrics.terminal import echo
 from submissions.commands.options import (
     AfterSuccess,
@@ -162,10 +162,7 @@ def _on_page(port: int) -> Callable[[PersonDialogue], None]:
     """What plays on a page."""
     missing = [name for name in _PAGE_MODULES if find_spec(name) is None]
     if missing:
-        raise MissingExtraError(
-            f'cir play --web needs {", ".join(missing)}. Fix: pip install "cir-benchmarks[leaderboard]", '
-            "or leave --web out"
-        )
+        raise missing_extra("cir play --web", ", ".join(missing), "leaderboard", "leave --web out")
     from leaderboard.play.page import create_page
     from leaderboard.web.options import WebOptions
     from leaderboard.web.serving import serve

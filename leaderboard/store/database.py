@@ -14,7 +14,7 @@ from sqlalchemy import event as sa_event
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
-from cir_metrics.errors import without_secret_cause
+from cir_metrics.errors import install_lines, upgrade_lines, without_secret_cause
 from leaderboard.errors import SubmissionStoreError
 from leaderboard.store import schema
 
@@ -60,8 +60,7 @@ class Database:
             ) from None
         except ImportError as error:
             raise SubmissionStoreError(
-                f"the store needs {error.name}, which is not installed. "
-                'Fix: pip install "cir-benchmarks[server]"'
+                f"the store needs {error.name}, which is not installed. Fix: {install_lines('server')}."
             ) from error
         self.dialect = self.engine.dialect.name
         self._readers = self.engine
@@ -145,7 +144,7 @@ class Database:
         if found not in {each.revision for each in script.walk_revisions()}:
             raise SubmissionStoreError(
                 f"{self.shown}: the store has schema {found[:40]!r}, newer than {schema.HEAD!r} here. "
-                "Fix: upgrade with  pip install --upgrade cir-benchmarks  or name another folder with --home."
+                f"Fix: upgrade ({upgrade_lines()}), or name another folder with --home."
             )
 
         def steps(revision: Any, _context: object) -> Any:

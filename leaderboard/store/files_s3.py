@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from cir_metrics.errors import MissingExtraError, without_secret_cause
+from cir_metrics.errors import missing_extra, without_secret_cause
 from leaderboard.errors import FileStoreError
 
 _SECONDS = {"connect_timeout": 10, "read_timeout": 60}
@@ -33,9 +33,7 @@ class S3Files:
         try:
             import s3fs
         except ImportError as error:
-            raise MissingExtraError(
-                'rank files in S3 need s3fs. Fix: pip install "cir-benchmarks[server]"'
-            ) from error
+            raise missing_extra("the keeping of rank files in S3", "s3fs", "server") from error
         self._root = root
         self._s3: Any = s3fs.S3FileSystem(
             config_kwargs={**_SECONDS, "retries": _ATTEMPTS},

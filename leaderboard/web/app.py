@@ -20,6 +20,7 @@ from fastapi.responses import Response
 from starlette.middleware import Middleware
 from starlette.routing import Mount
 
+from cir_metrics.errors import install_lines
 from cir_metrics.signature import package_version
 from leaderboard import settings
 from leaderboard.errors import ServeError
@@ -149,7 +150,7 @@ def add_login(app: FastAPI) -> None:
     try:
         attach_oauth(app)
     except ImportError as error:
-        raise ServeError(f"{error} Fix: pip install 'cir-benchmarks[leaderboard]'.") from error
+        raise ServeError(f"{error} Fix: {install_lines('leaderboard')}.") from error
 
 
 def mount_pages(app: FastAPI, server: Server, uploads: UploadFolder) -> None:

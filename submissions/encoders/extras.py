@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 
-from cir_metrics.errors import MissingExtraError
+from cir_metrics.errors import missing_extra
 
 
 def needs_torch(what: str) -> None:
@@ -33,4 +33,4 @@ def needs_ray(what: str) -> None:
 
 def _needs(module: str, what: str, extra: str) -> None:
     if importlib.util.find_spec(module) is None:
-        raise MissingExtraError(f'{what} needs {module}. Fix: pip install "cir-benchmarks[{extra}]"')
+        raise missing_extra(what, module, extra)

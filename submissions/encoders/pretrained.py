@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cir_metrics.errors import MissingExtraError
+from cir_metrics.errors import missing_extra
 
 if TYPE_CHECKING:
     from cir_metrics.errors import CirError
@@ -30,9 +30,7 @@ def libraries(what: str) -> tuple[Any, Any]:
         import torch
         import transformers
     except ImportError as error:
-        raise MissingExtraError(
-            f'{what} needs {error.name}. Fix: pip install "cir-benchmarks[retrieval]"'
-        ) from error
+        raise missing_extra(what, str(error.name), "retrieval") from error
     return torch, transformers
 
 

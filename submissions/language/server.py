@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 from cir_datasets.sources.addresses import check_proxies
 from cir_datasets.sources.deadline import Deadline
-from cir_metrics.errors import CallError, MissingExtraError
+from cir_metrics.errors import CallError, missing_extra
 from submissions.language.answers import Answer, NoAnswerError, WrongFormError
 from submissions.language.asking import AskingLanguage, ModelQuestion, opened
 from submissions.language.cache import answer_cache
@@ -412,9 +412,7 @@ def _client(url: str, key: str, timeout: float, watch: Callable[[Any], None]) ->
     try:
         import openai
     except ImportError as error:
-        raise MissingExtraError(
-            'a language server needs openai. Fix: pip install "cir-benchmarks[language]"'
-        ) from error
+        raise missing_extra("a language server", "openai", "language") from error
     check_proxies()
     # Attempts are ours: docs/dependencies.md says why. A connection a request: see Deadline.
     return openai.OpenAI(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cir_datasets.errors import ConstructionError
-from cir_metrics.errors import MissingExtraError
+from cir_metrics.errors import missing_extra
 from submissions.encoders.pretrained import NO_FOREIGN_CODE, device_of, libraries, update_with
 from submissions.errors import SubmissionError
 
@@ -130,9 +130,7 @@ def load_diffusion(
     try:
         import diffusers  # noqa: F401
     except ImportError as error:
-        raise MissingExtraError(
-            'a diffusion pipeline needs diffusers. Fix: pip install "cir-benchmarks[diffusion]".'
-        ) from error
+        raise missing_extra("a diffusion pipeline", "diffusers", "diffusion") from error
     if dtype not in _DTYPES:
         raise SubmissionError(f"dtype {dtype!r} is not known. Fix: use one of {', '.join(_DTYPES)}.")
     low = (steps is not None and steps < 1) or (guidance is not None and guidance < 0)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from cir_metrics.errors import CallError
+from cir_metrics.errors import CallError, install_lines
 from submissions.encoders.protocol import NO_ENCODER, SHAPES_ENCODER
 from submissions.errors import MethodError
 from submissions.methods.card import method_card
@@ -141,7 +141,7 @@ def baselines(
             chosen = NO_ENCODER
             left_out.append(
                 f"{' and '.join(missing)} not installed: only the baselines without weights are run. "
-                'For the others: pip install "cir-benchmarks[retrieval]".'
+                f"For the others: {install_lines('retrieval')}."
             )
     elif encoder is None:
         left_out.append("No --encoder given: only the baselines without weights are run.")

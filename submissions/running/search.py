@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cir_metrics.errors import MissingExtraError, UnknownNameError, did_you_mean
+from cir_metrics.errors import UnknownNameError, did_you_mean, missing_extra
 from cir_metrics.gallery import Gallery, pair_scores
 from cir_metrics.ranking import best_of
 from cir_metrics.sums import exact_mean
@@ -352,9 +352,7 @@ def _indexed(vectors: Vectors, how: str) -> tuple[Any, str]:
     try:
         import faiss
     except ImportError as error:
-        raise MissingExtraError(
-            f'the search {how} needs FAISS. Fix: pip install "cir-benchmarks[retrieval]", or search exactly.'
-        ) from error
+        raise missing_extra(f"the search {how}", "FAISS", "retrieval", "search exactly") from error
     images, dimensions = vectors.shape
     threads = faiss.omp_get_max_threads()
     index: Any

@@ -51,6 +51,15 @@ def test_parameters_that_collect_others_have_their_stars(generate: Any) -> None:
     assert "`load_language(name, **options)`" in generate.api_page()
 
 
+def test_every_benchmark_begins_with_the_lines_that_load_it(generate: Any) -> None:
+    cards = generate.benchmark_table().split("\n## ")[1:]
+    shown = [re.findall(r'load_dataset\("(\w+)", "(\w+)", split="(\w+)"\)', card[:400]) for card in cards]
+    assert [name for ((name, _, _),) in shown] == list(registry.names())
+    for ((name, config, split),), card in zip(shown, cards, strict=True):
+        assert registry.spec(f"{name}/{config}").config.split == split
+        assert f"import cir_datasets  # makes the names known; not needed after  cir setup {name}\n" in card
+
+
 def test_the_tables_hold_every_benchmark_with_the_registrys_figures(generate: Any) -> None:
     short, long = generate.readme_table(), generate.benchmark_table()
     for name in registry.names():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -344,11 +345,10 @@ def test_submit_wants_an_address(world: ModuleType, good: Path) -> None:
 def test_without_the_extra_the_way_to_install_it_is_said(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from cir_metrics.errors import MissingExtraError
+    from cir_metrics.errors import MissingExtraError, install_lines
     from leaderboard import commands
 
     monkeypatch.setattr(commands, "find_spec", lambda name: None if name == "gradio" else object())
-    with pytest.raises(
-        MissingExtraError, match=r'needs gradio\. Fix: pip install "cir-benchmarks\[leaderboard\]"'
-    ):
+    wanted = re.escape(f"needs gradio. Fix: {install_lines('leaderboard')}")
+    with pytest.raises(MissingExtraError, match=wanted):
         commands.serve(home=tmp_path)

@@ -109,7 +109,7 @@ print(json.dumps([evaluate.loading.load("x"), [str(each.message) for each in cau
     assert loaded == "x"
     assert len(messages) == 1
     assert "this version of evaluate has no evaluate.loading.evaluation_module_factory" in messages[0]
-    assert "Fix: run  cir metrics install" in messages[0]
+    assert "Fix: run  cir setup  or  cir metrics install," in messages[0]
 
 
 def test_import_loads_no_other_library(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from openid_server import Provider, providing, space_of
 from says import says
 
-pytest.importorskip("authlib", reason="authlib is not installed: pip install 'cir-benchmarks[leaderboard]'")
+pytest.importorskip("authlib", reason="authlib is not installed: it is in the extra leaderboard")
 
 
 @pytest.fixture(scope="module")

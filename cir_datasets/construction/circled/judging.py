@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from cir_datasets.common.tables import Cell, Table
 from cir_datasets.construction.backends import Failed, Question, Words
-from cir_metrics.errors import MissingExtraError
+from cir_metrics.errors import missing_extra
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -151,9 +151,7 @@ def krippendorff_alpha(values: Sequence[Sequence[float]]) -> float | None:
     try:
         import krippendorff
     except ImportError as error:
-        raise MissingExtraError(
-            'the agreement of judges needs krippendorff. Fix: pip install "cir-benchmarks[construction]".'
-        ) from error
+        raise missing_extra("the agreement of judges", "krippendorff", "construction") from error
     pairs = [[one for one in unit if not math.isnan(one)] for unit in zip(*values, strict=True)]
     known = [one for unit in pairs if len(unit) > 1 for one in unit]
     if len(set(known)) < 2:

@@ -16,7 +16,7 @@ from cir_datasets.construction.filled_tables import read_filled
 from cir_datasets.construction.workspace import FAILED, Row
 from cir_datasets.construction.zerosight.options import ZeroSightOptions
 from cir_datasets.errors import ConstructionError
-from cir_metrics.errors import MissingExtraError
+from cir_metrics.errors import missing_extra
 
 ENDINGS = frozenset(
     (
@@ -52,9 +52,7 @@ def libav() -> Any:
     try:
         import av
     except ImportError as error:
-        raise MissingExtraError(
-            'videos need PyAV. Fix: pip install "cir-benchmarks[construction]".'
-        ) from error
+        raise missing_extra("the reading of videos", "PyAV", "construction") from error
     return av
 
 

@@ -23,7 +23,7 @@ from cir_datasets.statistics import plots, tagging
 from cir_datasets.statistics.measuring import Statistics, counted_once, measure, total
 from cir_datasets.statistics.tables import rows_table, tables
 from cir_datasets.statistics.words import stop_words, tokens, words
-from cir_metrics.errors import MissingExtraError
+from cir_metrics.errors import MissingExtraError, install_lines
 from leaderboard.cli import build
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -243,7 +243,7 @@ def test_stop_words_are_words() -> None:
 
 
 def test_a_missing_extra_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    hint = r'pip install "cir-benchmarks\[statistics\]"'
+    hint = re.escape(install_lines("statistics"))
     tagging._tagger.cache_clear()
     monkeypatch.setitem(sys.modules, "HanTa.HanoverTagger", None)
     with pytest.raises(MissingExtraError, match=hint):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ from PIL import Image
 from says import says
 
 from cir_datasets.errors import MissingImagesError
-from cir_metrics.errors import CallError, MissingExtraError
+from cir_metrics.errors import CallError, MissingExtraError, install_lines
 from submissions.embeddings.embed import Timing, embed_gallery, encode_shard
 from submissions.embeddings.pictures import FilePictures
 from submissions.embeddings.store import Embeddings, EmbeddingStore
@@ -253,7 +254,7 @@ def test_without_torch_pictures_are_opened_in_the_main_process(
 @pytest.mark.parametrize("absent", ["torch", "transformers"])
 def test_what_an_encoder_needs_is_named(absent: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, absent, None)
-    wanted = rf'an encoder needs {absent}\. Fix: pip install "cir-benchmarks\[retrieval\]"'
+    wanted = re.escape(f"an encoder needs {absent}. Fix: {install_lines('retrieval')}")
     with pytest.raises(MissingExtraError, match=wanted):
         load_encoder(tmp_path)
 
@@ -263,7 +264,7 @@ def test_what_other_engines_need_is_named(monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setitem(sys.modules, module, None)
         with pytest.raises(MissingExtraError) as caught:
             ask("this")
-        assert str(caught.value) == f'this needs {module}. Fix: pip install "cir-benchmarks[{extra}]"'
+        assert str(caught.value) == f"this needs {module}. Fix: {install_lines(extra)}"
 
 
 def test_an_error_of_the_encoder_comes_through_and_claims_end(store: EmbeddingStore) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from says import says
 
-from cir_metrics.errors import CallError, MissingExtraError
+from cir_metrics.errors import CallError, MissingExtraError, install_lines
 from submissions.embeddings.pictures import ShapesPictures
 from submissions.embeddings.ray import embed_gallery_on_ray
 from submissions.embeddings.ray_cluster import Cluster, decided
@@ -79,4 +79,4 @@ def test_without_ray_the_message_says_what_to_install(
         embed_gallery_on_ray(
             load, ShapesPictures("shapes/val", ["val-000000"]), store=EmbeddingStore(tmp_path)
         )
-    says(caught, "many machines needs ray", 'Fix: pip install "cir-benchmarks[distributed]"')
+    says(caught, "many machines needs ray", f"Fix: {install_lines('distributed')}")

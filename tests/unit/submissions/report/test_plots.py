@@ -16,7 +16,7 @@ import submissions
 from cir_datasets.registry import spec
 from cir_datasets.registry.cards import card
 from cir_datasets.rows.benchmark import Benchmark
-from cir_metrics.errors import CallError, MissingExtraError
+from cir_metrics.errors import CallError, MissingExtraError, install_lines
 from submissions.errors import SubmissionError
 from submissions.report import Report, full_report
 from submissions.report.plots import _drawn, style
@@ -152,5 +152,5 @@ def test_without_matplotlib_the_extra_is_named(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(MissingExtraError) as caught:
         full_report(report_worlds.scored("circo_like")).plot(tmp_path / "out.png")
-    says(caught, "plots need matplotlib", 'Fix: pip install "cir-benchmarks[statistics]"')
+    says(caught, "a plot needs matplotlib", f"Fix: {install_lines('statistics')}")
     assert list(tmp_path.iterdir()) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from retrieval_worlds import PlainEncoder, small_shapes
 
 import submissions
-from cir_metrics.errors import MissingExtraError
+from cir_metrics.errors import MissingExtraError, install_lines
 from submissions import make_rank_file
 from submissions.embeddings.store import EmbeddingStore
 from submissions.running import baselines as module
@@ -57,15 +58,15 @@ def test_without_torch_those_without_weights_are_left(monkeypatch: pytest.Monkey
     (why,) = found.left_out
     assert why == (
         "torch and transformers not installed: only the baselines without weights are run. "
-        'For the others: pip install "cir-benchmarks[retrieval]".'
+        f"For the others: {install_lines('retrieval')}."
     )
     made = dict(run_baselines("shapes/val", found, k=10, device="cpu", search="exact"))
     assert [rank_file.method.backbone.split()[0] for rank_file in made.values()] == ["none"] * 4
     with pytest.raises(
-        MissingExtraError, match=r"retrieval\]\", or use --method image_only_pixels, which needs no torch"
+        MissingExtraError, match=r"on PyPI, or use --method image_only_pixels, which needs no torch"
     ):
         make_rank_file("shapes/val", "image_only")
-    with pytest.raises(MissingExtraError, match=r'pip install "cir-benchmarks\[retrieval\]"$'):
+    with pytest.raises(MissingExtraError, match=re.escape(install_lines("retrieval")) + "$"):
         make_rank_file("shapes/val", "cirevl", language="oracle")
 
 

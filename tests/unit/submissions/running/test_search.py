@@ -10,7 +10,7 @@ import pytest
 from metrics_twins import best_first
 from numpy.typing import NDArray
 
-from cir_metrics.errors import MissingExtraError, UnknownNameError
+from cir_metrics.errors import MissingExtraError, UnknownNameError, install_lines
 from submissions.errors import MethodError
 from submissions.running.search import SEARCHES, Ranked, Searcher
 
@@ -207,7 +207,7 @@ def test_unknown_searches_and_galleries_too_small_for_one_are_refused() -> None:
 def test_an_index_without_faiss_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     gallery, ids, queries = world(images=20)
     monkeypatch.setitem(sys.modules, "faiss", None)
-    with pytest.raises(MissingExtraError, match=re.escape('pip install "cir-benchmarks[retrieval]"')):
+    with pytest.raises(MissingExtraError, match=re.escape(install_lines("retrieval"))):
         Searcher(gallery, ids, "hnsw")
     assert len(Searcher(gallery, ids).search(queries, 3).rankings) == len(queries)
 
