@@ -99,7 +99,8 @@ def _first_lines(card: Any) -> list[str]:
 
     public = [name for name, config in card.configs.items() if config.ground_truth == "public"]
     name = next((found for found in public if card.configs[found].split == "validation"), public[0])
-    return ["```python", *first_lines(card.name, name, card.configs[name].split), "```", ""]
+    *imports, load = first_lines(card.name, name, card.configs[name].split)
+    return ["```python", *imports, "", load, "```", ""]
 
 
 def _figures(card: Any) -> list[str]:

@@ -142,7 +142,8 @@ def _use(card: Card, configs: Sequence[PublishedConfig], repository: str | None)
     if manifest is not None:
         lines.append(f'gallery = load_dataset("{where}", "{manifest.name}", split="{manifest.split}")')
     first = configs[0]
-    own = first_lines(card.name, first.name, first.split)
+    *imports, load = first_lines(card.name, first.name, first.split)
+    own = [*imports, "", load]
     return "\n".join(
         [*lines, "```", "", "By its name, with cir-benchmarks installed:", "", "```python", *own, "```"]
     )
