@@ -9,6 +9,8 @@ import itertools
 import os
 import re
 import sys
+import tempfile
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -59,8 +61,9 @@ def benchmark_table() -> str:
     lines = [
         "# Benchmarks\n",
         "Written by `make docs` from the cards. `cir datasets show NAME` prints one of them whole.\n",
-        "Pictures of queries are shown for `shapes` alone, which the package draws. Those of the other",
-        "benchmarks may not be given away.\n",
+        "Pictures of queries are shown for `shapes` alone, which the package draws. Pictures and captions of",
+        "the other benchmarks are their publishers': here stands an invented query in the form of each, and",
+        "the command that shows the real ones, with your copy of the pictures ([browse](browse.md)).\n",
     ]
     for name in registry.names():
         card = registry.card(name)
@@ -84,7 +87,7 @@ def benchmark_table() -> str:
                 f"| `{spec.id}` | {config.split} | {_count(config.queries)} | {_count(config.gallery)} "
                 f"| {spec.turns} | {config.reference} | {config.ground_truth} | `{spec.main_metric}` |"
             )
-        lines += _figures(card)
+        lines += _figures(card) or _invented(card)
         lines += _examples(card)
         lines += _differences(card)
         if card.traps:
@@ -114,6 +117,62 @@ def _figures(card: Any) -> list[str]:
             f"![Pictures of {card.name}/{name}](images/{card.name}-{name}.png)",
         )
     ]
+
+
+def _invented(card: Any) -> list[str]:
+    """A query of the tests' made-up files, read as the publisher's are, and how to see real ones."""
+    import cir_datasets
+    from cir_datasets import registry
+
+    sys.path.insert(0, str(DOCS.parent / "tests" / "fixtures"))
+    import datasets_publishers as made_up
+
+    names = [f"{card.name}/{name}" for name in card.configs]
+    shown = next((name for name in names if registry.spec(name).config.split == "validation"), names[0])
+    before = os.environ.get("CIR_CACHE_HOME")
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["CIR_CACHE_HOME"] = f"{folder}/cache"
+        try:
+            if card.name == "circled":
+                made_up.write_source(Path(folder), shown.partition("/")[2])
+            data = made_up.write_for(Path(folder), shown)
+            with warnings.catch_warnings(action="ignore"):  # these files are no publisher's
+                row = cir_datasets.load(shown, data_dir=data.parent, verification_mode="no_checks").rows()[0]
+        finally:
+            if before is None:
+                del os.environ["CIR_CACHE_HOME"]
+            else:
+                os.environ["CIR_CACHE_HOME"] = before
+    lines = [f"{name:<16}{said}".rstrip() for name, said in _said(row)]
+    head = [
+        f"An invented row of `{shown}`. `cir datasets browse {shown}` writes a page with the real ones:\n"
+    ]
+    if card.status == "pending_publication":
+        head = [f"An invented row of `{shown}`, whose files are not published yet:\n"]
+    return ["", *head, "```text", *lines, "```"]
+
+
+def _said(row: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    """The parts of a query or session, named as the docs name them."""
+    turns = row.get("turns")
+    yield ("session" if turns else "query", row.get("session_id") or row["query_id"])
+    for turn in turns or [row]:
+        yield (f"turn {turn['turn']}" if turns else "reference", turn["reference_image_id"])
+        captions = turn.get("captions") or [turn["relative_caption"]]
+        yield ("caption" if len(captions) == 1 else "captions", ", ".join(f'"{each}"' for each in captions))
+    if turns:
+        yield "target", ", ".join(row["ground_truth_ids"])
+        return
+    if row["target_image_id"]:
+        yield "target", row["target_image_id"]
+    others = [image for image in row["positive_image_ids"] if image != row["target_image_id"]]
+    for name, images in (("positives", others), ("hard negatives", row["negative_image_ids"])):
+        if images:
+            yield name, ", ".join(images)
+    if row["subset_image_ids"]:
+        yield "subset", f"{len(row['subset_image_ids'])} images, the reference among them"
+    if row["aspects"]:
+        yield "aspects", ", ".join(row["aspects"])
 
 
 def _examples(card: Any) -> list[str]:
