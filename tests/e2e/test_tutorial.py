@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -25,6 +26,14 @@ def shown(page: str) -> list[tuple[str, str]]:
     return pairs
 
 
+def python_of_the_api() -> list[tuple[str, str]]:
+    """The Python block of the API's page as a command, and what it prints once all else was run."""
+    text = (ROOT / "docs" / "leaderboard_api.md").read_text(encoding="utf-8")
+    (source,) = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    printed = "1 ... Image only 0.446...\n2 ... Half the text 0.39\n...published"
+    return [(shlex.join([sys.executable, "-c", source]), printed)]
+
+
 @pytest.mark.slow
 def test_the_tutorial_and_the_api_page_print_what_they_show(tmp_path: Path) -> None:
     port = a_port()
@@ -41,19 +50,27 @@ def test_the_tutorial_and_the_api_page_print_what_they_show(tmp_path: Path) -> N
     try:
         shell.run("cir datasets prepare shapes/val")
         shell.run(f"cir leaderboard serve --port {port}")
-        for command, expected in [*shown("tutorial.md"), *shown("leaderboard_api.md")]:
+        guarded = a_port()
+        shell.environment |= {
+            "CIR_LEADERBOARD_HOME": str(tmp_path / "guarded"),
+            "CIR_LEADERBOARD_ACCOUNTS": "tokens",
+        }
+        environment["CIR_LEADERBOARD_TOKEN"] = shell.run("cir leaderboard token create ada").strip()
+        shell.run(f"cir leaderboard serve --port {guarded}")
+        for command, expected in [*shown("tutorial.md"), *shown("leaderboard_api.md"), *python_of_the_api()]:
+            its_port = guarded if "Bearer" in command else port
             done = subprocess.run(
-                ["bash", "-c", command.replace("7860", port)],
+                ["bash", "-c", command.replace("7860", its_port)],
                 cwd=tmp_path,
                 env=environment,
                 capture_output=True,
                 text=True,
                 check=False,
             )
-            printed = done.stdout.replace(port, "7860")
+            printed = done.stdout.replace(its_port, "7860")
             if done.returncode or not doctest.OutputChecker().check_output(expected + "\n", printed, FLAGS):
                 wrong.append(f"$ {command}\n--- shown\n{expected}\n--- printed\n{printed}{done.stderr}")
     finally:
         codes = shell.stop()
     assert wrong == []
-    assert codes == [0]
+    assert codes == [0, 0]
