@@ -33,6 +33,7 @@ _OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBAD
 COMMANDS = {
     "setup": "cir_datasets.commands.setup:setup_command",
     "run": "submissions.commands.run:run_command",
+    "rank": "submissions.commands.rank:rank_command",
     "multiround": "submissions.commands.multiround:multiround_command",
     "embed": "submissions.commands.embed:embed_command",
     "entries": "submissions.commands.entries:entries_command",
@@ -78,7 +79,7 @@ class TaskCommands(NamedTuple):
 TASKS = {
     "Data": TaskCommands(("setup", "datasets", "make"), ("metrics",)),
     "Rank": TaskCommands(
-        ("run", "train"), ("multiround", "play", "fuse", "methods", "embed", "embeddings", "entries")
+        ("run", "rank", "train"), ("multiround", "play", "fuse", "methods", "embed", "embeddings", "entries")
     ),
     "Judge": TaskCommands(
         ("validate", "score", "compare", "table"),

@@ -364,7 +364,7 @@ def from_own(
     suite = find_suite(benchmark) if isinstance(benchmark, str) else None
     if suite is None:
         return make(benchmark, given, names)
-    parts = {argument: _by_member(suite, argument, value, names) for argument, value in given.items()}
+    parts = {argument: by_member(suite, argument, value, names) for argument, value in given.items()}
     runs = []
     for member in suite.benchmarks:
         own = {argument: value[member] for argument, value in parts.items()}
@@ -373,7 +373,7 @@ def from_own(
     return RankBundle(suite.id, tuple(runs))
 
 
-def _by_member(suite: Suite, argument: str, value: Any, names: Names) -> dict[str, Any]:
+def by_member(suite: Suite, argument: str, value: Any, names: Names) -> dict[str, Any]:
     """What was given of each member, by the member's id."""
     called = names.of(argument)
     short = [member.partition("/")[2] for member in suite.benchmarks]

@@ -81,6 +81,7 @@ def test_the_commands_are_the_expected_ones() -> None:
         "table",
         "fuse",
         "run",
+        "rank",
         "methods list",
         "methods show",
         "train concat",

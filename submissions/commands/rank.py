@@ -1,0 +1,290 @@
+"""`cir rank`: from scores, embeddings or lists that a user already has to a rank file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cir_datasets.commands.options import DataDirAnywhere, NoChecksAnywhere
+from cir_metrics.terminal import echo
+from submissions.commands.outputs import check_file
+from submissions.commands.words import as_text
+
+if TYPE_CHECKING:
+    from cir_datasets.registry.suites import Suite
+    from submissions.running.own_ids import Names
+
+_FILE = "of a suite a folder with one a member"
+_ARRAY = f".npy, .npz, .pt or .safetensors; {_FILE}"
+
+_OPTIONS = {
+    "scores": "--scores",
+    "query_embeddings": "--query-embeddings",
+    "image_embeddings": "--image-embeddings",
+    "lists": "--lists",
+    "subset_lists": "--subset-lists",
+    "query_ids": "--queries",
+    "image_ids": "--images",
+}
+"""By argument of the functions the option that gives it."""
+_DOORS = ("scores", "query_embeddings", "lists")
+
+
+def rank_command(
+    benchmark: Annotated[
+        str, typer.Option("--benchmark", "-b", help="Id of the benchmark, or suite, that was ranked.")
+    ],
+    method: Annotated[
+        str,
+        typer.Option("--method", "-m", help="Name of your method, 1 to 80 characters, as tables show it."),
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="File to write: .json or .json.gz.")],
+    scores: Annotated[
+        Path | None,
+        typer.Option(
+            "--scores", help=f"Scores, a row a query and a column an image, higher is better: {_ARRAY}."
+        ),
+    ] = None,
+    query_embeddings: Annotated[
+        Path | None,
+        typer.Option("--query-embeddings", help=f"Embeddings of composed queries, a row a query: {_ARRAY}."),
+    ] = None,
+    image_embeddings: Annotated[
+        Path | None,
+        typer.Option("--image-embeddings", help=f"Embeddings of the gallery, a row an image: {_ARRAY}."),
+    ] = None,
+    lists: Annotated[
+        Path | None,
+        typer.Option("--lists", help=f"Rankings, JSON: {{query id: [image ids, best first]}}; {_FILE}."),
+    ] = None,
+    subset_lists: Annotated[
+        Path | None,
+        typer.Option(
+            "--subset-lists", help=f"Beside --lists: rankings of each query's subset (CIRR), JSON; {_FILE}."
+        ),
+    ] = None,
+    queries: Annotated[
+        Path | None,
+        typer.Option(
+            "--queries",
+            help=f"Query id of each row, of a session SESSION#TURN: a line each, or a JSON list; {_FILE}.",
+        ),
+    ] = None,
+    images: Annotated[
+        Path | None,
+        typer.Option(
+            "--images", help=f"Image id of each column or row: a line each, or a JSON list; {_FILE}."
+        ),
+    ] = None,
+    by_position: Annotated[
+        bool,
+        typer.Option("--by-position", help="Ids that are not given are the benchmark's own, in its order."),
+    ] = False,
+    normalise: Annotated[
+        bool,
+        typer.Option(
+            "--normalise/--no-normalise",
+            help="Of embeddings: rank by the cosine, or by the dot product of what is given.",
+        ),
+    ] = True,
+    k: Annotated[
+        int | None,
+        typer.Option(
+            "--k", help="First images of a ranking, 1 to 1,000, that are kept; default: what the board uses."
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the file written as JSON: file, benchmark, method.")
+    ] = False,
+    data_dir: DataDirAnywhere = None,
+    no_checks: NoChecksAnywhere = False,
+) -> None:
+    """Make a rank file of scores, of embeddings or of lists that you already have; of a suite a bundle.
+
+    Rows and columns are joined to the benchmark by ids. References are taken out where the protocol does it,
+    CIRR's subsets are ranked, too, and rankings are cut to what the board uses. The name of the file written
+    is printed. docs/scores.md has each way in with an example.
+
+    \b
+    Example:
+        cir rank --benchmark cirr/val --scores S.npy --queries Q.txt --images G.txt --method Ours \\
+            --out run.json
+        cir rank --benchmark cirr/val --query-embeddings Q.npy --image-embeddings G.npy --queries Q.txt \\
+            --images G.txt --method Ours --out run.json
+        cir rank --benchmark shapes/val --lists rankings.json --method Ours --out run.json
+    """
+    from submissions.rank_file.benchmarks import find_suite
+    from submissions.rank_file.model import RankBundle, write
+    from submissions.running.own_embeddings import ranked_by_embeddings
+    from submissions.running.own_ids import from_own
+    from submissions.running.own_lists import ranked_by_lists
+    from submissions.running.own_scores import ranked_by_scores
+
+    given = {
+        "scores": scores,
+        "query_embeddings": query_embeddings,
+        "image_embeddings": image_embeddings,
+        "lists": lists,
+        "subset_lists": subset_lists,
+        "query_ids": queries,
+        "image_ids": images,
+    }
+    paths = {argument: path for argument, path in given.items() if path is not None}
+    door = _door(paths, by_position=by_position, normalise=normalise)
+    check_file(out)
+    found = _Files(find_suite(benchmark), paths).read()
+    doors: dict[str, Callable[..., Any]] = {
+        "scores": partial(ranked_by_scores, by_position=by_position),
+        "query_embeddings": partial(ranked_by_embeddings, by_position=by_position, normalise=normalise),
+        "lists": ranked_by_lists,
+    }
+    make = doors[door]
+    made = from_own(benchmark, found.values, partial(make, method=method, k=k), found.names)
+    written = str(write(made, out))
+    first = made.runs[0] if isinstance(made, RankBundle) else made
+    if as_json:
+        echo(as_text({"file": written, "benchmark": benchmark, "method": first.method.name}))
+    else:
+        echo(written)
+    echo(_next_step(benchmark, written), err=True)
+
+
+def _door(paths: dict[str, Path], *, by_position: bool, normalise: bool) -> str:
+    """Which of the three ways in is taken.
+
+    Raises:
+        CallError: none, several, or with an option of another one.
+    """
+    from cir_metrics.errors import CallError
+
+    doors = [door for door in _DOORS if door in paths]
+    if "image_embeddings" in paths and "query_embeddings" not in doors:
+        raise CallError(
+            "--image-embeddings: only beside --query-embeddings. Fix: add --query-embeddings FILE."
+        )
+    if len(doors) != 1:
+        said = " and ".join(_OPTIONS[door] for door in doors) or "none of them"
+        raise CallError(
+            "what is to be ranked is --scores, --query-embeddings with --image-embeddings, or --lists; "
+            f"{said} {'are' if len(doors) > 1 else 'is'} given. Fix: give exactly one."
+        )
+    (door,) = doors
+    if door == "query_embeddings" and "image_embeddings" not in paths:
+        raise CallError("--query-embeddings: the gallery's are missing. Fix: add --image-embeddings FILE.")
+    wrong = {
+        "--subset-lists": "subset_lists" in paths and door != "lists",
+        "--queries": "query_ids" in paths and door == "lists",
+        "--by-position": by_position and door == "lists",
+        "--no-normalise": not normalise and door != "query_embeddings",
+    }
+    for option, is_wrong in wrong.items():
+        if is_wrong:
+            raise CallError(f"{option} says nothing beside {_OPTIONS[door]}. Fix: leave it out.")
+    return door
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What the files hold, and what messages call them."""
+
+    values: dict[str, Any]
+    names: Names
+
+
+@dataclass(frozen=True)
+class _Files:
+    """The files that were named; of a suite folders of them."""
+
+    suite: Suite | None
+    paths: dict[str, Path]
+
+    def read(self) -> _Read:
+        """Read them all.
+
+        Raises:
+            MissingFileError: one is not there.
+            MethodError: one cannot be read, or is not what the option wants.
+        """
+        if self.suite is None:
+            return self._one(self.paths, "")
+        parts: dict[str, dict[str, Path]] = {
+            argument: self._members(argument, folder) for argument, folder in self.paths.items()
+        }
+        reads = {
+            member: self._one({argument: own[member] for argument, own in parts.items()}, member)
+            for member in self.suite.benchmarks
+        }
+        values = {
+            argument: {member: each.values[argument] for member, each in reads.items()} for argument in parts
+        }
+        return _Read(values, self._names({member: each.names for member, each in reads.items()}))
+
+    def _one(self, paths: dict[str, Path], member: str) -> _Read:
+        from submissions.commands.rank_inputs import read_array, read_ids, read_lists
+        from submissions.running.own_ids import Names
+
+        values: dict[str, Any] = {}
+        lines = set()
+        for argument, path in paths.items():
+            option = _OPTIONS[argument]
+            if argument in ("lists", "subset_lists"):
+                values[argument] = read_lists(path, option)
+            elif argument in ("query_ids", "image_ids"):
+                values[argument], by_line = read_ids(path, option)
+                lines |= {argument} if by_line else set()
+            else:
+                values[argument] = read_array(path, option)
+        files = {argument: str(path) for argument, path in paths.items()}
+        return _Read(values, Names(files, self._names({}).options, member, frozenset(lines)))
+
+    def _names(self, members: dict[str, Names]) -> Names:
+        from submissions.running.own_ids import Names
+
+        options = {argument: f"{option} FILE" for argument, option in _OPTIONS.items()}
+        return Names(options=options | {"by_position": "--by-position"}, members=members)
+
+    def _members(self, argument: str, folder: Path) -> dict[str, Path]:
+        """The file of each member of the suite."""
+        from submissions.commands.rank_inputs import ENDINGS
+        from submissions.errors import MethodError
+        from submissions.running.own_ids import by_member
+
+        suite, option = self.suite, _OPTIONS[argument]
+        if suite is None:
+            return {}
+        ending = ENDINGS[argument]
+        wanted = ", ".join(f"{member.partition('/')[2]}{ending[0]}" for member in suite.benchmarks)
+        if not folder.is_dir():
+            raise MethodError(
+                f"{option} {folder}: {suite.id} is a suite, and this is not a folder. "
+                f"Fix: name a folder that holds {wanted}."
+            )
+        files = sorted(path for path in folder.iterdir() if path.name.endswith(ending))
+        stems = [path.name.partition(".")[0] for path in files]
+        twice = next((stem for stem in stems if stems.count(stem) > 1), None)
+        if twice is not None:
+            raise MethodError(f"{option} {folder}: several files are named {twice}. Fix: leave one there.")
+        names = self._names({})
+        return by_member(suite, argument, dict(zip(stems, files, strict=True)), names)
+
+
+def _next_step(benchmark: str, written: str) -> str:
+    """What to do with the file: nobody here can score an answer to withheld queries."""
+    from cir_datasets.registry import spec
+    from cir_datasets.registry.challenges import is_challenge
+    from submissions.formats.reader import server_format
+    from submissions.rank_file.benchmarks import find_suite
+
+    if is_challenge(benchmark):
+        return f"Where it stands: cir submit {written} --to URL"
+    if find_suite(benchmark) is None:
+        found = spec(benchmark)
+        server = server_format(found.card.name)
+        if found.config.ground_truth == "withheld" and server is not None:
+            return f"For the publisher's server: cir convert {written} --to {server}"
+    return f"Where it stands: cir score {written}"

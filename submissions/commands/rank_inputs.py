@@ -1,0 +1,176 @@
+"""The files of `cir rank`: arrays, lists of ids, and rankings by query id."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from pickle import UnpicklingError
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+
+from cir_metrics.errors import MissingExtraError
+from submissions.errors import MethodError, MissingFileError
+
+_ARRAYS = (".npy", ".npz", ".pt", ".pth", ".safetensors")
+_IDS = (".txt", ".json")
+_LISTS = (".json", ".json.gz")
+ENDINGS = {
+    "scores": _ARRAYS,
+    "query_embeddings": _ARRAYS,
+    "image_embeddings": _ARRAYS,
+    "lists": _LISTS,
+    "subset_lists": _LISTS,
+    "query_ids": _IDS,
+    "image_ids": _IDS,
+}
+"""By argument how the names of its files end."""
+
+
+def read_array(path: Path, option: str) -> Any:
+    """The array of a file: of .npy a memory map, of .pt a tensor.
+
+    Args:
+        path: the file.
+        option: which names it.
+
+    Raises:
+        MissingFileError: there is none.
+        MethodError: it cannot be read, or does not hold exactly one array.
+        MissingExtraError: torch or safetensors is needed and not installed.
+    """
+    _check_file(path, option)
+    ending = path.suffix.lower()
+    readers = {
+        ".npy": _npy,
+        ".npz": _npz,
+        ".pt": _torch,
+        ".pth": _torch,
+        ".safetensors": _safetensors,
+    }
+    if ending not in readers:
+        raise MethodError(
+            f"{option} {path}: a file in {ending or 'no ending'!r} is not read. "
+            f"Fix: write it as one of {', '.join(_ARRAYS)}, for example with np.save."
+        )
+    try:
+        found = readers[ending](path)
+    except ImportError as error:
+        raise MissingExtraError(
+            f"{option} {path}: reading it needs {error.name}. Fix: write it with np.save as .npy, or "
+            'pip install "cir-benchmarks[retrieval]"'
+        ) from error
+    except (OSError, ValueError, RuntimeError, EOFError, UnpicklingError, BadZipFile) as error:
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise MethodError(
+            f"{option} {path}: cannot be read as {ending}: {reason}. "
+            "Fix: write it anew, with np.save as .npy."
+        ) from error
+    if not isinstance(found, Mapping):
+        return found
+    if len(found) != 1:
+        raise MethodError(
+            f"{option} {path}: it holds {len(found)} arrays ({', '.join(map(str, list(found)[:5]))}). "
+            "Fix: write a file with the one that is meant."
+        )
+    return next(iter(found.values()))
+
+
+def _npy(path: Path) -> Any:
+    return np.load(path, mmap_mode="r", allow_pickle=False)
+
+
+def _npz(path: Path) -> Any:
+    with np.load(path, allow_pickle=False) as opened:
+        return dict(opened)
+
+
+def _torch(path: Path) -> Any:
+    import torch
+
+    return torch.load(path, map_location="cpu", weights_only=True)
+
+
+def _safetensors(path: Path) -> Any:
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    try:
+        return load_file(path)
+    except SafetensorError as error:
+        raise ValueError(str(error)) from error
+
+
+def read_ids(path: Path, option: str) -> tuple[list[Any], bool]:
+    """Ids, and whether each has a line of its own.
+
+    Args:
+        path: a text with an id a line, or a JSON list.
+        option: which names it.
+
+    Raises:
+        MissingFileError: there is none.
+        MethodError: it cannot be read, is something else, or holds an empty line.
+    """
+    text = _text(path, option)
+    if text.lstrip().startswith(("[", "{")):
+        found = _json(text, path, option)
+        if not isinstance(found, list):
+            raise MethodError(f'{option} {path}: it is not a list. Fix: write ["id", ...], or an id a line.')
+        return found, False
+    lines = text.splitlines()
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            raise MethodError(f"{option} {path}: line {number} is empty. Fix: write an id a line.")
+    return [line.strip() for line in lines], True
+
+
+def read_lists(path: Path, option: str) -> Any:
+    """A JSON file of rankings by query id.
+
+    Raises:
+        MissingFileError: there is none.
+        MethodError: it is not JSON, or names a query twice.
+    """
+    return _json(_text(path, option), path, option)
+
+
+def _check_file(path: Path, option: str) -> None:
+    if path.is_dir():
+        raise MethodError(f"{option} {path} is a folder. Fix: name a file; only a suite takes folders.")
+    if not path.is_file():
+        raise MissingFileError(f"{option} {path}: no such file. Fix: correct the name.")
+
+
+def _text(path: Path, option: str) -> str:
+    _check_file(path, option)
+    content = path.read_bytes()
+    try:
+        if path.suffix.lower() == ".gz":
+            content = gzip.decompress(content)
+        return content.decode("utf-8-sig")
+    except (UnicodeDecodeError, EOFError, OSError) as error:
+        raise MethodError(f"{option} {path}: it is not a text in UTF-8. Fix: write it as one.") from error
+
+
+def _json(text: str, path: Path, option: str) -> Any:
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, value in pairs:
+            if key in found:
+                raise MethodError(f"{option} {path}: the key {key!r:.100} stands twice. Fix: write it once.")
+            found[key] = value
+        return found
+
+    try:
+        return json.loads(text, object_pairs_hook=once)
+    except (json.JSONDecodeError, RecursionError) as error:
+        where = (
+            f"line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else "it"
+        )
+        raise MethodError(
+            f"{option} {path}: {where}: this is not JSON. Fix: write it with json.dump."
+        ) from error

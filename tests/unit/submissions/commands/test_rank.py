@@ -1,0 +1,185 @@
+"""`cir rank`: one of three doors, files by their content, errors that name the file and its line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import submissions_worlds as worlds
+from own_answers import BENCHMARK, IMAGES, KEYS, small_suite
+from typer.testing import CliRunner
+
+import submissions
+from cir_metrics.errors import CirError
+from leaderboard.cli import build
+from submissions.running import own_ids, own_lists
+
+DRAWN = np.random.default_rng(0)
+SCORES = DRAWN.standard_normal((len(KEYS), len(IMAGES))).astype(np.float32)
+QUERIES, VECTORS = DRAWN.standard_normal((len(KEYS), 8)), DRAWN.standard_normal((len(IMAGES), 8))
+LISTS = dict.fromkeys(KEYS, IMAGES)
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The benchmark with few queries under its own id, and a folder with a user's files."""
+    known = {BENCHMARK.id: BENCHMARK, **small_suite()}
+    for module in (own_ids, own_lists):
+        monkeypatch.setattr(
+            module, "loaded_benchmark", lambda given: known[given] if isinstance(given, str) else given
+        )
+    monkeypatch.chdir(tmp_path)
+    np.save("S.npy", SCORES)
+    np.save("Q.npy", QUERIES)
+    np.save("G.npy", VECTORS)
+    Path("Q.txt").write_text("\n".join(KEYS) + "\n", encoding="utf-8")
+    Path("G.txt").write_text("\ufeff" + "\r\n".join(IMAGES), encoding="utf-8")
+    Path("G.json").write_text(json.dumps(IMAGES), encoding="utf-8")
+    Path("L.json").write_text(json.dumps(LISTS), encoding="utf-8")
+
+
+IDS = ["--queries", "Q.txt", "--images", "G.txt"]
+BY_SCORES = ["--scores", "S.npy", *IDS]
+BY_VECTORS = ["--query-embeddings", "Q.npy", "--image-embeddings", "G.npy", *IDS]
+
+
+def rank(*words: str, benchmark: str = BENCHMARK.id, out: str = "run.json") -> Any:
+    return CliRunner().invoke(build(), ["rank", "-b", benchmark, "-m", "Ours", "-o", out, *words])
+
+
+def test_each_door_gives_what_the_function_gives() -> None:
+    ids: dict[str, Any] = {"query_ids": KEYS, "image_ids": IMAGES, "method": "Ours"}
+    of = submissions
+    made = {
+        (*BY_SCORES,): of.rank_file_from_scores(BENCHMARK, SCORES, **ids),
+        ("--scores", "S.npy", "--queries", "Q.txt", "--images", "G.json"): of.rank_file_from_scores(
+            BENCHMARK, SCORES, **ids
+        ),
+        ("--scores", "S.npy", "--by-position", "--k", "51"): of.rank_file_from_scores(
+            BENCHMARK, SCORES, **ids, k=51
+        ),
+        (*BY_VECTORS,): of.rank_file_from_embeddings(BENCHMARK, QUERIES, VECTORS, **ids),
+        (*BY_VECTORS, "--no-normalise"): of.rank_file_from_embeddings(
+            BENCHMARK, QUERIES, VECTORS, **ids, normalise=False
+        ),
+        ("--lists", "L.json"): of.rank_file_from_lists(BENCHMARK, LISTS, method="Ours"),
+    }
+    for words, expected in made.items():
+        done = rank(*words)
+        assert done.exit_code == 0, done.exception
+        assert done.stdout.split() == [str(Path("run.json").absolute())]
+        assert f"cir score {Path('run.json').absolute()}" in done.stderr
+        assert Path("run.json").read_bytes() == expected.to_json()
+    done = rank(*BY_SCORES, "--json")
+    assert json.loads(done.stdout)["method"] == "Ours"
+
+
+@pytest.mark.parametrize("ending", [".npz", ".pt", ".safetensors"])
+def test_arrays_of_other_files_give_the_same_bytes(ending: str) -> None:
+    torch = pytest.importorskip("torch")
+    file = f"other{ending}"
+    if ending == ".npz":
+        np.savez(file, scores=SCORES)
+    elif ending == ".pt":
+        torch.save(torch.from_numpy(SCORES), file)
+    else:
+        pytest.importorskip("safetensors.numpy").save_file({"scores": SCORES}, file)
+    assert rank(*BY_SCORES).exit_code == 0
+    expected = Path("run.json").read_bytes()
+    done = rank("--scores", file, *IDS)
+    assert done.exit_code == 0, done.exception
+    assert Path("run.json").read_bytes() == expected
+
+
+def test_a_suite_takes_folders_with_a_file_a_member() -> None:
+    for name in ("scores", "queries", "images"):
+        Path(name).mkdir()
+    for category, benchmark in zip(("dress", "shirt", "toptee"), small_suite().values(), strict=True):
+        shape = (len(benchmark.query_ids), len(benchmark.gallery or ()))
+        np.save(f"scores/{category}.npy", np.random.default_rng(1).random(shape))
+        Path(f"queries/{category}_val.txt").write_text("\n".join(benchmark.query_ids), encoding="utf-8")
+        Path(f"images/{category}.json").write_text(json.dumps(benchmark.gallery), encoding="utf-8")
+    words = ["--scores", "scores", "--queries", "queries", "--images", "images"]
+    done = rank(*words, benchmark="fashioniq/val")
+    assert done.exit_code == 0, done.exception
+    bundle = submissions.read("run.json")
+    assert isinstance(bundle, submissions.RankBundle)
+    assert [run.benchmark for run in bundle.runs] == list(small_suite())
+    Path("queries/shirt_val.txt").write_text("nobody\n" * 4, encoding="utf-8")
+    done = rank(*words, benchmark="fashioniq/val", out="no.json")
+    assert "queries/shirt_val.txt, line 1, and queries/shirt_val.txt, line 2, are both" in str(done.exception)
+    Path("scores/toptee.npy").unlink()
+    done = rank(*words, benchmark="fashioniq/val", out="no.json")
+    assert "--scores: fashioniq/toptee_val is missing" in str(done.exception)
+    done = rank(*BY_SCORES, benchmark="fashioniq/val", out="no.json")
+    assert "this is not a folder. Fix: name a folder that holds dress_val.npy" in str(done.exception)
+    assert not Path("no.json").exists()
+
+
+def text(file: str, content: str) -> None:
+    Path(file).write_text(content, encoding="utf-8")
+
+
+def turned() -> None:
+    np.save("S.npy", SCORES.T)
+
+
+def spoilt() -> None:
+    changed = SCORES.copy()
+    changed[2, 5] = np.nan
+    np.save("S.npy", changed)
+
+
+def pickled() -> None:
+    np.save("S.npy", np.array([{}]), allow_pickle=True)
+
+
+@pytest.mark.parametrize(
+    ("before", "words", "said"),
+    [
+        (None, IDS, "none of them is given. Fix: give exactly one"),
+        (None, [*BY_SCORES, "--lists", "L.json"], "--scores and --lists are given. Fix: give exactly one"),
+        (None, ["--query-embeddings", "Q.npy", *IDS], "Fix: add --image-embeddings FILE"),
+        (None, [*BY_SCORES, "--image-embeddings", "G.npy"], "--image-embeddings: only beside --query-emb"),
+        (None, [*BY_SCORES, "--subset-lists", "L.json"], "--subset-lists says nothing beside --scores"),
+        (None, [*BY_SCORES, "--no-normalise"], "--no-normalise says nothing beside --scores"),
+        (None, ["--scores", "S.npy"], "--queries is not given. Fix: add --queries FILE.*or --by-position"),
+        (None, ["--scores", "absent.npy", *IDS], "--scores absent.npy: no such file"),
+        (None, ["--scores", "Q.txt", *IDS], "a file in '.txt' is not read. Fix: write it as one of .npy"),
+        (None, ["--scores", ".", *IDS], "--scores . is a folder"),
+        (turned, BY_SCORES, r"S.npy: shape \(60, 6\); .* Fix: transpose it"),
+        (spoilt, BY_SCORES, rf"S.npy\[2, 5\] is NaN: query '{KEYS[2]}', image '{IMAGES[5]}'"),
+        (pickled, BY_SCORES, "S.npy: cannot be read as .npy"),
+        (lambda: text("Q.txt", "\n".join([*KEYS[:-1], "nobody"])), BY_SCORES, "Q.txt, line 6, is 'nobody'"),
+        (lambda: text("Q.txt", "\n".join([*KEYS, KEYS[0]])), BY_SCORES, "Q.txt, line 1, and Q.txt, line 7,"),
+        (lambda: text("G.txt", ""), BY_SCORES, "G.txt is empty. Fix: name each column"),
+        (lambda: text("G.txt", "a\n\nb"), BY_SCORES, "--images G.txt: line 2 is empty"),
+        (lambda: text("Q.txt", '{"a": 1}'), BY_SCORES, "--queries Q.txt: it is not a list"),
+        (lambda: text("L.json", "[1"), ["--lists", "L.json"], "L.json: line 1, column 3: this is not JSON"),
+        (lambda: text("L.json", '{"a": [], "a": []}'), ["--lists", "L.json"], "the key 'a' stands twice"),
+        (lambda: text("L.json", "{}"), ["--lists", "L.json"], "L.json: empty. Fix: give a list for each"),
+        (None, ["--lists", "L.json", "--queries", "Q.txt"], "--queries says nothing beside --lists"),
+        (None, [*BY_SCORES, "-o", "run.csv"], "--out run.csv: the native format is written"),
+    ],
+    ids=lambda value: value[:25] if isinstance(value, str) else "",
+)
+def test_a_wrong_call_says_place_and_fix_and_writes_nothing(before: Any, words: list[str], said: str) -> None:
+    if before is not None:
+        before()
+    done = rank(*words)
+    assert isinstance(done.exception, CirError), done.output
+    assert "Fix: " in str(done.exception)
+    with pytest.raises(CirError, match=said):
+        raise done.exception
+    assert not list(Path().glob("run.*"))
+
+
+def test_the_next_step_for_withheld_queries_is_the_publishers_server() -> None:
+    from submissions.commands.rank import _next_step
+
+    assert _next_step("cirr/test1", "run.json").endswith("cir convert run.json --to cirr-server")
+    assert _next_step("cirr/val", "run.json").endswith("cir score run.json")
+    assert worlds.cirr("test1").ground_truth_withheld
