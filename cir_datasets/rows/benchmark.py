@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.common.counts import counted, counted_rows
+from cir_metrics.errors import CallError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -70,9 +71,21 @@ class Benchmark:
         pinned: bool = True,
         checks_skipped: tuple[str, ...] = (),
     ) -> Benchmark:
-        """A benchmark from rows in memory."""
+        """A benchmark from rows in memory, with the protocol of one that exists; nothing is checked.
+
+        `cir_datasets.own_benchmark` makes one of a new name, checked.
+
+        Raises:
+            CallError: `spec` is a name.
+        """
         import pyarrow as pa
 
+        if isinstance(spec, str):
+            raise CallError(
+                f"from_rows takes the protocol of a benchmark, not its name {spec!r}. Fix: for a new "
+                "benchmark of your own call cir_datasets.own_benchmark(name, rows, images=FOLDER); for "
+                'other rows of one that exists, such as cirr/val, give cir_datasets.spec("cirr/val").'
+            )
         from cir_datasets.rows.hashing import data_hash, gallery_hash
 
         ids = None if gallery is None else list(gallery)
