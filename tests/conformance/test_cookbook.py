@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from docs_shell import ROOT, Shell, a_port, parsed
+
+import cir_datasets
 
 TEXT = (ROOT / "docs" / "cookbook.md").read_text(encoding="utf-8")
 RECIPES = dict(re.findall(r"^## (I .*?)\n(.*?)(?=^## |\Z)", TEXT, re.MULTILINE | re.DOTALL))
 COMMANDS = sorted(set(re.findall(r"^cir .*", TEXT, re.MULTILINE)))
 WRITTEN = {
-    "I have scores or rankings": ["run.json", "rankings.json"],
+    "I have scores or rankings": ["run.json"],
     "I have a model": ["mine.json", "sum.json"],
     "I have data": ["mine/card.yaml", "differences.html"],
     "I write the paper": ["flips.jsonl", "differences.html"],
@@ -54,6 +58,28 @@ def run_blocks(shell: Shell, found: list[tuple[str, str]]) -> dict[str, str]:
 def test_a_recipe_runs_as_it_stands(recipe: str, tmp_path: Path) -> None:
     run_blocks(Shell(tmp_path), blocks(recipe))
     assert [name for name in WRITTEN[recipe] if not (tmp_path / name).stat().st_size] == []
+
+
+@pytest.mark.slow
+@pytest.mark.real_data
+@pytest.mark.skipif("CIR_DATA_HOME" not in os.environ, reason="CIR_DATA_HOME is not set: no real annotations")
+def test_the_table_of_fashioniq_is_made_of_matrices(tmp_path: Path) -> None:
+    (block,) = re.findall(r"^```py\n(.*?)^```", RECIPES["I write the paper"], re.MULTILINE | re.DOTALL)
+    assert block in (ROOT / "README.md").read_text(encoding="utf-8")
+    random = np.random.default_rng(0)
+    for category in ("dress", "shirt", "toptee"):
+        benchmark = cir_datasets.load(f"fashioniq/{category}_val")
+        scores = random.random((len(benchmark.query_ids), len(benchmark.gallery)), dtype=np.float32)
+        np.save(tmp_path / f"theirs-{category}.npy", scores)
+        columns = {image: column for column, image in enumerate(benchmark.gallery)}
+        for row, query in enumerate(benchmark.rows()):
+            scores[row, columns[query["target_image_id"]]] = 2
+        np.save(tmp_path / f"ours-{category}.npy", scores)
+    shell = Shell(tmp_path)
+    shell.run(shlex.join([sys.executable, "-c", block]))
+    table = shell.run("cir table ours.json theirs.json --for fashioniq")
+    assert re.search(r"^ours( +100\.00\*){9}$", table, re.MULTILINE)
+    assert re.search(r"^theirs( +\d\.\d\d_){9}$", table, re.MULTILINE)
 
 
 @pytest.mark.slow
