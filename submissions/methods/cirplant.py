@@ -109,10 +109,10 @@ class Cirplant:
         """The checkpoint, its network and its tokenizer, read once for an encoder."""
         needs_torch(self.name)
         from submissions.methods.heads.composition import COMPOSITIONS
-        from submissions.methods.heads.wordpieces import load_tokenizer
+        from submissions.methods.heads.wordpieces import TOKENIZER, load_tokenizer
 
         if self._loaded is None or self._loaded[0] != encoder.identity:
-            head = load_head(self._folder, self.name, encoder=encoder.identity)
+            head = load_head(self._folder, self.name, encoder=encoder.identity, beside=TOKENIZER)
             network = head.module(COMPOSITIONS[self.name])
             self._loaded = (encoder.identity, head, network, load_tokenizer(self._folder))
         return self._loaded[1:]

@@ -8,6 +8,7 @@ Source: Liu et al., ICCV 2021, arXiv:2108.04024, sections 3 and 5, and the relea
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -95,7 +96,7 @@ def train_composition(
 
     from submissions.encoders.pretrained import device_of
     from submissions.methods.heads.composition import COMPOSITIONS
-    from submissions.methods.heads.wordpieces import read_captions
+    from submissions.methods.heads.wordpieces import TOKENIZER, read_captions
     from submissions.training.triplet_loss import Objective
 
     if composition not in COMPOSITIONS:
@@ -128,14 +129,17 @@ def train_composition(
     tokenizer, sizes, begun = _network_sizes(encoder, data, composition, recipe, shape, init)
     settings: dict[str, Any] = {
         "benchmark": benchmark,
+        "data_hash": data.examples.data_hash,
         "pictures_digest": data.examples.pictures.digest,
         "encoder": asdict(encoder.identity),
         "composition": composition,
         "recipe": asdict(recipe),
         "init": None if begun is None else begun.sha256,
+        "words_sha256": hashlib.sha256(tokenizer.backend_tokenizer.to_str().encode()).hexdigest(),
         "sizes": sizes,
         "caption_rule": caption_rule,
         "validation": validation,
+        "validation_data_hash": None if data.measured is None else data.measured.data_hash,
         "hold_out": hold_out,
         "patience": patience,
     }
@@ -181,7 +185,15 @@ def train_composition(
         network.load_state_dict(watch.weights)
         training |= {"trained_steps": done.steps, "history": watch.history, "best": watch.history[watch.best]}
     tokenizer.save_pretrained(root)
-    save_head(root, composition, network, sizes=sizes, encoder=encoder.identity, training=training)
+    save_head(
+        root,
+        composition,
+        network,
+        sizes=sizes,
+        encoder=encoder.identity,
+        training=training,
+        beside=TOKENIZER,
+    )
     forget(root)
     return done
 

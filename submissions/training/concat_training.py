@@ -82,6 +82,7 @@ def train_concat(
     examples = load_triplets(benchmark, caption_rule=caption_rule, images=images)
     settings: dict[str, Any] = {
         "benchmark": benchmark,
+        "data_hash": examples.data_hash,
         "pictures_digest": examples.pictures.digest,
         "encoder": asdict(encoder.identity),
         "loss": loss,

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from cir_datasets.common.counts import counted
 from cir_datasets.common.progress import step_progress
 from cir_metrics.atomic import write_whole
 from cir_metrics.errors import CallError
@@ -42,7 +43,7 @@ PRECISIONS = ("float16", "bfloat16")
 _WARM_UP = 0.05
 """Share of the steps in which the learning rate rises."""
 _CURVE = 20
-"""Steps whose mean is given as the loss at the beginning and at the end."""
+"""Steps at most whose mean is given as the loss at the beginning and at the end."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +191,9 @@ def train(
 
     plan.check()
     if count < 2:
-        raise CallError(f"{label}: {count} rows to train on; two are the least. Fix: use a larger split.")
+        raise CallError(
+            f"{label}: {counted(count, 'row')} to train on; two are the least. Fix: use a larger split."
+        )
     folder.mkdir(parents=True, exist_ok=True)
     whole = {**settings, **asdict(plan), "rows": count}
     optimizer = torch.optim.AdamW(
@@ -244,7 +247,9 @@ def train(
     if watch is not None and not watch.stopped:
         _let_look(watch, module, plan.steps)
     module.eval()
-    first, last = exact_mean(losses[:_CURVE]), exact_mean(losses[-_CURVE:])
+    # Of a short training its two halves, so that the two means are of different steps.
+    few = min(_CURVE, max(1, len(losses) // 2))
+    first, last = exact_mean(losses[:few]), exact_mean(losses[-few:])
     return Trained(folder, len(losses), first, last, resumed_at)
 
 

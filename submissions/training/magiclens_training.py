@@ -100,6 +100,7 @@ def train_magiclens(
     examples = load_triplets(benchmark, caption_rule=caption_rule, images=images)
     settings: dict[str, Any] = {
         "benchmark": benchmark,
+        "data_hash": examples.data_hash,
         "pictures_digest": examples.pictures.digest,
         "encoder": asdict(encoder.identity),
         "caption_rule": caption_rule,

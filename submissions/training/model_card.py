@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +19,10 @@ from cir_datasets.sources.addresses import address_and_login
 from cir_metrics.atomic import write_whole
 from cir_metrics.errors import CallError, without_secret_cause
 from cir_metrics.sums import exact_mean
+from submissions.encoders.protocol import SHAPES_ENCODER
 from submissions.errors import CheckpointError
-from submissions.methods.heads.checkpoints import CONFIG
+from submissions.methods.heads.checkpoints import CONFIG, WEIGHTS
+from submissions.methods.heads.wordpieces import TOKENIZER
 
 if TYPE_CHECKING:
     from submissions.encoders.protocol import Encoder
@@ -33,6 +35,36 @@ _TITLES = {"cirplant": "CIRPLANT", "tirg": "TIRG"}
 _PAPERS = {"cirplant": "https://arxiv.org/abs/2108.04024", "tirg": "https://arxiv.org/abs/1812.07119"}
 _SHOWN = ("recipe", "steps", "batch_size", "learning_rate", "weight_decay", "clip", "precision", "seed")
 _UNFOLDED = 2**20
+
+
+def check_push(repository: str, benchmarks: Iterable[str | None], *, even_private: bool = False) -> bool:
+    """Refuse, before anything is trained, what must not be pushed.
+
+    A checkpoint holds words of the captions that it was trained on, and numbers of what it was measured on.
+
+    Args:
+        repository: where it is to go, `ORG/NAME`.
+        benchmarks: ids of those that it was trained or measured on; None is left out.
+        even_private: push it though a benchmark's card says `private: true`.
+
+    Returns:
+        Whether one is private, so that the repository must be private.
+
+    Raises:
+        CallError: `repository` is not an id, or a benchmark is private and `even_private` is false.
+        UnknownNameError: no benchmark has that name.
+    """
+    from cir_datasets.registry import spec
+
+    check_repository(repository)
+    names = [spec(each).card.name for each in benchmarks if each is not None and spec(each).card.private]
+    if names and not even_private:
+        raise CallError(
+            f"--push {repository}: the card of {names[0]} says private: true, and a checkpoint holds words "
+            "of its captions. Fix: push it to a private repository with --even-private, or write "
+            "private: false in its card.yaml."
+        )
+    return bool(names)
 
 
 def check_repository(name: str) -> None:
@@ -106,20 +138,23 @@ def describe_checkpoint(
     _write(folder / PAGE, _page(described, scored))
 
 
-def push_checkpoint(folder: Path, repository: str, *, private: bool = False) -> str:
-    """Upload a checkpoint's folder in one commit; the commit's address.
+def push_checkpoint(
+    folder: Path, repository: str, *, private: bool = False, only_private: bool = False
+) -> str:
+    """Upload a checkpoint in one commit; the commit's address. What else lies in the folder is not sent.
 
     The token is the one that huggingface_hub finds: `HF_TOKEN`, or `hf auth login`.
 
     Args:
-        folder: with `config.json`; states of unfinished trainings are not sent.
+        folder: with `config.json`.
         repository: `ORG/NAME`, made where it is not there yet.
         private: whether a repository that is made is private.
+        only_private: refuse a repository that is public.
 
     Raises:
         CallError: `repository` is not an id.
-        CheckpointError: the folder holds no checkpoint, or the Hub refused or could not be reached; the last
-            revision there is untouched.
+        CheckpointError: the folder holds no checkpoint, the repository is public and must not be, or the Hub
+            refused or could not be reached; the last revision there is untouched.
     """
     from huggingface_hub import CommitOperationAdd, HfApi, errors
     from huggingface_hub.utils import httpx as hub_httpx  # type: ignore[attr-defined] # not always our httpx
@@ -130,12 +165,23 @@ def push_checkpoint(folder: Path, repository: str, *, private: bool = False) -> 
     api = HfApi()
     address, _ = address_and_login(api.endpoint) or ("https://huggingface.co", None)
     url, step = f"{address}/{repository}", "making the repository"
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and _sent(path.relative_to(folder)))
+    own = [folder / name for name in (CONFIG, WEIGHTS, *TOKENIZER, PAGE)]
+    files = [
+        path
+        for path in (*own, *sorted((folder / RESULTS).glob("*.yaml")))
+        if path.is_file() and not path.is_symlink()
+    ]
     operations: list[Any] = [
         CommitOperationAdd(path.relative_to(folder).as_posix(), str(path)) for path in files
     ]
     try:
-        api.create_repo(repository, private=private, exist_ok=True)
+        api.create_repo(repository, private=private or only_private, exist_ok=True)
+        step = "reading whether it is private"
+        if only_private and api.model_info(repository).private is not True:
+            raise CheckpointError(
+                f"{url}: is public, and the checkpoint was trained or measured on what is private. Nothing "
+                "was pushed. Fix: name a repository that is private, or that is not there yet."
+            )
         step = "uploading and committing"
         with bars_for_people():
             commit = api.create_commit(
@@ -151,11 +197,6 @@ def push_checkpoint(folder: Path, repository: str, *, private: bool = False) -> 
     ) as error:
         raise CheckpointError(push_words(url, step, error)) from without_secret_cause(error)
     return str(commit.commit_url)
-
-
-def _sent(path: Path) -> bool:
-    """Whether a file of the folder belongs to the checkpoint: hidden ones do in `.eval_results` alone."""
-    return path.parts[0] == RESULTS or not path.parts[0].startswith((".", "training."))
 
 
 def _write(path: Path, text: str) -> None:
@@ -200,6 +241,7 @@ def _page(described: Mapping[str, Any], scored: ScoreReport | None) -> str:
         "",
         f"Made with cir-benchmarks on triplets of `{training['benchmark']}`. Paper: <{_PAPERS[name]}>.",
         "",
+        f"- triplets: `{training['benchmark']}`, data `{training['data_hash'][:12]}`",
         f"- image encoder: `{encoder['model']}`, revision `{encoder['revision'][:12]}`, no other fits",
         f"- begun: {begun}",
         f"- weights: sha256 `{described['weights_sha256'][:12]}`",
@@ -230,12 +272,17 @@ def _page(described: Mapping[str, Any], scored: ScoreReport | None) -> str:
         "## Use",
         "",
         "```console",
-        f"$ cir run --benchmark {ranked} --method {name} --encoder {encoder['model']} \\",
+        f"$ cir run --benchmark {ranked} --method {name} --encoder {_encoder(encoder['model'])} \\",
         "    --checkpoint FOLDER --out run.json",
         "```",
         "",
     ]
     return "\n".join(lines)
+
+
+def _encoder(model: str) -> str:
+    """What an encoder is called in a command; where a folder of it lies is the reader's matter."""
+    return model if model == SHAPES_ENCODER or "/" in model else "ENCODER_FOLDER"
 
 
 def _text(value: Any) -> str:

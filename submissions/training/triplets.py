@@ -27,6 +27,7 @@ class Examples:
         targets: row of `pictures`, shape (n,).
         queries: number of the query, shape (n,).
         query_ids: id of each query, by its number.
+        data_hash: sha256 of the benchmark's rows.
     """
 
     pictures: Pictures
@@ -36,6 +37,7 @@ class Examples:
     targets: NDArray[np.int64]
     queries: NDArray[np.int64]
     query_ids: tuple[str, ...] = ()
+    data_hash: str = ""
 
     @functools.cached_property
     def _positives(self) -> NDArray[np.int64]:
@@ -102,4 +104,5 @@ def load_triplets(
         np.array([place[row.target_image_id] for row in rows], dtype=np.int64),
         numbers.astype(np.int64),
         tuple(map(str, queries)),
+        benchmark.data_hash,
     )

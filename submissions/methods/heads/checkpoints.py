@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -29,7 +29,10 @@ FORMAT_VERSION = 1
 
 _MUST_AGREE = ("revision", "family", "preprocessing", "dimensions")
 """What of an encoder moves its vectors; the type of numbers changes their last digits only."""
+_WHOLE = "Fix: get the whole folder of the checkpoint."
 _EXAMPLES = 5
+_HASH, _HASH_SHOWN = 39, 12
+"""Longer texts than the first are hashes, of which so many digits are shown."""
 
 
 def command(kind: str) -> str:
@@ -80,6 +83,7 @@ def save_head(
     sizes: Mapping[str, Any],
     encoder: Identity,
     training: Mapping[str, Any],
+    beside: Sequence[str] = (),
 ) -> Path:
     """Write a head; what lay there is replaced, and each file appears whole or not at all.
 
@@ -90,6 +94,7 @@ def save_head(
         sizes: the keyword arguments that make such a module.
         encoder: the encoder whose vectors it was trained on.
         training: what the rank file and a reader should know of its training.
+        beside: names of further files in the folder that the head cannot do without, such as a tokenizer's.
 
     Returns:
         The folder.
@@ -104,18 +109,21 @@ def save_head(
         "training": dict(training),
         "weights_sha256": file_sha256(root / WEIGHTS),
     }
+    if beside:
+        described["files_sha256"] = {name: file_sha256(root / name) for name in beside}
     text = json.dumps(described, indent=2, sort_keys=True) + "\n"
     write_whole(root / CONFIG, text.encode(), durable=True)
     return root
 
 
-def load_head(folder: str | Path, kind: str, *, encoder: Identity) -> Head:
+def load_head(folder: str | Path, kind: str, *, encoder: Identity, beside: Sequence[str] = ()) -> Head:
     """Read a head for an encoder.
 
     Args:
         folder: a folder written by `save_head`.
         kind: what it must be.
         encoder: the encoder that it is to be used with.
+        beside: names of further files that must be those of the training, as of `save_head`.
 
     Raises:
         CheckpointError: it is missing, damaged, of another kind, or made for another encoder.
@@ -135,6 +143,17 @@ def load_head(folder: str | Path, kind: str, *, encoder: Identity) -> Head:
             f"{root / WEIGHTS}: its sha256 is not the one that {CONFIG} names. "
             f"Fix: get both files of one training, or train it anew with `{command(kind)}`."
         )
+    named = described.get("files_sha256")
+    for name in beside:
+        if not (root / name).is_file():
+            raise CheckpointError(
+                f"{root / name}: no such file. Fix: get the whole folder of the checkpoint."
+            )
+        if not isinstance(named, dict) or named.get(name) != file_sha256(root / name):
+            raise CheckpointError(
+                f"{root / name}: its sha256 is not the one that {CONFIG} names, so that it is of another "
+                f"training. Fix: get all files of one training, or train it anew with `{command(kind)}`."
+            )
     return Head(root, described["sizes"], described.get("training", {}), tensors, sha256)
 
 
@@ -177,7 +196,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     from safetensors.torch import load_file
 
     if not path.is_file():
-        raise CheckpointError(f"{path}: no such file. Fix: get the whole folder of the checkpoint.")
+        raise CheckpointError(f"{path}: no such file. {_WHOLE}")
     try:
         return load_file(path)
     except (SafetensorError, OSError, ValueError) as error:
@@ -244,9 +263,16 @@ def _check_encoder(root: Path, kind: str, made_for: Mapping[str, Any], encoder: 
     fields = _MUST_AGREE if asked["revision"] != "unknown" else ("model", *_MUST_AGREE)
     differ = [name for name in fields if made_for.get(name) != asked[name]]
     if differ:
-        lines = "; ".join(f"{name} {made_for.get(name)!r}, not {asked[name]!r}" for name in differ)
+        lines = "; ".join(
+            f"{name} {_shown(made_for.get(name))}, not {_shown(asked[name])}" for name in differ
+        )
         raise CheckpointError(
             f"{root}: trained on the encoder {made_for.get('model')!r}, and asked for with "
             f"{encoder.model!r} ({lines}). Fix: use the encoder that it was trained on, or train one: "
-            f"{command(kind)} --encoder {encoder.model} --benchmark BENCHMARK --out FOLDER"
+            f"{command(kind)} --encoder ENCODER --benchmark BENCHMARK --out FOLDER"
         )
+
+
+def _shown(value: Any) -> str:
+    """A value of an identity; of a hash the first twelve digits."""
+    return repr(value[:_HASH_SHOWN] if isinstance(value, str) and len(value) > _HASH else value)

@@ -16,6 +16,9 @@ from submissions.errors import CheckpointError
 POSITIONS = 40
 """Tokens of a caption, first and last included; a longer one is cut."""
 
+TOKENIZER = ("tokenizer.json", "tokenizer_config.json")
+"""The files of a tokenizer as transformers saves it."""
+
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _LEAST = 2
 """Times that a word is said at least; rarer words train the token of unknown ones."""

@@ -22,11 +22,13 @@ pytest.importorskip("transformers", reason="needs the extra `retrieval`")
 import datasets_publishers as made
 import torch
 from datasets_pictures import write_nlvr2
-from retrieval_worlds import PlainEncoder
+from head_worlds import save_bert
+from retrieval_worlds import DIMENSIONS, PlainEncoder
 
 from submissions.embeddings.store import EmbeddingStore
 from submissions.methods.heads.checkpoints import load_head
 from submissions.methods.heads.composition import CirplantNetwork, TirgNetwork
+from submissions.methods.heads.wordpieces import TOKENIZER, load_tokenizer
 from submissions.training import triplet_examples
 from submissions.training.composition_training import train_composition, undecayed
 from submissions.training.triplet_examples import TripletData, Truth
@@ -233,6 +235,39 @@ def test_a_training_is_written_with_words_and_log(
     assert run(tmp_path / "a", world, composition=name, recipe=RECIPES[recipe]).resumed_at == 6
     with pytest.raises(CheckpointError, match="holds a training of other settings"):
         run(tmp_path / "a", world, composition=name, recipe=RECIPES[recipe], learning_rate=0.1)
+
+
+def test_a_training_begins_with_an_oscars_weights_and_words(world: dict[str, Any], tmp_path: Path) -> None:
+    words = {
+        word: number
+        for number, word in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "made", "up", "1", "2"])
+    }
+    sizes = {"vocab_size": len(words), "hidden_size": 8, "num_hidden_layers": 1}
+    sizes |= {"num_attention_heads": 2, "intermediate_size": 8}
+    tensors = save_bert(tmp_path / "oscar", sizes, words, image_size=DIMENSIONS + 6)
+    said: list[str] = []
+    options = {"shape": None, "init": tmp_path / "oscar", "epochs": 1, "learning_rate": 1e-12}
+    run(tmp_path / "a", world, say=said.append, **options)
+    assert any("the projection begins with its layer for images" in line for line in said)
+    head = load_head(tmp_path / "a", "cirplant", encoder=ImagesOnly().identity, beside=TOKENIZER)
+    assert torch.allclose(head.tensors["projection.weight"], tensors["bert.img_embedding.weight"])
+    for name in ("embeddings.word_embeddings.weight", "encoder.layer.0.output.dense.weight"):
+        assert torch.allclose(head.tensors[f"bert.{name}"], tensors[f"bert.{name}"])
+    assert load_tokenizer(tmp_path / "a").get_vocab() == words
+
+
+def test_a_training_on_other_annotations_is_another_training(world: dict[str, Any], tmp_path: Path) -> None:
+    run(tmp_path / "a", world, validation="cirr/val")
+
+    def reworded(queries: list[dict[str, Any]]) -> None:
+        queries[0]["caption"] = "made up anew"
+
+    made.edit(tmp_path / "home/cirr/captions/cap.rc2.val.json", reworded)
+    with pytest.raises(CheckpointError, match=r"holds a training of other settings .validation_data_hash"):
+        run(tmp_path / "a", world, validation="cirr/val")
+    made.edit(tmp_path / "home/cirr/captions/cap.rc2.train.json", reworded)
+    with pytest.raises(CheckpointError, match=r"holds a training of other settings .data_hash"):
+        run(tmp_path / "a", world, validation="cirr/val")
 
 
 @pytest.mark.parametrize("name", ["cirplant", "tirg"])

@@ -17,6 +17,7 @@ pytest.importorskip("transformers", reason="needs the extra `retrieval`")
 import datasets_publishers as made
 from datasets_pictures import write_nlvr2
 from http_hub import TOKEN, Hub
+from huggingface_hub import HfApi
 from retrieval_models import save_resnet
 from typer.testing import CliRunner, Result
 
@@ -86,7 +87,9 @@ def test_a_training_ends_with_a_folder_that_says_what_it_can_do(home: Path, name
     assert (home / name / "README.md").read_text(encoding="utf-8") == page
 
 
-def test_calls_that_contradict_themselves_are_refused(home: Path) -> None:
+def test_calls_that_cannot_be_done_are_refused_before_the_training(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     outcomes: list[tuple[list[str], type, str]] = [
         (["--recipe", "papers"], UnknownNameError, "no recipe 'papers'. Did you mean 'paper'?"),
         (["--init", "bert"], CallError, "--init gives the sizes, and hidden_size, layers, heads too"),
@@ -97,11 +100,24 @@ def test_calls_that_contradict_themselves_are_refused(home: Path) -> None:
     ]
     made.write_cirr(home / "home", "test1")
     (home / "nlvr2/val/val-0-0-img0.png").unlink()
+    monkeypatch.setenv("CIR_BENCHMARKS", str(own(home)))
+    outcomes += [
+        ([*named, "mine/test", "--push", "me/mine"], CallError, "the card of mine says private: true")
+        for named in (["--benchmark"], ["--report"], ["--validation"])
+    ]
     for options, error, words in outcomes:
         refused = train(home, "cirplant", *options).exception  # before anything is trained
         assert isinstance(refused, error)
         assert words in str(refused)
     assert not (home / "cirplant").exists()
+
+
+def own(home: Path) -> Path:
+    """A benchmark whose card says `private: true`."""
+    if not (home / "mine").exists():
+        new = ["datasets", "new", "mine", "--out", str(home / "mine")]
+        assert CliRunner().invoke(build(), new).exit_code == 0
+    return home / "mine"
 
 
 def start(home: Path, hub: Hub, *more: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -131,6 +147,9 @@ def test_the_folder_is_pushed_whole_and_nothing_else(home: Path) -> None:
         assert "log in with `hf auth login`" in refused.stderr
         assert hub.repositories == {}
         (home / "tirg/training.pt").write_bytes(b"of a training that was stopped")
+        (home / "tirg/notes.txt").write_text("of the owner", encoding="utf-8")
+        (home / "tirg/.eval_results").mkdir()
+        (home / "tirg/.eval_results/linked.yaml").symlink_to(home / "tirg/notes.txt")
         done = start(home, hub, "--report", "cirr/val", "--push", "me/tirg")
         assert done.returncode == 0, done.stderr
         files = hub.repository("me/tirg").files
@@ -138,6 +157,21 @@ def test_the_folder_is_pushed_whole_and_nothing_else(home: Path) -> None:
     assert set(files) - {".gitattributes"} == names | {".eval_results/cirr_val.yaml"}
     for name in names:
         assert files[name] == (home / "tirg" / name).read_bytes()
+
+
+@pytest.mark.slow
+def test_what_is_private_goes_to_a_private_repository_alone(home: Path) -> None:
+    mine = own(home)
+    call = ["--benchmark", "mine/test", "--images", str(mine / "images"), "--out", str(home / "own")]
+    with Hub() as hub:
+        HfApi(hub.url, token=TOKEN).create_repo("me/shown")
+        shown = start(home, hub, *call, "--push", "me/shown", "--even-private", CIR_BENCHMARKS=str(mine))
+        assert (shown.returncode, "me/shown: is public" in shown.stderr) == (1, True), shown.stderr
+        assert set(hub.repository("me/shown").files) == {".gitattributes"}
+        kept = start(home, hub, *call, "--push", "me/kept", "--even-private", CIR_BENCHMARKS=str(mine))
+        assert kept.returncode == 0, kept.stderr
+        assert hub.repository("me/kept").private
+        assert "model.safetensors" in hub.repository("me/kept").files
 
 
 def test_a_folder_without_a_checkpoint_is_not_pushed(tmp_path: Path) -> None:

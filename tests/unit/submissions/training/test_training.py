@@ -198,7 +198,7 @@ def test_a_loss_that_is_not_a_number_and_too_few_rows_stop_a_training(tmp_path: 
 
     with pytest.raises(CheckpointError, match="toy: the loss of step 0 is nan"):
         run(10)
-    with pytest.raises(CallError, match="toy: 1 rows to train on; two are the least"):
+    with pytest.raises(CallError, match="toy: 1 row to train on; two are the least"):
         run(1)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +14,21 @@ pytest.importorskip("torch", reason="needs the extra `retrieval`")
 pytest.importorskip("transformers", reason="needs the extra `retrieval`")
 
 import torch
-from head_worlds import context, turn
+from head_worlds import context, save_bert, turn
 from retrieval_worlds import DIMENSIONS, PlainEncoder
 from torch import nn
 
-from submissions.methods.cirplant import Cirplant
+from submissions.methods.cirplant import Cirplant, Tirg
 from submissions.methods.heads.bert_folders import read_bert_folder
 from submissions.methods.heads.checkpoints import save_head
 from submissions.methods.heads.composition import CirplantNetwork, TirgNetwork, composed_vectors, trimmed
-from submissions.methods.heads.wordpieces import POSITIONS, read_captions, tokenizer_of, vocabulary
+from submissions.methods.heads.wordpieces import (
+    POSITIONS,
+    TOKENIZER,
+    read_captions,
+    tokenizer_of,
+    vocabulary,
+)
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -130,40 +135,8 @@ def test_tirg_is_its_formula() -> None:
     assert torch.allclose(found, wanted, atol=1e-5)
 
 
-def save_bert(folder: Path, *, oscar: bool, kind: str, image_size: int = DIMENSIONS + 6) -> dict[str, Any]:
-    """A BERT of transformers, or its weights as OSCAR has them: a pickle with gamma, beta and a head."""
-    from transformers import BertConfig, BertModel
-
-    folder.mkdir()
-    tokenizer_of(WORDS).save_pretrained(folder)
-    with torch.random.fork_rng():
-        torch.manual_seed(5)
-        whole = BertModel(BertConfig(**BERT))
-        layer = nn.Linear(image_size, 16)
-    tensors = {f"bert.{name}": value for name, value in whole.state_dict().items()}
-    if oscar:
-        tensors |= {
-            "bert.img_embedding.weight": layer.weight.data,
-            "bert.img_embedding.bias": layer.bias.data,
-        }
-        tensors["cls.predictions.bias"] = torch.zeros(3)
-    described = BERT | ({"img_feature_dim": image_size, "img_feature_type": "faster_r-cnn"} if oscar else {})
-    (folder / "config.json").write_text(json.dumps({**described, "model_type": "bert"}), encoding="utf-8")
-    if kind == "safetensors":
-        whole.save_pretrained(folder)
-    else:
-        old = {
-            name.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
-                "LayerNorm.bias", "LayerNorm.beta"
-            ): value
-            for name, value in tensors.items()
-        }
-        torch.save(old, folder / "pytorch_model.bin")
-    return tensors
-
-
 def test_a_bert_of_transformers_is_what_it_begins_with(tmp_path: Path) -> None:
-    tensors = save_bert(tmp_path / "bert", oscar=False, kind="safetensors")
+    tensors = save_bert(tmp_path / "bert", BERT, WORDS)
     begun, net = read_bert_folder(tmp_path / "bert"), network()
     before = net.projection.weight.clone()
     assert "it has no layer for images" in begun.fill(net)
@@ -174,7 +147,7 @@ def test_a_bert_of_transformers_is_what_it_begins_with(tmp_path: Path) -> None:
 
 
 def test_an_oscar_brings_its_layer_for_images(tmp_path: Path) -> None:
-    tensors = save_bert(tmp_path / "oscar", oscar=True, kind="pickle")
+    tensors = save_bert(tmp_path / "oscar", BERT, WORDS, image_size=DIMENSIONS + 6)
     net = network()
     assert "begins with its layer for images" in read_bert_folder(tmp_path / "oscar").fill(net)
     assert torch.equal(net.projection.weight, tensors["bert.img_embedding.weight"])
@@ -183,22 +156,50 @@ def test_an_oscar_brings_its_layer_for_images(tmp_path: Path) -> None:
 
 
 def test_an_oscar_of_other_regions_leaves_the_projection_and_says_so(tmp_path: Path) -> None:
-    save_bert(tmp_path / "oscar", oscar=True, kind="pickle", image_size=2054)
+    save_bert(tmp_path / "oscar", BERT, WORDS, image_size=2054)
     said = read_bert_folder(tmp_path / "oscar").fill(network())
     assert "takes 2,054 numbers and this encoder gives 30" in said
+
+
+@pytest.mark.parametrize("name", ["cirplant", "tirg"])
+@pytest.mark.parametrize("damage", ["other words", "no words"])
+def test_weights_with_the_words_of_another_training_are_refused(
+    tmp_path: Path, damage: str, name: str
+) -> None:
+    """The same words in another order would rank, and otherwise."""
+    encoder, sizes = PlainEncoder(), {"vector_size": DIMENSIONS, "bert": BERT}
+    tokenizer_of(WORDS).save_pretrained(tmp_path)
+    net: Any = network()
+    if name == "tirg":
+        sizes = {"vector_size": DIMENSIONS, "vocabulary": len(WORDS), "hidden_size": 8}
+        net = TirgNetwork(**sizes)
+    training = {"init": None}
+    save_head(tmp_path, name, net, sizes=sizes, encoder=encoder.identity, training=training, beside=TOKENIZER)
+    method = {"cirplant": Cirplant, "tirg": Tirg}[name](tmp_path)
+    assert "head" in str(method.method(encoder).backbone)
+    words = {word: number for number, word in enumerate(reversed(WORDS))}
+    if damage == "no words":
+        (tmp_path / "tokenizer.json").unlink()
+    else:
+        tokenizer_of(words).save_pretrained(tmp_path)
+    expected = (
+        "no such file. Fix: get the whole" if damage == "no words" else "so that it is of another training"
+    )
+    with pytest.raises(CheckpointError, match=expected):
+        type(method)(tmp_path).method(encoder)
 
 
 @pytest.mark.parametrize("damage", ["config", "weights", "tokenizer", "layer", "code"])
 def test_folders_that_cannot_be_used_are_refused(tmp_path: Path, damage: str) -> None:
     folder = tmp_path / "bert"
-    save_bert(folder, oscar=True, kind="pickle")
+    save_bert(folder, BERT, WORDS, image_size=DIMENSIONS + 6)
     weights = folder / "pytorch_model.bin"
     if damage == "config":
         (folder / "config.json").write_text("{}", encoding="utf-8")
     elif damage == "weights":
         weights.unlink()
     elif damage == "tokenizer":
-        (folder / "tokenizer.json").unlink()
+        (folder / "vocab.txt").unlink()
     elif damage == "layer":
         held = torch.load(weights, weights_only=True)
         torch.save({name: value for name, value in held.items() if "layer.1." not in name}, weights)
@@ -221,9 +222,8 @@ def test_the_method_ranks_in_the_networks_space(tmp_path: Path) -> None:
     net, encoder = network(), PlainEncoder()
     sizes = {"vector_size": DIMENSIONS, "bert": BERT}
     tokenizer_of(WORDS).save_pretrained(tmp_path / "head")
-    save_head(
-        tmp_path / "head", "cirplant", net, sizes=sizes, encoder=encoder.identity, training={"init": None}
-    )
+    made_by: dict[str, Any] = {"sizes": sizes, "encoder": encoder.identity, "training": {"init": None}}
+    save_head(tmp_path / "head", "cirplant", net, beside=TOKENIZER, **made_by)
     method = Cirplant(tmp_path / "head")
     world = context(encoder, tmp_path / "store")
     world.project = method.project
