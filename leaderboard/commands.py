@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -171,11 +172,8 @@ def add(
     from leaderboard import settings
     from leaderboard.server import Server
 
-    server = Server.open(settings.read(home))
-    try:
+    with closing(Server.open(settings.read(home))) as server:
         outcomes = [_added(server, path, board, baseline, quiet=as_json) for path in files]
-    finally:
-        server.close()
     if as_json:
         echo(json.dumps(outcomes, indent=2))
     refused = [path for path, one in zip(files, outcomes, strict=True) if one["state"] != "published"]
@@ -204,8 +202,7 @@ def rescore(
     from leaderboard import boards, rescoring, settings
     from leaderboard.server import Server
 
-    server = Server.open(settings.read(home))
-    try:
+    with closing(Server.open(settings.read(home))) as server:
         found = boards.board(board)
         results = []
         with step_progress(f"{found.id}: scoring again", None) as advance:
@@ -213,8 +210,6 @@ def rescore(
                 results.append(result)
                 advance(1)
         changed = rescoring.switch(server, found, results) if switch else 0
-    finally:
-        server.close()
     rows = [_rescored(found, result) for result in results]
     if as_json:
         echo(json.dumps(rows, indent=2))
@@ -378,12 +373,9 @@ def show(
     from leaderboard.server import Server
     from leaderboard.views import groups_of, held_back_words
 
-    server = Server.open(settings.read(home))
-    try:
+    with closing(Server.open(settings.read(home))) as server:
         wanted = [boards.board(board_id) for board_id in board_ids or boards.ids()]
         tables = [(board, server.tables.refresh(board).view, server.entries(board)) for board in wanted]
-    finally:
-        server.close()
     shown = [found for found in tables if board_ids or found[1]["entries"]]
     if as_json:
         echo(json.dumps([view for _, view, _ in shown], indent=2))
@@ -417,12 +409,9 @@ def submissions(
     from leaderboard.server import Server
     from leaderboard.views import submission_view
 
-    server = Server.open(settings.read(home))
-    try:
+    with closing(Server.open(settings.read(home))) as server:
         found = boards.board(board)
         sent = server.store.of_board(found.id)
-    finally:
-        server.close()
     if as_json:
         views = [{**submission_view(one, organiser=True), "owner": one.owner} for one in sent]
         echo(json.dumps(views, indent=2))

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 from cir_metrics.errors import CirError, did_you_mean
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pydantic import BaseModel
 
     Model = TypeVar("Model", bound=BaseModel)
@@ -67,6 +69,30 @@ def read_yaml(text: str, where: str, error: Callable[[str], CirError]) -> Any:
         return parse_yaml(text)
     except yaml.YAMLError as fault:
         raise error(f"{where}: {yaml_fault(fault)}") from fault
+
+
+def read_fields(path: Path, error: Callable[[str], CirError], example: str) -> tuple[dict[str, Any], str]:
+    """The fields of a YAML file that somebody else wrote, and its text.
+
+    Args:
+        path: the file.
+        error: makes the error of a message.
+        example: a line of such a file.
+
+    Raises:
+        CirError: of `error`: the file cannot be read, is not UTF-8 or not YAML, or holds something else.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as fault:
+        said = f"{path}: cannot be read: {fault.strerror}. Fix: check the path and its permissions."
+        raise error(said) from fault
+    except UnicodeDecodeError as fault:
+        raise error(f"{path}: byte {fault.start} is not UTF-8. Fix: save it as UTF-8.") from fault
+    fields = read_yaml(text, str(path), error)
+    if not isinstance(fields, dict):
+        raise error(f"{path}: it does not hold fields. Fix: write lines such as `{example}`.")
+    return fields, text
 
 
 def own_yaml(package: str, path: str) -> Any:

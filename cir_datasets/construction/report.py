@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from cir_datasets.common.tables import Table
 from cir_datasets.construction.workspace import StageState
 from cir_datasets.errors import ConstructionError
-from cir_datasets.pages import page_environment, table_values
+from cir_datasets.pages import page_environment, part, table_values
 from cir_metrics.atomic import write_whole
 from cir_metrics.errors import CirError
 
@@ -113,7 +113,7 @@ def write_report(
     page = environment.from_string((folder / "page.html").read_text("utf-8")).render(
         title=title,
         summary=summary,
-        style=(folder / "page.css").read_text("utf-8"),
+        style=part("page.css") + (folder / "page.css").read_text("utf-8"),
         sections=[_plain(section, thumbnails) for section in shown],
     )
     target = Path(path)

@@ -128,18 +128,10 @@ def missing() -> list[str]:
 @functools.lru_cache(maxsize=256)
 def _read(path: Path, state: tuple[int, int, int]) -> FolderCard:
     """The card, read again when the file has changed."""
-    from cir_datasets.common.yaml import checked, read_yaml
+    from cir_datasets.common.yaml import checked, read_fields
     from cir_datasets.registry.folder_card import FolderCard
 
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise CardError(f"{path}: cannot be read: {error.strerror}. Fix: check its permissions.") from error
-    except UnicodeDecodeError as error:
-        raise CardError(f"{path}: byte {error.start} is not UTF-8. Fix: save it as UTF-8.") from error
-    fields = read_yaml(text, str(path), CardError)
-    if not isinstance(fields, dict):
-        raise CardError(f"{path}: it does not hold fields. Fix: write lines such as `name: mine`.")
+    fields, text = read_fields(path, CardError, "name: mine")
     return checked(FolderCard, fields, str(path), CardError, text)
 
 

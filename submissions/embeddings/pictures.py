@@ -19,6 +19,7 @@ from cir_datasets.errors import MissingImagesError, SourceError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+    from cir_datasets.images.locate import Located
     from cir_datasets.rows.benchmark import Benchmark
 
 _DRAWN = "drawn"
@@ -73,6 +74,19 @@ class FilePictures:
     paths: Sequence[str | None]
     root: str
     formats: tuple[PictureFormat, ...] = PICTURE_FORMATS
+
+    @classmethod
+    def located(cls, ids: Sequence[str], found: Located) -> FilePictures:
+        """The pictures of a benchmark, as far as they were found.
+
+        Args:
+            ids: image ids.
+            found: where they lie.
+        """
+        from cir_datasets.images.locate import image_card
+
+        paths = tuple(found.paths.get(image) for image in ids)
+        return cls(found.spec.id, ids, paths, str(found.folders[0]), image_card(found.spec).image_formats)
 
     @functools.cached_property
     def digest(self) -> str:
@@ -229,7 +243,7 @@ def pictures_of(
         >>> pictures_of(cir_datasets.load("shapes/val")).open(0).size
         (96, 96)
     """
-    from cir_datasets.images.locate import image_card, locate
+    from cir_datasets.images.locate import locate
 
     spec = benchmark.spec
     wanted = benchmark.gallery if ids is None else ids
@@ -242,13 +256,7 @@ def pictures_of(
         return ShapesPictures(spec.id, tuple(wanted))
     known = _relative_paths(benchmark)
     located = locate(spec, ((image, known.get(image)) for image in wanted), images)
-    return FilePictures(
-        spec.id,
-        tuple(wanted),
-        tuple(located.paths.get(image) for image in wanted),
-        str(located.folders[0]),
-        image_card(spec).image_formats,
-    )
+    return FilePictures.located(tuple(wanted), located)
 
 
 def pictures_in(folder: str | Path, *, name: str | None = None) -> FilePictures:

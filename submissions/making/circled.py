@@ -178,19 +178,13 @@ def earlier_splits(benchmark: Benchmark, images: str | Path | None) -> list[Pict
 def _gallery_pictures(spec: BenchmarkSpec, images: str | Path | None) -> Pictures:
     """The pictures of a gallery; its queries are read only where the list alone cannot be had."""
     from cir_datasets import load
-    from cir_datasets.images.locate import gallery_paths, image_card, locate
+    from cir_datasets.images.locate import gallery_paths, locate
 
     listed = dict(gallery_paths(spec))
     if not listed or (images is None and spec.card.source.publisher == "embedded"):
         return pictures_of(load(spec.id), images=images)
     located = locate(spec, listed.items(), images)
-    return FilePictures(
-        spec.id,
-        tuple(listed),
-        tuple(located.paths.get(image) for image in listed),
-        str(located.folders[0]),
-        image_card(spec).image_formats,
-    )
+    return FilePictures.located(tuple(listed), located)
 
 
 def picture_paths(benchmark: Benchmark, pictures: Pictures) -> dict[str, Any]:

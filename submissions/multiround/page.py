@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from cir_datasets.common.counts import counted
 from cir_datasets.common.progress import step_progress
+from cir_datasets.pages import part
 from cir_metrics.errors import CirError
 from submissions.rank_file.model import write_bytes
 from submissions.transcripts.transcript import SILENT, SOLVED
@@ -76,7 +77,8 @@ def _small(pictures: Pictures, place: int) -> bytes:
 
 
 def _page(transcript: Transcript, files: dict[str, str]) -> Iterator[str]:
-    style = (resources.files("submissions") / "multiround" / "page.css").read_text("utf-8")
+    own = (resources.files("submissions") / "multiround" / "page.css").read_text("utf-8")
+    style = part("page.css") + own
     sessions = transcript.sessions()
     solved = sum(rounds[-1].end == SOLVED for rounds in sessions.values())
     title = f"{transcript.method.name} on {transcript.benchmark}"

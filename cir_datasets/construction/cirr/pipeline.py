@@ -213,16 +213,7 @@ def make_benchmark(
     tasks = workspace.rows(
         "tasks", lambda: tasks_of(pairs, annotators=plan.annotators, shared=plan.common, seed=plan.seed)
     )
-    run = run_of(settings)
-    title = plan.title or plan.name
-    pages = write_tasks(
-        workspace.folder / TASKS,
-        tasks,
-        run=run,
-        title=title,
-        least_words=plan.limits.least_words,
-        open_picture=corpus.open,
-    )
+    pages = _written(workspace.folder / TASKS, tasks, corpus, plan, run_of(settings))
     if _handed_in(workspace.folder):
         return _with_answers(workspace, corpus, plan, settings)
     return _finished(workspace, corpus, plan, settings, tasks=pages)
@@ -326,6 +317,21 @@ def _key(pair: Row, row: Row) -> tuple[int, str, str]:
     return pair["subset"], pair["reference"], handed_in.normalised(row.get("caption", ""))
 
 
+def _written(
+    folder: Path, tasks: Sequence[Row], corpus: Corpus, plan: CirrPlan, run: str, times: int = 0
+) -> list[Path]:
+    """The pages of tasks."""
+    return write_tasks(
+        folder,
+        tasks,
+        run=run,
+        title=plan.title or plan.name,
+        least_words=plan.limits.least_words,
+        open_picture=corpus.open,
+        times=times,
+    )
+
+
 def _with_answers(
     workspace: Workspace, corpus: Corpus, plan: CirrPlan, settings: Mapping[str, Any]
 ) -> CirrMade:
@@ -347,16 +353,7 @@ def _with_answers(
     pages: list[Path] = []
     if left:
         again = tasks_of(left, annotators=1, shared=0, seed=plan.seed, prefix=f"r{times}-")
-        title = plan.title or plan.name
-        pages = write_tasks(
-            workspace.folder / OPEN,
-            again,
-            run=run,
-            title=title,
-            least_words=plan.limits.least_words,
-            open_picture=corpus.open,
-            times=times,
-        )
+        pages = _written(workspace.folder / OPEN, again, corpus, plan, run, times)
     refused = tuple(
         f"{row['file']}, {row['place']}: {row['task']}: {row[FAILED]}" for row in answers if FAILED in row
     )

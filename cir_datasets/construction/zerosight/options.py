@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import Field, model_validator
 
-from cir_datasets.common.yaml import checked, parse_yaml, read_yaml
+from cir_datasets.common.yaml import checked, parse_yaml, read_fields
 from cir_datasets.errors import ConstructionError
 from cir_datasets.registry.schema import StrictModel
 from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
@@ -86,28 +86,14 @@ def load_thresholds(name: str, **instead: Any) -> Thresholds:
     if name in known:
         fields, origin = known[name].model_dump(), name
     elif Path(name).is_file():
-        fields, origin = _fields_of(Path(name)), name
+        fields, _ = read_fields(Path(name), ConstructionError, "mutual_visual: 0.85")
+        origin = name
     else:
         raise UnknownNameError(
             f"no thresholds {name!r}.{did_you_mean(name, known)} Fix: use {', '.join(known)}, or a YAML file."
         )
     given = {key: value for key, value in instead.items() if value is not None}
     return checked(Thresholds, {**fields, **given}, f"thresholds {origin}", ConstructionError)
-
-
-def _fields_of(path: Path) -> dict[str, Any]:
-    try:
-        text = path.read_text("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ConstructionError(f"{path}: byte {error.start} is not UTF-8. Fix: save it as UTF-8.") from error
-    except OSError as error:
-        raise ConstructionError(f"{path}: cannot be read: {error.strerror}. Fix: check the path.") from error
-    fields = read_yaml(text, str(path), ConstructionError)
-    if not isinstance(fields, dict):
-        raise ConstructionError(
-            f"{path}: it does not hold thresholds. Fix: write lines such as `mutual_visual: 0.85`."
-        )
-    return fields
 
 
 @dataclass(frozen=True)

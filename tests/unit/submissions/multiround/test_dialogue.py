@@ -344,7 +344,7 @@ class Gives:
     [
         (lambda _: None, r"the user Gives gave NoneType as answers\. Fix: say\(\) gives a list"),
         (lambda _: "abc", "the user Gives gave str as answers"),
-        (lambda _: ["40"], r"gave 1 answers to 3 exchanges\. Fix: say\(\) gives one for each"),
+        (lambda _: ["40"], r"gave 1 answer to 3 exchanges\. Fix: say\(\) gives one for each"),
         (lambda _: ["40", None, "40"], "Gives, session never, round 2: the answer is NoneType. Fix: "),
         (lambda _: ["40", Silence(None), "40"], "never, .* is Silence of NoneType"),  # type: ignore[arg-type]
         (lambda _: ["40", "a \ud800", "40"], r"session never, .* U\+D800, half of a character, at 2\. Fix"),

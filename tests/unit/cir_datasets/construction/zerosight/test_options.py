@@ -13,9 +13,9 @@ from cir_datasets.errors import ConstructionError
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "it does not hold thresholds"),
-        (b"- 1\n", "it does not hold thresholds"),
-        (b"0.5", "it does not hold thresholds"),
+        (b"", "it does not hold fields"),
+        (b"- 1\n", "it does not hold fields"),
+        (b"0.5", "it does not hold fields"),
         (b"mutual_visual: [0.5\n", "line "),
         (b"a: 1\n\xff", "byte 5 is not UTF-8"),
         (b"1: 2\n", "faults"),
