@@ -1,4 +1,4 @@
-"""The boards, declared in YAML: a benchmark, what ranks, and what is shown beside it.
+"""The boards, declared in YAML: a benchmark or a suite, what ranks, and what is shown beside it.
 
 Those of the package lie in `boards/*.yaml`, those of an organiser in the folder `boards` of the leaderboard's
 home. A file that is added or changed there counts at once, in every process. One that is wrong is logged, and
@@ -27,6 +27,7 @@ from cir_datasets.common.paths import cache_home, challenge_home
 from cir_datasets.common.yaml import checked, read_yaml
 from cir_datasets.registry.challenges import CONFIG
 from cir_datasets.registry.schema import main_metric_terms
+from cir_datasets.registry.suites import MICRO_SUFFIX, Suite, suite, suite_ids
 from cir_metrics.errors import UnknownNameError, did_you_mean
 from leaderboard.dialogues import BoardDialogue
 from leaderboard.errors import BoardError
@@ -43,7 +44,7 @@ class Column(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     metric: str
-    """The metric's printed name, `recall@5`."""
+    """The metric's printed name, `recall@5`; of a suite's member `recall@5@fashioniq/dress_val`."""
     label: str
     """The column's heading, `R@5`."""
     direction: Literal["higher", "lower"] = "higher"
@@ -119,7 +120,7 @@ def _address(written: str) -> str:
 
 
 class Board(BaseModel):
-    """A board: one benchmark, one metric that ranks, the columns beside it."""
+    """A board: one benchmark or suite, one metric that ranks, the columns beside it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -132,6 +133,7 @@ class Board(BaseModel):
     order: int
     """Its place in the list of boards."""
     benchmark: str
+    """Id of the benchmark; or of the suite, whose board takes bundles."""
     track: Literal["open", "sealed"]
     """`open`: the ground truth is public, and anyone can compute the scores again. `sealed`: it lies in a
     private place, which only the process that judges a file reads."""
@@ -192,9 +194,44 @@ class Board(BaseModel):
         return None if phase is None or phase.results == "shown" else phase.closes
 
     @property
+    def suite(self) -> Suite | None:
+        """The suite that it ranks, or None where it ranks one benchmark."""
+        return suite(self.benchmark) if self.benchmark in suite_ids() else None
+
+    @property
+    def benchmarks(self) -> tuple[str, ...]:
+        """Id of its benchmark; of a suite those of the members."""
+        return (self.benchmark,) if self.suite is None else self.suite.benchmarks
+
+    @property
+    def specs(self) -> tuple[registry.BenchmarkSpec, ...]:
+        """Card and configuration of its benchmark, or of each member of its suite."""
+        return tuple(registry.spec(benchmark) for benchmark in self.benchmarks)
+
+    @property
     def spec(self) -> registry.BenchmarkSpec:
-        """The benchmark's card and configuration."""
-        return registry.spec(self.benchmark)
+        """The benchmark's card and configuration; of a suite its first member's.
+
+        All members of a suite are of one kind, and their references are kept, or removed, alike.
+        """
+        return self.specs[0]
+
+    @property
+    def version(self) -> int | str:
+        """The version of its benchmark, or of its suite."""
+        return self.spec.card.version if self.suite is None else self.suite.version
+
+    @property
+    def queries(self) -> int | None:
+        """Queries or sessions, of a suite those of all members; None where their number is not known."""
+        return self.spec.config.queries if self.suite is None else self.suite.queries
+
+    @property
+    def gallery(self) -> int | None:
+        """Images that are ranked, of a suite those of all galleries; None where their number is not known."""
+        sizes = [spec.config.gallery for spec in self.specs]
+        known = [size for size in sizes if size is not None]
+        return sum(known) if len(known) == len(sizes) else None
 
     def max_upload_bytes(self, of_server: int) -> int:
         """Bytes that a rank file for this board may have.
@@ -264,11 +301,28 @@ def board(board_id: str) -> Board:
     return found
 
 
-def of_benchmark(benchmark_id: str, *, dialogue: bool = False) -> tuple[Board, ...]:
-    """The boards that rank submissions to a benchmark.
+def all_metrics(report: Mapping[str, Any]) -> dict[str, float]:
+    """The numbers of a score report by name, fractions; of a suite its members' too.
 
     Args:
-        benchmark_id: its id.
+        report: from `ScoreReport.to_dict`.
+
+    Example:
+        >>> run = {"benchmark": "a/b", "metrics": {"map@5": 1.0}}
+        >>> all_metrics({"metrics": {"map@5": 0.5}, "runs": [run]})
+        {'map@5': 0.5, 'map@5@a/b': 1.0}
+    """
+    found = dict(report["metrics"])
+    for run in report.get("runs", ()):
+        found.update({f"{name}@{run['benchmark']}": value for name, value in run["metrics"].items()})
+    return found
+
+
+def of_benchmark(benchmark_id: str, *, dialogue: bool = False) -> tuple[Board, ...]:
+    """The boards that rank submissions to a benchmark, or bundles for a suite.
+
+    Args:
+        benchmark_id: its id, or the suite's.
         dialogue: whether the submissions are transcripts of dialogues, and not rank files.
     """
     found = (board for board in boards() if board.benchmark == benchmark_id)
@@ -296,6 +350,11 @@ def parse(data: Any, where: str) -> Board:
                 f"folder that holds it, or remove what is left of it with  cir challenge remove {name}"
             ) from error
         raise BoardError(f"{where}: {error}") from error
+    if found.sealed and found.suite is not None:
+        raise BoardError(
+            f"{where}: {found.benchmark} is a suite, and a sealed board has one benchmark. "
+            "Fix: write track: open, or name one benchmark."
+        )
     if found.sealed and found.spec.config.ground_truth == "public":
         raise BoardError(
             f"{where}: the ground truth of {found.benchmark} is public, so that no board of it is sealed. "
@@ -311,16 +370,29 @@ def parse(data: Any, where: str) -> Board:
 
 
 def _known_metrics(board: Board, where: str) -> tuple[str, ...]:
+    if board.dialogue is None and board.suite is not None:
+        return _metrics_of_suite(board.suite)
     if board.dialogue is None:
         return board.spec.metrics
     from submissions.transcripts.scoring import metric_names
 
-    if board.spec.kind == "multi_turn" or board.spec.config.ground_truth == "withheld":
+    if (
+        board.suite is not None
+        or board.spec.kind == "multi_turn"
+        or board.spec.config.ground_truth == "withheld"
+    ):
         raise BoardError(
             f"{where}: {board.benchmark} cannot be played as a dialogue, which goes on from single queries "
             "with public ground truth. Fix: name such a benchmark."
         )
     return tuple(metric_names(board.dialogue.choices, several_targets=True))
+
+
+def _metrics_of_suite(found: Suite) -> tuple[str, ...]:
+    """Names of its own numbers, then of its members'."""
+    micro = [name + MICRO_SUFFIX for name in found.metrics] if "micro" in found.averages else []
+    members = [f"{name}@{member}" for member in found.benchmarks for name in registry.spec(member).metrics]
+    return (*found.metrics, *micro, *members)
 
 
 def _is_computed(name: str, known: tuple[str, ...]) -> bool:

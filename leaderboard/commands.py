@@ -457,7 +457,7 @@ def pull(
 
 
 def submit(
-    file: Annotated[Path, typer.Argument(help="Rank file or transcript.", show_default=False)],
+    file: Annotated[Path, typer.Argument(help="Rank file, bundle or transcript.", show_default=False)],
     to: Annotated[
         str, typer.Option("--to", help="Address of the leaderboard.", metavar="URL", show_default=False)
     ],
@@ -475,7 +475,9 @@ def submit(
     ] = None,
     no_checks: NoChecksAnywhere = False,
 ) -> None:
-    """Hand a rank file or a transcript to a leaderboard and wait; it is validated here first where possible.
+    """Hand a rank file, bundle or transcript to a leaderboard and wait; it is validated here where possible.
+
+    A bundle goes to the board of its suite, such as fashioniq/val.
 
     \b
     Example:
@@ -484,7 +486,7 @@ def submit(
     from leaderboard.client import Client
 
     if not file.is_file():
-        raise CallError(f"{file}: no such file. Fix: name the rank file to submit.")
+        raise CallError(f"{file}: no such file. Fix: name the rank file or bundle to submit.")
     client = Client(to, os.environ.get("CIR_LEADERBOARD_TOKEN", ""))
     try:
         # The server alone says which boards there are: those of this machine are another leaderboard's.
@@ -553,7 +555,7 @@ def _need_server(command: str) -> None:
 
 
 def _board_of(file: Path) -> Board:
-    """The board of the benchmark that a file names."""
+    """The board of the benchmark, or suite, that a file names."""
     from leaderboard import boards
     from leaderboard.destination import board_of_benchmark
     from submissions.formats.kinds import is_transcript
@@ -563,7 +565,7 @@ def _board_of(file: Path) -> Board:
 
 
 def _benchmark_sent(file: Path, url: str) -> str:
-    """The benchmark that a file names to a leaderboard, which may have others than this machine."""
+    """The benchmark or suite that a file names to a leaderboard, which may have others than this machine."""
     from cir_datasets import registry
     from cir_metrics.errors import UnknownNameError
     from leaderboard.destination import HEAD_BYTES, benchmark_of_head
@@ -631,7 +633,7 @@ def _refuse_dialogues(client: Client, file: Path, board_id: str) -> None:
 
 
 def _benchmark_of(file: Path, boards_there: Callable[[], str]) -> str:
-    """The benchmark that a file names; for a message, `boards_there` says which boards there are."""
+    """The benchmark or suite that a file names; for a message, `boards_there` says which boards there are."""
     import submissions
     from submissions.formats.kinds import is_transcript
     from submissions.rank_file.findings import RefusedError
@@ -648,12 +650,7 @@ def _benchmark_of(file: Path, boards_there: Callable[[], str]) -> str:
         raise CallError(
             f"{file}: its board is not clear: {said} Fix: choose one with --board{boards_there()}."
         ) from error
-    if isinstance(found, submissions.RankBundle):
-        raise CallError(
-            f"{file}: a bundle for the suite {found.suite!r}; boards rank single benchmarks, and none takes "
-            "bundles yet. Fix: submit its runs one by one, each in a rank file of its own."
-        )
-    return found.benchmark
+    return found.suite if isinstance(found, submissions.RankBundle) else found.benchmark
 
 
 def _added(server: Server, path: Path, board_id: str | None, baseline: bool, *, quiet: bool) -> Outcome:
@@ -701,6 +698,7 @@ def _validate_here(file: Path, benchmark: str) -> None:
     from cir_datasets import registry
     from cir_datasets.errors import SourceError
     from cir_datasets.registry.challenges import is_challenge
+    from cir_datasets.registry.suites import suite, suite_ids
     from cir_metrics.errors import UnknownNameError
     from leaderboard import data
     from submissions.formats.kinds import is_transcript
@@ -712,11 +710,12 @@ def _validate_here(file: Path, benchmark: str) -> None:
     if dialogue:
         # A board of dialogues has an id of its own.
         benchmark = read_transcript(file).benchmark
+    members = suite(benchmark).benchmarks if benchmark in suite_ids() else (benchmark,)
     try:
-        spec = registry.spec(benchmark)
+        specs = [registry.spec(member) for member in members]
     except UnknownNameError:
         return
-    if not is_challenge(benchmark) and data.missing_file(spec) is not None:
+    if not is_challenge(benchmark) and any(data.missing_file(spec) is not None for spec in specs):
         echo(f"{benchmark} is not on this machine: the server alone validates.", err=True)
         return
     try:
@@ -825,6 +824,9 @@ def _score_lines(outcome: Outcome) -> list[str]:
     lines = [f"{name:<{width}}  {shown_value(name, value)}{texts[name]}" for name, value in values]
     lines += below
     main = scores["main_metric"]
+    for run in scores.get("runs", ()):
+        shown = {name: shown_value(name, value).strip() for name, value in run["metrics"].items()}
+        lines.append(f"{run['benchmark']}: {', '.join(f'{name} {value}' for name, value in shown.items())}")
     return [*lines, f"main: {main} = {shown_value(main, scores['main']).strip()}"]
 
 
@@ -850,7 +852,7 @@ def board_text(
 
     checked = checked_gallery(board, entries)
     gallery = "not checked" if checked is None else f"{checked:,}"
-    benchmark = f"{board.benchmark}#{board.spec.card.version}"
+    benchmark = f"{board.benchmark}#{board.version}"
     head = f"{board.title} ({benchmark}, gallery {gallery}, reference {board.spec.config.reference})"
     if not entries:
         return f"{head}\n{held_back or 'Nothing stands on this board yet.'}"

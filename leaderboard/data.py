@@ -24,7 +24,7 @@ def problem(board: Board) -> str | None:
     """
     if board.spec.config.ground_truth == "withheld" and not board.sealed:
         return f"the ground truth of {board.benchmark} stays with its publisher."
-    missing = missing_file(board.spec)
+    missing = next((found for spec in board.specs if (found := missing_file(spec)) is not None), None)
     if missing is None:
         return None
     return (
@@ -44,9 +44,12 @@ def missing_file(spec: BenchmarkSpec) -> str | None:
 
 
 def has_gallery(board: Board) -> bool:
-    """Whether ids can be checked here against the board's gallery."""
-    card, config = board.spec.card, board.spec.config
-    return not config.gallery_optional or all(_at_hand(card, name) for name in config.gallery_files)
+    """Whether ids can be checked here against the board's gallery, of a suite against every member's."""
+    return all(
+        not spec.config.gallery_optional
+        or all(_at_hand(spec.card, name) for name in spec.config.gallery_files)
+        for spec in board.specs
+    )
 
 
 def current_keys(board: Board) -> tuple[str, ...] | None:
@@ -58,23 +61,36 @@ def current_keys(board: Board) -> tuple[str, ...] | None:
     """
     from cir_datasets.prepared.folder import last_prepared
     from cir_metrics.signature import Signature
+    from submissions.scoring.score_report import member_metric
+    from submissions.scoring.suite_signature import SuiteSignature
 
-    last = last_prepared(board.spec)
-    if board.sealed or last is None or last.meta["checks_skipped"]:
+    prepared = [(spec, last) for spec in board.specs if (last := last_prepared(spec)) is not None]
+    skipped = any(last.meta["checks_skipped"] for _, last in prepared)
+    if board.sealed or skipped or len(prepared) < len(board.specs):
         return None
+
+    def signatures(metric: str) -> list[Signature]:
+        return [
+            Signature.of(
+                metric,
+                benchmark=spec.id,
+                benchmark_version=spec.card.version,
+                data_hash=last.meta["data_hash"],
+                gallery_hash=last.meta["gallery_hash"],
+                gallery_size=last.meta["gallery"],
+                reference=spec.config.reference,
+                n=last.meta["rows"],
+                ties="listed",
+                dialogue="" if board.dialogue is None else board.dialogue.text,
+            )
+            for spec, last in prepared
+        ]
+
+    if board.suite is None:
+        return tuple(signatures(term)[0].key for term in board.primary_terms)
+    suite = board.suite
     return tuple(
-        Signature.of(
-            term,
-            benchmark=board.benchmark,
-            benchmark_version=board.spec.card.version,
-            data_hash=last.meta["data_hash"],
-            gallery_hash=last.meta["gallery_hash"],
-            gallery_size=last.meta["gallery"],
-            reference=board.spec.config.reference,
-            n=last.meta["rows"],
-            ties="listed",
-            dialogue="" if board.dialogue is None else board.dialogue.text,
-        ).key
+        SuiteSignature.of(suite.id, suite.version, term, signatures(member_metric(term))).key
         for term in board.primary_terms
     )
 

@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from cir_datasets.registry.suites import suite, suite_ids
 from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.errors import UploadRefusedError
@@ -35,7 +36,8 @@ def board_of_head(head: bytes) -> Board:
         head: the file's first bytes; more than `HEAD_BYTES` are not looked at.
 
     Raises:
-        UploadRefusedError: it is empty, names no benchmark (`missing-board`), or one that no board ranks.
+        UploadRefusedError: it is empty, names no benchmark or suite (`missing-board`), or one that no board
+            ranks.
 
     Example:
         >>> board_of_head(b'{"format": "cir-rank-file", "benchmark": "shapes/val", "rankings": {').id
@@ -44,16 +46,8 @@ def board_of_head(head: bytes) -> Board:
     if not head:
         raise empty_file()
     words = _words_of(head)
-    if words.get("format") == BUNDLE:
-        suite = f" for the suite {_shown(words['suite'])}" if "suite" in words else ""
-        raise UploadRefusedError(
-            "unknown-board",
-            f"it is a bundle{suite}; boards rank single benchmarks.",
-            fix="submit its runs one by one, each in a rank file of its own",
-            status=422,
-        )
-    benchmark = words.get("benchmark")
-    if not isinstance(benchmark, str):
+    benchmark = _named(words)
+    if benchmark is None:
         raise UploadRefusedError(
             "missing-board",
             f"the file's first {HEAD_BYTES // 1024} KB name no benchmark, so that its board is not clear.",
@@ -78,13 +72,20 @@ def board_of_benchmark(benchmark: str, *, dialogue: bool = False) -> Board:
     """The board that ranks a benchmark; the first in the list, where several do.
 
     Args:
-        benchmark: its id.
+        benchmark: its id, or of a bundle the suite's.
         dialogue: whether the submission is a transcript.
 
     Raises:
         UploadRefusedError: none does.
     """
     found = boards.of_benchmark(benchmark, dialogue=dialogue)
+    if not found and benchmark in suite_ids():
+        raise UploadRefusedError(
+            "unknown-board",
+            f"no board here ranks the suite {_shown(benchmark)}.",
+            fix=f"{_member_boards(benchmark)}score it at home:  cir score FILE --benchmark {benchmark}",
+            status=404,
+        )
     if not found:
         kind = "transcripts of " if dialogue else ""
         raise UploadRefusedError(
@@ -98,13 +99,26 @@ def board_of_benchmark(benchmark: str, *, dialogue: bool = False) -> Board:
     return found[0]
 
 
+def _member_boards(suite_id: str) -> str:
+    """What can be done with a bundle whose suite has no board, where its members have some."""
+    found = [board.id for member in suite(suite_id).benchmarks for board in boards.of_benchmark(member)]
+    if not found:
+        return ""
+    return f"send its runs one by one, each in a rank file of its own, to {', '.join(found)}; or "
+
+
 def benchmark_of_head(head: bytes) -> str | None:
-    """The benchmark that the beginning of a file names, whether or not it exists; None where it names none.
+    """The benchmark, or suite, that the beginning of a file names, whether or not it exists, or None.
 
     Args:
         head: the file's first bytes, as for `board_of_head`.
     """
-    named = _words_of(head).get("benchmark")
+    return _named(_words_of(head))
+
+
+def _named(words: Mapping[str, Any]) -> str | None:
+    """What a file answers, by the first words of it."""
+    named = words.get("suite" if words.get("format") == BUNDLE else "benchmark")
     return named if isinstance(named, str) else None
 
 

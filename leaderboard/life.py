@@ -305,9 +305,9 @@ def refuse_contradiction(submission: Submission, method: Mapping[str, Any] | Non
     """
     if submission.board not in boards.ids():
         return  # a board that was removed shows nobody's words
-    spec = boards.board(submission.board).spec
-    for finding in contradictions(method or {}, spec, submission.file_name):
-        raise UploadRefusedError(CODE, finding["message"], fix=finding["fix"], status=409)
+    for spec in boards.board(submission.board).specs:
+        for finding in contradictions(method or {}, spec, submission.file_name):
+            raise UploadRefusedError(CODE, finding["message"], fix=finding["fix"], status=409)
 
 
 def _before(submission: Submission) -> State:

@@ -54,7 +54,11 @@ class Rescored:
             return True
         before = self.submission.scores or {}
         names = [*board.primary_terms, *(column.metric for column in board.columns)]
-        return any(_result(before, name) != _result(self.judged.report, name) for name in names)
+        return any(
+            _result(old, name) != _result(new, name)
+            for old, new in _with_members(before, self.judged.report)
+            for name in names
+        )
 
 
 def rescore(server: Server, board: Board, limits: Limits | None = None) -> Iterator[Rescored]:
@@ -72,7 +76,8 @@ def rescore(server: Server, board: Board, limits: Limits | None = None) -> Itera
         PassingError: the machine is in trouble.
         DatasetError: the benchmark cannot be read.
     """
-    cir_datasets.prepare(board.benchmark)
+    for benchmark in board.benchmarks:
+        cir_datasets.prepare(benchmark)
     for submission in server.store.in_states(board.id, _STANDING):
         with tempfile.TemporaryDirectory(prefix="cir-rescored-") as folder:
             judged = judge(
@@ -122,6 +127,12 @@ def switch(server: Server, board: Board, results: list[Rescored]) -> int:
                 canonical=result.judged.canonical,
             )
     return len(changed)
+
+
+def _with_members(old: dict[str, Any], new: dict[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Both reports, and of a suite those of its members, by pairs."""
+    runs = zip(old.get("runs", ()), new.get("runs", ()), strict=False)
+    return [(old, new), *runs]
 
 
 def _result(report: dict[str, Any], name: str) -> tuple[Any, Any]:

@@ -31,20 +31,24 @@ def board_view(
         unavailable: why submissions to it cannot be judged here, or None where they can.
         paused: why the organisers take none now, or None where they do.
     """
-    config = board.spec.config
     return {
         "id": board.id,
         "title": board.title,
         "group": board.group,
         "benchmark": board.benchmark,
-        "benchmark_version": board.spec.card.version,
+        "benchmark_version": board.version,
+        "members": None if board.suite is None else list(board.suite.benchmarks),
         "track": board.track,
         "primary": board.primary,
         "direction": board.primary_direction,
         "columns": [column.model_dump() for column in board.columns],
         "description": board.description,
         "dialogue": None if board.dialogue is None else board.dialogue.model_dump(mode="json"),
-        "protocol": {"queries": config.queries, "gallery": config.gallery, "reference": config.reference},
+        "protocol": {
+            "queries": board.queries,
+            "gallery": board.gallery,
+            "reference": board.spec.config.reference,
+        },
         "max_upload_bytes": board.max_upload_bytes(max_upload_bytes),
         "phases": [phase.model_dump(mode="json") for phase in board.phases],
         "closed": board.closed(datetime.now(UTC)),

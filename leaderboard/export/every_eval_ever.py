@@ -105,7 +105,7 @@ def _value(
             "dataset_name": one.board.benchmark,
             "source_type": "hf_dataset",
             "hf_repo": exporter.dataset,
-            "hf_split": one.board.spec.config.split,
+            "hf_split": "+".join(dict.fromkeys(spec.config.split for spec in one.board.specs)),
             "samples_number": signature["n"],
         },
         "metric_config": {

@@ -170,7 +170,8 @@ def hub_files(boards: Sequence[Board], results: Sequence[HubResult], exporter: E
         exporter: who exports.
 
     Raises:
-        CallError: the boards are not of one dataset, two have the same task id, or a lower value is better.
+        CallError: the boards are not of one dataset, two have the same task id, one ranks a suite, or a lower
+            value is better.
 
     Example:
         >>> from leaderboard import boards
@@ -273,6 +274,11 @@ def _check_boards(boards: Sequence[Board]) -> None:
             f"two boards have the same task id ({', '.join(tasks)}). Fix: export one of them at a time."
         )
     for board in boards:
+        if board.suite is not None:
+            raise CallError(
+                f"board {board.id!r}: it ranks the mean of {len(board.benchmarks)} benchmarks, and a task of "
+                "the Hub's format is one configuration. Fix: name the boards of its members instead."
+            )
         if board.primary_direction == "lower":
             raise CallError(
                 f"board {board.id!r}: lower values of {board.primary} are better, and the Hub's format "

@@ -18,7 +18,7 @@ from leaderboard.errors import UploadRefusedError
 from leaderboard.identity import NOBODY, Caller
 from leaderboard.pages.layout import column_heading, day, heading, html_block, number, page_foot, page_head
 from leaderboard.pages.markup import element, joined, link_out, text
-from leaderboard.pages.outcome import outcome_html
+from leaderboard.pages.outcome import file_word, outcome_html
 from leaderboard.server import Server
 from leaderboard.views import entry_page, groups_of, held_back_words
 
@@ -104,13 +104,15 @@ def _chip(board: Board, current: Board | None, count: int) -> str:
 
 
 def _intro(board: Board, view: View) -> str:
-    config, card = board.spec.config, board.spec.card
-    facts = [f"benchmark {board.benchmark}, version {card.version}"]
-    if config.queries is not None:
-        facts.append(f"{config.queries:,} {'sessions' if board.spec.kind == 'multi_turn' else 'queries'}")
+    what = "benchmark" if board.suite is None else "suite"
+    facts = [f"{what} {board.benchmark}, version {board.version}"]
+    if board.suite is not None:
+        facts.append(f"the mean of {', '.join(board.suite.benchmarks)}")
+    if board.queries is not None:
+        facts.append(f"{board.queries:,} {'sessions' if board.spec.kind == 'multi_turn' else 'queries'}")
     gallery = view["protocol"]["gallery_images"]
-    facts.append("gallery not checked" if gallery is None else f"gallery of {gallery:,} images")
-    facts.append(f"reference {config.reference}")
+    facts.append(_gallery(board, gallery))
+    facts.append(f"reference {board.spec.config.reference}")
     facts.append(f"ranked by {board.primary}")
     facts.append(f"{board.track} track")
     facts.append(f"files up to {view['max_upload_bytes'] / 2**20:.0f} MB")
@@ -120,10 +122,18 @@ def _intro(board: Board, view: View) -> str:
     listed = joined(element("li", text(fact)) for fact in facts)
     submit = ""
     if view["unavailable"] is None:
-        words = f"Submit a {'rank file' if board.dialogue is None else 'transcript'}"
+        words = f"Submit a {file_word(board)}"
         submit = element("a", words, "button", href=f"./submit?board={text(board.id)}")
     title = element("div", element("h1", text(board.title)) + submit, "title")
     return title + element("p", text(board.description), "lead") + element("ul", listed, "facts")
+
+
+def _gallery(board: Board, images: int | None) -> str:
+    if images is None:
+        return "gallery not checked"
+    if board.suite is None:
+        return f"gallery of {images:,} images"
+    return f"{len(board.suite.benchmarks)} galleries of {images:,} images together"
 
 
 def _phase(phase: Phase) -> str:

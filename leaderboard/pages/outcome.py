@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from leaderboard.boards import Board
+from leaderboard.boards import Board, all_metrics
 from leaderboard.errors import UploadRefusedError
 from leaderboard.pages.layout import number
 from leaderboard.pages.markup import element, joined, text
 from leaderboard.submission import Submission
 from leaderboard.views import entry_page, results_from, why_not_listed
+from submissions.scoring.score_report import shown_value
 
 _WAITING = {
     "received": "Received and stored. Checking every ranking…",
@@ -83,6 +84,37 @@ def _places(finding: dict[str, Any]) -> str:
     return joined(element("div", text(place)) for place in places) or "–"
 
 
+def file_word(board: Board) -> str:
+    """What a board takes: a rank file, a bundle or a transcript."""
+    if board.dialogue is not None:
+        return "transcript"
+    return "rank file" if board.suite is None else "bundle"
+
+
+def _members_table(report: dict[str, Any]) -> str:
+    """The metrics of a suite's members, a row each; empty where it is not a suite."""
+    runs = report.get("runs", ())
+    if not runs:
+        return ""
+    names = list(runs[0]["metrics"])
+    heads = element("th", "Member", scope="col")
+    heads += joined(element("th", text(name), "num", scope="col") for name in names)
+    rows = joined(
+        element(
+            "tr",
+            element("th", text(run["benchmark"]), scope="row")
+            + joined(
+                element("td", shown_value(name, run["metrics"].get(name)).strip(), "num") for name in names
+            ),
+        )
+        for run in runs
+    )
+    table = element(
+        "table", element("thead", element("tr", heads)) + element("tbody", rows), "standings members"
+    )
+    return element("div", table, "table-scroll")
+
+
 def _rejected(submission: Submission) -> str:
     findings = submission.findings
     errors = sum(finding["severity"] == "error" for finding in findings)
@@ -94,7 +126,7 @@ def _rejected(submission: Submission) -> str:
 
 def _scored(submission: Submission, board: Board, where: str) -> str:
     report = submission.scores or {}
-    metrics = report["metrics"]
+    metrics = all_metrics(report)
     name = str((submission.method or {}).get("name", "unnamed"))
     value = number(board.primary_value(metrics), board.primary_unit)
     figures = [_figure(board.primary_label, value, "main")]
@@ -108,6 +140,7 @@ def _scored(submission: Submission, board: Board, where: str) -> str:
         + element("div", joined(figures), "figures")
         + element("p", text(signature), "signature")
         + element("p", where)
+        + _members_table(report)
         + warnings
     )
     return element("div", body, "outcome good", role="status")

@@ -40,7 +40,9 @@ def build(demo: Any, server: Server) -> None:
         html_block(_INTRO)
         who = html_block("", elem_id="who")
         choices = [(_AS_NAMED, ""), *((f"{board.title} ({board.id})", board.id) for board in boards.boards())]
-        file = gr.File(label="Rank file or transcript", type="filepath", elem_id="field-file", height=180)
+        file = gr.File(
+            label="Rank file, bundle or transcript", type="filepath", elem_id="field-file", height=180
+        )
         board = gr.Dropdown(choices, value="", label="Board", elem_id="field-board")
         send = gr.Button("Check", variant="primary", elem_id="send")
         outcome = html_block("", elem_id="outcome")
@@ -68,8 +70,9 @@ def build(demo: Any, server: Server) -> None:
         sent.then(None, inputs=where, js=GO_TO)
 
 
-_INTRO = element("div", element("h1", "Submit a rank file or a transcript"), "title") + element(
+_INTRO = element("div", element("h1", "Submit a rank file, a bundle or a transcript"), "title") + element(
     "p",
+    "A bundle holds one rank file for each member of a suite, and goes to the suite's board. "
     "First the file is checked: you see what is wrong with it, as cir validate shows it, and its scores, "
     "which nobody else sees. Then you complete the words about the method, and publish it if you want.",
     "lead",

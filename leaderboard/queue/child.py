@@ -34,6 +34,7 @@ from leaderboard.errors import ChildCrashedError, PassingError, is_passing
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
     from leaderboard.dialogues import BoardDialogue
+    from submissions.rank_file.benchmarks import Benchmarks
 
 log = logging.getLogger("leaderboard.child")
 
@@ -143,7 +144,7 @@ def judge(
 
     Args:
         file: the stored copy.
-        benchmark: the benchmark's id; it is prepared already.
+        benchmark: id of the benchmark, or suite; it is prepared already.
         file_name: the sender's name for the file, which stands in the messages.
         form: the method's fields as they were sent beside the file.
         limits: what this may take; a file that needs more is rejected with the finding `too-costly`.
@@ -376,17 +377,19 @@ def main() -> None:
 
     request = json.load(sys.stdin)
     try:
-        import cir_datasets
+        from submissions.rank_file.benchmarks import Benchmarks
 
-        benchmark = cir_datasets.load(request["benchmark"])
+        asked = Benchmarks(request["benchmark"])
+        members = [request["benchmark"]] if asked.suite is None else asked.suite.benchmarks
+        loaded = [asked.load(member) for member in members]
         address = request["ground_truth"]
-        whole = None if address is None else _with_ground_truth(benchmark, address)
+        whole = None if address is None else _with_ground_truth(loaded[0], address)
         for name in request["keys"]:
             os.environ.pop(name, None)
         used = math.ceil(time.process_time())
         resource.setrlimit(resource.RLIMIT_CPU, (used + cpu, resource.getrlimit(resource.RLIMIT_CPU)[1]))
         say(**_BEGUN)
-        say(**_answer(request, benchmark, whole))
+        say(**_answer(request, asked, whole))
     except MemoryError:
         resource.setrlimit(resource.RLIMIT_AS, (memory + _SPARE_BYTES, memory + _SPARE_BYTES))
         say(limit="memory")
@@ -429,17 +432,18 @@ def _with_ground_truth(benchmark: Benchmark, address: str) -> Benchmark:
     return laid_over(benchmark, read(address))
 
 
-def _answer(request: dict[str, Any], benchmark: Benchmark, sealed: Benchmark | None) -> dict[str, Any]:
+def _answer(request: dict[str, Any], asked: Benchmarks, sealed: Benchmark | None) -> dict[str, Any]:
     """What became of the file.
 
     Args:
         request: from the parent.
-        benchmark: what the file is checked against; of a sealed board it holds no ground truth, so that no
+        asked: what the file is checked against; of a sealed board it holds no ground truth, so that no
             finding can depend on that.
         sealed: the same with the ground truth of a sealed board, for its score alone.
     """
     from leaderboard.queue.judging import Rejected, judge_file, score_file, write_arrays, write_values
     from submissions.rank_file.canonical import canonical_hash
+    from submissions.rank_file.model import RankFile
 
     path = Path(request["file"])
     with path.open("rb") as file:
@@ -447,21 +451,19 @@ def _answer(request: dict[str, Any], benchmark: Benchmark, sealed: Benchmark | N
         while file.read(_CHUNK):
             pass
     dialogue = None if request["dialogue"] is None else _dialogue_of(request["dialogue"])
-    judged = judge_file(
-        path, benchmark, file_name=request["file_name"], form=request["form"], dialogue=dialogue
-    )
+    judged = judge_file(path, asked, file_name=request["file_name"], form=request["form"], dialogue=dialogue)
     if isinstance(judged, Rejected):
         return {"outcome": "rejected", **judged.payload}
-    report = score_file(judged, benchmark if sealed is None else sealed)
+    report = score_file(judged, asked if sealed is None else sealed)
     said, kept = report.to_dict(), request["values_to"]
-    if sealed is not None:
+    if sealed is not None and isinstance(judged.rank_file, RankFile):
         import numpy as np
 
         from leaderboard.queue.ground_truth import aggregates, fingerprints
 
         said = aggregates(said, sealed)
         if kept is not None:
-            prints = fingerprints(judged.rank_file, benchmark)
+            prints = fingerprints(judged.rank_file, asked.load(request["benchmark"]))
             write_arrays({FINGERPRINTS: np.asarray(prints, dtype=np.int64)}, Path(kept))
     elif kept is not None:
         write_values(report, Path(kept))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 from submissions.formats.budget import MAX_BYTES
 
 if TYPE_CHECKING:
+    from cir_datasets.registry.cards import BenchmarkSpec
     from cir_datasets.rows.benchmark import Benchmark
     from leaderboard.dialogues import BoardDialogue
+    from submissions.rank_file.benchmarks import Benchmarks
     from submissions.rank_file.findings import ValidationReport
-    from submissions.rank_file.model import RankFile
+    from submissions.rank_file.model import RankBundle, RankFile
     from submissions.scoring.score_report import ScoreReport
     from submissions.transcripts.checking import CheckedTranscript
 
@@ -36,7 +38,7 @@ class Validated:
 
     payload: dict[str, Any]
     checked: ValidationReport
-    rank_file: RankFile
+    rank_file: RankFile | RankBundle
     method: dict[str, Any]
     claims: dict[str, Any]
     transcript: CheckedTranscript | None = None
@@ -44,47 +46,83 @@ class Validated:
 
 def judge_file(
     path: Path,
-    benchmark: Benchmark,
+    benchmark: Benchmark | Benchmarks,
     *,
     file_name: str,
     form: Mapping[str, Any],
     dialogue: BoardDialogue | None = None,
 ) -> Rejected | Validated:
-    """Validate a stored file against its board's benchmark.
+    """Validate a stored file against its board's benchmark or suite.
 
     Fields of the method that the file leaves out are taken from the form that came with it; in a format that
-    has no method block, the form says everything.
+    has no method block, the form says everything. A bundle's method is what all its rank files say together:
+    it was trained on what any of them names, and zero-shot where none denies it.
 
     Args:
         path: the stored copy.
-        benchmark: what the board ranks.
+        benchmark: what the board ranks: a benchmark, or what resolves the id of a benchmark or suite.
         file_name: the sender's name for the file, which stands in the messages.
         form: the method's fields as they were sent beside the file.
         dialogue: of a board that takes transcripts; None of one that takes rank files.
     """
-    from submissions.rank_file.benchmarks import Benchmarks
-    from submissions.rank_file.model import Method, RankFile
+    from submissions.rank_file.model import Method, RankBundle
     from submissions.validation import validate_with
 
+    asked = _resolved(benchmark)
     transcript = None
     if dialogue is None:
-        report = validate_with(
-            path, Benchmarks(benchmark), part=False, max_bytes=MAX_BYTES, name=file_name, form=form
-        )
+        report = validate_with(path, asked, part=False, max_bytes=MAX_BYTES, name=file_name, form=form)
     else:
-        transcript = _checked_transcript(path, benchmark, dialogue, file_name)
+        transcript = _checked_transcript(path, asked.load(str(asked.expected)), dialogue, file_name)
         report = transcript.report
     payload = {"findings": [finding.to_dict() for finding in report.findings], "text": report.text()}
     rank_file = report.rank_file
-    if not report.ok or not isinstance(rank_file, RankFile):
+    if not report.ok or rank_file is None:
         return Rejected(payload)
-    named = replace(rank_file, method=Method(**_method(rank_file, form)))
-    method = named.method.to_dict()
-    if method != rank_file.method.to_dict():
-        report = _with_words_checked(report, method, benchmark)
+    runs = rank_file.runs if isinstance(rank_file, RankBundle) else (rank_file,)
+    named = tuple(replace(run, method=Method(**_method(run, form))) for run in runs)
+    method = _together([run.method.to_dict() for run in named])
+    if any(method != run.method.to_dict() for run in runs):
+        specs = [asked.spec(run.benchmark) for run in runs]
+        report = _with_words_checked(report, method, specs)
         payload = {"findings": [finding.to_dict() for finding in report.findings], "text": report.text()}
-    claims = _claims(rank_file, form)
-    return Validated(payload, replace(report, rank_file=named), named, method, claims, transcript)
+    claims = _together([_claims(run, form) for run in runs])
+    whole = RankBundle(rank_file.suite, named) if isinstance(rank_file, RankBundle) else named[0]
+    return Validated(payload, replace(report, rank_file=whole), whole, method, claims, transcript)
+
+
+def _resolved(benchmark: Benchmark | Benchmarks) -> Benchmarks:
+    from submissions.rank_file.benchmarks import Benchmarks
+
+    return benchmark if isinstance(benchmark, Benchmarks) else Benchmarks(benchmark)
+
+
+def _together(blocks: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What the method blocks of a bundle's rank files say together; where they differ, what owns up to more.
+
+    Example:
+        >>> _together([{"name": "Ours", "zero_shot": True}, {"name": "Ours", "zero_shot": False}])
+        {'name': 'Ours', 'zero_shot': False}
+    """
+    from submissions.rank_file.words import is_oracle
+
+    if len(blocks) == 1:
+        return blocks[0]
+    found: dict[str, Any] = {}
+    for block in blocks:
+        found = {**block, **found}
+    if any(block.get("zero_shot") is False for block in blocks):
+        found["zero_shot"] = False
+    for field in ("trained_on", "text_fields"):
+        if field in found:
+            found[field] = list(dict.fromkeys(each for block in blocks for each in block.get(field) or ()))
+    oracles = [block["oracle"] for block in blocks if is_oracle(block)]
+    if oracles:
+        found["oracle"] = oracles[0]
+    skipped = [block["skipped_images"] for block in blocks if block.get("skipped_images")]
+    if skipped:
+        found["skipped_images"] = sum(skipped)
+    return found
 
 
 def _checked_transcript(
@@ -112,43 +150,65 @@ def _checked_transcript(
 
 
 def _with_words_checked(
-    report: ValidationReport, method: Mapping[str, Any], benchmark: Benchmark
+    report: ValidationReport, method: Mapping[str, Any], specs: Sequence[BenchmarkSpec]
 ) -> ValidationReport:
     """The report with the contradictions of the method that the form has completed."""
     from submissions.rank_file.contradictions import CODE, check_words
     from submissions.rank_file.findings import Findings
 
-    found = Findings(report.file, benchmark.id)
-    check_words(method, benchmark.spec, found)
+    found = Findings(report.file, report.benchmark)
+    for spec in specs:
+        check_words(method, spec, found)
     others = (finding for finding in report.findings if finding.code != CODE)
     return replace(report, findings=(*others, *found.listed()))
 
 
-def score_file(judged: Validated, benchmark: Benchmark) -> ScoreReport:
+def score_file(judged: Validated, benchmark: Benchmark | Benchmarks) -> ScoreReport:
     """Score a validated file; it is not validated again."""
+    from submissions.rank_file.model import Method
+
     if judged.transcript is not None and judged.transcript.transcript is not None:
         # With the form's words of the method, as a rank file: what it skipped stands in the signature.
-        named = judged.transcript.transcript.model_copy(update={"method": judged.rank_file.method})
+        named = judged.transcript.transcript.model_copy(update={"method": Method(**judged.method)})
         return replace(judged.transcript, transcript=named).score().report
-    from submissions.rank_file.benchmarks import Benchmarks
     from submissions.scoring import score_checked
 
-    return score_checked(judged.checked, Benchmarks(benchmark))
+    return score_checked(judged.checked, _resolved(benchmark))
 
 
 def write_values(report: ScoreReport, path: Path) -> None:
     """Keep the values a query behind a score: an `.npz` without pickles, which appears whole or not at all.
 
     It holds by the metric's printed name an array of float64, one value a query in the benchmark's order;
-    metrics that have no such value (`median_rank`) are left out.
+    metrics that have no such value (`median_rank`) are left out. Of a suite the members' values stand one
+    behind the other, each times w_m * N / n_m with w_m the member's share in the metric, n_m its queries and
+    N those of all: so their mean is the suite's number, and tests over them are tests of it.
 
     Raises:
         OSError: the system refuses to write there.
     """
     import numpy as np
 
-    values = {} if report.evidence is None else report.evidence.values
+    values = _suite_values(report) if report.runs else {}
+    if report.evidence is not None:
+        values = dict(report.evidence.values)
     write_arrays({name: np.asarray(each, dtype=np.float64) for name, each in values.items()}, path)
+
+
+def _suite_values(report: ScoreReport) -> dict[str, Any]:
+    import numpy as np
+
+    from submissions.scoring.samples import NO_MEANS, Sample
+
+    sample, found = Sample.behind(report), {}
+    for metric in report.metrics:
+        if metric in NO_MEANS:
+            continue
+        parts = sample.values(metric)
+        sizes = [len(part) for part in parts]
+        factors = sample.weights(metric) * sum(sizes) / sizes
+        found[metric] = np.concatenate([factor * part for factor, part in zip(factors, parts, strict=True)])
+    return found
 
 
 def write_arrays(arrays: Mapping[str, Any], path: Path) -> None:

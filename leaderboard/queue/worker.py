@@ -122,7 +122,8 @@ class Worker:
             DatasetError: its data cannot be read.
         """
         if board.benchmark not in self._prepared:
-            cir_datasets.prepare(board.benchmark)
+            for benchmark in board.benchmarks:
+                cir_datasets.prepare(benchmark)
             self._prepared.add(board.benchmark)
 
     def process(self, submission: Submission) -> Submission:

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from leaderboard import data
-from leaderboard.boards import Board
+from leaderboard.boards import Board, all_metrics
 from leaderboard.errors import BoardError
 from leaderboard.submission import Submission
 from submissions.rank_file.words import is_oracle
@@ -41,9 +41,10 @@ class Entry:
         rank: 1, 2, ..., or None for an oracle, and where the numbers do not compare with the ranked ones.
         submission: what was sent.
         value: what ranks, a fraction.
-        metrics: all metrics by name, fractions.
+        metrics: all metrics by name, fractions; of a suite its members' too.
         signature: printed signature of what ranks.
-        gallery: number of images that the ids were checked against, or None where they were not.
+        gallery: number of images that the ids were checked against, of a suite in all galleries together, or
+            None where they were not.
     """
 
     rank: int | None
@@ -153,10 +154,9 @@ def _is_whole(board: Board, one: Submission) -> bool:
 
 
 def _entry(board: Board, one: Submission, rank: int | None) -> Entry:
-    metrics = _report(one)["metrics"]
     signature = _signatures(one)[board.primary_terms[0]]
-    gallery = signature.get("gallery_size")
-    return Entry(rank, one, _value(board, one), metrics, str(signature["text"]), gallery)
+    metrics = all_metrics(_report(one))
+    return Entry(rank, one, _value(board, one), metrics, str(signature["text"]), _gallery(signature))
 
 
 def _value(board: Board, one: Submission) -> float:
@@ -171,7 +171,18 @@ def checked_gallery(board: Board, entries: Sequence[Entry]) -> int | None:
     compared = [entry for entry in entries if entry.rank is not None] or list(entries)
     if compared:
         return compared[0].gallery
-    return board.spec.config.gallery if data.has_gallery(board) else None
+    return board.gallery if data.has_gallery(board) else None
+
+
+def _gallery(signature: dict[str, Any]) -> int | None:
+    """Images that ids were checked against, of a suite all members' together."""
+    sizes = [each.get("gallery_size") for each in signature.get("members", [signature])]
+    return None if None in sizes else sum(sizes)
+
+
+def _skips_images(signature: dict[str, Any]) -> bool:
+    members = signature.get("members", [signature])
+    return any(SKIPPED_IMAGES in each.get("checks_skipped", ()) for each in members)
 
 
 def _comparability(board: Board, one: Submission) -> Comparability:
@@ -185,11 +196,7 @@ def _latest(
 ) -> Comparability | None:
     """The keys of the latest entry; those of one that skipped images only where all did."""
     term = board.primary_terms[0]
-    whole = [
-        key
-        for one, key in zip(ordered, keys, strict=True)
-        if SKIPPED_IMAGES not in _signatures(one)[term].get("checks_skipped", ())
-    ]
+    whole = [key for one, key in zip(ordered, keys, strict=True) if not _skips_images(_signatures(one)[term])]
     return next(reversed(whole or keys), None)
 
 

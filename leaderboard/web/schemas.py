@@ -64,7 +64,7 @@ class HealthAnswer(_StrictAnswer):
 
 
 class ProtocolAnswer(_StrictAnswer):
-    """What a board's benchmark asks."""
+    """What a board's benchmark asks; of a suite, what its members ask together."""
 
     queries: int | None
     gallery: int | None
@@ -84,8 +84,11 @@ class BoardAnswer(_StrictAnswer):
     id: str
     title: str
     group: Annotated[str, Field(description="the heading below which it is listed")]
-    benchmark: str
+    benchmark: Annotated[str, Field(description="its benchmark; or its suite, then the board takes bundles")]
     benchmark_version: int | str
+    members: Annotated[
+        list[str] | None, Field(description="of a suite the benchmarks that a bundle answers; else null")
+    ]
     track: str
     primary: Annotated[str, Field(description="what ranks: a metric or mean(a, b)")]
     direction: Literal["higher", "lower"]

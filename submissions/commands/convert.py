@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 def convert_command(
     files: Annotated[
-        list[str], typer.Argument(help="One rank file of any format, the CIRR server's two, or a bundle.")
+        list[str],
+        typer.Argument(
+            help="One rank file of any format, the CIRR server's two, a bundle, or a native file for each "
+            "member of a suite."
+        ),
     ],
     to: Annotated[
         str,
@@ -56,11 +60,13 @@ def convert_command(
     """Write a rank file in another format; the CIRR server's two files are joined and split.
 
     The names of the files written are printed, one a line. What the new format cannot hold is said on
-    stderr. A bundle becomes one file a member, but for --to native.
+    stderr. A bundle becomes one file a member, but for --to native. One file for each member of a suite
+    becomes a bundle, with the suite's id as --benchmark.
 
     \b
     Example:
         cir convert run.json --to parquet
+        cir convert dress.json shirt.json toptee.json --to native --benchmark fashioniq/val --out bundle.json
     """
     from submissions.rank_file.model import write_bytes
     from submissions.transform.convert import convert

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,7 +13,11 @@ from submissions.commands.options import Device, Encoder, Revision
 from submissions.commands.words import as_text
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from submissions.embeddings.pictures import Pictures
     from submissions.embeddings.ray_cluster import Cluster
+    from submissions.embeddings.shards import Embeddings
 
 ENGINES = ("local", "ray")
 _READERS = {"local": 2, "ray": 0}
@@ -21,7 +25,8 @@ _READERS = {"local": 2, "ray": 0}
 
 def embed_command(
     benchmark: Annotated[
-        str, typer.Option("--benchmark", "-b", help="Id of the benchmark whose gallery to embed.")
+        str,
+        typer.Option("--benchmark", "-b", help="Id of the benchmark, or suite, whose galleries to embed."),
     ],
     encoder: Encoder = None,
     images: Images = None,
@@ -78,7 +83,8 @@ def embed_command(
     as_json: Annotated[
         bool,
         typer.Option(
-            "--json", help="Print JSON: key, file, benchmark, images, missing, dimensions, encoder."
+            "--json",
+            help="Print JSON: key, file, benchmark, images, missing, dimensions, encoder; of a suite a list.",
         ),
     ] = False,
     no_checks: NoChecksAnywhere = False,
@@ -86,7 +92,8 @@ def embed_command(
     """Embed a benchmark's gallery into the store below CIR_CACHE_HOME, where cir run finds it.
 
     What is there is not encoded again, and a call that was stopped, even killed, goes on where it was. The
-    file that is printed is a NumPy array, a row an image in the gallery's order (ids.json beside it).
+    file that is printed is a NumPy array, a row an image in the gallery's order (ids.json beside it). Of a
+    suite each member's gallery is embedded, by an encoder that is loaded once, and has a file of its own.
 
     \b
     Example:
@@ -94,7 +101,10 @@ def embed_command(
         cir embed --benchmark cirr/val --encoder openai/clip-vit-large-patch14 --images ~/images
         cir embed --benchmark circo/val --encoder ./my_clip --engine ray --address auto
     """
+    import functools
+
     import cir_datasets
+    from cir_datasets.registry.suites import suite, suite_ids
     from cir_metrics.errors import UnknownNameError, did_you_mean
     from submissions.embeddings.embed import Timing, embed_gallery
     from submissions.embeddings.pictures import pictures_of
@@ -108,56 +118,52 @@ def embed_command(
             f"no engine {engine!r}.{did_you_mean(engine, ENGINES)} Fix: use one of {known}."
         )
     cluster = _cluster(engine, address, max_workers, cpus_per_worker, gpus_per_worker)
-    gallery = cir_datasets.load(benchmark)
+    members = suite(benchmark).benchmarks if benchmark in suite_ids() else (benchmark,)
+    galleries = [cir_datasets.load(member) for member in members]
     options = RunOptions(encoder=encoder, revision=revision, device=device, dtype=dtype)
-    name = str(options.encoder_for(gallery, "cir embed"))
-    pictures = pictures_of(gallery, images=images)
+    name = str(options.encoder_for(galleries[0], "cir embed"))
+    # All of them are found before the first is embedded, which may take days.
+    pictures = [pictures_of(gallery, images=images) for gallery in galleries]
+    load = functools.partial(load_encoder, name, revision=revision, device=device, dtype=dtype)
     store, readers = EmbeddingStore(), _READERS[engine] if workers is None else workers
+    described = []
+    how: dict[str, Any] = {
+        "store": store,
+        "batch_size": batch_size,
+        "shard_size": shard_size,
+        "skip_missing": skip_missing,
+    }
+    embed: Callable[[Pictures], Embeddings]
     timing = Timing()
     if cluster is not None:
-        import functools
-
         from submissions.embeddings.ray import embed_gallery_on_ray
 
-        made = embed_gallery_on_ray(
-            functools.partial(load_encoder, name, revision=revision, device=device, dtype=dtype),
-            pictures,
-            cluster=cluster,
-            store=store,
-            batch_size=batch_size,
-            readers=readers,
-            shard_size=shard_size,
-            skip_missing=skip_missing,
-        )
+        embed = functools.partial(embed_gallery_on_ray, load, cluster=cluster, readers=readers, **how)
     else:
-        made = embed_gallery(
-            load_encoder(name, revision=revision, device=device, dtype=dtype),
-            pictures,
-            store=store,
-            batch_size=batch_size,
-            workers=readers,
-            shard_size=shard_size,
-            skip_missing=skip_missing,
-            timing=timing,
+        embed = functools.partial(embed_gallery, load(), workers=readers, timing=timing, **how)
+    for member, own in zip(members, pictures, strict=True):
+        made = embed(own)
+        folder = store.folder(made.identity, own, shard_size=shard_size)
+        if made.missing:
+            echo(f"cir: {counted(len(made.missing), 'missing image')}; zeros in place of vectors.", err=True)
+        file = folder.path / "vectors.npy"
+        if not as_json:
+            echo(str(file))
+        described.append(
+            {
+                "key": folder.key,
+                "file": str(file),
+                "benchmark": member,
+                "images": len(made.ids),
+                "missing": sorted(made.missing),
+                "dimensions": made.identity.dimensions,
+                "encoder": made.identity.to_dict(),
+            }
         )
+    if cluster is None:
         echo(f"cir: {timing.text()}", err=True)
-    folder = store.folder(made.identity, pictures, shard_size=shard_size)
-    if made.missing:
-        echo(f"cir: {counted(len(made.missing), 'missing image')}; zeros in place of vectors.", err=True)
-    file = folder.path / "vectors.npy"
-    if not as_json:
-        echo(str(file))
-        return
-    described = {
-        "key": folder.key,
-        "file": str(file),
-        "benchmark": benchmark,
-        "images": len(made.ids),
-        "missing": sorted(made.missing),
-        "dimensions": made.identity.dimensions,
-        "encoder": made.identity.to_dict(),
-    }
-    echo(as_text(described))
+    if as_json:
+        echo(as_text(described if benchmark in suite_ids() else described[0]))
 
 
 def _cluster(

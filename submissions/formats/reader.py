@@ -122,9 +122,12 @@ def _parse_file(
         _parse_bundle(document, benchmarks, parsed, unpacked.budget)
         return
     if benchmarks.suite is not None:
+        named = document.get("benchmark") if isinstance(document, dict) else None
         parsed.findings.add(
             "wrong-benchmark",
-            f"{benchmarks.suite.id} is a suite, which is answered by a bundle of one rank file a member.",
+            f"{benchmarks.suite.id} is a suite, which is answered by a bundle of one rank file a member"
+            + (f"; this file answers {shown(named)} alone." if isinstance(named, str) else "."),
+            value=named if isinstance(named, str) else None,
             fix=f'write {{{{"format": "cir-rank-bundle", "suite": "{benchmarks.suite.id}", "runs": [...]}}}}',
         )
         return

@@ -7,26 +7,28 @@ written as their decimal digits and texts in UTF-8:
 2. for `rankings`, and then for `subset_rankings` where the file has them: that word and the number of
    queries; of each query, sorted by the bytes of its id, the id, the number of its rankings (one, or of a
    session one a turn), and of each ranking the number of images and their ids, best first.
+
+Of a bundle it is sha256 over the netstrings of the suite's id, the number of rank files and, sorted by
+benchmark id, the hash (hex) of each.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from submissions.rank_file.model import RankFile
+from submissions.rank_file.model import RankBundle, RankFile
 
 
-def canonical_hash(rank_file: RankFile) -> str:
-    """sha256 (hex) of a rank file's rankings, whatever form, order of keys or method block it came with.
+def canonical_hash(rank_file: RankFile | RankBundle) -> str:
+    """sha256 (hex) of a file's rankings, whatever form, order of keys or method block it came with.
 
-    Two files have the same hash when they answer the same queries of the same benchmark with the same images
+    Two files have the same hash when they answer the same queries of the same benchmarks with the same images
     in the same order.
 
     Args:
-        rank_file: a rank file that validation found no error in.
+        rank_file: a rank file or a bundle that validation found no error in.
 
     Example:
         >>> from submissions import Method, RankFile
@@ -35,6 +37,11 @@ def canonical_hash(rank_file: RankFile) -> str:
         >>> canonical_hash(one) == canonical_hash(two)
         True
     """
+    if isinstance(rank_file, RankBundle):
+        runs = sorted(rank_file.runs, key=lambda run: run.benchmark.encode())
+        parts = (_netstring(canonical_hash(run)) for run in runs)
+        head = _netstring(rank_file.suite) + _netstring(len(runs))
+        return hashlib.sha256(head + b"".join(parts)).hexdigest()
     digest = hashlib.sha256(_netstring(rank_file.benchmark))
     for word, answers in (("rankings", rank_file.rankings), ("subset_rankings", rank_file.subset_rankings)):
         if answers is None:

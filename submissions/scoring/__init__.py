@@ -307,9 +307,8 @@ def suite_report(
 def _suite_signature(suite_id: str, version: int, metric: str, runs: Sequence[ScoreReport]) -> SuiteSignature:
     from submissions.scoring.suite_signature import SuiteSignature
 
-    own = member_metric(metric)
-    members = tuple(cast(Signature, run.signatures[own]) for run in runs)
-    return SuiteSignature(suite_id, version, metric, "macro" if own == metric else "micro", members)
+    members = [cast(Signature, run.signatures[member_metric(metric)]) for run in runs]
+    return SuiteSignature.of(suite_id, version, metric, members)
 
 
 def _computable(rank_file: RankFile, benchmark: Benchmark) -> tuple[list[str], tuple[str, ...]]:

@@ -295,8 +295,17 @@ def shown_value(metric: str, value: float | None) -> str:
         return f"{'-':>6}"
     if metric == "censored" and value == int(value):
         return f"{int(value):>6}"
-    ranks = metric.partition("@")[0] in ("mean_rank", "median_rank", "censored")
-    return f"{value if ranks else 100 * value:>6.2f}"
+    return f"{value if is_rank(metric) else 100 * value:>6.2f}"
+
+
+def is_rank(metric: str) -> bool:
+    """Whether a metric is a rank or a count, and not a fraction that is shown in per cent.
+
+    Example:
+        >>> is_rank("mean_rank"), is_rank("recall@5")
+        (True, False)
+    """
+    return metric.partition("@")[0] in ("mean_rank", "median_rank", "censored")
 
 
 def main_value(expression: str, values: Mapping[str, float | None]) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -31,6 +31,21 @@ class SuiteSignature:
     metric: str
     average: Literal["macro", "micro"]
     members: tuple[Signature, ...]
+
+    @classmethod
+    def of(cls, suite: str, version: int, metric: str, members: Sequence[Signature]) -> SuiteSignature:
+        """The signature of a number by its printed name, which says the average.
+
+        Args:
+            suite: the suite's id.
+            version: its version.
+            metric: `recall@10`, or `recall@10@micro`.
+            members: the members' signatures, in the suite's order.
+        """
+        from cir_datasets.registry.suites import MICRO_SUFFIX
+
+        average: Literal["macro", "micro"] = "micro" if metric.endswith(MICRO_SUFFIX) else "macro"
+        return cls(suite, version, metric, average, tuple(members))
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> SuiteSignature:

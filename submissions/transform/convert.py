@@ -21,6 +21,7 @@ from submissions.errors import ConversionError
 from submissions.formats import circo_server, cirr_server, fashioniq, lines, parquet, trec, zerosight
 from submissions.formats.budget import MAX_BYTES
 from submissions.formats.containers import limit_of_kind
+from submissions.rank_file.benchmarks import find_suite
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import RefusedError, shown
 from submissions.rank_file.model import (
@@ -87,7 +88,8 @@ def convert(
     """Write rank files in another format.
 
     Args:
-        files: one file, or the CIRR server's two, in either order; or one bundle.
+        files: one file, or the CIRR server's two, in either order; or one bundle; or one file for each member
+            of the suite that `benchmark` names.
         to: a name of `submissions.rank_file.model.FORMATS`, such as `native`, `parquet` or `cirr-server`.
         benchmark: what the files answer; needed where their format does not say it.
         name: the method's name in what is written; default: the file's own, or else the first file's name.
@@ -96,7 +98,7 @@ def convert(
 
     Returns:
         The files made: one, or CIRR's `recall` and `recall_subset`, or one for each member of a bundle. A
-        bundle stays one file in the native format only.
+        bundle stays one file in the native format only; the members' files become one.
 
     Raises:
         UnknownNameError: no format has that name.
@@ -129,7 +131,10 @@ def convert(
             f"{to} {why}. Fix: drop --gzip and the ending .gz, or choose {', '.join(_COMPRESSIBLE)}."
         )
     label = "rank file" if not files or isinstance(files[0], bytes) else os.fspath(files[0])
-    found = [read(each, benchmark=benchmark, max_bytes=max_bytes) for each in files]
+    wanted = _suite_to_join(files, to, benchmark)
+    found = [read(each, benchmark=None if wanted else benchmark, max_bytes=max_bytes) for each in files]
+    if wanted:
+        found = [_bundled(found, wanted, name)]
     for file in found:
         for run in file.runs if isinstance(file, RankBundle) else (file,):
             for answers in (run.rankings, run.subset_rankings or {}):
@@ -260,6 +265,57 @@ def _check_served(rank_file: RankFile, to: str, benchmark: BenchmarkLike, label:
         raise RefusedError(f"{report.file} would be refused {reader}.", report)
 
 
+def _suite_to_join(files: Sequence[Any], to: str, benchmark: BenchmarkLike) -> str:
+    """Id of the suite whose members several files are to answer as one bundle, or nothing.
+
+    Raises:
+        ConversionError: another format than the native one was asked for, which alone holds a bundle.
+    """
+    if not isinstance(benchmark, str) or find_suite(benchmark) is None or len(files) < 2:
+        return ""
+    if to != NATIVE:
+        raise ConversionError(
+            f"{benchmark} is a suite, and only a native file holds a bundle. Fix: choose --to native."
+        )
+    return benchmark
+
+
+def _bundled(found: Sequence[RankFile | RankBundle], suite_id: str, name: str | None) -> RankBundle:
+    """One bundle of a rank file a member, in the suite's order.
+
+    Raises:
+        ConversionError: a member has no file, or two, a file is not of a member, or they name several methods
+            while `name` gives none.
+    """
+    from cir_datasets.registry.suites import suite
+    from submissions.rank_file.model import RankBundle, RankFile
+
+    members, by_member = suite(suite_id).benchmarks, dict[str, RankFile]()
+    for file in found:
+        if isinstance(file, RankBundle):
+            raise ConversionError("a bundle is converted alone. Fix: name one bundle, or rank files only.")
+        if file.benchmark not in members:
+            raise ConversionError(
+                f"a file answers {file.benchmark}, which is not a member of {suite_id}. "
+                f"Fix: name one file for each of {', '.join(members)}."
+            )
+        if file.benchmark in by_member:
+            raise ConversionError(f"two files answer {file.benchmark}. Fix: name one of them.")
+        by_member[file.benchmark] = file
+    missing = [member for member in members if member not in by_member]
+    if missing:
+        raise ConversionError(
+            f"no file answers {', '.join(missing)}. Fix: name one file for each member of {suite_id}."
+        )
+    names = dict.fromkeys(file.method.name for file in by_member.values())
+    if name is None and len(names) > 1:
+        raise ConversionError(
+            f"the files name {len(names)} methods: {', '.join(map(shown, names))}. A bundle is one method's "
+            "answer. Fix: give its name with --name."
+        )
+    return RankBundle(suite_id, tuple(by_member[member] for member in members))
+
+
 def _join(runs: Sequence[RankFile]) -> RankFile:
     if not runs:
         raise ConversionError("there is no file to convert. Fix: name one.")
@@ -267,7 +323,8 @@ def _join(runs: Sequence[RankFile]) -> RankFile:
     for run in runs[1:]:
         if run.benchmark != first.benchmark:
             raise ConversionError(
-                f"the files answer {first.benchmark} and {run.benchmark}. Fix: join files of one benchmark."
+                f"the files answer {first.benchmark} and {run.benchmark}. Fix: join files of one benchmark; "
+                "or name the suite whose members they answer, and get a bundle."
             )
         if run.rankings and first.rankings:
             raise ConversionError(

@@ -26,6 +26,7 @@ GOOD: dict[str, Any] = {
     "columns": [{"metric": "recall@1", "label": "R@1"}],
     "description": "made up",
 }
+SUITE: dict[str, Any] = {"benchmark": "fashioniq/val", "primary": "recall@10"}
 
 
 def test_the_boards_are_the_expected_ones() -> None:
@@ -43,6 +44,8 @@ def test_the_boards_are_the_expected_ones() -> None:
         "fashioniq/shirt_val",
         "fashioniq/toptee_val",
         "circo/val",
+        "fashioniq/val",
+        "circled",
         "circled/cirr_val",
         "multiturn_fashioniq/dress_val",
         "multiturn_fashioniq/shirt_val",
@@ -53,12 +56,12 @@ def test_the_boards_are_the_expected_ones() -> None:
 @pytest.mark.parametrize("board", boards.boards(), ids=lambda board: board.id)
 def test_every_board_ranks_by_its_benchmarks_main_metric(board: boards.Board) -> None:
     if board.dialogue is None:
-        assert board.primary == board.spec.main_metric
+        assert board.primary == (board.suite or board.spec).main_metric
     else:
         # The last round of what the dialogue aims at; of several targets, how many are found.
         metric = "map" if board.spec.main_metric.startswith("map@") else "hits"
         assert board.primary == f"{metric}@{board.dialogue.choices.k}@turn{board.dialogue.choices.max_rounds}"
-    assert board.spec.config.ground_truth == "public"
+    assert {spec.config.ground_truth for spec in board.specs} == {"public"}
     assert boards.of_benchmark(board.benchmark, dialogue=board.dialogue is not None) == (board,)
 
 
@@ -81,6 +84,12 @@ def test_directions_and_units_are_the_metrics_own(board: boards.Board) -> None:
         ({"track": "secret"}, r"track"),
         ({"colour": "red"}, r"colour"),
         ({"id": "../etc"}, r"id"),
+        ({**SUITE, "primary": "recall@7"}, r"fashioniq/val has no metric 'recall@7'\. It has: recall@1, "),
+        (
+            {**SUITE, "columns": [{"metric": "recall@5@cirr/val", "label": "R"}]},
+            r"no metric 'recall@5@cirr/val'",
+        ),
+        ({**SUITE, "track": "sealed", "ground_truth": "/t.json"}, r"is a suite, and a sealed board has one"),
     ],
 )
 def test_a_wrong_board_is_an_error_that_says_where(change: dict[str, Any], words: str) -> None:
@@ -92,6 +101,19 @@ def test_turns_are_columns_where_the_benchmark_has_them() -> None:
     columns = [{"metric": "hits@10@turn2", "label": "H"}]
     change = {"benchmark": "circled/cirr_val", "primary": "hits_auc@10", "columns": columns}
     assert boards.parse({**GOOD, **change}, "x.yaml").columns[0].metric == "hits@10@turn2"
+
+
+def test_a_board_of_a_suite_has_its_members_and_their_numbers() -> None:
+    columns = [
+        {"metric": "recall@10@fashioniq/shirt_val", "label": "Shirt"},
+        {"metric": "recall@5@micro", "label": "M"},
+    ]
+    board = boards.parse({**GOOD, **SUITE, "columns": columns}, "x.yaml")
+    assert board.benchmarks == ("fashioniq/dress_val", "fashioniq/shirt_val", "fashioniq/toptee_val")
+    assert (board.version, board.queries, board.gallery) == (1, 6016, 15536)
+    assert [spec.id for spec in board.specs] == list(board.benchmarks)
+    assert boards.of_benchmark("circled") == (boards.board("circled"),)
+    assert (boards.board("cirr/val").suite, boards.board("cirr/val").benchmarks) == (None, ("cirr/val",))
 
 
 def test_an_unknown_board_gets_a_hint() -> None:

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from leaderboard.destination import HEAD_BYTES, board_of_head
+from leaderboard.destination import HEAD_BYTES, benchmark_of_head, board_of_head
 from leaderboard.errors import UploadRefusedError
 
 HEADER = {"format": "cir-rank-file", "format_version": 1, "benchmark": "shapes/val"}
@@ -66,6 +66,22 @@ def test_a_benchmark_without_a_board_is_told_the_boards() -> None:
     assert "shapes/val, " in caught.value.fix
 
 
-def test_a_bundle_belongs_to_no_board() -> None:
-    with pytest.raises(UploadRefusedError, match="bundle for the suite 'fashioniq'"):
-        board_of_head(b'{"format": "cir-rank-bundle", "suite": "fashioniq", "runs": []}')
+@pytest.mark.parametrize("suite_id", ["fashioniq/val", "circled"])
+def test_a_bundle_belongs_to_the_board_of_its_suite(suite_id: str) -> None:
+    head = json.dumps({"format": "cir-rank-bundle", "suite": suite_id, "runs": [{"benchmark": "cirr/val"}]})
+    assert board_of_head(head.encode()).benchmark == suite_id
+    assert benchmark_of_head(head.encode()) == suite_id
+
+
+@pytest.mark.parametrize(
+    ("suite_id", "fix"),
+    [
+        ("fisd", "score it at home:  cir score FILE --benchmark fisd"),
+        ("fashioniq/no", "choose the board (in the API: add ?board=), one of shapes/val, "),
+    ],
+)
+def test_a_bundle_of_a_suite_without_a_board_is_told_what_to_do(suite_id: str, fix: str) -> None:
+    with pytest.raises(UploadRefusedError, match=f"no board here ranks.* '{suite_id}'") as refused:
+        board_of_head(json.dumps({"format": "cir-rank-bundle", "suite": suite_id}).encode())
+    assert (refused.value.code, refused.value.status) == ("unknown-board", 404)
+    assert refused.value.fix.startswith(fix)

@@ -57,6 +57,31 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_clip(tmp_path_factory.mktemp("models") / "tiny")
 
 
+def test_embed_of_a_suite_has_a_file_a_member(
+    model: Path, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import submissions_worlds as worlds
+    from datasets_pictures import write_picture
+
+    from cir_datasets.registry.suites import suite
+
+    members = {found.id: found for found in map(worlds.fashioniq, ("dress", "shirt", "toptee"))}
+    for member in members.values():
+        for image in member.gallery or ():
+            write_picture(tmp_path / "pictures" / "fashion-iq" / f"{image}.png", image, (8, 8))
+    monkeypatch.setattr(cir_datasets, "load", members.__getitem__)
+    options = ["--benchmark", "fashioniq/val", "--encoder", model, "--device", "cpu", "--workers", 0]
+    done = cir("embed", *options, "--images", tmp_path / "pictures", "--json")
+    assert done.exit_code == 0, done.output
+    assert "240 images encoded in " in done.stderr
+    printed = json.loads(done.stdout)
+    assert [one["benchmark"] for one in printed] == list(suite("fashioniq/val").benchmarks)
+    assert [np.load(one["file"]).shape for one in printed] == [(80, 24)] * 3
+    assert len({one["key"] for one in printed}) == 3
+    again = cir("embed", *options, "--images", tmp_path / "pictures")
+    assert again.stdout.split() == [one["file"] for one in printed]
+
+
 def test_embed_then_list_then_remove(model: Path, cache: Path) -> None:
     options = ["--benchmark", "shapes/val", "--encoder", model, "--device", "cpu"]
     done = cir("embed", *options, "--batch-size", 16)

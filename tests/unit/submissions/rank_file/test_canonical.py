@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import submissions
-from submissions import Method, RankFile
+from submissions import Method, RankBundle, RankFile
 from submissions.rank_file.canonical import canonical_hash
 
 TOY = RankFile("toy", 1, Method(name="one"), {"q2": ["b"], "q1": ["a", "été"]})
@@ -89,3 +89,18 @@ def test_the_hash_is_the_documented_one() -> None:
     parts = ["toy", "rankings", "2", "q1", "1", "2", "a", "été", "q2", "1", "1", "b"]
     written = b"".join(b"%d:%s," % (len(part.encode()), part.encode()) for part in parts)
     assert canonical_hash(TOY) == hashlib.sha256(written).hexdigest()
+
+
+def test_a_bundle_is_hashed_by_its_runs_in_whatever_order() -> None:
+    one, two = TOY, replace(TOY, benchmark="other")
+    bundle = RankBundle("both", (one, two))
+    parts = "".join(f"64:{canonical_hash(run)}," for run in (two, one))  # "other" is before "toy"
+    assert canonical_hash(bundle) == hashlib.sha256(f"4:both,1:2,{parts}".encode()).hexdigest()
+    assert canonical_hash(RankBundle("both", (two, one))) == canonical_hash(bundle)
+    changed = replace(one, rankings={"q2": ["b"], "q1": ["été", "a"]})
+    different = [
+        RankBundle("both", (changed, two)),
+        RankBundle("others", (one, two)),
+        RankBundle("both", (one,)),
+    ]
+    assert len({canonical_hash(bundle), *map(canonical_hash, different)}) == 4

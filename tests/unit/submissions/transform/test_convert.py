@@ -269,3 +269,48 @@ def test_an_unknown_format_names_all(folder: Path) -> None:
         "Did you mean 'parquet'?",
         "native, lines, parquet, trec, cirr-server, circo-server, zerosight, fashioniq",
     )
+
+
+def members(*order: int, **changes: Any) -> list[bytes]:
+    """Rank files of the suite's members by their places."""
+    runs = json.loads(BUNDLE)["runs"]
+    return [json.dumps({**runs[place], **changes}).encode() for place in order]
+
+
+def test_one_file_for_each_member_becomes_a_bundle() -> None:
+    (made,) = submissions.convert(members(2, 0, 1), "native", benchmark="fashioniq/val", name="Joined")
+    report = submissions.validate(made.content, BY_ID)
+    assert report.ok, report.text()
+    bundle = report.rank_file
+    assert isinstance(bundle, RankBundle)
+    assert [run.benchmark for run in bundle.runs] == list(BY_ID)
+    assert {run.method.name for run in bundle.runs} == {"Joined"}
+
+
+@pytest.mark.parametrize(
+    ("files", "to", "words"),
+    [
+        (
+            members(0, 1),
+            "native",
+            r"no file answers fashioniq/toptee_val\. Fix: name one file for each member",
+        ),
+        (members(0, 1, 1), "native", r"two files answer fashioniq/shirt_val\. Fix: name one of them"),
+        (
+            [*members(0, 1), json.dumps(document()).encode()],
+            "native",
+            "answers cirr/val, which is not a member",
+        ),
+        (members(0, 1, 2), "trec", r"only a native file holds a bundle\. Fix: choose --to native"),
+        ([*members(0), BUNDLE], "native", "a bundle is converted alone"),
+        (
+            [*members(0, 1), *members(2, method={"name": "b"})],
+            "native",
+            'name 2 methods: "toy", "b".* --name',
+        ),
+    ],
+    ids=["missing", "doubled", "alien", "format", "bundle", "methods"],
+)
+def test_files_that_are_not_a_suites_members_make_no_bundle(files: list[bytes], to: str, words: str) -> None:
+    with pytest.raises(ConversionError, match=words):
+        submissions.convert(files, to, benchmark="fashioniq/val")
