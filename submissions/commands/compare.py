@@ -34,6 +34,12 @@ def compare_command(
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Short for --format json.")] = False,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot", help="Also draw the differences with their intervals into this .png or .svg file."
+        ),
+    ] = None,
     flips: Annotated[
         Path | None,
         typer.Option("--flips", help="Also write one JSON object a flipped query to this .jsonl file."),
@@ -54,7 +60,7 @@ def compare_command(
 
     \b
     Example:
-        cir compare ours.json theirs.json baseline.json --format latex
+        cir compare ours.json theirs.json baseline.json --format latex --plot differences.svg
         cir compare human.jsonl simulated.jsonl
     """
     from cir_datasets.common.tables import check_format
@@ -62,7 +68,10 @@ def compare_command(
     from submissions.comparison.comparing import compare
     from submissions.formats.kinds import are_transcripts
     from submissions.rank_file.model import write_bytes
+    from submissions.report.plots import plot_path
 
+    if plot is not None:
+        plot_path(plot)
     if as_json and format not in (None, "json"):
         raise CallError(f"--json and --format {format} ask for two formats. Fix: leave one of them out.")
     wanted = "json" if as_json else format or "table"
@@ -72,13 +81,16 @@ def compare_command(
 
         if flips is not None:
             raise CallError("--flips is for rank files. Fix: leave it out.")
-        echo(
-            compare_transcripts(
-                files, benchmark, metrics=metric or None, draws=draws, seed=seed, alpha=alpha
-            ).text(wanted)
+        talks = compare_transcripts(
+            files, benchmark, metrics=metric or None, draws=draws, seed=seed, alpha=alpha
         )
+        if plot is not None:
+            echo(f"{talks.comparison.plot(plot)}", err=True)
+        echo(talks.text(wanted))
         return
     found = compare(files, benchmark, metrics=metric or None, draws=draws, seed=seed, alpha=alpha)
+    if plot is not None:
+        echo(f"{found.plot(plot)}", err=True)
     if flips is not None:
         lines = [json.dumps(flip, ensure_ascii=False) + "\n" for flip in found.flipped()]
         echo(f"{write_bytes(''.join(lines).encode(), flips)}: {counted(len(lines), 'line')}", err=True)

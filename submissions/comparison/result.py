@@ -14,6 +14,8 @@ from submissions.scoring.samples import is_better
 from submissions.scoring.score_report import shown_value
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pandas as pd
 
 ALPHA = 0.05
@@ -306,6 +308,24 @@ class Comparison:
                             "change": change,
                         }
 
+    def plot(self, path: str | Path) -> Path:
+        """Draw every difference with its interval into a `.png` or `.svg` file, a row a metric of a pair.
+
+        Args:
+            path: the file; text in an SVG stays text.
+
+        Returns:
+            The file's absolute path.
+
+        Raises:
+            CallError: the name ends in neither, or there are more than 300 rows.
+            MissingExtraError: matplotlib is not installed.
+            SubmissionError: the file cannot be written.
+        """
+        from submissions.comparison.plot import write_comparison
+
+        return write_comparison(self, path)
+
     def tables(self) -> tuple[Table, ...]:
         """The scores with superscripts, one table a pair, and the flips."""
         return comparison_tables(self)
@@ -408,10 +428,20 @@ def _pair(comparison: Comparison, pair: Pair) -> Table:
 
 
 def _signed(metric: str, value: float) -> Cell:
+    return Cell(signed(metric, value), value)
+
+
+def signed(metric: str, value: float) -> str:
+    """A difference as tables and pictures show it: with its sign, but where it is shown as zero.
+
+    Example:
+        >>> signed("recall@5", 0.0123), signed("recall@5", -0.00001), signed("mean_rank", -1.5)
+        ('+1.23', '0.00', '-1.50')
+    """
     text = shown_value(metric, value).strip()
     if float(text) == 0:
-        text = text.removeprefix("-")
-    return Cell(text if text.startswith("-") or float(text) == 0 else f"+{text}", value)
+        return text.removeprefix("-")
+    return text if text.startswith("-") else f"+{text}"
 
 
 def _p(value: float, *, bold: bool = False) -> Cell:
