@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cir_datasets.common.plots import INK, QUIET, empty_figure, quiet_axes
 from cir_metrics.errors import CallError
-from submissions.comparison.result import signed
 from submissions.report.plots import PADS, plot_path, save_plot
-from submissions.scoring.score_report import is_rank
+from submissions.scoring.score_report import signed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from submissions.comparison.result import Comparison, Difference
 
 _FIRST, _SECOND = "#0072b2", "#d55e00"
 """The first method is better, the second is: told apart by people who see few colours (Okabe and Ito)."""
@@ -25,23 +22,42 @@ _FIRST, _SECOND = "#0072b2", "#d55e00"
 _WIDTH, _ROW, _AROUND = 7.2, 0.21, 1.1
 """Inches: of the picture, of a row, and above and below the rows."""
 
-_MOST_ROWS = 300
+MOST_ROWS = 300
 _LONGEST_NAME = 38
 
-Row = tuple[str, "Difference | None"]
-"""What stands at the left, and the difference of its row; a heading has none."""
 
-
-def write_comparison(comparison: Comparison, path: str | Path) -> Path:
-    """Draw a comparison: a row a metric of a pair, with the difference, its interval and the numbers.
-
-    The line at 0 is no difference. A full mark is significant after Holm's correction, an open one is not; an
-    interval is not corrected, so that it may leave 0 out beside an open mark. Ranks, where smaller is better,
-    have axes of their own.
+@dataclass(frozen=True)
+class Drawn:
+    """A difference as it is drawn.
 
     Args:
-        comparison: from `submissions.compare`.
+        difference: a fraction, or of ranks a difference of ranks; so are both ends of its interval.
+        low: the lower end.
+        high: the upper end.
+        significant: whether its mark is full.
+    """
+
+    difference: float
+    low: float
+    high: float
+    significant: bool
+
+
+Row = tuple[str, Drawn | None]
+"""What stands at the left, and what is drawn; a heading has nothing."""
+
+
+def write_forest(
+    path: str | Path, shares: Sequence[Row], ranks: Sequence[Row], *, title: str, note: str
+) -> Path:
+    """Draw differences: a row each, with the interval and the numbers; the line at 0 is no difference.
+
+    Args:
         path: the file, `.png` or `.svg`; text in an SVG stays text.
+        shares: differences of fractions, drawn in percentage points.
+        ranks: differences of ranks, where smaller is better; they have axes of their own.
+        title: above the picture.
+        note: below it.
 
     Returns:
         The file's absolute path.
@@ -52,54 +68,26 @@ def write_comparison(comparison: Comparison, path: str | Path) -> Path:
         SubmissionError: the file cannot be written.
     """
     path = plot_path(path)
-    return save_plot(_drawn(comparison), path)
-
-
-def _drawn(comparison: Comparison) -> Figure:
-    panels = [
-        (ranks, rows)
-        for ranks in (False, True)
-        if (rows := _rows(comparison, [each for each in comparison.metrics if is_rank(each) == ranks]))
-    ]
+    panels = [(unit, rows) for unit, rows in (("shares", shares), ("ranks", ranks)) if rows]
     number = sum(len(rows) for _, rows in panels)
-    if number > _MOST_ROWS:
+    if number > MOST_ROWS:
         raise CallError(
-            f"the picture would have {number:,} rows, of {comparison.family}; {_MOST_ROWS} can be read. "
+            f"the picture would have {number:,} rows, and {MOST_ROWS} can be read. "
             "Fix: name fewer metrics (--metric) or fewer files."
         )
-    height = number * _ROW + len(panels) * _AROUND
-    figure = empty_figure(_WIDTH, height, pads=PADS)
-    made = figure.subplots(
-        len(panels), 1, squeeze=False, height_ratios=[len(rows) * _ROW + 0.5 for _, rows in panels]
-    )
-    for axes, (ranks, rows) in zip(made[:, 0], panels, strict=True):
-        _draw(axes, rows, ranks=ranks)
-    level = f"{100 * (1 - comparison.alpha):g} %"
-    figure.suptitle(
-        f"{comparison.benchmark}, {comparison.n:,} {comparison.unit}: difference with {level} interval",
-        size=10,
-        color=INK,
-    )
-    figure.supxlabel(
-        f"full mark: significant, Holm over {comparison.family}, alpha {comparison.alpha:g}; open mark: not",
-        size=7,
-        color=INK,
-    )
-    return figure
+    figure = empty_figure(_WIDTH, number * _ROW + len(panels) * _AROUND, pads=PADS)
+    heights = [len(rows) * _ROW + 0.5 for _, rows in panels]
+    made = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights)
+    for axes, (unit, rows) in zip(made[:, 0], panels, strict=True):
+        _draw(axes, rows, ranks=unit == "ranks")
+    figure.suptitle(title, size=10, color=INK)
+    figure.supxlabel(note, size=7, color=INK)
+    return save_plot(figure, path)
 
 
-def _rows(comparison: Comparison, metrics: Sequence[str]) -> list[Row]:
-    if not metrics:
-        return []
-    rows: list[Row] = []
-    for pair in comparison.pairs:
-        rows.append((f"{_short(pair.first)} minus {_short(pair.second)}", None))
-        # A mean of four metrics would take half of the picture.
-        rows += [
-            (metric if metric in comparison.signatures else "main", pair.differences[metric])
-            for metric in metrics
-        ]
-    return rows
+def heading(first: str, second: str) -> Row:
+    """The row above the differences of a pair."""
+    return f"{_short(first)} minus {_short(second)}", None
 
 
 def _short(name: str) -> str:
@@ -124,7 +112,7 @@ def _draw(axes: Axes, rows: Sequence[Row], *, ranks: bool) -> None:
                 bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
             )
             continue
-        low, high = unit * each.interval.low, unit * each.interval.high
+        low, high = unit * each.low, unit * each.high
         middle = unit * each.difference
         first_is_better = middle < 0 if ranks else middle > 0
         colour = QUIET if middle == 0 else _FIRST if first_is_better else _SECOND
@@ -137,7 +125,7 @@ def _draw(axes: Axes, rows: Sequence[Row], *, ranks: bool) -> None:
             color=colour,
             markerfacecolor=colour if each.significant else "white",
         )
-        numbers = (each.difference, each.interval.low, each.interval.high)
+        numbers = (each.difference, each.low, each.high)
         shown, *ends = (signed("mean_rank" if ranks else "", value) for value in numbers)
         axes.annotate(
             f"{shown} [{', '.join(ends)}]",

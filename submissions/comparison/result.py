@@ -11,12 +11,14 @@ from cir_datasets.common.tables import Cell, Table, render_or_json
 from cir_metrics.significance import PValue
 from submissions.scoring.intervals import METHOD, Interval
 from submissions.scoring.samples import is_better
-from submissions.scoring.score_report import shown_value
+from submissions.scoring.score_report import is_rank, shown_value, signed
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas as pd
+
+    from submissions.comparison.plot import Row
 
 ALPHA = 0.05
 """Level of significance where the caller names none."""
@@ -322,9 +324,29 @@ class Comparison:
             MissingExtraError: matplotlib is not installed.
             SubmissionError: the file cannot be written.
         """
-        from submissions.comparison.plot import write_comparison
+        from submissions.comparison.plot import write_forest
 
-        return write_comparison(self, path)
+        level = f"{100 * (1 - self.alpha):g} %"
+        return write_forest(
+            path,
+            self._drawn([metric for metric in self.metrics if not is_rank(metric)]),
+            self._drawn([metric for metric in self.metrics if is_rank(metric)]),
+            title=f"{self.benchmark}, {self.n:,} {self.unit}: difference with {level} interval",
+            note=f"full mark: significant, Holm over {self.family}, alpha {self.alpha:g}; open mark: not",
+        )
+
+    def _drawn(self, metrics: list[str]) -> list[Row]:
+        from submissions.comparison.plot import Drawn, heading
+
+        rows: list[Row] = []
+        for pair in self.pairs if metrics else ():
+            rows.append(heading(pair.first, pair.second))
+            for metric in metrics:
+                each = pair.differences[metric]
+                drawn = Drawn(each.difference, each.interval.low, each.interval.high, each.significant)
+                # A mean of four metrics would take half of the picture.
+                rows.append((metric if metric in self.signatures else "main", drawn))
+        return rows
 
     def tables(self) -> tuple[Table, ...]:
         """The scores with superscripts, one table a pair, and the flips."""
@@ -429,19 +451,6 @@ def _pair(comparison: Comparison, pair: Pair) -> Table:
 
 def _signed(metric: str, value: float) -> Cell:
     return Cell(signed(metric, value), value)
-
-
-def signed(metric: str, value: float) -> str:
-    """A difference as tables and pictures show it: with its sign, but where it is shown as zero.
-
-    Example:
-        >>> signed("recall@5", 0.0123), signed("recall@5", -0.00001), signed("mean_rank", -1.5)
-        ('+1.23', '0.00', '-1.50')
-    """
-    text = shown_value(metric, value).strip()
-    if float(text) == 0:
-        return text.removeprefix("-")
-    return text if text.startswith("-") else f"+{text}"
 
 
 def _p(value: float, *, bold: bool = False) -> Cell:

@@ -308,6 +308,19 @@ def is_rank(metric: str) -> bool:
     return metric.partition("@")[0] in ("mean_rank", "median_rank", "censored")
 
 
+def signed(metric: str, value: float) -> str:
+    """A difference as tables and pictures show it: with its sign, but where it is shown as zero.
+
+    Example:
+        >>> signed("recall@5", 0.0123), signed("recall@5", -0.00001), signed("mean_rank", -1.5)
+        ('+1.23', '0.00', '-1.50')
+    """
+    text = shown_value(metric, value).strip()
+    if float(text) == 0:
+        return text.removeprefix("-")
+    return text if text.startswith("-") else f"+{text}"
+
+
 def main_value(expression: str, values: Mapping[str, float | None]) -> float | None:
     """The value of a main-metric expression, None where a term of it has no value.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import compare_worlds as worlds
 import pytest
@@ -41,8 +42,13 @@ def test_every_metric_of_every_pair_has_a_row_with_its_numbers(found: Comparison
     assert any("Holm over 3 metrics x 3 pairs, alpha 0.05" in text for text in shown)
 
 
-def test_a_mark_is_full_where_the_difference_is_significant(found: Comparison) -> None:
-    figure = plotting._drawn(found)
+def test_a_mark_is_full_where_the_difference_is_significant(
+    found: Comparison, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[Any] = []
+    monkeypatch.setattr(plotting, "save_plot", lambda figure, path: drawn.append(figure) or path)
+    found.plot(tmp_path / "differences.svg")
+    (figure,) = drawn
     shares = [metric for metric in found.metrics if metric != "mean_rank"]
     wanted = [pair.differences[metric] for pair in found.pairs for metric in shares]
     marks = [line for line in figure.axes[0].lines if line.get_marker() == "o"]
@@ -67,7 +73,7 @@ def test_another_ending_and_too_many_rows_are_refused(
 ) -> None:
     with pytest.raises(CallError, match=r"written as \.png or \.svg"):
         found.plot(tmp_path / "differences.pdf")
-    monkeypatch.setattr(plotting, "_MOST_ROWS", 10)
-    with pytest.raises(CallError, match=r"would have 15 rows, of 3 metrics x 3 pairs; 10 can be read"):
+    monkeypatch.setattr(plotting, "MOST_ROWS", 10)
+    with pytest.raises(CallError, match=r"would have 15 rows, and 10 can be read"):
         found.plot(tmp_path / "differences.svg")
     assert list(tmp_path.iterdir()) == []
