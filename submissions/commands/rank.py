@@ -189,7 +189,7 @@ def _door(paths: dict[str, Path], *, by_position: bool, normalise: bool) -> str:
 
 
 @dataclass(frozen=True)
-class _Read:
+class _Given:
     """What the files hold, and what messages call them."""
 
     values: dict[str, Any]
@@ -203,7 +203,7 @@ class _Files:
     suite: Suite | None
     paths: dict[str, Path]
 
-    def read(self) -> _Read:
+    def read(self) -> _Given:
         """Read them all.
 
         Raises:
@@ -222,9 +222,9 @@ class _Files:
         values = {
             argument: {member: each.values[argument] for member, each in reads.items()} for argument in parts
         }
-        return _Read(values, self._names({member: each.names for member, each in reads.items()}))
+        return _Given(values, self._names({member: each.names for member, each in reads.items()}))
 
-    def _one(self, paths: dict[str, Path], member: str) -> _Read:
+    def _one(self, paths: dict[str, Path], member: str) -> _Given:
         from submissions.commands.rank_inputs import read_array, read_ids, read_lists
         from submissions.running.own_ids import Names
 
@@ -240,7 +240,7 @@ class _Files:
             else:
                 values[argument] = read_array(path, option)
         files = {argument: str(path) for argument, path in paths.items()}
-        return _Read(values, Names(files, self._names({}).options, member, frozenset(lines)))
+        return _Given(values, Names(files, self._names({}).options, member, frozenset(lines)))
 
     def _names(self, members: dict[str, Names]) -> Names:
         from submissions.running.own_ids import Names

@@ -230,8 +230,7 @@ def check_keys(
     """
     shape = "SESSION#TURN" if benchmark.multi_turn else "query id"
     said = f"{benchmark.id} has no such {shape}"
-    place_of = names.at if argument == "query_ids" else lambda name, _: names.of(name)
-    _check_known(keys, known, argument, said, place_of)
+    _check_known(keys, known, argument, said, names, as_keys=argument != "query_ids")
     held = set(keys)
     gone = [key for key in known if key not in held]
     if gone:
@@ -269,7 +268,7 @@ def own_gallery(given: Sequence[str] | None, benchmark: Benchmark, names: Names)
     if gallery is None:
         _check_form(images, benchmark, names)
         return images
-    _check_known(images, gallery, "image_ids", f"the gallery of {benchmark.id} has no such image", names.at)
+    _check_known(images, gallery, "image_ids", f"the gallery of {benchmark.id} has no such image", names)
     if len(images) < len(gallery):
         held = set(images)
         first = next(image for image in gallery if image not in held)
@@ -329,15 +328,22 @@ def _ids(given: Sequence[str] | None, argument: str, of: str, names: Names) -> l
 
 
 def _check_known(
-    ids: Sequence[str], known: Sequence[str], argument: str, said: str, place_of: Callable[[str, Any], str]
+    ids: Sequence[str],
+    known: Sequence[str],
+    argument: str,
+    said: str,
+    names: Names,
+    *,
+    as_keys: bool = False,
 ) -> None:
     there = set(known)
     for place, each in enumerate(ids):
         if each not in there:
             near = did_you_mean(each, there) if len(each) < _SHOWN else ""
+            where = names.at(argument, each[:_SHOWN]) if as_keys else f"{names.at(argument, place)} is"
+            shown = "" if as_keys else f" {each!r:.{_SHOWN}}"
             raise MethodError(
-                f"{place_of(argument, place)} is {each!r:.100}: {said}.{near} "
-                "Fix: correct it, or leave it out with what it names."
+                f"{where}{shown}: {said}.{near} Fix: correct it, or leave it out with what it names."
             )
 
 

@@ -1,0 +1,154 @@
+"""Lists of one's own become rank files: a plain twin, what is filled in and cut, and what is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+import submissions_worlds as worlds
+from own_answers import BENCHMARK, IMAGES, KEYS, SESSIONS, TURNS, for_real_cirr, small_suite
+
+import submissions
+from cir_datasets.rows.benchmark import Benchmark
+from cir_datasets.rows.hashing import gallery_hash
+from submissions.errors import MethodError
+from submissions.methods.turns import subset_members
+from submissions.running import own_ids, own_lists
+from submissions.running.own_lists import rank_file_from_lists
+
+ROWS = {row["query_id"]: row for row in BENCHMARK.rows()}
+
+
+def drawn(benchmark: Benchmark, seed: int = 0) -> dict[str, list[str]]:
+    """The whole gallery in a random order of each query."""
+    draws, images = np.random.default_rng(seed), np.array(benchmark.gallery)
+    return {query: draws.permutation(images).tolist() for query in benchmark.query_ids}
+
+
+LISTS = drawn(BENCHMARK)
+SUBSETS = {key: subset_members(row)[::-1] for key, row in ROWS.items()}
+
+
+def made(
+    lists: Any = LISTS, subset_lists: Any = None, benchmark: Any = BENCHMARK, **change: Any
+) -> submissions.RankFile:
+    found = rank_file_from_lists(benchmark, lists, subset_lists, **{"method": "Mine", **change})
+    assert isinstance(found, submissions.RankFile)
+    return found
+
+
+def check_twin(benchmark: Benchmark, lists: dict[str, list[str]]) -> None:
+    """Plain Python: without the reference, the first 50; of the subset the first three."""
+    found = made(lists, None, benchmark)
+    assert found.subset_rankings is not None
+    assert found.rankings.keys() == found.subset_rankings.keys() == set(benchmark.query_ids)
+    for row in benchmark.rows():
+        own = [image for image in lists[row["query_id"]] if image != row["reference_image_id"]]
+        assert found.rankings[row["query_id"]] == own[:50]
+        members = set(row["subset_image_ids"])
+        assert found.subset_rankings[row["query_id"]] == [image for image in own if image in members][:3]
+    assert submissions.validate(found, benchmark).errors == ()
+
+
+def test_rankings_are_what_plain_python_gives() -> None:
+    check_twin(BENCHMARK, LISTS)
+
+
+@pytest.mark.slow
+def test_rankings_of_real_annotations_are_what_plain_python_gives() -> None:
+    benchmark = for_real_cirr()
+    check_twin(benchmark, drawn(benchmark))
+
+
+def test_subsets_that_are_given_are_taken() -> None:
+    short = {key: [image for image in ids if image not in SUBSETS[key]] for key, ids in LISTS.items()}
+    found = made(short, {key: [*ids, ROWS[key]["reference_image_id"]] for key, ids in SUBSETS.items()})
+    assert found.subset_rankings == {key: ids[:3] for key, ids in SUBSETS.items()}
+    assert (
+        made({key: tuple(ids) for key, ids in LISTS.items()}, k=51).rankings[KEYS[0]][:50]
+        == (made({key: np.array(ids) for key, ids in LISTS.items()}).rankings[KEYS[0]])
+    )
+
+
+def test_sessions_are_lists_of_lists_or_a_list_a_turn() -> None:
+    images = list(SESSIONS.gallery or ())
+    by_turn = {key: images[number:] + images[:number] for number, key in enumerate(TURNS)}
+    by_session: dict[str, list[list[str]]] = {}
+    for key, ids in by_turn.items():
+        by_session.setdefault(key.partition("#")[0], []).append(ids)
+    found = made(by_turn, None, SESSIONS)
+    assert found == made(by_session, None, SESSIONS)
+    assert submissions.validate(found, SESSIONS).errors == ()
+
+
+def test_a_list_of_the_users_own_is_the_gallery_and_without_one_it_is_unknown() -> None:
+    unlisted = dataclasses.replace(BENCHMARK, gallery=None, gallery_hash=None)
+    named = made(LISTS, None, unlisted, image_ids=IMAGES)
+    assert named.rankings == made().rankings
+    assert named.method.own_gallery == f"{len(IMAGES)}:{gallery_hash(IMAGES)}"
+    assert made(LISTS, None, unlisted).method.own_gallery == ""
+    coco = worlds.circo(gallery=None)
+    numbers = {query: list(range(1, 51)) for query in coco.query_ids}
+    assert made(numbers, None, coco).rankings["0"][:2] == [worlds.coco(1), worlds.coco(2)]
+    with pytest.raises(MethodError, match=r"lists\['0'\]: 'cat' is not an image's id. Fix: write COCO ids"):
+        made({**numbers, "0": ["cat", *range(2, 51)]}, None, coco)
+
+
+def test_a_suite_is_answered_by_member(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = small_suite()
+    monkeypatch.setattr(own_lists, "loaded_benchmark", own.__getitem__)
+    lists = {member.partition("/")[2]: drawn(benchmark) for member, benchmark in own.items()}
+    bundle = rank_file_from_lists("fashioniq/val", lists, method="Mine")
+    assert isinstance(bundle, submissions.RankBundle)
+    assert submissions.validate(bundle, own).errors == ()
+    lists["shirt_val"]["shirt_val_00002"] = ["cat"]
+    with pytest.raises(
+        MethodError, match=r"lists\['fashioniq/shirt_val'\]\['shirt_val_00002'\]: 'cat' is not"
+    ):
+        rank_file_from_lists("fashioniq/val", lists, method="Mine")
+    assert own_ids.Names(member="a/b").of("lists") == "lists['a/b']"
+
+
+FIRST = LISTS[KEYS[0]]
+REFERENCE = ROWS[KEYS[0]]["reference_image_id"]
+OTHERS = [image for image in FIRST if image != REFERENCE]
+PLACE = rf"lists\['{KEYS[0]}'\]: "
+
+
+def changed(ids: Any) -> dict[str, Any]:
+    return {"lists": {**LISTS, KEYS[0]: ids}}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"lists": [FIRST]}, "lists: of type list. Fix: give {query id"),
+        ({"lists": {}}, "lists: empty. Fix: give a list for each query"),
+        ({"lists": {7: FIRST}}, "lists: the key 7 is not a string"),
+        ({"lists": {**LISTS, "nobody": FIRST}}, r"lists\['nobody'\]: shapes/val has no such query id"),
+        ({"lists": {KEYS[0]: FIRST}}, f"lists: 5 of 6 of shapes/val are missing, '{KEYS[1]}' first"),
+        (changed("im1"), f"{PLACE}of type str. Fix: give a list of image ids"),
+        (changed([7, *FIRST]), f"{PLACE}place 1 is 7. Fix: give image ids as strings"),
+        (changed(["cat", *FIRST]), f"{PLACE}'cat' is not in the gallery"),
+        (changed([f"{OTHERS[0]}.png", *FIRST]), f"is not in the gallery. Did you mean '{OTHERS[0]}'?"),
+        (changed([OTHERS[0], *OTHERS]), f"{PLACE}an image is listed twice, '{OTHERS[0]}'"),
+        (
+            {**changed([REFERENCE, *OTHERS[:49]]), "subset_lists": SUBSETS},
+            f"{PLACE}49 images beside the reference, and 50 are wanted",
+        ),
+        (changed([]), rf"subset_lists is not given, and {PLACE[:-2]} holds 0 of the 5 .* pass subset_lists="),
+        ({"subset_lists": {KEYS[0]: []}}, "subset_lists: 5 of 6 of shapes/val are missing"),
+        ({"subset_lists": {**SUBSETS, KEYS[0]: OTHERS}}, "is not in the query's subset"),
+        ({"subset_lists": {**SUBSETS, KEYS[0]: SUBSETS[KEYS[0]][:2]}}, "2 images, and 3 are wanted"),
+        ({"image_ids": IMAGES[1:]}, f"image_ids: 1 of 60 images of shapes/val are missing, '{IMAGES[0]}'"),
+        ({"benchmark": "fashioniq/val", "lists": [1]}, "lists is of type list; fashioniq/val is a suite"),
+        ({"k": 1001}, "k=1001; it is 1 to 1,000"),
+    ],
+    ids=lambda value: value[:25] if isinstance(value, str) else "",
+)
+def test_what_cannot_be_ranked_is_refused_with_place_and_fix(change: dict[str, Any], said: str) -> None:
+    with pytest.raises(MethodError, match=said) as refused:
+        made(**change)
+    assert "Fix: " in str(refused.value)
