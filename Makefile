@@ -7,15 +7,17 @@ SERVE  ?= 1
 RUN_VENV  := .venv/run
 TEST_VENV := .venv/test
 STATE     := .run
+OWN_STATE  = $(if $(filter-out .run,$(STATE)), STATE=$(STATE))
 PIP_FLAGS := -qq --disable-pip-version-check
 
 export HF_HUB_DISABLE_TELEMETRY := 1
 export GRADIO_ANALYTICS_ENABLED := False
 
-.PHONY: run test test-slow lint types docs site clean help
+.PHONY: run prepare test test-slow lint types docs site clean help
 
 help:
 	@echo "make run        set up, prepare the embedded benchmark, make and score its baselines, serve http://$(HOST):$(PORT)"
+	@echo "make prepare BENCHMARKS=cirr/val   prepare benchmarks for the leaderboard of make run, running or not"
 	@echo "make test       set up with everything, then lint, types and tests"
 	@echo "make test-slow  the tests that take long"
 	@echo "make docs       write the generated parts of the docs anew"
@@ -38,15 +40,23 @@ $(TEST_VENV)/.installed: setup.cfg pyproject.toml constraints.txt
 
 # State lies below .run: a second run reuses it and loses nothing. The baselines without weights are made here and
 # compared with the rank files of submissions/entries; those of the shapes encoder, which need torch, are these files.
-run: export CIR_CACHE_HOME := $(abspath $(STATE))/cache
-run: export CIR_LEADERBOARD_HOME := $(abspath $(STATE))/leaderboard
-run: export HF_HOME := $(abspath $(STATE))/huggingface
+run prepare: export CIR_CACHE_HOME := $(abspath $(STATE))/cache
+run prepare: export CIR_LEADERBOARD_HOME := $(abspath $(STATE))/leaderboard
+run prepare: export HF_HOME := $(abspath $(STATE))/huggingface
+run: export CIR_LEADERBOARD_PREPARE := make prepare$(OWN_STATE) BENCHMARKS={benchmark}
 run: $(RUN_VENV)/.installed
 	@$(RUN_VENV)/bin/cir datasets prepare --no-hub-cache shapes/val shapes/multiturn_val
 	@$(RUN_VENV)/bin/cir entries --out $(STATE)/entries
 	@$(RUN_VENV)/bin/cir leaderboard add --baseline $(STATE)/entries/*.json.gz >/dev/null
 	@echo; $(RUN_VENV)/bin/cir leaderboard show shapes/val shapes/multiturn_val; echo
+	@echo "Real benchmarks for these boards, from any other shell, while the leaderboard runs or not:"
+	@echo "  make -C $(CURDIR) prepare$(OWN_STATE) BENCHMARKS=\"cirr/val fashioniq/val\""
+	@echo "Publishers' files are downloaded, or taken from CIR_DATA_HOME."; echo
 	@if [ "$(SERVE)" = "0" ]; then exit 0; fi; exec $(RUN_VENV)/bin/cir leaderboard serve --host $(HOST) --port $(PORT)
+
+# What the leaderboard of make run judges, a shell's own cache aside. BENCHMARKS may end with options: --data-dir FOLDER.
+prepare: $(RUN_VENV)/.installed
+	@$(RUN_VENV)/bin/cir datasets prepare --no-hub-cache $(BENCHMARKS)
 
 lint: $(TEST_VENV)/.installed
 	@$(TEST_VENV)/bin/ruff check .

@@ -5,6 +5,7 @@ The server never downloads while somebody waits: its organiser prepares what its
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from cir_datasets import sources
@@ -14,6 +15,10 @@ from leaderboard.boards import Board
 if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec
     from cir_datasets.registry.schema import Card
+
+
+PREPARE_VARIABLE = "CIR_LEADERBOARD_PREPARE"
+"""Environment variable: the command that prepares a benchmark where this server runs."""
 
 
 def problem(board: Board) -> str | None:
@@ -29,8 +34,23 @@ def problem(board: Board) -> str | None:
         return None
     return (
         f"the publisher's file {missing} is not on this server. Its organiser runs  "
-        f"cir datasets prepare {board.benchmark}  or sets CIR_DATA_HOME."
+        f"{preparing(board.benchmark)}  or starts it with CIR_DATA_HOME."
     )
+
+
+def preparing(benchmark: str) -> str:
+    """What an organiser types to prepare a benchmark for this server, which need not be started again.
+
+    Without the folders of this machine: everybody who opens a board reads it.
+
+    Args:
+        benchmark: its id.
+    """
+    own = os.environ.get(PREPARE_VARIABLE)
+    if own:
+        return own.replace("{benchmark}", benchmark)
+    cache = "  with the server's CIR_CACHE_HOME" if os.environ.get("CIR_CACHE_HOME") else ""
+    return f"cir datasets prepare {benchmark}{cache}"
 
 
 def missing_file(spec: BenchmarkSpec) -> str | None:

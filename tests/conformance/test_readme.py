@@ -75,5 +75,5 @@ def test_the_readme_shows_the_boards_that_make_run_prints(tmp_path: Path) -> Non
     finally:
         opened.close()
     (block,) = re.findall(r"^```text\n\$ make run\n(.*?)^```", README, flags=re.M | re.S)
-    printed = block[block.index("Shapes, single-turn") : block.index("Leaderboard on")].strip()
+    printed = block[block.index("Shapes, single-turn") : block.index("Real benchmarks")].strip()
     assert doctest.OutputChecker().check_output(printed, "\n\n".join(shown), doctest.ELLIPSIS)
