@@ -51,8 +51,8 @@ run: $(RUN_VENV)/.installed
 	@echo; $(RUN_VENV)/bin/cir leaderboard show shapes/val shapes/multiturn_val; echo
 	@echo "Real benchmarks for these boards, from any other shell, while the leaderboard runs or not:"
 	@echo "  make -C $(CURDIR) prepare$(OWN_STATE) BENCHMARKS=\"cirr/val fashioniq/val\""
-	@echo "Publishers' files are downloaded, or taken from CIR_DATA_HOME."; echo
-	@if [ "$(SERVE)" = "0" ]; then exit 0; fi; exec $(RUN_VENV)/bin/cir leaderboard serve --host $(HOST) --port $(PORT)
+	@echo "Publishers' files are downloaded, or taken from CIR_DATA_HOME."
+	@if [ "$(SERVE)" = "0" ]; then exit 0; fi; echo; exec $(RUN_VENV)/bin/cir leaderboard serve --host $(HOST) --port $(PORT)
 
 # What the leaderboard of make run judges, a shell's own cache aside. BENCHMARKS may end with options: --data-dir FOLDER.
 prepare: $(RUN_VENV)/.installed

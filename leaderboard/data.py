@@ -33,8 +33,8 @@ def problem(board: Board) -> str | None:
     if missing is None:
         return None
     return (
-        f"the publisher's file {missing} is not on this server. Its organiser runs  "
-        f"{preparing(board.benchmark)}  or starts it with CIR_DATA_HOME."
+        f"the publisher's file {missing} is not on this server. Its organiser runs "
+        f"{preparing(board.benchmark)}, where the server was started, or starts it with CIR_DATA_HOME."
     )
 
 
@@ -48,9 +48,9 @@ def preparing(benchmark: str) -> str:
     """
     own = os.environ.get(PREPARE_VARIABLE)
     if own:
-        return own.replace("{benchmark}", benchmark)
-    cache = "  with the server's CIR_CACHE_HOME" if os.environ.get("CIR_CACHE_HOME") else ""
-    return f"cir datasets prepare {benchmark}{cache}"
+        return f"`{own.replace('{benchmark}', benchmark)}`"
+    cache = " with the server's CIR_CACHE_HOME" if os.environ.get("CIR_CACHE_HOME") else ""
+    return f"`cir datasets prepare {benchmark}`{cache}"
 
 
 def missing_file(spec: BenchmarkSpec) -> str | None:

@@ -30,6 +30,7 @@ from submissions.commands.options import (
     ShownImages,
     Start,
 )
+from submissions.commands.words import find_modules_here
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -116,9 +117,7 @@ def play_command(
             )
         start, images = "random", own
     play = _on_page(port) if web else _in_terminal()
-    if ":" in method:
-        # As `python -m` does it, so that a module in this folder is found.
-        sys.path.insert(0, str(Path.cwd()))
+    find_modules_here(method)
     settings = RoundSettings(
         max_rounds=max_rounds,
         k=k,

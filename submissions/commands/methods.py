@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from cir_metrics.terminal import aligned, echo
-from submissions.commands.words import as_text
+from submissions.commands.words import as_text, find_modules_here
 
 
 def methods_commands() -> typer.Typer:
@@ -56,6 +56,7 @@ def show_method(
     """
     from submissions.methods.card import method_card
 
+    find_modules_here(name)
     card = method_card(name)
     if as_json:
         echo(as_text(card.model_dump(mode="json")))

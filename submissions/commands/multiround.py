@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -37,7 +36,7 @@ from submissions.commands.options import (
     Workers,
 )
 from submissions.commands.outputs import check_folder
-from submissions.commands.words import as_text, report_usage
+from submissions.commands.words import as_text, find_modules_here, report_usage
 from submissions.running.options import RunOptions
 from submissions.transcripts.settings import RoundSettings
 
@@ -190,9 +189,7 @@ def multiround_command(
         workers=workers,
         skip_missing=skip_missing,
     ).with_language()
-    if ":" in method:
-        # As `python -m` does it, so that a module in this folder is found.
-        sys.path.insert(0, str(Path.cwd()))
+    find_modules_here(method)
     loaded = loaded_benchmark(benchmark)
     if sessions is not None or rank_file is not None:
         sessions_spec(loaded)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -27,7 +26,7 @@ from submissions.commands.options import (
     Workers,
 )
 from submissions.commands.outputs import check_file, check_folder
-from submissions.commands.words import as_text, report_usage
+from submissions.commands.words import as_text, find_modules_here, report_usage
 from submissions.methods.sc4cir import SC4CIR, Cost
 from submissions.running.options import RunOptions
 
@@ -238,7 +237,7 @@ def _one(
     from cir_datasets.registry.suites import suite_ids
     from submissions.running.make import prepare, prepare_bundle
 
-    _find_modules_here(method)
+    find_modules_here(method)
     costs: list[Cost] = []
     options = options.with_language()  # loaded here, so that what it cost can be printed
     make: Callable[[], RankFile | RankBundle]
@@ -253,12 +252,6 @@ def _one(
         for cost in costs:
             echo(f"{SC4CIR.title}: {cost.text()}", err=True)
         report_usage(options.language)
-
-
-def _find_modules_here(method: str) -> None:
-    if ":" in method:
-        # As `python -m` does it, so that a module in this folder is found.
-        sys.path.insert(0, str(Path.cwd()))
 
 
 def _check_dry_run(dry_run: bool, out: Path | None, figures: list[str]) -> None:
@@ -291,7 +284,7 @@ def _estimate(
         raise CallError(
             "--dry-run estimates one method. Fix: name it by --method in the place of --all-baselines."
         )
-    _find_modules_here(method)
+    find_modules_here(method)
     names = suite(benchmark).benchmarks if benchmark in suite_ids() else (benchmark,)
     found = {name: estimated(name, method, options, picture_tokens) for name in names}
     if as_json:

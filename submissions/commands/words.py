@@ -1,8 +1,10 @@
-"""What the commands of this room share: the words of common options, and JSON as it is printed."""
+"""What the commands of this room share: words of options, JSON as it is printed, where a method is found."""
 
 from __future__ import annotations
 
 import json
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cir_metrics.terminal import echo
@@ -19,6 +21,16 @@ FILE_HELP = (
 def as_text(value: object) -> str:
     """A JSON value, indented, as commands print it."""
     return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def find_modules_here(method: str) -> None:
+    """Have `module:Class` of the working directory found, as `python -m` does it; other names need nothing.
+
+    Args:
+        method: what a person named.
+    """
+    if ":" in method:
+        sys.path.insert(0, str(Path.cwd()))
 
 
 def report_usage(language: str | Language | None) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from retrieval_worlds import PlainEncoder, small_shapes
 
 import submissions
@@ -72,10 +73,31 @@ def test_the_page_names_every_search_and_its_settings() -> None:
     assert note.partition(", recall")[0] in TEXT
 
 
-def test_the_method_that_is_shown_runs(tmp_path: Path) -> None:
-    (source,) = re.findall(r"```python\n(# mine\.py.*?)```", TEXT, re.DOTALL)
+def shown(begin: str) -> dict[str, Any]:
+    """What the one block of Python that begins so defines."""
+    (source,) = re.findall(rf"```python\n({re.escape(begin)}.*?)```", TEXT, re.DOTALL)
     made: dict[str, Any] = {}
     exec(source, made)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("begin", "name", "title"),
+    [("# mine.py, a scorer", "MeanColour", "Mean colour"), ("# mine.py, a ranker", "Second", "Second stage")],
+    ids=["scorer", "ranker"],
+)
+@pytest.mark.parametrize("config", ["val", "multiturn_val"])
+def test_methods_without_an_encoder_that_are_shown_run(
+    begin: str, name: str, title: str, config: str
+) -> None:
+    benchmark = small_shapes(config, rows=3)
+    rank_file = make_rank_file(benchmark, shown(begin)[name]())
+    assert rank_file.method.name.startswith(title)
+    assert submissions.validate(rank_file, benchmark).findings == ()
+
+
+def test_the_method_that_is_shown_runs(tmp_path: Path) -> None:
+    made = shown("# mine.py\n")
     benchmark = small_shapes("multiturn_val", rows=3)
     rank_file = make_rank_file(
         benchmark, made["MoreText"](), encoder=PlainEncoder(), store=EmbeddingStore(tmp_path), workers=0

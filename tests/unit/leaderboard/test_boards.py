@@ -136,12 +136,12 @@ def test_a_board_without_its_publishers_files_says_so(
     problem = data.problem(boards.board("cirr/val"))
     assert problem is not None
     assert "captions/cap.rc2.val.json is not on this server" in problem
-    assert "runs  cir datasets prepare cirr/val  with the server's CIR_CACHE_HOME  or" in problem
+    assert "runs `cir datasets prepare cirr/val` with the server's CIR_CACHE_HOME, where" in problem
     assert str(tmp_path) not in problem, "everybody reads it"
     monkeypatch.setenv(data.PREPARE_VARIABLE, "make prepare BENCHMARKS={benchmark}")
     problem = data.problem(boards.board("cirr/val"))
     assert problem is not None
-    assert "runs  make prepare BENCHMARKS=cirr/val  or" in problem
+    assert "runs `make prepare BENCHMARKS=cirr/val`, where the server was started" in problem
     assert data.problem(boards.board("shapes/val")) is None
 
 

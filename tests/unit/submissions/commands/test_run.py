@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -328,3 +329,20 @@ def test_the_card_of_a_re_ranker_is_shown() -> None:
     lines = cir("methods", "show", "sc4cir").stdout.splitlines()
     assert lines[0] == "SC4CIR (sc4cir)"
     assert any(line.startswith("reported:  ZeroSight Table 2") for line in lines)
+
+
+def test_a_class_of_the_working_directory_is_shown_as_it_is_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = (
+        "class Shown:\n"
+        '    """Ranks as the gallery lies."""\n\n'
+        "    def method(self): ...\n\n"
+        "    def rank(self, turns, gallery, k): ...\n"
+    )
+    (tmp_path / "shown_here.py").write_text(source, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [path for path in sys.path if path not in ("", str(tmp_path))])
+    card = json.loads(cir("methods", "show", "shown_here:Shown", "--json").stdout)
+    assert card["summary"] == "Ranks as the gallery lies."
+    assert {"Composer", "Ranker", "Scorer"} <= set(dir(submissions.methods)), "the kinds that it may be"
