@@ -10,19 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cir_datasets.commands.options import Images
 from cir_metrics.terminal import echo
+from submissions.commands.options import Device, Revision
 from submissions.commands.train_compositions import cirplant_command, tirg_command
 from submissions.commands.train_options import (
     BatchOption,
     BenchmarkOption,
     CaptionRuleOption,
     DecayOption,
-    DeviceOption,
     EncoderOption,
-    ImagesOption,
     OutOption,
     RateOption,
-    RevisionOption,
     SeedOption,
     StepsOption,
     ThreadsOption,
@@ -67,8 +66,8 @@ def concat_command(
     benchmark: BenchmarkOption,
     out: OutOption,
     encoder: EncoderOption = "shapes",
-    revision: RevisionOption = None,
-    images: ImagesOption = None,
+    revision: Revision = None,
+    images: Images = None,
     caption_rule: CaptionRuleOption = None,
     loss: Annotated[
         str, typer.Option("--loss", help="soft_triplet (the paper's choice on CIRR) or batch_softmax.")
@@ -84,7 +83,7 @@ def concat_command(
     learning_rate: RateOption = None,
     weight_decay: DecayOption = None,
     seed: SeedOption = 0,
-    device: DeviceOption = "auto",
+    device: Device = "auto",
     threads: ThreadsOption = None,
 ) -> None:
     """Train CIRR's concatenation baseline: a perceptron on the vectors of image and caption.
@@ -128,7 +127,7 @@ def pic2word_command(
         typer.Option("--benchmark", "-b", help="Id of the benchmark whose gallery is trained on."),
     ] = None,
     encoder: EncoderOption = "shapes",
-    revision: RevisionOption = None,
+    revision: Revision = None,
     hidden_size: Annotated[
         int, typer.Option("--hidden-size", min=1, help="Units of the two layers between.")
     ] = 512,
@@ -140,7 +139,7 @@ def pic2word_command(
     learning_rate: RateOption = None,
     weight_decay: DecayOption = None,
     seed: SeedOption = 0,
-    device: DeviceOption = "auto",
+    device: Device = "auto",
     threads: ThreadsOption = None,
 ) -> None:
     """Train Pic2Word's mapping network on pictures without captions.
@@ -178,8 +177,8 @@ def magiclens_command(
     benchmark: BenchmarkOption,
     out: OutOption,
     encoder: EncoderOption = "shapes",
-    revision: RevisionOption = None,
-    images: ImagesOption = None,
+    revision: Revision = None,
+    images: Images = None,
     caption_rule: CaptionRuleOption = None,
     layers: Annotated[int, typer.Option("--layers", min=1, help="Layers of self-attention.")] = 4,
     heads: Annotated[
@@ -196,7 +195,7 @@ def magiclens_command(
     learning_rate: RateOption = None,
     weight_decay: DecayOption = None,
     seed: SeedOption = 0,
-    device: DeviceOption = "auto",
+    device: Device = "auto",
     threads: ThreadsOption = None,
 ) -> None:
     """Train MagicLens' fusion of image and caption, on top of a CLIP that stays as it is.

@@ -9,22 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cir_datasets.commands.options import Images
 from cir_metrics.terminal import echo
+from submissions.commands.options import Device, Revision
 from submissions.commands.train_options import (
     BenchmarkOption,
     CaptionRuleOption,
-    DeviceOption,
     EncoderOption,
-    ImagesOption,
     OutOption,
-    RevisionOption,
     SeedOption,
     ThreadsOption,
     report_done,
 )
 
 if TYPE_CHECKING:
-    from submissions.training.triplet_plan import Recipe
+    from submissions.training.triplet_plan import NetworkShape, Recipe
 
 RecipeOption = Annotated[
     str,
@@ -133,8 +132,8 @@ def cirplant_command(
     benchmark: BenchmarkOption,
     out: OutOption,
     encoder: EncoderOption = "shapes",
-    revision: RevisionOption = None,
-    images: ImagesOption = None,
+    revision: Revision = None,
+    images: Images = None,
     caption_rule: CaptionRuleOption = None,
     recipe: RecipeOption = "code",
     triplets: NegativesOption = None,
@@ -171,7 +170,7 @@ def cirplant_command(
     hold_out: HoldOutOption = 0.0,
     patience: PatienceOption = 0,
     seed: SeedOption = 0,
-    device: DeviceOption = "auto",
+    device: Device = "auto",
     threads: ThreadsOption = None,
     report: ReportOption = None,
     push: PushOption = None,
@@ -187,51 +186,15 @@ def cirplant_command(
         cir train cirplant --benchmark shapes/train --encoder shapes --layers 2 --hidden-size 128 --heads 4 \\
             --learning-rate 0.001 --epochs 2 --out FOLDER
     """
-    from cir_metrics.errors import CallError
-
-    given = {
-        "hidden_size": hidden_size,
-        "layers": layers,
-        "heads": heads,
-        "feed_forward": feed_forward,
-        "dropout": dropout,
-    }
-    chosen = [name for name, value in given.items() if value is not None]
-    if init is not None and chosen:
-        raise CallError(
-            f"--init gives the sizes, and {', '.join(chosen)} too. Fix: leave one of the two out."
-        )
-    _train_composition(
-        "cirplant",
-        benchmark,
-        out,
-        encoder=(encoder, revision, device, threads),
-        recipe=_recipe(recipe, triplets, together, decay),
-        published=Published(report, push, private, even_private),
-        sizes=given,
-        init=init,
-        epochs=epochs,
-        epoch_steps=epoch_steps,
-        batch_size=batch_size,
-        learning_rate=learning_rate,
-        weight_decay=weight_decay,
-        clip=clip,
-        precision=precision,
-        validation=validation,
-        hold_out=hold_out,
-        patience=patience,
-        caption_rule=caption_rule,
-        images=images,
-        seed=seed,
-    )
+    _train_composition("cirplant", locals())
 
 
 def tirg_command(
     benchmark: BenchmarkOption,
     out: OutOption,
     encoder: EncoderOption = "shapes",
-    revision: RevisionOption = None,
-    images: ImagesOption = None,
+    revision: Revision = None,
+    images: Images = None,
     caption_rule: CaptionRuleOption = None,
     recipe: RecipeOption = "code",
     triplets: NegativesOption = None,
@@ -249,7 +212,7 @@ def tirg_command(
     hold_out: HoldOutOption = 0.0,
     patience: PatienceOption = 0,
     seed: SeedOption = 0,
-    device: DeviceOption = "auto",
+    device: Device = "auto",
     threads: ThreadsOption = None,
     report: ReportOption = None,
     push: PushOption = None,
@@ -265,38 +228,7 @@ def tirg_command(
         cir train tirg --benchmark shapes/train --encoder shapes --hidden-size 128 --learning-rate 0.001 \\
             --epochs 2 --out FOLDER
     """
-    _train_composition(
-        "tirg",
-        benchmark,
-        out,
-        encoder=(encoder, revision, device, threads),
-        recipe=_recipe(recipe, triplets, together, decay),
-        published=Published(report, push, private, even_private),
-        sizes={"hidden_size": hidden_size},
-        epochs=epochs,
-        epoch_steps=epoch_steps,
-        batch_size=batch_size,
-        learning_rate=learning_rate,
-        weight_decay=weight_decay,
-        clip=clip,
-        precision=precision,
-        validation=validation,
-        hold_out=hold_out,
-        patience=patience,
-        caption_rule=caption_rule,
-        images=images,
-        seed=seed,
-    )
-
-
-@dataclasses.dataclass(frozen=True)
-class Published:
-    """What is done with a checkpoint: the options --report, --push, --private and --even-private."""
-
-    report: str | None
-    push: str | None
-    private: bool
-    even_private: bool
+    _train_composition("tirg", locals())
 
 
 def _recipe(name: str, triplets: int | None, together: int, decay: str | None) -> Recipe:
@@ -316,39 +248,62 @@ def _recipe(name: str, triplets: int | None, together: int, decay: str | None) -
     )
 
 
-def _train_composition(
-    name: str,
-    benchmark: str,
-    out: Path,
-    *,
-    encoder: tuple[str, str | None, str, int | None],
-    recipe: Recipe,
-    published: Published,
-    sizes: Mapping[str, Any],
-    **options: Any,
-) -> None:
-    """Train one of the compositions, describe its folder, and push it where that is asked for."""
-    from submissions.encoders.loading import load_encoder
-    from submissions.training.composition_training import train_composition
-    from submissions.training.model_card import (
-        check_push,
-        check_report,
-        describe_checkpoint,
-        push_checkpoint,
-    )
+def _sizes(name: str, given: Mapping[str, Any]) -> NetworkShape:
+    """The sizes of a network that begins at random, with what the call changes."""
+    from cir_metrics.errors import CallError
     from submissions.training.triplet_plan import SHAPES
 
-    model, revision, device, threads = encoder
-    report, push, hidden = published.report, published.push, False
+    fields = [field.name for field in dataclasses.fields(SHAPES[name])]
+    chosen = {field: given[field] for field in fields if given.get(field) is not None}
+    if chosen and given.get("init") is not None:
+        raise CallError(
+            f"--init gives the sizes, and {', '.join(chosen)} too. Fix: leave one of the two out."
+        )
+    return dataclasses.replace(SHAPES[name], **chosen)
+
+
+_AS_THEY_ARE = (
+    "epochs",
+    "epoch_steps",
+    "batch_size",
+    "learning_rate",
+    "weight_decay",
+    "clip",
+    "precision",
+    "validation",
+    "hold_out",
+    "patience",
+    "caption_rule",
+    "images",
+    "seed",
+    "device",
+)
+"""Options that `train_composition` has by the same names."""
+
+
+def _train_composition(name: str, given: Mapping[str, Any]) -> None:
+    """Train one of the compositions, describe its folder, and push it where that is asked for.
+
+    Args:
+        name: the composition's.
+        given: the options of its command, by the names of its parameters.
+    """
+    from submissions.encoders.loading import load_encoder
+    from submissions.training.composition_training import train_composition
+    from submissions.training.model_card import check_push, check_report, describe_checkpoint, push_checkpoint
+
+    benchmark, report, push, images = (given[each] for each in ("benchmark", "report", "push", "images"))
+    recipe = _recipe(given["recipe"], given["triplets"], given["together"], given["decay"])
+    shape = _sizes(name, given)
+    hidden = False
     if push is not None:
-        measured = (benchmark, options["validation"], report)
-        hidden = check_push(push, measured, even_private=published.even_private)
+        measured = (benchmark, given["validation"], report)
+        hidden = check_push(push, measured, even_private=given["even_private"])
     if report is not None:
-        check_report(report, options["images"])
-    shape = dataclasses.replace(
-        SHAPES[name], **{field: size for field, size in sizes.items() if size is not None}
+        check_report(report, images)
+    loaded = load_encoder(
+        given["encoder"], revision=given["revision"], device=given["device"], threads=given["threads"]
     )
-    loaded = load_encoder(model, revision=revision, device=device, threads=threads)
 
     def say(line: str) -> None:
         echo(line, err=True)
@@ -356,15 +311,15 @@ def _train_composition(
     done = train_composition(
         loaded,
         benchmark,
-        out,
+        given["out"],
         composition=name,
         recipe=recipe,
         shape=shape,
-        device=device,
+        init=given.get("init"),
         say=say,
-        **options,
+        **{each: given[each] for each in _AS_THEY_ARE},
     )
-    describe_checkpoint(done.folder, loaded, report=report, images=options["images"], say=say)
+    describe_checkpoint(done.folder, loaded, report=report, images=images, say=say)
     report_done(done)
     if push is not None:
-        say(push_checkpoint(done.folder, push, private=published.private, only_private=hidden))
+        say(push_checkpoint(done.folder, push, private=given["private"], only_private=hidden))

@@ -20,16 +20,11 @@ EncoderOption = Annotated[
         "on the Hub.",
     ),
 ]
-RevisionOption = Annotated[str | None, typer.Option("--revision", help="The encoder's commit on the Hub.")]
 OutOption = Annotated[
     Path, typer.Option("--out", "-o", help="Folder for the checkpoint; an unfinished training goes on there.")
 ]
 BenchmarkOption = Annotated[
     str, typer.Option("--benchmark", "-b", help="Id of the benchmark to train on, such as cirr/train.")
-]
-ImagesOption = Annotated[
-    Path | None,
-    typer.Option("--images", help="Folder of the benchmark's images; default: below CIR_IMAGES."),
 ]
 CaptionRuleOption = Annotated[
     str | None,
@@ -40,9 +35,6 @@ BatchOption = Annotated[int | None, typer.Option("--batch-size", min=2, help="Ro
 RateOption = Annotated[float | None, typer.Option("--learning-rate", help="Highest learning rate of AdamW.")]
 DecayOption = Annotated[float | None, typer.Option("--weight-decay", help="Weight decay of AdamW.")]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of weights, batches and dropout.")]
-DeviceOption = Annotated[
-    str, typer.Option("--device", help="Where the encoder is: auto, cpu, cuda, cuda:1, mps.")
-]
 ThreadsOption = Annotated[
     int | None, typer.Option("--threads", min=1, help="Processor threads; default: PyTorch's choice.")
 ]

@@ -33,7 +33,17 @@ PAGE, RESULTS = "README.md", ".eval_results"
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 _TITLES = {"cirplant": "CIRPLANT", "tirg": "TIRG"}
 _PAPERS = {"cirplant": "https://arxiv.org/abs/2108.04024", "tirg": "https://arxiv.org/abs/1812.07119"}
-_SHOWN = ("recipe", "steps", "batch_size", "learning_rate", "weight_decay", "clip", "precision", "seed")
+_SHOWN = (
+    "recipe",
+    "steps",
+    "batch_size",
+    "learning_rate",
+    "weight_decay",
+    "clip",
+    "precision",
+    "patience",
+    "seed",
+)
 _UNFOLDED = 2**20
 
 
@@ -252,7 +262,10 @@ def _page(described: Mapping[str, Any], scored: ScoreReport | None) -> str:
         best = ", ".join(
             f"{key} {100 * value:.2f}" for key, value in training["best"].items() if key != "step"
         )
-        lines.append(f"- kept: the weights of step {training['best']['step']:,}, by validation: {best}")
+        where = training["validation"] or f"a share of {training['hold_out']:g} of the references, held out"
+        lines.append(f"- kept: the weights of step {training['best']['step']:,}, the best on {where}: {best}")
+        if scored is not None and scored.benchmark == training["validation"]:
+            lines.append("- the numbers below are of the benchmark that the weights were chosen on")
     lines += ["", "## Numbers", ""]
     if scored is None:
         lines.append("None yet: `cir train ... --report BENCHMARK` adds them.")

@@ -72,6 +72,8 @@ def test_a_training_ends_with_a_folder_that_says_what_it_can_do(home: Path, name
     assert yaml.safe_load(head)["tags"] == ["composed-image-retrieval", name]
     assert config["weights_sha256"][:12] in text
     assert "kept: the weights of step" in text
+    assert "the best on cirr/val: recall@1" in text
+    assert "the numbers below are of the benchmark that the weights were chosen on" in text
     (result,) = yaml.safe_load((home / name / ".eval_results/cirr_val.yaml").read_text(encoding="utf-8"))
     assert result["dataset"] == {"id": "cirr", "task_id": "cirr_val"}
     run = home / "run.json"
