@@ -172,7 +172,7 @@ def help_command(
     words: Annotated[
         list[str] | None, typer.Argument(metavar="COMMAND", help="The words of a command.")
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="List all commands, grouped by task.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="All: every command, grouped by task.")] = False,
 ) -> None:
     """Explain a command, or list all commands.
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from cir_datasets.commands.options import NoChecksAnywhere
+from cir_datasets.commands.options import DataDirAnywhere, NoChecksAnywhere
 from cir_metrics.errors import CallError, CirError, missing_extra
 from cir_metrics.terminal import aligned, echo, visible
 from leaderboard.copying import backup, export, import_
@@ -82,7 +82,7 @@ def serve(
     ] = None,
     workers: Annotated[
         int,
-        typer.Option(help="Worker processes to keep running; 0 where  cir leaderboard work  runs.", min=0),
+        typer.Option(help="Workers: processes to keep running; 0 where  cir leaderboard work  runs.", min=0),
     ] = 1,
 ) -> None:
     """Serve the leaderboard: pages and API, until Ctrl-C.
@@ -156,8 +156,9 @@ def add(
     baseline: Annotated[bool, typer.Option("--baseline", help="Mark the entries as baselines.")] = False,
     home: Home = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print the outcome of every file as JSON, refused ones too.")
+        bool, typer.Option("--json", help="Print JSON: the outcome of every file, refused ones too.")
     ] = False,
+    data_dir: DataDirAnywhere = None,
     no_checks: NoChecksAnywhere = False,
 ) -> None:
     """Put rank files onto the boards of a home, without a server; the same file twice is one entry.
@@ -187,7 +188,9 @@ def rescore(
     board: Annotated[str, typer.Argument(help="Board id.", show_default=False)],
     switch: Annotated[bool, typer.Option("--switch", help="Let the new results count.")] = False,
     home: Home = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON with fractions.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: with fractions.")] = False,
+    data_dir: DataDirAnywhere = None,
+    no_checks: NoChecksAnywhere = False,
 ) -> None:
     """Score a board's files again and show old and new side by side; nothing changes without --switch.
 
@@ -360,7 +363,7 @@ def show(
         list[str] | None, typer.Argument(metavar="[BOARD]...", help="Board ids; default: those with entries.")
     ] = None,
     home: Home = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON with fractions.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: with fractions.")] = False,
 ) -> None:
     """Print the boards of a home as tables, without a server.
 
@@ -394,7 +397,7 @@ def show(
 def submissions(
     board: Annotated[str, typer.Argument(help="Board id.", show_default=False)],
     home: Home = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON with fractions.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: with fractions.")] = False,
 ) -> None:
     """List all submissions to a board with their scores, refused ones too, for its organisers.
 
@@ -430,7 +433,7 @@ def pull(
         str, typer.Argument(metavar="URL", help="Address of the leaderboard.", show_default=False)
     ],
     to: Annotated[
-        Path, typer.Option("--to", help="Folder to write to.", metavar="FOLDER", show_default=False)
+        Path, typer.Option("--to", help="Where to: a folder.", metavar="FOLDER", show_default=False)
     ],
     boards: Annotated[
         list[str] | None, typer.Argument(metavar="[BOARD]...", help="Board ids; default: those with entries.")
@@ -459,20 +462,22 @@ def pull(
 def submit(
     file: Annotated[Path, typer.Argument(help="Rank file, bundle or transcript.", show_default=False)],
     to: Annotated[
-        str, typer.Option("--to", help="Address of the leaderboard.", metavar="URL", show_default=False)
+        str,
+        typer.Option("--to", help="Where to: the leaderboard's address.", metavar="URL", show_default=False),
     ],
     board: Annotated[
         str | None, typer.Option(help="Board id; default: the board of the benchmark that the file names.")
     ] = None,
     submitter: Annotated[str, typer.Option(help="Who submits, shown with the entry.")] = "",
     timeout: Annotated[float, typer.Option(help="Seconds to wait for the outcome.", min=1.0)] = 600.0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the submission as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: the submission.")] = False,
     receipt: Annotated[
         Path | None,
         typer.Option(
             help="Write the server's signed receipt here, as soon as it has the file.", show_default=False
         ),
     ] = None,
+    data_dir: DataDirAnywhere = None,
     no_checks: NoChecksAnywhere = False,
 ) -> None:
     """Hand a rank file, bundle or transcript to a leaderboard and wait; it is validated here where possible.

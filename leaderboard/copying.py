@@ -56,7 +56,7 @@ def import_(
 
 
 def backup(
-    to: Annotated[Path, typer.Option("--to", help="Folder of backups.", show_default=False)],
+    to: Annotated[Path, typer.Option("--to", help="Where to: a folder of backups.", show_default=False)],
     keep: Annotated[int, typer.Option(help="Backups to keep; older ones are removed.", min=1)] = 7,
     home: Home = None,
 ) -> None:

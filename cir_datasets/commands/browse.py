@@ -12,7 +12,9 @@ from cir_metrics.terminal import echo
 
 PageOut = Annotated[
     Path | None,
-    typer.Option("--out", "-o", metavar="FILE.html", help="Page to write; default: the benchmark's name."),
+    typer.Option(
+        "--out", "-o", metavar="FILE.html", help="Where to write: a page; default: named after the benchmark."
+    ),
 ]
 PagePictures = Annotated[
     str | None,

@@ -16,8 +16,8 @@ _Images = Annotated[
     list[Path] | None,
     typer.Option(
         "--images",
-        help="Folder of the images in the publisher's layout, or its parent; may be given several times; "
-        "default: below CIR_IMAGES.",
+        help="Folder of the images, in the publisher's layout, or its parent; may be given several "
+        "times; default: below CIR_IMAGES.",
     ),
 ]
 _Root = Annotated[list[Path] | None, typer.Option("--root", hidden=True, help="The same as --images.")]

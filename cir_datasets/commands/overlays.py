@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cir_datasets.commands.options import Json
+from cir_datasets.commands.options import DataDirAnywhere, Json, NoChecksAnywhere
 from cir_datasets.common.counts import counted
 from cir_metrics.terminal import aligned, echo
 
@@ -45,6 +45,8 @@ def add_overlay_file(
         bool, typer.Option("--replace", help="Take the place of a registered overlay of the same name.")
     ] = False,
     as_json: Json = False,
+    data_dir: DataDirAnywhere = None,
+    no_checks: NoChecksAnywhere = False,
 ) -> None:
     """Register an overlay: the benchmark's id, a plus and its name are an id from then on.
 

@@ -32,12 +32,14 @@ def publish_benchmarks(
         bool | None,
         typer.Option(
             "--private/--public",
-            help="Make a new repository private; default: that of a folder of your own is.",
+            help="Make what is new private: the repository; default: that of a folder of your own is.",
         ),
     ] = None,
     even_private: Annotated[
         bool,
-        typer.Option("--even-private", help="Push a folder of your own whose card says private: true."),
+        typer.Option(
+            "--even-private", help="Push although the card of a benchmark of yours says private: true."
+        ),
     ] = False,
     skip_missing: Annotated[
         bool, typer.Option("--skip-missing", help="Go on without what is missing; it is listed.")

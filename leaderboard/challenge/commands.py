@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cir_datasets.commands.options import DataDirAnywhere, NoChecksAnywhere
 from cir_metrics.errors import CallError, CirError, missing_extra
 from cir_metrics.terminal import aligned, echo
 from leaderboard.options import Home
@@ -62,7 +63,7 @@ def new(
             show_default=False,
         ),
     ] = None,
-    title: Annotated[str, typer.Option(help="How pages call it; default: its name.")] = "",
+    title: Annotated[str, typer.Option(help="Title for people; default: the name.")] = "",
     main: Annotated[
         str | None, typer.Option(help="The metric that ranks, such as recall@10.", show_default=False)
     ] = None,
@@ -84,6 +85,8 @@ def new(
         bool, typer.Option("--at-end", help="Show results only when their phase has closed.")
     ] = False,
     home: Home = None,
+    data_dir: DataDirAnywhere = None,
+    no_checks: NoChecksAnywhere = False,
 ) -> None:
     """Make a sealed challenge: a folder to hand out, a ground truth that stays with you, and a board.
 

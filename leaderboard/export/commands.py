@@ -22,7 +22,7 @@ def export_hub(
         str,
         typer.Option(help="The dataset's repository on the Hub.", metavar="OWNER/NAME", show_default=False),
     ],
-    out: Annotated[Path, typer.Option(help="Folder to write to, new or empty.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="Where to write: a folder, new or empty.", show_default=False)],
     model: Annotated[
         list[str] | None,
         typer.Option(
@@ -33,7 +33,8 @@ def export_hub(
         ),
     ] = None,
     revision: Annotated[
-        str | None, typer.Option(help="Commit of the dataset, 40 hex digits.", show_default=False)
+        str | None,
+        typer.Option(help="Revision on the Hub: the dataset's commit, 40 hex digits.", show_default=False),
     ] = None,
     framework: Annotated[
         str | None,

@@ -16,7 +16,9 @@ from cir_metrics.terminal import echo
 def space(
     to: Annotated[
         str,
-        typer.Option("--to", help="The Space, made if need be.", metavar="OWNER/NAME", show_default=False),
+        typer.Option(
+            "--to", help="Where to: the Space, made if need be.", metavar="OWNER/NAME", show_default=False
+        ),
     ],
     dry_run: Annotated[
         Path | None,
@@ -27,7 +29,7 @@ def space(
             show_default=False,
         ),
     ] = None,
-    private: Annotated[bool, typer.Option("--private", help="Make a new Space private.")] = False,
+    private: Annotated[bool, typer.Option("--private", help="Make what is new private: the Space.")] = False,
 ) -> None:
     """Put this leaderboard together as a Space of the Hugging Face Hub, and push it in one commit.
 

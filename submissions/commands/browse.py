@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from cir_datasets.commands.browse import PageOut, PagePictures
-from cir_datasets.commands.options import Images, NoChecksAnywhere
+from cir_datasets.commands.options import DataDirAnywhere, Images, NoChecksAnywhere
 from cir_metrics.terminal import echo
 from submissions.commands.options import Benchmark
 
@@ -21,8 +21,12 @@ def browse_command(
     images: Images = None,
     pictures: PagePictures = None,
     k: Annotated[
-        int, typer.Option("--k", help="Images of each ranking that are shown; a hit has a target among them.")
+        int,
+        typer.Option(
+            "--k", help="First images of a ranking, 1 or more, that are shown; a hit has a target among them."
+        ),
     ] = 10,
+    data_dir: DataDirAnywhere = None,
     no_checks: NoChecksAnywhere = False,
 ) -> None:
     """Write rankings as one HTML page, target and hard negatives marked; two methods side by side.

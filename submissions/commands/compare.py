@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cir_datasets.commands.options import NoChecksAnywhere
+from cir_datasets.commands.options import DataDirAnywhere, Format, JsonFormat, NoChecksAnywhere
 from cir_datasets.common.counts import counted
 from cir_metrics.terminal import echo
 from submissions.commands.options import Benchmark
@@ -24,33 +24,26 @@ def compare_command(
     benchmark: Benchmark = None,
     metric: Annotated[
         list[str] | None,
-        typer.Option("--metric", help="Metric to compare, may be repeated; default: all of the board."),
+        typer.Option("--metric", help="Metric: one to compare; may be repeated; default: all of the board."),
     ] = None,
-    format: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            help="table (per cent; the default), json (fractions), csv (a line a number), latex, markdown.",
-        ),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Short for --format json.")] = False,
+    format: Format = None,
+    as_json: JsonFormat = False,
     plot: Annotated[
         Path | None,
-        typer.Option(
-            "--plot", help="Also draw the differences with their intervals into this .png or .svg file."
-        ),
+        typer.Option("--plot", help="Also draw a picture, .png or .svg: the differences with intervals."),
     ] = None,
     flips: Annotated[
         Path | None,
         typer.Option("--flips", help="Also write one JSON object a flipped query to this .jsonl file."),
     ] = None,
     draws: Annotated[
-        int, typer.Option("--draws", help="Draws of the bootstrap and of tests that are not exact.")
+        int, typer.Option("--draws", help="Draws: of the bootstrap and of tests that are not exact.")
     ] = 10_000,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the draws, a whole number from 0.")] = 2026,
+    seed: Annotated[int, typer.Option("--seed", help="Seed, a whole number from 0, of the draws.")] = 2026,
     alpha: Annotated[
         float, typer.Option("--alpha", help="Level of significance, a share; intervals hold 1 - alpha.")
     ] = 0.05,
+    data_dir: DataDirAnywhere = None,
     no_checks: NoChecksAnywhere = False,
 ) -> None:
     """Compare methods on one benchmark: paired differences, intervals, tests and flipped queries.

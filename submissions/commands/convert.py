@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cir_datasets.commands.options import NoChecksAnywhere
+from cir_datasets.commands.options import DataDirAnywhere, NoChecksAnywhere
 from cir_metrics.terminal import echo
 from submissions.commands.options import Benchmark
 from submissions.commands.words import as_text
@@ -38,13 +38,13 @@ def convert_command(
         typer.Option(
             "--out",
             "-o",
-            help="File or folder; of several files each adds its part to the name. Default: beside the first "
-            "input, named after it and the format.",
+            help="Where to write: a file or folder; of several files each adds its part to the name. "
+            "Default: beside the first input, named after it and the format.",
         ),
     ] = None,
     name: Annotated[
         str | None,
-        typer.Option("--name", help="Name of the method in what is written, up to 80 characters."),
+        typer.Option("--name", help="Name of what is made: the method's in the file, up to 80 characters."),
     ] = None,
     compress: Annotated[
         bool,
@@ -53,8 +53,9 @@ def convert_command(
         ),
     ] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print the files written as JSON: file, format, part, notes.")
+        bool, typer.Option("--json", help="Print JSON: the files written, with format, part, notes.")
     ] = False,
+    data_dir: DataDirAnywhere = None,
     no_checks: NoChecksAnywhere = False,
 ) -> None:
     """Write a rank file in another format; the CIRR server's two files are joined and split.

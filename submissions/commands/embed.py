@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cir_datasets.commands.options import Images, NoChecksAnywhere
+from cir_datasets.commands.options import DataDirAnywhere, Images, NoChecksAnywhere
 from cir_datasets.common.counts import counted
 from cir_metrics.terminal import echo
-from submissions.commands.options import Device, Encoder, Revision
+from submissions.commands.options import Address, Device, Dtype, Encoder, Engine, Revision
 from submissions.commands.words import as_text
 
 if TYPE_CHECKING:
@@ -26,25 +26,24 @@ _READERS = {"local": 2, "ray": 0}
 def embed_command(
     benchmark: Annotated[
         str,
-        typer.Option("--benchmark", "-b", help="Id of the benchmark, or suite, whose galleries to embed."),
+        typer.Option(
+            "--benchmark", "-b", help="Id of the benchmark, or suite, whose galleries are embedded."
+        ),
     ],
     encoder: Encoder = None,
     images: Images = None,
     revision: Revision = None,
     device: Device = "auto",
-    dtype: Annotated[
-        str,
-        typer.Option(
-            "--dtype", help="The encoder's numbers: float32, float16, bfloat16, or auto (float16 on cuda)."
-        ),
-    ] = "float32",
-    batch_size: Annotated[int, typer.Option("--batch-size", help="Images that are encoded at once.")] = 64,
+    dtype: Dtype = "float32",
+    batch_size: Annotated[
+        int, typer.Option("--batch-size", help="Batch: images that are encoded at once.")
+    ] = 64,
     workers: Annotated[
         int | None,
         typer.Option(
             "--workers",
-            help="Processes that open and prepare images; 0: the one that encodes. Default: 2; with ray 0 in "
-            "each of its workers.",
+            help="Workers: processes that open and prepare images; 0: the one that encodes. Default: "
+            "2; with ray 0 in each of its workers.",
         ),
     ] = None,
     shard_size: Annotated[
@@ -54,19 +53,12 @@ def embed_command(
         bool,
         typer.Option(
             "--skip-missing",
-            help="Go on without images that cannot be read instead of refusing: zeros, which rank last.",
+            help="Go on without what is missing: images that cannot be read have zeros as vectors, "
+            "which rank last.",
         ),
     ] = False,
-    engine: Annotated[
-        str, typer.Option("--engine", help="local: this machine; ray: the workers of a Ray cluster.")
-    ] = "local",
-    address: Annotated[
-        str | None,
-        typer.Option(
-            "--address",
-            help="With ray: the cluster, as auto or host:port; default: one on this machine for this call.",
-        ),
-    ] = None,
+    engine: Engine = "local",
+    address: Address = None,
     max_workers: Annotated[
         int | None, typer.Option("--max-workers", help="With ray: workers at a time; default: all that fit.")
     ] = None,
@@ -87,6 +79,7 @@ def embed_command(
             help="Print JSON: key, file, benchmark, images, missing, dimensions, encoder; of a suite a list.",
         ),
     ] = False,
+    data_dir: DataDirAnywhere = None,
     no_checks: NoChecksAnywhere = False,
 ) -> None:
     """Embed a benchmark's gallery into the store below CIR_CACHE_HOME, where cir run finds it.

@@ -49,7 +49,7 @@ def verify_embeddings(
     keys: Annotated[
         list[str] | None, typer.Argument(metavar="KEY...", help="Keys of `cir embeddings list`.")
     ] = None,
-    verify_all: Annotated[bool, typer.Option("--all", help="Verify every entry.")] = False,
+    verify_all: Annotated[bool, typer.Option("--all", help="All: every entry.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print JSON: an object an entry, damage as sentences.")
     ] = False,
@@ -87,7 +87,7 @@ def remove_embeddings(
     keys: Annotated[
         list[str] | None, typer.Argument(metavar="KEY...", help="Keys of `cir embeddings list`.")
     ] = None,
-    remove_all: Annotated[bool, typer.Option("--all", help="Remove every entry.")] = False,
+    remove_all: Annotated[bool, typer.Option("--all", help="All: every entry.")] = False,
 ) -> None:
     """Remove embeddings; cir embed and cir run make them anew.
 

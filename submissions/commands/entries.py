@@ -16,11 +16,14 @@ if TYPE_CHECKING:
 
 
 def entries_command(
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the rank files; made if missing.")],
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", help="Where to write: the folder of the rank files; made if missing."),
+    ],
     as_json: Annotated[
         bool,
         typer.Option(
-            "--json", help="Print JSON, one object a file: file, benchmark, method, origin, same, command."
+            "--json", help="Print JSON: one object a file: file, benchmark, method, origin, same, command."
         ),
     ] = False,
 ) -> None:

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from cir_datasets.commands.options import NoChecksAnywhere
+from cir_datasets.commands.options import DataDirAnywhere, NoChecksAnywhere
 from cir_metrics.terminal import echo
-from submissions.commands.options import Benchmark
+from submissions.commands.options import Benchmark, KeptImages
 from submissions.commands.outputs import check_file
 from submissions.commands.words import as_text
 
@@ -19,26 +19,24 @@ def fuse_command(
         list[str], typer.Argument(help="Two rank files or more of one benchmark, or bundles of one suite.")
     ],
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="File to write, in the native format: .json or .json.gz.")
+        Path,
+        typer.Option("--out", "-o", help="Where to write: a file in the native format, .json or .json.gz."),
     ],
-    method: Annotated[
-        str, typer.Option("--method", "-m", help="How to fuse: rrf, reciprocal rank fusion.")
-    ] = "rrf",
-    k: Annotated[
-        int, typer.Option("--k", help="Constant of rrf, a rank from 0: an image gets 1 / (k + its rank).")
+    by: Annotated[str, typer.Option("--by", help="How to fuse: rrf, reciprocal rank fusion.")] = "rrf",
+    constant: Annotated[
+        int,
+        typer.Option("--constant", help="Constant of rrf, from 0: an image gets 1 / (constant + its rank)."),
     ] = 60,
-    depth: Annotated[
-        int | None,
-        typer.Option("--depth", help="Images that a fused ranking keeps; default: what the board uses."),
-    ] = None,
+    k: KeptImages = None,
     name: Annotated[
         str | None,
-        typer.Option("--name", help="Name of the fused method, up to 80 characters; default: of all names."),
+        typer.Option(
+            "--name", help="Name of what is made: the method's, up to 80 characters; default: of all names."
+        ),
     ] = None,
     benchmark: Benchmark = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the file written as JSON: file, benchmark, method.")
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: file, benchmark, method.")] = False,
+    data_dir: DataDirAnywhere = None,
     no_checks: NoChecksAnywhere = False,
 ) -> None:
     """Fuse the rankings of several methods into one rank file.
@@ -47,13 +45,13 @@ def fuse_command(
 
     \b
     Example:
-        cir fuse a.json b.json --method rrf --out fused.json
+        cir fuse a.json b.json --out fused.json
     """
     from submissions.rank_file.model import RankBundle, write
     from submissions.transform.fuse import fuse
 
     check_file(out)
-    fused = fuse(files, benchmark, method=method, k=k, depth=depth, name=name)
+    fused = fuse(files, benchmark, by=by, constant=constant, k=k, name=name)
     written = str(write(fused, out))
     if not as_json:
         echo(written)

@@ -40,7 +40,9 @@ def make_commands() -> typer.Typer:
 
 def status(
     folder: Folder,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, settings included.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON: the stages, with the settings.")
+    ] = False,
 ) -> None:
     """Show how far each stage of a run is: rows, those that failed, the file, and what is a benchmark.
 

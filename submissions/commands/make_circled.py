@@ -9,9 +9,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cir_datasets.commands.options import DataDirAnywhere, Images, NoChecksAnywhere
 from cir_datasets.common.counts import counted
 from cir_datasets.construction.circled.settings import CircledSettings
 from cir_metrics.terminal import echo
+from submissions.commands.options import (
+    LANGUAGE_HELP,
+    Address,
+    Device,
+    DryRun,
+    Encoder,
+    Engine,
+    Prompts,
+    RunFolder,
+    Seed,
+    SingleQueries,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +32,7 @@ if TYPE_CHECKING:
     from cir_datasets.construction.circled.pipeline import MadeSessions
     from cir_datasets.rows.benchmark import Benchmark
     from submissions.embeddings.pictures import Pictures
-    from submissions.encoders.protocol import Encoder
+    from submissions.encoders.protocol import Encoder as Loaded
     from submissions.making.circled import OnRay
 
 _DEFAULTS = CircledSettings()
@@ -29,29 +42,16 @@ UNFILTERED = "_unfiltered"
 
 
 def circled_command(
-    benchmark: Annotated[
-        str,
-        typer.Option("--benchmark", "-b", help="Id of a benchmark of single queries with public targets."),
-    ],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="Folder of the run: stages, page, and the benchmark.")
-    ],
+    benchmark: SingleQueries,
+    out: RunFolder,
     language: Annotated[
         str,
         typer.Option(
             "--language",
-            help="Who captions, merges and writes: oracle (shapes), openai:MODEL, "
-            "transformers:FOLDER_OR_NAME, SEES+WRITES; options behind it, as in openai:MODEL,concurrency=8.",
+            help=f"{LANGUAGE_HELP}; it captions, merges and writes.",
         ),
     ],
-    encoder: Annotated[
-        str | None,
-        typer.Option(
-            "--encoder",
-            "-e",
-            help="Encoder of the search: a name on the Hub, a folder, or shapes (the default on shapes).",
-        ),
-    ] = None,
+    encoder: Encoder = None,
     diversity_encoder: Annotated[
         str | None,
         typer.Option(
@@ -60,14 +60,8 @@ def circled_command(
             "with the encoder shapes that one.",
         ),
     ] = None,
-    images: Annotated[
-        Path | None,
-        typer.Option("--images", help="Folder of the images; default: below CIR_IMAGES. Shapes are drawn."),
-    ] = None,
-    prompts: Annotated[
-        Path | None,
-        typer.Option("--prompts", help="Folder of prompts that replace ours; default: CIR_PROMPTS."),
-    ] = None,
+    images: Images = None,
+    prompts: Prompts = None,
     captions: Annotated[
         str | None,
         typer.Option(
@@ -76,7 +70,13 @@ def circled_command(
         ),
     ] = None,
     k: Annotated[
-        int, typer.Option("--k", help="Images shown; a session succeeds once a target is among them.", min=2)
+        int,
+        typer.Option(
+            "--k",
+            help="First images of a ranking, 2 or more, that are shown; a session succeeds once a "
+            "target is among them.",
+            min=2,
+        ),
     ] = _DEFAULTS.k,
     max_turns: Annotated[
         int,
@@ -114,32 +114,29 @@ def circled_command(
     tau: Annotated[
         float, typer.Option("--tau", help="Similarity of two captions that is too high, above 0 to 1.")
     ] = _DEFAULTS.tau,
-    seed: Annotated[int, typer.Option("--seed", help="Of the draw of --limit.")] = _DEFAULTS.seed,
+    seed: Seed = _DEFAULTS.seed,
     limit: Annotated[
-        int | None, typer.Option("--limit", help="Sessions that are begun, drawn by the seed.", min=1)
+        int | None,
+        typer.Option("--limit", help="At most so many: sessions that are begun, drawn by the seed.", min=1),
     ] = None,
     name: Annotated[
         str | None,
-        typer.Option("--name", help="Name of the made benchmark; default: circled_ and the benchmark's."),
+        typer.Option(
+            "--name", help="Name of what is made: the benchmark's; default: circled_ and that of --benchmark."
+        ),
     ] = None,
-    device: Annotated[
-        str, typer.Option("--device", help="Where encoders run: auto, cpu, cuda, cuda:1, mps.")
-    ] = "auto",
+    device: Device = "auto",
     batch_size: Annotated[
-        int, typer.Option("--batch-size", help="Images that an encoder takes at once.", min=1)
+        int, typer.Option("--batch-size", help="Batch: images or texts that are encoded at once.", min=1)
     ] = 64,
-    workers: Annotated[int, typer.Option("--workers", help="Processes that read images.", min=0)] = 2,
-    engine: Annotated[
-        str,
-        typer.Option("--engine", help="Where pictures are encoded and words asked for: local, or ray."),
-    ] = "local",
-    address: Annotated[
-        str | None,
-        typer.Option("--address", help="Ray cluster: auto or host:port; default: one on this machine."),
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print an estimate of calls, tokens and hours, and stop.")
-    ] = False,
+    workers: Annotated[
+        int, typer.Option("--workers", help="Workers: processes that read images.", min=0)
+    ] = 2,
+    engine: Engine = "local",
+    address: Address = None,
+    dry_run: DryRun = False,
+    data_dir: DataDirAnywhere = None,
+    no_checks: NoChecksAnywhere = False,
 ) -> None:
     """Make consistent sessions of several turns out of single queries, as CIRCLED was made.
 
@@ -213,7 +210,7 @@ def _make(
     settings: CircledSettings,
     speaker: Any,
     *,
-    loaders: tuple[Callable[[], Encoder], Callable[[], Encoder]],
+    loaders: tuple[Callable[[], Loaded], Callable[[], Loaded]],
     images: Path | None,
     name: str,
     reading: dict[str, Any],

@@ -9,9 +9,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cir_datasets.commands.options import DataDirAnywhere, NoChecksAnywhere
 from cir_datasets.common.counts import counted
 from cir_metrics.terminal import echo
-from submissions.commands.options import BatchSize, Device, Dtype, Revision
+from submissions.commands.options import (
+    LANGUAGE_HELP,
+    Address,
+    BatchSize,
+    Device,
+    Dtype,
+    Engine,
+    MadeName,
+    Prompts,
+    Revision,
+    RunFolder,
+    Seed,
+)
 from submissions.commands.words import report_usage
 
 if TYPE_CHECKING:
@@ -26,16 +39,22 @@ _SHOWN = 20
 """Refused answers that are named."""
 
 Images = Annotated[
-    Path | None, typer.Option("--images", help="Folder of the pictures, or of those of --benchmark.")
+    Path | None,
+    typer.Option(
+        "--images",
+        help="Folder of the images, or of those of --benchmark; then the default is below CIR_IMAGES.",
+    ),
 ]
 Source = Annotated[
     str | None,
-    typer.Option("--benchmark", "-b", help="Take the gallery of this benchmark, such as shapes/val."),
+    typer.Option(
+        "--benchmark", "-b", help="Id of the benchmark, whose gallery is taken, such as shapes/val."
+    ),
 ]
 
 
 def cirr_command(
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the run; a stopped run goes on in it.")],
+    out: RunFolder,
     images: Images = None,
     benchmark: Source = None,
     encoder: Annotated[
@@ -43,18 +62,16 @@ def cirr_command(
         typer.Option(
             "--encoder",
             "-e",
-            help="Whose vectors say what is similar: a name on the Hub (CIRR's: microsoft/resnet-152), a "
-            "folder, or shapes (the default on shapes).",
+            help="Encoder: whose vectors say what is similar; a name on the Hub (CIRR's: "
+            "microsoft/resnet-152), a folder, or shapes (the default on shapes).",
         ),
     ] = None,
     revision: Revision = None,
     device: Device = "auto",
     dtype: Dtype = "float32",
     batch_size: BatchSize = 64,
-    name: Annotated[
-        str | None, typer.Option("--name", help="Of the benchmark; default: the folder's name.")
-    ] = None,
-    title: Annotated[str, typer.Option("--title", help="How people call it; default: its name.")] = "",
+    name: MadeName = None,
+    title: Annotated[str, typer.Option("--title", help="Title for people; default: the name.")] = "",
     size: Annotated[int, typer.Option("--size", help="Images of a subset.")] = 6,
     alike: Annotated[
         float,
@@ -80,26 +97,22 @@ def cirr_command(
         typer.Option("--subsets", help="Draw so many of the subsets that are left; default: take all."),
     ] = None,
     limit: Annotated[
-        int | None, typer.Option("--limit", min=1, help="Try only so many images as a first one.")
+        int | None,
+        typer.Option("--limit", min=1, help="At most so many: images that are tried as a first one."),
     ] = None,
     splits: Annotated[
         str, typer.Option("--splits", help="Shares of the images in percent; no image is in two splits.")
     ] = "train=80,val=10,test=10",
-    seed: Annotated[int, typer.Option("--seed", help="Of every draw.")] = 0,
+    seed: Seed = 0,
     captions: Annotated[
         str,
         typer.Option("--captions", help="Who writes them: people (pages of tasks) or model (--language)."),
     ] = "people",
     language: Annotated[
         str | None,
-        typer.Option(
-            "--language", help="With --captions model: oracle (shapes), openai:MODEL or transformers:NAME."
-        ),
+        typer.Option("--language", help=f"{LANGUAGE_HELP}; with --captions model."),
     ] = None,
-    prompts: Annotated[
-        Path | None,
-        typer.Option("--prompts", help="Folder of prompts that replace ours; default: CIR_PROMPTS."),
-    ] = None,
+    prompts: Prompts = None,
     annotators: Annotated[
         int, typer.Option("--annotators", help="Pages of tasks; subsets are dealt out to them.")
     ] = 1,
@@ -110,22 +123,17 @@ def cirr_command(
     max_alike: Annotated[
         int, typer.Option("--max-alike", help="Pairs for which one annotator may write the same caption.")
     ] = 2,
-    engine: Annotated[
-        str,
-        typer.Option(
-            "--engine", help="local: this machine; ray: subsets on a Ray cluster that shares the folder."
-        ),
-    ] = "local",
-    address: Annotated[
-        str | None,
-        typer.Option(
-            "--address", help="With ray: the cluster, as auto or host:port; default: one for this call."
-        ),
-    ] = None,
+    engine: Engine = "local",
+    address: Address = None,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Say how many tasks, or calls, tokens and hours there are, and stop."),
+        typer.Option(
+            "--dry-run",
+            help="Print an estimate of calls, tokens and hours, or of tasks for people, and make nothing.",
+        ),
     ] = False,
+    data_dir: DataDirAnywhere = None,
+    no_checks: NoChecksAnywhere = False,
 ) -> None:
     """Make a benchmark as CIRR was made: subsets of images that are alike, and captions.
 
@@ -199,6 +207,8 @@ def cirr_import_command(
     ],
     images: Images = None,
     benchmark: Source = None,
+    data_dir: DataDirAnywhere = None,
+    no_checks: NoChecksAnywhere = False,
 ) -> None:
     """Check what annotators wrote, write the benchmark, and ask again for what was refused.
 

@@ -12,6 +12,18 @@ import typer
 from cir_datasets.common.counts import counted
 from cir_datasets.construction.fisd.options import ASPECTS, CARDINALITY, FisdOptions
 from cir_metrics.terminal import echo
+from submissions.commands.options import (
+    LANGUAGE_HELP,
+    Address,
+    Device,
+    DryRun,
+    Dtype,
+    Engine,
+    MadeName,
+    Prompts,
+    RunFolder,
+    Title,
+)
 
 if TYPE_CHECKING:
     from cir_datasets.construction.fisd.captions import CaptionFile
@@ -28,9 +40,7 @@ _PICTURE_SECONDS = 5.0
 
 
 def fisd_command(
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="Folder of the run: stages, review, page, and the benchmark.")
-    ],
+    out: RunFolder,
     captions: Annotated[
         list[str] | None,
         typer.Option(
@@ -51,18 +61,14 @@ def fisd_command(
         str | None,
         typer.Option(
             "--language",
-            help="Who edits captions: oracle (shapes), openai:MODEL, transformers:FOLDER_OR_NAME; options "
-            "behind it, as in openai:MODEL,concurrency=8.",
+            help=f"{LANGUAGE_HELP}; it edits captions.",
         ),
     ] = None,
-    prompts: Annotated[
-        Path | None,
-        typer.Option("--prompts", help="Folder of prompts that replace ours; default: CIR_PROMPTS."),
-    ] = None,
+    prompts: Prompts = None,
     aspect: Annotated[
         list[str] | None,
         typer.Option(
-            "--aspect", help=f"Make one aspect ({', '.join(ASPECTS)}); may be repeated; default: all."
+            "--aspect", help=f"This aspect alone: {', '.join(ASPECTS)}; may be repeated; default: all."
         ),
     ] = None,
     nouns: Annotated[
@@ -81,11 +87,18 @@ def fisd_command(
     ] = FisdOptions.spare,
     limit: Annotated[
         int | None,
-        typer.Option("--limit", help="Triplets in all, spread over the aspects; default: no limit.", min=1),
+        typer.Option(
+            "--limit",
+            help="At most so many: triplets in all, spread over the aspects; default: no limit.",
+            min=1,
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Of all that is drawn.", min=0)] = FisdOptions.seed,
+    seed: Annotated[
+        int, typer.Option("--seed", help="Seed, a whole number from 0, of all that is drawn.", min=0)
+    ] = FisdOptions.seed,
     steps: Annotated[
-        int | None, typer.Option("--steps", help="Of a diffusion pipeline; default: its own number.", min=1)
+        int | None,
+        typer.Option("--steps", help="Steps: of the diffusion pipeline; default: its own number.", min=1),
     ] = None,
     guidance: Annotated[
         float | None,
@@ -98,24 +111,16 @@ def fisd_command(
         ),
     ] = None,
     revision: Annotated[
-        str | None, typer.Option("--revision", help="The pipeline's commit, branch or tag on the Hub.")
+        str | None,
+        typer.Option("--revision", help="Revision on the Hub: the pipeline's commit, branch or tag."),
     ] = None,
-    device: Annotated[
-        str, typer.Option("--device", help="Where the pipeline runs: auto, cpu, cuda, cuda:1, mps.")
-    ] = "auto",
-    dtype: Annotated[
-        str, typer.Option("--dtype", help="The pipeline's numbers: auto, float32, float16 or bfloat16.")
-    ] = "auto",
+    device: Device = "auto",
+    dtype: Dtype = "auto",
     chunk: Annotated[
         int, typer.Option("--chunk", help="Triplets whose pictures are drawn and kept at once.", min=1)
     ] = FisdOptions.chunk,
-    engine: Annotated[
-        str, typer.Option("--engine", help="Where pictures are drawn: local, or ray (a cluster).")
-    ] = "local",
-    address: Annotated[
-        str | None,
-        typer.Option("--address", help="Ray cluster: auto or host:port; default: one on this machine."),
-    ] = None,
+    engine: Engine = "local",
+    address: Address = None,
     gallery: Annotated[
         str,
         typer.Option(
@@ -124,22 +129,14 @@ def fisd_command(
         ),
     ] = "together",
     review: Annotated[
-        Path | None, typer.Option("--review", help="A filled-in review.csv to take in.")
+        Path | None, typer.Option("--review", help="A filled-in review.csv; it is taken in.")
     ] = None,
     reviewed_only: Annotated[
         bool, typer.Option("--reviewed-only", help="Leave out triplets that nobody has decided on.")
     ] = False,
-    name: Annotated[
-        str | None,
-        typer.Option("--name", help="Name of the benchmark; default: made from that of the folder."),
-    ] = None,
-    title: Annotated[
-        str | None, typer.Option("--title", help="How people call it; default: its name.")
-    ] = None,
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Print an estimate of calls, tokens and hours, and stop."),
-    ] = False,
+    name: MadeName = None,
+    title: Title = None,
+    dry_run: DryRun = False,
     picture_seconds: Annotated[
         float | None,
         typer.Option(

@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cir_datasets.commands.options import DataDirAnywhere, Images, NoChecksAnywhere
 from cir_metrics.terminal import echo
+from submissions.commands.options import Prompts, Seed, SingleQueries
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
 
 
 def comparison_command(
-    benchmark: Annotated[
-        str,
-        typer.Option("--benchmark", "-b", help="Id of a benchmark of single queries with public targets."),
+    benchmark: SingleQueries,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Where to write: the folder of the benchmark that is made.")
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the benchmark that is made.")],
     way: Annotated[
         str,
         typer.Option(
@@ -26,9 +27,17 @@ def comparison_command(
             help="concatenation (queries that are drawn), or chains (a target is the next reference).",
         ),
     ] = "concatenation",
-    seed: Annotated[int, typer.Option("--seed", help="Of what is drawn.")] = 0,
-    limit: Annotated[int | None, typer.Option("--limit", help="Sessions at most.", min=1)] = None,
-    name: Annotated[str | None, typer.Option("--name", help="Name of the made benchmark.")] = None,
+    seed: Seed = 0,
+    limit: Annotated[int | None, typer.Option("--limit", help="At most so many: sessions.", min=1)] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--name",
+            help="Name of what is made: the benchmark's; default: --way and the name of --benchmark.",
+        ),
+    ] = None,
+    data_dir: DataDirAnywhere = None,
+    no_checks: NoChecksAnywhere = False,
 ) -> None:
     """Put single queries together to sessions that lead nowhere, to compare made ones with.
 
@@ -83,23 +92,23 @@ def judge_command(
         ),
     ],
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="Folder for judgements.jsonl, tables and the figure.")
+        Path,
+        typer.Option(
+            "--out", "-o", help="Where to write: the folder of judgements.jsonl, tables and the figure."
+        ),
     ],
     sessions: Annotated[int, typer.Option("--sessions", help="Drawn of each source.", min=1)] = 60,
-    seed: Annotated[int, typer.Option("--seed", help="Of the draw.")] = 0,
+    seed: Seed = 0,
     runs: Annotated[
         int, typer.Option("--runs", help="How often each judge judges; the agreement is of all.", min=1)
     ] = 1,
-    images: Annotated[
-        Path | None,
-        typer.Option("--images", help="Folder of the images; default: below CIR_IMAGES. Shapes are drawn."),
-    ] = None,
-    prompts: Annotated[
-        Path | None, typer.Option("--prompts", help="Folder of prompts that replace ours.")
-    ] = None,
+    images: Images = None,
+    prompts: Prompts = None,
     format: Annotated[
-        str, typer.Option("--format", "-f", help="table, json, csv, latex or markdown.")
+        str, typer.Option("--format", help="table (the default), json, csv, latex or markdown.")
     ] = "table",
+    data_dir: DataDirAnywhere = None,
+    no_checks: NoChecksAnywhere = False,
 ) -> None:
     """Let language models judge sessions on five scales, each session alone, several sources side by side.
 

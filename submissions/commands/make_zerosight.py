@@ -9,6 +9,18 @@ import typer
 
 from cir_datasets.common.estimates import CALL_SECONDS, PICTURE_TOKENS
 from cir_metrics.terminal import echo
+from submissions.commands.options import (
+    LANGUAGE_HELP,
+    Address,
+    Device,
+    DryRun,
+    Engine,
+    MadeName,
+    Prompts,
+    RunFolder,
+    Seed,
+    Title,
+)
 from submissions.commands.words import report_usage
 
 if TYPE_CHECKING:
@@ -19,9 +31,7 @@ def zerosight_command(
     videos: Annotated[
         Path, typer.Option("--videos", help="Folder of videos, searched with its sub-folders.")
     ],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="Folder of the run: stages, review, page, and the benchmark.")
-    ],
+    out: RunFolder,
     vit_encoder: Annotated[
         str,
         typer.Option(
@@ -42,13 +52,10 @@ def zerosight_command(
         str,
         typer.Option(
             "--language",
-            help="Who looks and writes: oracle (clips of shapes), openai:MODEL, transformers:NAME.",
+            help=f"{LANGUAGE_HELP}; it looks and writes.",
         ),
     ] = "oracle",
-    prompts: Annotated[
-        Path | None,
-        typer.Option("--prompts", help="Folder of prompts that replace ours; default: CIR_PROMPTS."),
-    ] = None,
+    prompts: Prompts = None,
     thresholds: Annotated[
         str, typer.Option("--thresholds", help="paper, shapes, or a YAML file with the same fields.")
     ] = "paper",
@@ -97,29 +104,14 @@ def zerosight_command(
     review: Annotated[
         Path | None, typer.Option("--review", help="A filled-in review.csv; what follows it is made anew.")
     ] = None,
-    name: Annotated[
-        str | None, typer.Option("--name", help="Of the benchmark; default: the folder's name.")
-    ] = None,
-    title: Annotated[str | None, typer.Option("--title", help="Of the benchmark.")] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Of the split.")] = 0,
-    limit: Annotated[int | None, typer.Option("--limit", help="Only so many videos.", min=1)] = None,
-    device: Annotated[
-        str, typer.Option("--device", help="Where encoders run: auto, cpu, cuda, cuda:1, mps.")
-    ] = "auto",
-    engine: Annotated[
-        str,
-        typer.Option("--engine", help="Where frames are made: local, or ray (the workers of a Ray cluster)."),
-    ] = "local",
-    address: Annotated[
-        str | None,
-        typer.Option(
-            "--address", help="With ray: the cluster, as auto or host:port; default: one on this machine."
-        ),
-    ] = None,
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Print an estimate of calls, tokens and hours, and make nothing."),
-    ] = False,
+    name: MadeName = None,
+    title: Title = None,
+    seed: Seed = 0,
+    limit: Annotated[int | None, typer.Option("--limit", help="At most so many: videos.", min=1)] = None,
+    device: Device = "auto",
+    engine: Engine = "local",
+    address: Address = None,
+    dry_run: DryRun = False,
     picture_tokens: Annotated[
         int, typer.Option("--picture-tokens", help="Of --dry-run: tokens of a picture.", min=1)
     ] = PICTURE_TOKENS,
@@ -206,7 +198,7 @@ def zerosight_command(
 
 
 def clips_command(
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder that the videos are written to.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write: the folder of the videos.")],
     videos: Annotated[int, typer.Option("--videos", help="How many.", min=1)] = 20,
     first: Annotated[int, typer.Option("--first", help="Number of the first.", min=0)] = 0,
 ) -> None:

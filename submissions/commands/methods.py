@@ -46,7 +46,7 @@ def show_method(
     name: Annotated[
         str, typer.Argument(help="Name of the method or re-ranker, or module:Class of your own.")
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print the card as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: one card a method.")] = False,
 ) -> None:
     """Show a card, of a method or a re-ranker: what it does, reads and needs, its limits, what it gives.
 

@@ -43,7 +43,9 @@ CaptionRule = Annotated[
 ]
 Normalise = Annotated[
     bool,
-    typer.Option("--normalise/--no-normalise", help="Whether queries have length 1 before they are added."),
+    typer.Option(
+        "--normalise/--no-normalise", help="Normalise: queries have length 1 before they are added."
+    ),
 ]
 Checkpoint = Annotated[
     Path | None,
@@ -107,6 +109,13 @@ Title = Annotated[str | None, typer.Option("--title", help="Title for people; de
 Seed = Annotated[int, typer.Option("--seed", help="Seed, a whole number from 0, of all that is drawn.")]
 MaxRounds = Annotated[
     int, typer.Option("--max-rounds", help="Rounds at most, 1 to 50; round 1 is the published query.")
+]
+KeptImages = Annotated[
+    int | None,
+    typer.Option(
+        "--k",
+        help="First images of a ranking, 1 to 1,000, that are kept; default: what the board uses.",
+    ),
 ]
 ShownImages = Annotated[
     int,

@@ -12,6 +12,7 @@ import typer
 
 from cir_datasets.commands.options import DataDirAnywhere, NoChecksAnywhere
 from cir_metrics.terminal import echo
+from submissions.commands.options import KeptImages
 from submissions.commands.outputs import check_file
 from submissions.commands.words import as_text
 
@@ -41,9 +42,9 @@ def rank_command(
     ],
     method: Annotated[
         str,
-        typer.Option("--method", "-m", help="Name of your method, 1 to 80 characters, as tables show it."),
+        typer.Option("--method", "-m", help="Name of the method, 1 to 80 characters, as tables show it."),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="File to write: .json or .json.gz.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write: a file, .json or .json.gz.")],
     scores: Annotated[
         Path | None,
         typer.Option(
@@ -60,7 +61,7 @@ def rank_command(
     ] = None,
     lists: Annotated[
         Path | None,
-        typer.Option("--lists", help=f"Rankings, JSON: {{query id: [image ids, best first]}}; {_FILE}."),
+        typer.Option("--lists", help=f"Rankings, JSON: {{query id: \\[image ids, best first]}}; {_FILE}."),
     ] = None,
     subset_lists: Annotated[
         Path | None,
@@ -89,18 +90,11 @@ def rank_command(
         bool,
         typer.Option(
             "--normalise/--no-normalise",
-            help="Of embeddings: rank by the cosine, or by the dot product of what is given.",
+            help="Normalise: embeddings have length 1, so that their cosine ranks; else their dot product.",
         ),
     ] = True,
-    k: Annotated[
-        int | None,
-        typer.Option(
-            "--k", help="First images of a ranking, 1 to 1,000, that are kept; default: what the board uses."
-        ),
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the file written as JSON: file, benchmark, method.")
-    ] = False,
+    k: KeptImages = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: file, benchmark, method.")] = False,
     data_dir: DataDirAnywhere = None,
     no_checks: NoChecksAnywhere = False,
 ) -> None:

@@ -19,6 +19,7 @@ from submissions.commands.options import (
     Checkpoint,
     Device,
     Dtype,
+    KeptImages,
     LanguageName,
     Prompts,
     Revision,
@@ -75,12 +76,7 @@ def run_command(
             help="Of weighted: factor on a turn's weight with every later turn, above 0 to 1; default 0.8.",
         ),
     ] = None,
-    k: Annotated[
-        int | None,
-        typer.Option(
-            "--k", help="First images of a ranking, 1 to 1,000, that are kept; default: what the board uses."
-        ),
-    ] = None,
+    k: KeptImages = None,
     caption_rule: CaptionRule = None,
     search: Annotated[
         str, typer.Option("--search", help="exact, or by an index of FAISS: flat, hnsw, ivfpq.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cir_datasets.commands.options import NoChecksAnywhere
+from cir_datasets.commands.options import DataDirAnywhere, Format, JsonFormat, NoChecksAnywhere
 from cir_datasets.common.counts import counted
 from cir_metrics.terminal import echo
 from submissions.commands.options import Benchmark
@@ -29,22 +29,17 @@ def score_command(
         list[str] | None,
         typer.Option(
             "--metric",
-            help="A further metric: recall@20; with a variant: pnr_map@10:released_code. May be given again.",
+            help="Metric: one to score, such as recall@20 or, with a variant, "
+            "pnr_map@10:released_code; may be repeated; default: all of the board.",
         ),
     ] = None,
-    format: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            help="table (per cent; the default), json (fractions), csv (a line a number), latex, markdown.",
-        ),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Short for --format json.")] = False,
+    format: Format = None,
+    as_json: JsonFormat = False,
     plot: Annotated[
         Path | None,
         typer.Option(
             "--plot",
-            help="Also draw Hits@K by turn, metrics by aspect or the metrics into this .png or .svg file.",
+            help="Also draw a picture, .png or .svg: Hits@K by turn, metrics by aspect, or the metrics.",
         ),
     ] = None,
     intervals: Annotated[
@@ -53,9 +48,11 @@ def score_command(
             "--intervals", help="Also give 95 % bootstrap intervals over queries or sessions, never turns."
         ),
     ] = False,
-    draws: Annotated[int, typer.Option("--draws", help="Draws of the bootstrap, with --intervals.")] = 10_000,
+    draws: Annotated[
+        int, typer.Option("--draws", help="Draws: of the bootstrap, with --intervals.")
+    ] = 10_000,
     seed: Annotated[
-        int, typer.Option("--seed", help="Seed of the draws, a whole number from 0, with --intervals.")
+        int, typer.Option("--seed", help="Seed, a whole number from 0, of the draws of --intervals.")
     ] = 2026,
     per_query: Annotated[
         Path | None,
@@ -67,9 +64,11 @@ def score_command(
         bool,
         typer.Option(
             "--allow-missing",
-            help="Count queries and turns without a ranking as misses; never submittable.",
+            help="Go on where something is missing: queries and turns without a ranking count as "
+            "misses; never submittable.",
         ),
     ] = False,
+    data_dir: DataDirAnywhere = None,
     no_checks: NoChecksAnywhere = False,
 ) -> None:
     """Validate a rank file and print its scores beside chance and baselines, by aspect and by turn.
@@ -98,10 +97,12 @@ def score_command(
     if are_transcripts(files):
         from submissions.commands.score_transcripts import score_transcripts
 
-        if metric or per_query is not None:
-            raise CallError("--metric and --per-query are for rank files. Fix: leave them out.")
+        if per_query is not None:
+            raise CallError("--per-query is for rank files. Fix: leave it out.")
         resampled = (draws, seed) if intervals else None
-        score_transcripts(files, benchmark, wanted, resampled, plot, allow_missing=allow_missing)
+        score_transcripts(
+            files, benchmark, wanted, resampled, plot, allow_missing=allow_missing, metrics=metric or ()
+        )
         return
     if len(files) > 1:
         raise CallError("several rank files are put side by side by cir compare. Fix: call that.")
@@ -119,10 +120,14 @@ def score_command(
             echo(as_text(error.report.to_dict()))
         raise
     report = full_report(scored, _intervals(scored, draws, seed) if intervals else None)
+    if metric:
+        from submissions.report.selection import selected
+
+        report = selected(report, metric)
     for note in scored.notes():
         echo(note, err=True)
     if per_query is not None:
-        lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in scored.per_query or []]
+        lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in report.score.per_query or []]
         written = write_bytes("".join(lines).encode(), per_query)
         echo(f"{written}: {counted(len(lines), 'line')}", err=True)
     if plot is not None:

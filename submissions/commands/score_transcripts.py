@@ -10,6 +10,7 @@ from cir_metrics.errors import CallError
 from cir_metrics.terminal import echo
 from submissions.commands.words import as_text
 from submissions.rank_file.findings import RefusedError
+from submissions.report.selection import selected
 from submissions.scoring.intervals import intervals
 from submissions.transcripts.checking import check_transcript
 from submissions.transcripts.report import SideBySide, transcript_report
@@ -27,6 +28,7 @@ def score_transcripts(
     plot: Path | None,
     *,
     allow_missing: bool,
+    metrics: Sequence[str] = (),
 ) -> None:
     """Print the numbers of one transcript by round, or of several side by side.
 
@@ -37,11 +39,16 @@ def score_transcripts(
         resampled: draws and seed of the intervals; None for none.
         plot: a picture to draw as well, or None.
         allow_missing: leave out sessions that are missing.
+        metrics: those to show, of one transcript; none: all.
 
     Raises:
         RefusedError: something is wrong with a file; with `json` its findings are printed first.
-        CallError: the files were played on different benchmarks.
+        CallError: the files were played on different benchmarks, or metrics are named for several files.
     """
+    if metrics and len(files) > 1:
+        raise CallError(
+            "--metric is for one transcript here. Fix: compare several with  cir compare, which takes it too."
+        )
     try:
         scores = [check_transcript(file, benchmark).score(allow_missing=allow_missing) for file in files]
     except RefusedError as error:
@@ -52,6 +59,8 @@ def score_transcripts(
         for note in score.report.notes():
             echo(note, err=True)
     report = _shown(scores, resampled)
+    if metrics and not isinstance(report, SideBySide):
+        report = selected(report, metrics)
     if plot is not None:
         echo(f"{report.plot(plot)}: drawn", err=True)
     echo(report.render(format))

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cir_datasets.commands.options import NoChecksAnywhere
+from cir_datasets.commands.options import DataDirAnywhere, NoChecksAnywhere
 from cir_metrics.terminal import echo
 from submissions.commands.options import Benchmark
 
@@ -25,7 +25,10 @@ def table_command(
     benchmark: Benchmark = None,
     name: Annotated[
         list[str] | None,
-        typer.Option("--name", help="FILE=NAME: print this name for the file's method. May be repeated."),
+        typer.Option(
+            "--name",
+            help="Name of what is made: a row's, as FILE=NAME with the file of its method; may be repeated.",
+        ),
     ] = None,
     published: Annotated[
         list[str] | None,
@@ -46,9 +49,10 @@ def table_command(
             help="table (per cent; the default), latex (booktabs), markdown, csv or json (fractions).",
         ),
     ] = "table",
-    draws: Annotated[int, typer.Option("--draws", help="Draws of tests that are not exact.")] = 10_000,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the draws, a whole number from 0.")] = 2026,
+    draws: Annotated[int, typer.Option("--draws", help="Draws: of tests that are not exact.")] = 10_000,
+    seed: Annotated[int, typer.Option("--seed", help="Seed, a whole number from 0, of the draws.")] = 2026,
     alpha: Annotated[float, typer.Option("--alpha", help="Level of significance, a share.")] = 0.05,
+    data_dir: DataDirAnywhere = None,
     no_checks: NoChecksAnywhere = False,
 ) -> None:
     """Print the table that papers print: a row a method, best bold, second underlined.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cir_datasets.commands.options import Images
+from cir_datasets.commands.options import DataDirAnywhere, Images, NoChecksAnywhere
 from cir_metrics.terminal import echo
 from submissions.commands.options import Device, Revision
 from submissions.commands.train_compositions import cirplant_command, tirg_command
@@ -75,7 +75,9 @@ def concat_command(
     hidden_size: Annotated[
         int | None,
         typer.Option(
-            "--hidden-size", min=1, help="Units of the layer between; default: twice the dimensions."
+            "--hidden-size",
+            min=1,
+            help="Hidden size: units of the layer between; default: twice the dimensions.",
         ),
     ] = None,
     steps: StepsOption = None,
@@ -85,6 +87,8 @@ def concat_command(
     seed: SeedOption = 0,
     device: Device = "auto",
     threads: ThreadsOption = None,
+    data_dir: DataDirAnywhere = None,
+    no_checks: NoChecksAnywhere = False,
 ) -> None:
     """Train CIRR's concatenation baseline: a perceptron on the vectors of image and caption.
 
@@ -118,21 +122,22 @@ def pic2word_command(
         Path | None,
         typer.Option(
             "--images",
-            help="Folder whose pictures are trained on, with its sub-folders; with --benchmark the folder of "
-            "the benchmark's images, default: below CIR_IMAGES.",
+            help="Folder of the images, which are trained on with those of its sub-folders; with "
+            "--benchmark the benchmark's, default: below CIR_IMAGES.",
         ),
     ] = None,
     benchmark: Annotated[
         str | None,
-        typer.Option("--benchmark", "-b", help="Id of the benchmark whose gallery is trained on."),
+        typer.Option("--benchmark", "-b", help="Id of the benchmark, whose gallery is trained on."),
     ] = None,
     encoder: EncoderOption = "shapes",
     revision: Revision = None,
     hidden_size: Annotated[
-        int, typer.Option("--hidden-size", min=1, help="Units of the two layers between.")
+        int, typer.Option("--hidden-size", min=1, help="Hidden size: units of the two layers between.")
     ] = 512,
     dropout: Annotated[
-        float, typer.Option("--dropout", help="Share of units left out in training, from 0 to below 1.")
+        float,
+        typer.Option("--dropout", help="Dropout: share of units left out in training, from 0 to below 1."),
     ] = 0.1,
     steps: StepsOption = None,
     batch_size: BatchOption = None,
@@ -141,6 +146,8 @@ def pic2word_command(
     seed: SeedOption = 0,
     device: Device = "auto",
     threads: ThreadsOption = None,
+    data_dir: DataDirAnywhere = None,
+    no_checks: NoChecksAnywhere = False,
 ) -> None:
     """Train Pic2Word's mapping network on pictures without captions.
 
@@ -180,7 +187,7 @@ def magiclens_command(
     revision: Revision = None,
     images: Images = None,
     caption_rule: CaptionRuleOption = None,
-    layers: Annotated[int, typer.Option("--layers", min=1, help="Layers of self-attention.")] = 4,
+    layers: Annotated[int, typer.Option("--layers", min=1, help="Layers, of self-attention.")] = 4,
     heads: Annotated[
         int, typer.Option("--heads", min=1, help="Attention heads; they divide the encoder's dimensions.")
     ] = 8,
@@ -197,6 +204,8 @@ def magiclens_command(
     seed: SeedOption = 0,
     device: Device = "auto",
     threads: ThreadsOption = None,
+    data_dir: DataDirAnywhere = None,
+    no_checks: NoChecksAnywhere = False,
 ) -> None:
     """Train MagicLens' fusion of image and caption, on top of a CLIP that stays as it is.
 
@@ -227,10 +236,14 @@ def magiclens_command(
 
 def shapes_command(
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="Folder to write; an unfinished training goes on there.")
+        Path,
+        typer.Option("--out", "-o", help="Where to write: the folder; an unfinished training goes on there."),
     ] = Path("shapes_encoder"),
-    steps: Annotated[int, typer.Option("--steps", min=1, help="Optimiser steps.")] = 1000,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of weights, batches and captions.")] = 0,
+    steps: Annotated[int, typer.Option("--steps", min=1, help="Steps: of the optimiser.")] = 1000,
+    seed: Annotated[
+        int,
+        typer.Option("--seed", min=0, help="Seed, a whole number from 0, of weights, batches and captions."),
+    ] = 0,
     threads: Annotated[
         int, typer.Option("--threads", min=1, help="Processor threads; part of the recipe.")
     ] = 1,

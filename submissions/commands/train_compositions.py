@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cir_datasets.commands.options import Images
+from cir_datasets.commands.options import DataDirAnywhere, Images, NoChecksAnywhere
 from cir_metrics.terminal import echo
 from submissions.commands.options import Device, Revision
 from submissions.commands.train_options import (
@@ -94,17 +94,19 @@ PatienceOption = Annotated[
 TokenWidthOption = Annotated[
     int | None,
     typer.Option(
-        "--hidden-size", min=1, help="Dimensions of words and features; default: cirplant 768, tirg 512."
+        "--hidden-size",
+        min=1,
+        help="Hidden size: dimensions of words and features; default: cirplant 768, tirg 512.",
     ),
 ]
 CompositionRateOption = Annotated[
-    float, typer.Option("--learning-rate", help="Learning rate of AdamW at the first step.")
+    float, typer.Option("--learning-rate", help="Learning rate of AdamW: that of the first step.")
 ]
 CompositionDecayOption = Annotated[
     float, typer.Option("--weight-decay", help="Weight decay of AdamW, but for biases and norms.")
 ]
 CompositionBatchOption = Annotated[
-    int, typer.Option("--batch-size", min=2, help="Triplets a step, drawn with replacement.")
+    int, typer.Option("--batch-size", min=2, help="Batch: triplets of a step, drawn with replacement.")
 ]
 ReportOption = Annotated[
     str | None,
@@ -114,16 +116,16 @@ ReportOption = Annotated[
     ),
 ]
 PushOption = Annotated[
-    str | None, typer.Option("--push", help="ORG/NAME: also upload the folder to this model repository.")
+    str | None, typer.Option("--push", help="Push to this repository on the Hub, ORG/NAME, of models.")
 ]
 PrivateOption = Annotated[
-    bool, typer.Option("--private", help="Make the repository private, where --push makes it.")
+    bool, typer.Option("--private", help="Make what is new private: the repository of --push.")
 ]
 EvenPrivateOption = Annotated[
     bool,
     typer.Option(
         "--even-private",
-        help="Push to a private repository though the card of a benchmark of yours says private: true.",
+        help="Push although the card of a benchmark of yours says private: true; to a private repository.",
     ),
 ]
 
@@ -157,7 +159,7 @@ def cirplant_command(
         ),
     ] = None,
     dropout: Annotated[
-        float | None, typer.Option("--dropout", help="Dropout inside the transformer; default: 0.1.")
+        float | None, typer.Option("--dropout", help="Dropout: that inside the transformer; default: 0.1.")
     ] = None,
     epochs: EpochsOption = 300,
     epoch_steps: EpochStepsOption = None,
@@ -176,6 +178,8 @@ def cirplant_command(
     push: PushOption = None,
     private: PrivateOption = False,
     even_private: EvenPrivateOption = False,
+    data_dir: DataDirAnywhere = None,
+    no_checks: NoChecksAnywhere = False,
 ) -> None:
     """Train CIRPLANT: a BERT that reads the caption and the image's vector, and gives the target's.
 
@@ -218,6 +222,8 @@ def tirg_command(
     push: PushOption = None,
     private: PrivateOption = False,
     even_private: EvenPrivateOption = False,
+    data_dir: DataDirAnywhere = None,
+    no_checks: NoChecksAnywhere = False,
 ) -> None:
     """Train TIRG, the image's feature gated by image and text plus a residual, by CIRPLANT's trainer.
 

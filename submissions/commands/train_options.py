@@ -16,25 +16,37 @@ EncoderOption = Annotated[
     str,
     typer.Option(
         "--encoder",
-        help="Encoder that the head stands on: shapes (shipped), a folder in Hugging Face format, or a name "
-        "on the Hub.",
+        help="Encoder: what the head stands on; shapes (shipped), a folder in Hugging Face format, "
+        "or a name on the Hub.",
     ),
 ]
 OutOption = Annotated[
-    Path, typer.Option("--out", "-o", help="Folder for the checkpoint; an unfinished training goes on there.")
+    Path,
+    typer.Option(
+        "--out",
+        "-o",
+        help="Where to write: the folder of the checkpoint; an unfinished training goes on there.",
+    ),
 ]
 BenchmarkOption = Annotated[
-    str, typer.Option("--benchmark", "-b", help="Id of the benchmark to train on, such as cirr/train.")
+    str,
+    typer.Option(
+        "--benchmark", "-b", help="Id of the benchmark, whose queries are trained on, such as cirr/train."
+    ),
 ]
 CaptionRuleOption = Annotated[
     str | None,
-    typer.Option("--caption-rule", help="How several captions of a query become text, such as trim_and."),
+    typer.Option("--caption-rule", help="How several captions of a query become text; such as trim_and."),
 ]
-StepsOption = Annotated[int | None, typer.Option("--steps", min=1, help="Optimiser steps.")]
-BatchOption = Annotated[int | None, typer.Option("--batch-size", min=2, help="Rows a step.")]
-RateOption = Annotated[float | None, typer.Option("--learning-rate", help="Highest learning rate of AdamW.")]
+StepsOption = Annotated[int | None, typer.Option("--steps", min=1, help="Steps: of the optimiser.")]
+BatchOption = Annotated[int | None, typer.Option("--batch-size", min=2, help="Batch: rows of a step.")]
+RateOption = Annotated[
+    float | None, typer.Option("--learning-rate", help="Learning rate of AdamW: the highest.")
+]
 DecayOption = Annotated[float | None, typer.Option("--weight-decay", help="Weight decay of AdamW.")]
-SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of weights, batches and dropout.")]
+SeedOption = Annotated[
+    int, typer.Option("--seed", min=0, help="Seed, a whole number from 0, of weights, batches and dropout.")
+]
 ThreadsOption = Annotated[
     int | None, typer.Option("--threads", min=1, help="Processor threads; default: PyTorch's choice.")
 ]

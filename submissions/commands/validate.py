@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cir_datasets.commands.options import NoChecksAnywhere
+from cir_datasets.commands.options import DataDirAnywhere, NoChecksAnywhere
 from cir_metrics.terminal import echo
 from submissions.commands.options import Benchmark
 from submissions.commands.words import FILE_HELP, as_text
@@ -18,7 +18,8 @@ def validate_command(
     part: Annotated[
         bool, typer.Option("--part", help="Accept one of the CIRR server's two files alone.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: the findings.")] = False,
+    data_dir: DataDirAnywhere = None,
     no_checks: NoChecksAnywhere = False,
 ) -> None:
     """Check a rank file and print everything that is wrong with it; no ground truth is needed.

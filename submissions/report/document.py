@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cir_datasets.common.tables import Cell, Table, render_or_json
+from cir_datasets.registry.schema import main_metric_terms
 from submissions.report.floors import FLOOR_NAMES
 from submissions.report.values import ReportValues
 from submissions.scoring.score_report import main_value, shown_value
@@ -66,7 +67,10 @@ def _scores(report: ReportValues) -> Table:
     ]
     main = [score.main, *(main_value(score.main_metric, report.floors[each]) for each in floors)]
     rows = []
-    for shown, metric, values in (*lines, (expression, score.main_metric, main)):
+    has_main = {*report.values(), *score.missing_metrics} >= {*main_metric_terms(score.main_metric)}
+    if has_main:  # a selection of metrics may leave a part of it out
+        lines.append((expression, score.main_metric, main))
+    for shown, metric, values in lines:
         first, *others = _cells(metric, values)
         rows.append((Cell(shown), first, *_interval(report, metric), *others))
     notes = [] if report.intervals is None else [report.intervals.note()]

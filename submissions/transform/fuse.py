@@ -21,12 +21,11 @@ from submissions.rank_file.words import LONGEST, is_oracle, of_several
 from submissions.validation import validate_with
 
 if TYPE_CHECKING:
-    from cir_datasets.rows.benchmark import Benchmark
     from submissions.rank_file.benchmarks import BenchmarkLike, FileLike
 
 K = 60
 """The constant of reciprocal rank fusion; Cormack et al. fixed it in a pilot and found it hardly matters."""
-METHODS = ("rrf",)
+WAYS = ("rrf",)
 _PAPER = "https://doi.org/10.1145/1571941.1572114"
 _NAME, _WORD, _NOTES, _LISTED = 80, 300, 2000, 20
 """Longest texts and lists of a method block."""
@@ -36,9 +35,9 @@ def fuse(
     files: Sequence[FileLike],
     benchmark: BenchmarkLike = None,
     *,
-    method: str = "rrf",
-    k: int = K,
-    depth: int | None = None,
+    by: str = "rrf",
+    constant: int = K,
+    k: int | None = None,
     name: str | None = None,
     max_bytes: int = MAX_BYTES,
 ) -> RankFile | RankBundle:
@@ -51,10 +50,10 @@ def fuse(
     Args:
         files: two or more valid rank files, or bundles of one suite.
         benchmark: what they answer, as in `validate`.
-        method: `rrf`.
-        k: constant of reciprocal rank fusion, 0 or more; the larger, the less the first places stand out.
-        depth: images that each fused ranking keeps, up to 1,000; default: what the board uses. All that the
-            files rank are fused, and a ranking of fewer images is kept whole.
+        by: how rankings are fused: `rrf`, reciprocal rank fusion.
+        constant: of reciprocal rank fusion, 0 or more; the larger, the less the first places stand out.
+        k: first images of each fused ranking that are kept, up to 1,000; default: what the board uses. All
+            that the files rank are fused, and a ranking of fewer images is kept whole.
         name: the method's name in the result; default: made of the names of what is fused.
         max_bytes: bytes that are read of each file at most.
 
@@ -63,7 +62,7 @@ def fuse(
         (unknown where it is unknown for one and false for none), and `trained_on` is all of theirs.
 
     Raises:
-        CallError: no list of two files or more; k or depth is not a whole number, or out of range.
+        CallError: no list of two files or more; constant or k is not a whole number, or out of range.
         UnknownNameError: no way to fuse has that name.
         RefusedError: validation found errors in a file.
         FusionError: the files answer different benchmarks or queries, or the name is refused.
@@ -76,24 +75,24 @@ def fuse(
         >>> fuse(files).method.name
         'RRF: Image only + Text only'
     """
-    if method not in METHODS:
-        raise UnknownNameError(f"no method {method!r}.{did_you_mean(method, METHODS)} There is {METHODS[0]}.")
+    if by not in WAYS:
+        raise UnknownNameError(f"by={by!r} is not a way to fuse.{did_you_mean(by, WAYS)} Fix: use {WAYS[0]}.")
     if not isinstance(files, Sequence) or isinstance(files, str | bytes):
         raise CallError(f"files is of type {type(files).__name__}. Fix: pass a list of rank files.")
     if len(files) < 2:
         raise CallError("a fusion needs two rank files or more. Fix: name another one.")
-    if not _is_whole(k):
-        raise CallError(f"k={k!r}; it is a whole number, 0 or more. Fix: use {K}.")
-    if k < 0:
-        raise CallError(f"k={k}; it is 0 or more. Fix: use {K}.")
-    if depth is not None and not _is_whole(depth):
-        raise CallError(f"depth={depth!r}; it is a whole number of images. Fix: use 50, say.")
+    if not _is_whole(constant):
+        raise CallError(f"constant={constant!r}; it is a whole number, 0 or more. Fix: use {K}.")
+    if constant < 0:
+        raise CallError(f"constant={constant}; it is 0 or more. Fix: use {K}.")
+    if k is not None and not _is_whole(k):
+        raise CallError(f"k={k!r}; it is a whole number of images. Fix: use 50, say.")
     benchmarks = Benchmarks(benchmark)
     read = [_read(file, benchmarks, max_bytes) for file in files]
     bundles = [each for _, each in read if isinstance(each, RankBundle)]
     if not bundles:
         runs = [(label, each) for label, each in read if isinstance(each, RankFile)]
-        return _fuse_runs(runs, benchmarks, k, depth, name)
+        return _fuse_runs(runs, benchmarks, constant, k, name)
     suites = [each.suite if isinstance(each, RankBundle) else each.benchmark for _, each in read]
     if len(bundles) < len(read) or len(set(suites)) > 1:
         raise _different(read[0][0], suites, [label for label, _ in read])
@@ -104,8 +103,8 @@ def fuse(
             _fuse_runs(
                 [(label, own[member]) for (label, _), own in zip(read, members, strict=True)],
                 benchmarks,
+                constant,
                 k,
-                depth,
                 name,
             )
             for member in members[0]
@@ -134,14 +133,18 @@ def _different(first: str, asked: Sequence[str], labels: Sequence[str]) -> Fusio
 
 
 def _fuse_runs(
-    read: Sequence[tuple[str, RankFile]], benchmarks: Benchmarks, k: int, depth: int | None, name: str | None
+    read: Sequence[tuple[str, RankFile]],
+    benchmarks: Benchmarks,
+    constant: int,
+    k: int | None,
+    name: str | None,
 ) -> RankFile:
     labels, runs = [label for label, _ in read], [run for _, run in read]
     asked = [run.benchmark for run in runs]
     if len(set(asked)) > 1:
         raise _different(labels[0], asked, labels)
     benchmark = benchmarks.load(asked[0])
-    kept = _depth(depth, board_depth(benchmark).used, board_depth(benchmark).required)
+    kept = _depth(k, board_depth(benchmark).used, board_depth(benchmark).required)
     if any(not run.rankings for run in runs):
         label = labels[[bool(run.rankings) for run in runs].index(False)]
         raise FusionError(
@@ -152,8 +155,7 @@ def _fuse_runs(
     subsets = [run.subset_rankings for run in runs if run.subset_rankings is not None]
     if subsets:
         _check_same_queries(labels, [run.subset_rankings or {} for run in runs], " of the subset")
-    gallery = _same_gallery(labels, runs, benchmark)
-    units = _reciprocals(_deepest(runs, by_turn=benchmark.multi_turn), k)
+    units = _reciprocals(_deepest(runs, by_turn=benchmark.multi_turn), constant)
     rankings: dict[str, list[Any]] = {}
     for query in benchmark.query_ids:
         answers = [run.rankings[query] for run in runs]
@@ -173,25 +175,10 @@ def _fuse_runs(
     return RankFile(
         benchmark=runs[0].benchmark,
         benchmark_version=runs[0].benchmark_version,
-        method=_method([run.method for run in runs], k, name).model_copy(update={"own_gallery": gallery}),
+        method=_method([run.method for run in runs], constant, name),
         rankings=rankings,
         subset_rankings=fused_subsets,
     )
-
-
-def _same_gallery(labels: Sequence[str], runs: Sequence[RankFile], benchmark: Benchmark) -> str:
-    """The gallery of their own that the files ranked; empty where one does not say what it ranked."""
-    known = "" if benchmark.gallery is None else f"{len(benchmark.gallery)}:{benchmark.gallery_hash}"
-    ranked = [run.method.own_gallery or known for run in runs]
-    said = [(label, each) for label, each in zip(labels, ranked, strict=True) if each]
-    for label, each in said:
-        if each != said[0][1]:
-            sizes = [f"{int(gallery.partition(':')[0]):,} images" for gallery in (said[0][1], each)]
-            raise FusionError(
-                f"{said[0][0]} ranked a gallery of {sizes[0]} and {label} another one, of {sizes[1]}. "
-                "Fix: fuse files that ranked the same gallery."
-            )
-    return "" if "" in ranked or ranked[0] == known else ranked[0]
 
 
 def _check_same_queries(labels: Sequence[str], answers: Sequence[Mapping[str, Any]], kind: str) -> None:
@@ -210,16 +197,16 @@ def _depth(wanted: int | None, used: int, required: int) -> int:
         return used
     if not required <= wanted <= MAX_DEPTH:
         raise CallError(
-            f"depth={wanted}; this board takes {required} to {MAX_DEPTH:,} images a ranking. "
+            f"k={wanted}; this board takes {required} to {MAX_DEPTH:,} images a ranking. "
             f"Fix: choose one of these, or leave it out for {used}."
         )
     return wanted
 
 
-def _reciprocals(deepest: int, k: int) -> list[int]:
-    """1 / (k + rank) for the ranks from 1, as whole numbers over one common denominator."""
-    common = math.lcm(*range(k + 1, k + deepest + 1))
-    return [common // (k + rank) for rank in range(1, deepest + 1)]
+def _reciprocals(deepest: int, constant: int) -> list[int]:
+    """1 / (constant + rank) for the ranks from 1, as whole numbers over one common denominator."""
+    common = math.lcm(*range(constant + 1, constant + deepest + 1))
+    return [common // (constant + rank) for rank in range(1, deepest + 1)]
 
 
 def _deepest(runs: Iterable[RankFile], *, by_turn: bool) -> int:
@@ -240,7 +227,7 @@ def _rrf(rankings: Iterable[Sequence[str]], units: Sequence[int], depth: int, qu
     return best_of(scores, depth, query)
 
 
-def _method(methods: Sequence[Method], k: int, name: str | None) -> Method:
+def _method(methods: Sequence[Method], constant: int, name: str | None) -> Method:
     from pydantic import ValidationError
 
     names = [method.name for method in methods]
@@ -256,7 +243,7 @@ def _method(methods: Sequence[Method], k: int, name: str | None) -> Method:
         "caption_rule": _one_word(method.caption_rule for method in methods),
         "text_fields": _union(method.text_fields for method in methods)[:_LISTED],
         "aggregation": _joined(method.aggregation for method in methods),
-        "notes": f"Reciprocal rank fusion, k = {k}, of: {'; '.join(names)}"[:_NOTES],
+        "notes": f"Reciprocal rank fusion, k = {constant}, of: {'; '.join(names)}"[:_NOTES],
     }
     try:
         return Method.model_validate(fields)

@@ -203,7 +203,9 @@ def test_score_prints_further_metrics_intervals_and_a_plot(folder: Path) -> None
     assert list(report["extra"]) == ["recall@20", "pnr_map@10:released_code"]
     assert report["signatures"]["pnr_map@10:released_code"]["variant"] == "released_code"
     assert report["intervals"]["draws"] == 10_000
-    assert report["floors"]["random"]["recall@10"] == pytest.approx(10 / 3939)
+    assert report["floors"]["random"]["recall@20"] == pytest.approx(20 / 3939)
+    assert report["metrics"] == {}
+    assert set(report["intervals"]["metrics"]) == {"recall@20", "pnr_map@10:released_code"}
     assert [row["aspect"] for row in report["by_aspect"]][-2:] == ["macro", "micro"]
 
 

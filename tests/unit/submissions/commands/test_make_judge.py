@@ -75,7 +75,7 @@ def test_the_oracle_judges_a_folder_beside_a_benchmark(tmp_path: Path) -> None:
     cir("make", "comparison", "--benchmark", "shapes/val", "--limit", 9, "--out", "mixed", "--name", "mixed")
     sources = ("shapes/multiturn_val", tmp_path / "mixed")
     done = cir(
-        "make", "judge", *sources, "--judge", "oracle", "--sessions", 5, "--out", "judged", "-f", "json"
+        "make", "judge", *sources, "--judge", "oracle", "--sessions", 5, "--out", "judged", "--format", "json"
     )
     assert {"mixed/test", "shapes/multiturn_val"} <= set(re.findall(r"[a-z]+/\w+", done.stdout))
     found = lines(tmp_path / "judged/judgements.jsonl")

@@ -72,8 +72,19 @@ def test_compare_takes_transcripts(transcript: Transcript, tmp_path: Path) -> No
 
 def test_options_of_rank_files_are_refused(transcript: Transcript, tmp_path: Path) -> None:
     path = write_transcript(transcript, tmp_path / "talk.jsonl")
-    assert call("score", path, "--metric", "recall@5").returncode == 2
+    assert call("score", path, "--per-query", tmp_path / "each.jsonl").returncode == 2
     assert call("compare", path, path, "--flips", tmp_path / "flips.jsonl").returncode == 2
+
+
+def test_metric_selects_of_one_transcript_and_is_refused_for_several(
+    transcript: Transcript, tmp_path: Path
+) -> None:
+    path = write_transcript(transcript, tmp_path / "talk.jsonl")
+    shown = json.loads(call("score", path, "--json", "--metric", "recall@5").stdout)
+    assert {name.partition("@turn")[0] for name in shown["metrics"]} == {"recall@5"}
+    assert {*shown["by_turn"][0]} == {"round", "name", "sessions", "recall@5", "random"}
+    several = call("score", path, path, "--metric", "recall@5")
+    assert (several.returncode, "cir compare, which takes it too" in several.stderr) == (2, True)
 
 
 def test_words_of_a_file_cannot_steer_a_terminal(transcript: Transcript, tmp_path: Path) -> None:

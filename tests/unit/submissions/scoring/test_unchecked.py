@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import datasets_publishers as made
 import pytest
+from leaderboard_world import serving
 from typer.main import get_command
 from typer.testing import CliRunner, Result
 
@@ -102,7 +105,7 @@ def test_what_python_is_told_works_too(home: Path, monkeypatch: pytest.MonkeyPat
 def test_a_missing_file_is_fixed_by_a_command_that_exists(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`cir score` has no --data-dir: what its message names is another command, after which it works."""
+    """What the message names is another command, after which it works."""
     monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "another"))
     monkeypatch.setenv("CIR_VERIFICATION_MODE", "no_checks")
     with pytest.raises(CirError) as caught:
@@ -114,20 +117,103 @@ def test_a_missing_file_is_fixed_by_a_command_that_exists(
     assert cir("score", "run.json").exit_code == 0
 
 
-def test_every_command_that_loads_a_benchmark_has_the_option() -> None:
-    root = get_command(build())
+CIRCO = ("--benchmark", "circo/val")
+OUT = ("--out", "made")
+CALLS: dict[str, tuple[str, ...]] = {
+    "browse": ("run.json",),
+    "challenge new": ("mine", "--from", "circo/val", "--ground-truth", "truth.jsonl", "--home", "boards"),
+    "compare": ("run.json", "run.json"),
+    "convert": ("run.json", "--to", "circo-server"),
+    "datasets browse": ("circo/val",),
+    "datasets export": ("circo/val", *OUT),
+    "datasets hash": ("circo/val", "--images", "."),
+    "datasets images": ("circo/val", "--images", "."),
+    "datasets overlay add": ("short.json",),
+    "datasets prepare": ("circo/val", "--no-hub-cache"),
+    "datasets publish": ("circo/val", "--to", "made"),
+    "datasets qrels": ("circo/val", *OUT),
+    "datasets stats": ("circo/val", "--no-tags"),
+    "embed": (*CIRCO, "--encoder", "shapes", "--images", "."),
+    "fuse": ("run.json", "run.json", *OUT),
+    "leaderboard add": ("run.json", "--home", "boards"),
+    "leaderboard rescore": ("circo/val", "--home", "boards"),
+    "make circled": (*CIRCO, *OUT, "--language", "oracle"),
+    "make cirr": (*CIRCO, *OUT, "--images", "."),
+    "make cirr-import": ("made", "answers.json", *CIRCO, "--images", "."),
+    "make comparison": (*CIRCO, *OUT),
+    "make judge": ("circo/val", "--judge", "oracle", *OUT),
+    "multiround": (*CIRCO, "--method", "random", "--simulator", "oracle", "--out", "made.jsonl"),
+    "play": (*CIRCO, "--method", "random", "--out", "made.jsonl"),
+    "rank": (*CIRCO, "--method", "mine", "--lists", "lists.json", "--out", "made.json"),
+    "run": (*CIRCO, "--method", "random", "--out", "made.json"),
+    "score": ("run.json",),
+    "setup": ("circo/val",),
+    "submit": ("run.json", "--timeout", "20"),
+    "table": ("run.json", "--for", "circo"),
+    "train cirplant": (*CIRCO, *OUT),
+    "train concat": (*CIRCO, *OUT),
+    "train magiclens": (*CIRCO, *OUT),
+    "train pic2word": (*CIRCO, *OUT),
+    "train tirg": (*CIRCO, *OUT),
+    "validate": ("run.json",),
+}
+"""Arguments with which a command loads `circo/val`."""
+LONG = (
+    "challenge new",
+    "leaderboard",
+    "train",
+    "make circled",
+    "datasets publish",
+    "embed",
+    "setup",
+    "submit",
+)
+"""They load PyTorch, `datasets`, or a database with a server."""
 
-    def options(path: str) -> set[str]:
-        command = root
-        for word in path.split():
-            command = command.commands[word]  # type: ignore[attr-defined]
-        return {each for parameter in command.params for each in parameter.opts}
 
-    for path in (
-        *COMMANDS,
-        "embed",
-        "submit",
-        "leaderboard add",
-        *(f"datasets {x}" for x in ("prepare", "stats", "qrels")),
-    ):
-        assert "--no-checks" in options(path), path
+def commands_with(*options: str) -> set[str]:
+    found = set()
+
+    def walk(command: Any, path: tuple[str, ...]) -> None:
+        for name, child in getattr(command, "commands", {}).items():
+            walk(child, (*path, name))
+        if {*options} <= {each for parameter in command.params for each in parameter.opts}:
+            found.add(" ".join(path))
+
+    walk(get_command(build()), ())
+    return found
+
+
+def test_every_command_with_the_options_is_called_below() -> None:
+    assert commands_with("--data-dir", "--no-checks") == {*CALLS}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name.startswith(LONG) else [], id=name)
+        for name in CALLS
+    ],
+)
+def test_folder_and_mode_reach_the_benchmark_that_a_command_loads(
+    home: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The counts are not the card's: a folder that is read says so, and a mode that arrives takes them."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("CIR_OVERLAYS", "overlays")
+    made.write(
+        Path("short.json"),
+        {"overlay": "short", "benchmark": "circo/val", "benchmark_version": 1, "queries": ["0"]},
+    )
+    made.write(Path("lists.json"), {"0": ["1"]})
+    call = [*command.split(), *CALLS[command], "--data-dir", str(home)]
+    if command == "leaderboard rescore":
+        added = cir("leaderboard", "add", "run.json", "--home", "boards", *call[-2:], "--no-checks")
+        assert added.exit_code == 0, added.exception
+    wrong = "2 queries, but the card says 220"
+    with serving(home.parent / "server") if command == "submit" else nullcontext() as server:
+        call += [] if server is None else ["--to", server.url]
+        refused, taken = cir(*call), cir(*call, "--no-checks")
+    assert wrong in f"{refused.output} {refused.exception}"
+    assert wrong not in f"{taken.output} {taken.exception}"
+    assert {"CIR_DATA_HOME", "CIR_VERIFICATION_MODE"} & {*os.environ} == set(), "they last for one command"

@@ -106,7 +106,7 @@ def test_queries_and_subsets_are_fused_apart() -> None:
 
 def test_a_file_fused_with_itself_keeps_its_order() -> None:
     document = turned(worlds.cirr_document(CIRR))
-    fused = submissions.fuse([as_bytes(document)] * 3, CIRR, k=0)
+    fused = submissions.fuse([as_bytes(document)] * 3, CIRR, constant=0)
     assert isinstance(fused, RankFile)
     assert fused.rankings == document["rankings"]
     assert fused.subset_rankings == document["subset_rankings"]
@@ -156,7 +156,7 @@ def test_the_method_block_says_what_was_fused() -> None:
         name="A", zero_shot=True, trained_on=["CC3M", "SynCIR"], backbone="ViT-L/14", text_fields=["captions"]
     )
     other = with_method(name="B", zero_shot=True, trained_on=["SynCIR", "NLVR2"], backbone="ViT-L/14")
-    fused = submissions.fuse([one, other], CIRR, k=10)
+    fused = submissions.fuse([one, other], CIRR, constant=10)
     assert isinstance(fused, RankFile)
     assert fused.method == Method(
         name="RRF: A + B",
@@ -196,33 +196,10 @@ def test_what_does_not_fit_a_method_block_is_shortened() -> None:
     assert submissions.validate(fused, CIRR).ok
 
 
-def test_a_gallery_of_ones_own_is_kept_and_two_are_not_fused() -> None:
-    coco = worlds.circo(gallery=None)
-
-    def of(gallery: str) -> RankFile:
-        document = worlds.circo_document(coco)
-        return RankFile(coco.id, 1, Method(name="toy", own_gallery=gallery), document["rankings"])
-
-    def fused(*galleries: str) -> str:
-        found = submissions.fuse([of(each) for each in galleries], coco)
-        assert isinstance(found, RankFile)
-        return found.method.own_gallery
-
-    one, other = f"60:{'a' * 64}", f"61:{'b' * 64}"
-    assert fused(one, one) == one
-    assert fused(one, "") == fused("", "") == ""
-    with pytest.raises(FusionError, match=r"a gallery of 60 images and .* another one, of 61 images\. Fix: "):
-        submissions.fuse([of(one), of(""), of(other)], coco)
-    listed = worlds.circo()
-    same = submissions.fuse([of(""), of(f"60:{listed.gallery_hash}")], listed)
-    assert isinstance(same, RankFile)
-    assert same.method.own_gallery == ""
-
-
 def test_depth_is_what_the_board_uses_unless_it_is_chosen() -> None:
     files = [as_bytes(worlds.circled_document(CIRCLED, depth)) for depth in (30, 12)]
     for depth, expected in ((None, 10), (11, 11), (1000, 30)):
-        fused = submissions.fuse(files, CIRCLED, depth=depth)
+        fused = submissions.fuse(files, CIRCLED, k=depth)
         assert isinstance(fused, RankFile)
         assert {len(turn) for turns in fused.rankings.values() for turn in turns} == {expected}
 
@@ -263,13 +240,17 @@ def test_files_that_lack_rankings_are_refused() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"method": "rff"}, UnknownNameError, r"no method 'rff'\. Did you mean 'rrf'\? There is rrf\."),
-        ({"k": -1}, CallError, r"k=-1; it is 0 or more\. Fix: use 60\."),
-        ({"k": 1.5}, CallError, r"^k=1\.5; it is a whole number, 0 or more\. Fix: use 60\.$"),
-        ({"k": "a"}, CallError, r"^k='a'; it is a whole number, 0 or more\. Fix: use 60\.$"),
-        ({"k": True}, CallError, r"^k=True; it is a whole number, 0 or more\. Fix: use 60\.$"),
-        ({"depth": 60.5}, CallError, r"^depth=60\.5; it is a whole number of images\. Fix: use 50, say\.$"),
-        ({"depth": 5}, CallError, r"depth=5; this board takes 50 to 1,000 images a ranking\."),
+        (
+            {"by": "rff"},
+            UnknownNameError,
+            r"by='rff' is not a way to fuse\. Did you mean 'rrf'\?.* use rrf",
+        ),
+        ({"constant": -1}, CallError, r"constant=-1; it is 0 or more\. Fix: use 60\."),
+        ({"constant": 1.5}, CallError, r"^constant=1\.5; it is a whole number, 0 or more\. Fix: use 60\.$"),
+        ({"constant": "a"}, CallError, r"^constant='a'; it is a whole number, 0 or more\. Fix: use 60\.$"),
+        ({"constant": True}, CallError, r"^constant=True; it is a whole number, 0 or more\. Fix: use 60\.$"),
+        ({"k": 60.5}, CallError, r"^k=60\.5; it is a whole number of images\. Fix: use 50, say\.$"),
+        ({"k": 5}, CallError, r"k=5; this board takes 50 to 1,000 images a ranking\."),
         ({"name": "a\u202eb"}, FusionError, r"the name .* is refused: the character U\+202E is refused"),
     ],
 )
