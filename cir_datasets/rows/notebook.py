@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
+
+from cir_datasets.common.counts import counted_rows
 
 if TYPE_CHECKING:
     from cir_datasets.registry.cards import BenchmarkSpec
     from cir_datasets.rows.records import Row
+
+_PRINTED = 20
+"""Rows that are printed in full."""
 
 
 class NotebookRow(dict[str, Any]):
@@ -48,6 +53,21 @@ class NotebookRows(list[Any]):
         """See the class."""
         super().__init__(NotebookRow(row, spec) for row in rows)
         self._spec = spec
+
+    @overload
+    def __getitem__(self, place: SupportsIndex, /) -> Any: ...
+    @overload
+    def __getitem__(self, place: slice, /) -> NotebookRows: ...
+    def __getitem__(self, place: Any, /) -> Any:
+        """One of them, or a few, which are shown in the same way."""
+        found = super().__getitem__(place)
+        return NotebookRows(found, self._spec) if isinstance(place, slice) else found
+
+    def __repr__(self) -> str:
+        """A few as a list has it; of more their number, for notebooks keep what is printed."""
+        if len(self) <= _PRINTED:
+            return super().__repr__()
+        return f"<{counted_rows(len(self), self._spec.kind == 'multi_turn')} of {self._spec.id}>"
 
     def _repr_html_(self) -> str:
         """The first of them with reference, caption and targets, for a notebook."""

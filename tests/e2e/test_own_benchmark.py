@@ -22,6 +22,7 @@ def shell(tmp_path: Path) -> Shell:
     return Shell(tmp_path, **caches, HF_HUB_OFFLINE="1")
 
 
+@pytest.mark.slow
 def test_the_page_leads_from_nothing_to_a_board(
     shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -70,7 +70,7 @@ def test_pictures_are_embedded_linked_or_named(tmp_path: Path, monkeypatch: pyte
 
 def test_a_notebook_shows_queries_with_pictures_and_stays_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CIR_IMAGES", raising=False)
-    for name in ("shapes/val", "shapes/multiturn_val"):
+    for name, name_of_rows in (("shapes/val", "queries"), ("shapes/multiturn_val", "sessions")):
         benchmark = cir_datasets.load(name)
         row = benchmark.queries[7]
         assert row == benchmark.rows()[7] == benchmark.head(8)[7]
@@ -80,6 +80,9 @@ def test_a_notebook_shows_queries_with_pictures_and_stays_small(monkeypatch: pyt
             assert f'title="{image}"' in html
         assert "<script" not in html
         assert len(html) < 60_000
+        assert repr(benchmark.queries) == f"<{len(benchmark)} {name_of_rows} of {name}>"
+        assert repr(benchmark.queries[:1]) == repr(benchmark.rows()[:1])
+        assert benchmark.queries[7:8]._repr_html_() == html
         many = benchmark.queries._repr_html_()
         assert f"The first 5 of {len(benchmark):,}." in many
         assert len(many) < 200_000
