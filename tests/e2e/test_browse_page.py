@@ -22,10 +22,15 @@ def words(page: Any) -> str:
     return "".join(page.locator("main").inner_text().split())
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two methods on shapes, with all pictures."""
+    return browse_rankings(FILES, out=tmp_path_factory.mktemp("page") / "page.html")
+
+
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [1280, 390])
-def test_a_page_of_rankings_filters_pages_and_fits(page: Any, tmp_path: Path, width: int) -> None:
-    made = browse_rankings(FILES, out=tmp_path / "page.html")
+def test_a_page_of_rankings_filters_pages_and_fits(page: Any, made: Path, width: int) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.set_viewport_size({"width": width, "height": 900})
