@@ -21,7 +21,7 @@ _FIXES = {
     "suite": "rank the same version of the same suite with both methods",
     "mean": "compare macro means with macro means",
     "data": "score both on the same data; `cir datasets prepare NAME` reads the publisher's files anew",
-    "gallery": "score both with the same gallery list available",
+    "gallery": "score both with the same gallery list available, and rank the same list with both",
     "ref": "keep or remove the reference image in both",
     "ties": "score both from rank files, with `cir score`",
     "dialogue": "compare transcripts with transcripts",

@@ -21,6 +21,7 @@ from submissions.rank_file.words import LONGEST, is_oracle, of_several
 from submissions.validation import validate_with
 
 if TYPE_CHECKING:
+    from cir_datasets.rows.benchmark import Benchmark
     from submissions.rank_file.benchmarks import BenchmarkLike, FileLike
 
 K = 60
@@ -155,6 +156,7 @@ def _fuse_runs(
     subsets = [run.subset_rankings for run in runs if run.subset_rankings is not None]
     if subsets:
         _check_same_queries(labels, [run.subset_rankings or {} for run in runs], " of the subset")
+    gallery = _same_gallery(labels, runs, benchmark)
     units = _reciprocals(_deepest(runs, by_turn=benchmark.multi_turn), constant)
     rankings: dict[str, list[Any]] = {}
     for query in benchmark.query_ids:
@@ -175,10 +177,27 @@ def _fuse_runs(
     return RankFile(
         benchmark=runs[0].benchmark,
         benchmark_version=runs[0].benchmark_version,
-        method=_method([run.method for run in runs], constant, name),
+        method=_method([run.method for run in runs], constant, name).model_copy(
+            update={"own_gallery": gallery}
+        ),
         rankings=rankings,
         subset_rankings=fused_subsets,
     )
+
+
+def _same_gallery(labels: Sequence[str], runs: Sequence[RankFile], benchmark: Benchmark) -> str:
+    """The gallery of their own that the files ranked; empty where one does not say what it ranked."""
+    known = "" if benchmark.gallery is None else f"{len(benchmark.gallery)}:{benchmark.gallery_hash}"
+    ranked = [run.method.own_gallery or known for run in runs]
+    said = [(label, each) for label, each in zip(labels, ranked, strict=True) if each]
+    for label, each in said:
+        if each != said[0][1]:
+            sizes = [f"{int(gallery.partition(':')[0]):,} images" for gallery in (said[0][1], each)]
+            raise FusionError(
+                f"{said[0][0]} ranked a gallery of {sizes[0]} and {label} another one, of {sizes[1]}. "
+                "Fix: fuse files that ranked the same gallery."
+            )
+    return "" if "" in ranked or ranked[0] == known else ranked[0]
 
 
 def _check_same_queries(labels: Sequence[str], answers: Sequence[Mapping[str, Any]], kind: str) -> None:

@@ -22,7 +22,7 @@ WRITTEN = {
     "I have scores or rankings": ["run.json"],
     "I have a model": ["mine.json", "sum.json"],
     "I have data": ["mine/card.yaml", "differences.html"],
-    "I write the paper": ["flips.jsonl", "differences.html"],
+    "I write the paper": ["differences.svg", "flips.jsonl", "differences.html"],
 }
 
 
@@ -80,6 +80,10 @@ def test_the_table_of_fashioniq_is_made_of_matrices(tmp_path: Path) -> None:
     table = shell.run("cir table ours.json theirs.json --for fashioniq")
     assert re.search(r"^ours( +100\.00\*){9}$", table, re.MULTILINE)
     assert re.search(r"^theirs( +\d\.\d\d_){9}$", table, re.MULTILINE)
+    shell.environment["CIR_LEADERBOARD_HOME"] = str(tmp_path / "home")
+    shell.run("cir leaderboard add ours.json theirs.json")
+    board = shell.run("cir leaderboard show fashioniq/val")
+    assert re.search(r"^1 .*ours +100\.00", board, re.MULTILINE)
 
 
 @pytest.mark.slow

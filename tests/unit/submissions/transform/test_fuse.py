@@ -196,6 +196,29 @@ def test_what_does_not_fit_a_method_block_is_shortened() -> None:
     assert submissions.validate(fused, CIRR).ok
 
 
+def test_a_gallery_of_ones_own_is_kept_and_two_are_not_fused() -> None:
+    coco = worlds.circo(gallery=None)
+
+    def of(gallery: str) -> RankFile:
+        document = worlds.circo_document(coco)
+        return RankFile(coco.id, 1, Method(name="toy", own_gallery=gallery), document["rankings"])
+
+    def fused(*galleries: str) -> str:
+        found = submissions.fuse([of(each) for each in galleries], coco)
+        assert isinstance(found, RankFile)
+        return found.method.own_gallery
+
+    one, other = f"60:{'a' * 64}", f"61:{'b' * 64}"
+    assert fused(one, one) == one
+    assert fused(one, "") == fused("", "") == ""
+    with pytest.raises(FusionError, match=r"a gallery of 60 images and .* another one, of 61 images\. Fix: "):
+        submissions.fuse([of(one), of(""), of(other)], coco)
+    listed = worlds.circo()
+    same = submissions.fuse([of(""), of(f"60:{listed.gallery_hash}")], listed)
+    assert isinstance(same, RankFile)
+    assert same.method.own_gallery == ""
+
+
 def test_depth_is_what_the_board_uses_unless_it_is_chosen() -> None:
     files = [as_bytes(worlds.circled_document(CIRCLED, depth)) for depth in (30, 12)]
     for depth, expected in ((None, 10), (11, 11), (1000, 30)):
