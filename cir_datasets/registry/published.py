@@ -31,6 +31,8 @@ class PublishedRow(BaseModel):
 
     method: str
     """As the source names it."""
+    of: str = ""
+    """The method that it is a version or another spelling of; brackets behind a name need none."""
     row: int | None = None
     """Its place in the source's table, from 1, where the source has a table with places."""
     year: int | None = None
@@ -86,6 +88,7 @@ class Reported:
 
     Args:
         method: as the source names it.
+        names: all that it is found by: that name, the same without words in brackets, and the row's `of`.
         backbone: as the source names it, or empty.
         source: the source's file name without its ending, such as `cirr`.
         cite: the source in short.
@@ -97,6 +100,7 @@ class Reported:
     """
 
     method: str
+    names: tuple[str, ...]
     backbone: str
     source: str
     cite: str
@@ -142,6 +146,8 @@ def published_file(path: str | Path) -> tuple[Reported, ...]:
 def chosen(wanted: Sequence[str], among: Sequence[Reported]) -> list[Reported]:
     """The rows that words choose: `all`, a source such as `cirr`, or a method such as `TIRG`.
 
+    A method is found in every spelling: `SPRC` chooses `SPRC (retrained)` too, and that alone chooses itself.
+
     Args:
         wanted: words; letters are taken without case.
         among: rows to choose from.
@@ -157,7 +163,7 @@ def chosen(wanted: Sequence[str], among: Sequence[Reported]) -> list[Reported]:
         same = {
             place
             for place, row in enumerate(among)
-            if word.casefold() in ("all", row.source.casefold(), row.method.casefold())
+            if word.casefold() in ("all", row.source.casefold(), *map(str.casefold, row.names))
         }
         if not same:
             raise UnknownNameError(_nothing(word, among))
@@ -166,14 +172,15 @@ def chosen(wanted: Sequence[str], among: Sequence[Reported]) -> list[Reported]:
 
 
 def _nothing(word: str, among: Sequence[Reported]) -> str:
-    elsewhere = [row for row in published() if row.method.casefold() == word.casefold()]
+    elsewhere = [row for row in published() if word.casefold() in map(str.casefold, row.names)]
     if elsewhere:
         there = ", ".join(dict.fromkeys(name for row in elsewhere for name, _ in row.values))
         return (
             f"the published numbers of {word!r} are of {there}, not of this table's benchmarks and metrics. "
             "Fix: leave it out, or name another row."
         )
-    names = list(dict.fromkeys([*(row.source for row in among), *(row.method for row in among)]))
+    known = (name for row in among for name in row.names)
+    names = list(dict.fromkeys([*(row.source for row in among), *known]))
     listed = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
     return (
         f"no published row {word!r}.{did_you_mean(word, names)} There are: {listed or 'none for this table'}."
@@ -187,6 +194,7 @@ def _rows(name: str, source: PublishedSource) -> Iterator[Reported]:
             pairs: Iterable[tuple[tuple[str, str], str]] = zip(keys, row.values.split(), strict=True)
             yield Reported(
                 method=row.method,
+                names=_names(row),
                 backbone=row.backbone,
                 source=name,
                 cite=source.cite,
@@ -196,6 +204,11 @@ def _rows(name: str, source: PublishedSource) -> Iterator[Reported]:
                 note=row.note,
                 values={key: value for key, value in pairs if value != ABSENT},
             )
+
+
+def _names(row: PublishedRow) -> tuple[str, ...]:
+    plain = row.method.partition(" (")[0]
+    return tuple(dict.fromkeys(filter(None, (row.method, plain, row.of))))
 
 
 @functools.cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cir_datasets.registry import benchmark_ids
-from cir_datasets.registry.published import Reported, published
+from cir_datasets.registry.published import Reported, chosen, published
 from cir_datasets.registry.schema import main_metric_terms
 from cir_datasets.registry.suites import suite, suite_ids
 
@@ -45,6 +45,36 @@ def test_printed_means_are_those_of_the_printed_numbers() -> None:
     checked = [((row.method, row.source, row.table, mean), a, b) for row in ROWS for mean, a, b in means(row)]
     assert len(checked) > 100
     assert {key for key, printed, mean in checked if abs(printed - mean) > ROUNDED} == PRINTED_SO
+
+
+@pytest.mark.parametrize(
+    ("word", "methods"),
+    [
+        (
+            "sprc",
+            {
+                *("SPRC", "SPRC (retrained)", "SPRC, No History", "SPRC, Cap. Unchanged"),
+                *("SPRC, Top-10 random", "SPRC, as in Table 2"),
+            },
+        ),
+        ("SPRC (retrained)", {"SPRC (retrained)"}),
+        ("BLIP4CIR+Bi", {"BLIP4CIR+Bi", "Bi-BLIP4CIR"}),
+        ("VAL", {"VAL", "VAL w/ GloVe", "VAL (init. GloVe)"}),
+        ("CIRPLANT", {"CIRPLANT", "CIRPLANT (no init.)", "CIRPLANT (init. OSCAR)"}),
+        ("CLIP4CIR", {"CLIP4CIR", "CLIP4Cir (v3)"}),
+        ("TIRG", {"TIRG"}),
+    ],
+)
+def test_a_method_is_found_in_every_spelling(word: str, methods: set[str]) -> None:
+    assert {row.method for row in chosen([word], published())} == methods
+
+
+def test_a_row_that_is_another_spelling_names_a_method_that_stands_nowhere_else_so() -> None:
+    given = {
+        row.method: row.names[-1] for row in published() if len(row.names) > 1 and " (" not in row.method
+    }
+    assert len(given) == 14
+    assert set(given) & set(given.values()) == set()
 
 
 @pytest.mark.parametrize("method", ["TransAgg(Laion-CIR-Combined)", "CoVR"])

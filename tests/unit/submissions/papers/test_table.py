@@ -17,6 +17,9 @@ from says import says
 from typer.testing import CliRunner
 
 from cir_datasets.errors import CardError
+from cir_datasets.registry import spec
+from cir_datasets.registry.suites import suite
+from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics.errors import CallError, InputError, UnknownNameError
 from leaderboard.cli import build
 from submissions import ComparisonError, RefusedError, paper_table, score
@@ -73,6 +76,73 @@ def test_files_of_one_method_are_joined_and_have_the_papers_averages(two: list[S
     assert heads[1:7] == tuple(f"{c} R@{k}" for c in ("Dress", "Shirt", "Toptee") for k in (10, 50))
     assert heads[7:] == ("Avg R@10", "Avg R@50", "(R@10 + R@50)/2")
     assert {**cells(made)["Ours"], "Method": ""} == {"Method": "", **dict.fromkeys(heads[1:], "75.00")}
+
+
+def test_circos_table_has_the_four_cutoffs_of_zerosights_table_10() -> None:
+    benchmark = worlds.circo()
+    first = worlds.circo_document(benchmark)
+    last = {name: images[::-1] for name, images in first["rankings"].items()}
+    documents = [first, {**first, "method": {"name": "Reversed"}, "rankings": last}]
+    found = [score(json.dumps(each).encode(), benchmark) for each in documents]
+    made = paper_table(found, "circo")
+    assert made.tables()[0].columns == ("Method", "mAP@k k=5", "mAP@k k=10", "mAP@k k=25", "mAP@k k=50")
+    assert list(cells(made)["toy"].values())[1:] == ["100.00"] * 4
+    # Positives at places 48 to 50: (1/48 + 2/49 + 3/50) / 3.
+    assert list(cells(made)["Reversed"].values())[1:] == ["0.00", "0.00", "0.00", "4.05"]
+
+
+def of_circled(method: str, missed: str) -> ScoreReport:
+    """A bundle's score: every session is answered at its first turn, those of one subset never."""
+    benchmarks, made = {}, []
+    for member in suite("circled").benchmarks:
+        rows = [worlds.session("s0", 2, "im7"), worlds.session("s1", 3, "im8")]
+        known = [f"im{number}" for number in range(30)]
+        benchmarks[member] = Benchmark.from_rows(spec(member), rows, known)
+        run = worlds.circled_document(benchmarks[member]) | {"method": {"name": method}}
+        if member == missed:
+            run["rankings"] = {row["session_id"]: [known[10:20]] * row["num_turns"] for row in rows}
+        made.append(run)
+    document = {"format": "cir-rank-bundle", "suite": "circled", "runs": made}
+    return score(json.dumps(document).encode(), benchmarks)
+
+
+def test_circleds_tables_are_a_member_by_turn_then_final_recall_and_auc_by_subset() -> None:
+    made = paper_table([of_circled("All", ""), of_circled("But one", "circled/cirr_val")], "circled")
+    tables = made.tables()
+    assert len(tables) == 11
+    turns = ("Hits@10 Turn 1", "Hits@10 Turn 2", "Hits@10 Turn 3", "Final Recall@10", "AUC")
+    assert [table.columns for table in tables[:9]] == [("Method", *turns)] * 9
+    assert [table.title.partition(" (")[0] for table in tables[9:]] == [
+        "CIRCLED, Final Recall@10",
+        "CIRCLED, AUC over Hits@10",
+    ]
+    codes = ("fdt", "fdv", "fst", "fsv", "ftt", "ftv", "crt", "crv", "cov", "Mean")
+    for place in (9, 10):
+        assert tables[place].columns == ("Method", *codes)
+        assert list(cells(made, place)["All"].values())[1:] == ["100.00"] * 10
+        assert cells(made, place)["But one"] == {
+            "Method": "But one",
+            **dict.fromkeys(codes, "100.00"),
+            "crv": "0.00",
+            "Mean": "88.89",
+        }
+    assert list(cells(made, 7)["But one"].values())[1:] == ["0.00"] * 5
+
+
+def test_fisds_table_has_the_aspects_of_its_table_1_and_their_average() -> None:
+    benchmarks, made = {}, []
+    for number, member in enumerate(suite("fisd").benchmarks):
+        known = [f"p{place}" for place in range(12)]
+        benchmarks[member] = Benchmark.from_rows(spec(member), [worlds.query("q0", "p0", "p1")], known)
+        ranked = [*known[1:], "p0"] if number % 2 else known[::-1]
+        run = worlds.circo_document(benchmarks[member]) | {"rankings": {"q0": ranked}}
+        made.append(run)
+    document = {"format": "cir-rank-bundle", "suite": "fisd", "runs": made}
+    table = paper_table([score(json.dumps(document).encode(), benchmarks)], "fisd")
+    aspects = ("Cardinality", "Addition", "Negation", "Change", "Background", "Complex Inst.", "Average")
+    assert table.tables()[0].columns == ("Method", *(f"{aspect} Recall@1" for aspect in aspects))
+    values = list(cells(table)["toy"].values())[1:]
+    assert values == ["0.00", "100.00", "0.00", "100.00", "0.00", "100.00", "50.00"]
 
 
 def test_a_bundle_has_the_row_of_its_three_files(world: dict[str, Any], two: list[ScoreReport]) -> None:
