@@ -8,11 +8,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from cir_datasets.rows.hashing import gallery_hash
 from cir_metrics.errors import did_you_mean
 from submissions.errors import MethodError
 from submissions.methods.turns import Candidates, Turn, turns_of
 from submissions.rank_file.benchmarks import MAX_DEPTH, board_depth, find_suite, needs_subset
+from submissions.rank_file.image_ids import image_family, normaliser, well_formed
 from submissions.rank_file.model import Method, RankBundle, RankFile
 from submissions.running.answers import Answers
 from submissions.running.make import loaded_benchmark
@@ -264,7 +267,8 @@ def own_gallery(given: Sequence[str] | None, benchmark: Benchmark, names: Names)
             lacks what the benchmark's queries need.
     """
     gallery = benchmark.gallery
-    images = _ids(given, "image_ids", "column", names)
+    spelled = normaliser(image_family(benchmark.spec))
+    images = _ids(given, "image_ids", "column", names, spelled)
     if gallery is None:
         _check_form(images, benchmark, names)
         return images
@@ -282,8 +286,6 @@ def own_gallery(given: Sequence[str] | None, benchmark: Benchmark, names: Names)
 
 def _check_form(images: list[str], benchmark: Benchmark, names: Names) -> None:
     """A list of the user's own holds ids of the right form, and what queries need of it."""
-    from submissions.rank_file.image_ids import image_family, well_formed
-
     family, whole = image_family(benchmark.spec), "Fix: rank the whole gallery."
     for place, image in enumerate(images):
         if not well_formed(family, image):
@@ -299,7 +301,25 @@ def _check_form(images: list[str], benchmark: Benchmark, names: Names) -> None:
         raise MethodError(f"{names.of('image_ids')} has {len(images)} images. {whole}")
 
 
-def _ids(given: Sequence[str] | None, argument: str, of: str, names: Names) -> list[str]:
+def plain_id(given: object) -> str | int | None:
+    """An id without the types of other libraries, which no JSON can hold; None where it is not one.
+
+    Numbers are ids, too: CIRR's files number their queries, and COCO's its images.
+    """
+    if isinstance(given, str):
+        return str(given)
+    if isinstance(given, bool):
+        return None
+    return int(given) if isinstance(given, int | np.integer) else None
+
+
+def _ids(
+    given: Sequence[str] | None,
+    argument: str,
+    of: str,
+    names: Names,
+    spelled: Callable[[list[Any]], list[Any]] | None = None,
+) -> list[str]:
     called = names.of(argument)
     if given is None:
         either = names.options.get("by_position", "by_position=True")
@@ -309,14 +329,13 @@ def _ids(given: Sequence[str] | None, argument: str, of: str, names: Names) -> l
         )
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise MethodError(f"{called} is of type {type(given).__name__}. Fix: give a list of ids, one a {of}.")
-    ids = list(given)
-    if not ids:
+    found = [plain_id(each) for each in given]
+    if not found:
         raise MethodError(f"{called} is empty. Fix: name each {of}.")
-    for place, each in enumerate(ids):
-        if not isinstance(each, str):
-            raise MethodError(f"{names.at(argument, place)} is {each!r}. Fix: give ids as strings.")
-    # Without the types of other libraries, which no JSON can hold.
-    ids = [str(each) for each in ids]
+    for place, each in enumerate(found):
+        if each is None:
+            raise MethodError(f"{names.at(argument, place)} is not an id. Fix: give ids as strings.")
+    ids = [str(each) for each in (found if spelled is None else spelled(found))]
     if len(set(ids)) < len(ids):
         twice = next(each for each, count in Counter(ids).items() if count > 1)
         first, second = itertools.islice((n for n, each in enumerate(ids) if each == twice), 2)

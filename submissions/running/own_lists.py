@@ -23,6 +23,7 @@ from submissions.running.own_ids import (
     described,
     from_own,
     own_gallery,
+    plain_id,
     rows_and_turns,
 )
 
@@ -129,14 +130,12 @@ def _by_key(lists: Any, benchmark: Benchmark, names: Names) -> dict[str, Any]:
         )
     if not lists:
         raise MethodError(f"{called}: empty. Fix: give a list for each query.")
-    strange = next((key for key in lists if not isinstance(key, str)), None)
-    if strange is not None:
-        raise MethodError(f"{called}: the key {strange!r} is not a string. Fix: give query ids as strings.")
+    named = _named(lists, called)
     if not benchmark.multi_turn:
-        return dict(lists)
+        return named
     sessions = set(benchmark.query_ids)
     found: dict[str, Any] = {}
-    for key, answer in lists.items():
+    for key, answer in named.items():
         if key not in sessions:
             found[key] = answer
             continue
@@ -148,6 +147,14 @@ def _by_key(lists: Any, benchmark: Benchmark, names: Names) -> dict[str, Any]:
         for number, ranking in enumerate(answer, start=1):
             found[turn_key(key, number)] = ranking
     return found
+
+
+def _named(lists: Mapping[Any, Any], called: str) -> dict[str, Any]:
+    """The lists by query ids as strings."""
+    strange = next((key for key in lists if plain_id(key) is None), None)
+    if strange is not None:
+        raise MethodError(f"{called}: the key {strange!r} is not an id. Fix: give query ids as strings.")
+    return {str(key): ranking for key, ranking in lists.items()}
 
 
 def _ranking(given: Any, key: str, argument: str, task: Joined) -> list[str]:
@@ -194,6 +201,7 @@ def _subsets(given: Any, whole: Mapping[str, list[str]], task: Joined) -> dict[s
         raise MethodError(
             f"{called}: of type {type(given).__name__}. Fix: give {{query id: [images of its subset]}}."
         )
+    given = _named(given, called)
     check_keys(list(given), list(own_rows), task.benchmark, names, "subset_lists")
     found = {}
     for key, row in own_rows.items():

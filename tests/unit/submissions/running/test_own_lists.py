@@ -126,7 +126,7 @@ def changed(ids: Any) -> dict[str, Any]:
     [
         ({"lists": [FIRST]}, "lists: of type list. Fix: give {query id"),
         ({"lists": {}}, "lists: empty. Fix: give a list for each query"),
-        ({"lists": {7: FIRST}}, "lists: the key 7 is not a string"),
+        ({"lists": {7.5: FIRST}}, "lists: the key 7.5 is not an id"),
         ({"lists": {**LISTS, "nobody": FIRST}}, r"lists\['nobody'\]: shapes/val has no such query id"),
         ({"lists": {KEYS[0]: FIRST}}, f"lists: 5 of 6 of shapes/val are missing, '{KEYS[1]}' first"),
         (changed("im1"), f"{PLACE}of type str. Fix: give a list of image ids"),

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import submissions_worlds as worlds
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -136,7 +137,11 @@ NAN[2, 5] = np.nan
         ),
         (SCORES[:-1], {"query_ids": KEYS[:-1]}, f"1 of 6 of shapes/val are missing, '{KEYS[-1]}' first"),
         (SCORES, {"image_ids": [*IMAGES[:-1], "none"]}, r"image_ids\[59\] is 'none': the gallery"),
-        (SCORES, {"image_ids": [*IMAGES[:-1], 7]}, r"image_ids\[59\] is 7\. Fix: give ids as strings"),
+        (
+            SCORES,
+            {"image_ids": [*IMAGES[:-1], 7.5]},
+            r"image_ids\[59\] is not an id\. Fix: give ids",
+        ),
         (SCORES[:, 1:], {"image_ids": IMAGES[1:]}, f"1 of 60 images .* missing, '{IMAGES[0]}' first"),
         (SCORES[:, :0], {"image_ids": []}, "image_ids is empty"),
         (SCORES, {"k": 0}, "k=0; it is 1 to 1,000"),
@@ -187,3 +192,16 @@ def test_a_map_that_was_read_is_not_kept_in_memory(tmp_path: Path) -> None:
     changed = np.load(tmp_path / "scores.npy", mmap_mode="c")
     changed[:] = -SCORES
     assert made(changed) == made(-SCORES) == made(changed), "changes that are in no file stay"
+
+
+def test_numbers_and_other_spellings_are_ids_too() -> None:
+    cirr, coco = worlds.cirr(), worlds.circo()
+    for benchmark, images in (
+        (cirr, [f"{image}.png" for image in cirr.gallery or ()]),
+        (coco, np.array([int(image) for image in coco.gallery or ()])),
+    ):
+        scores = np.random.default_rng(0).random((len(benchmark.query_ids), len(images)))
+        numbers = np.array([int(query) for query in benchmark.query_ids])
+        found = made(scores, benchmark, query_ids=numbers, image_ids=images)
+        plain = made(scores, benchmark, query_ids=benchmark.query_ids, image_ids=benchmark.gallery)
+        assert found.to_json() == plain.to_json()
