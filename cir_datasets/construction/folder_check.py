@@ -310,9 +310,13 @@ def _pictures(root: Path, short: FolderCard, wanted: dict[str, _InList], found: 
         else:
             paths[image] = path
     if not paths:
+        sought = ""
+        if absent:
+            tried = ", ".join(search.candidates(absent[0], wanted[absent[0]].relative_path))
+            sought = f" of these images (of {absent[0]!r} tried: {tried})"
         found.notes.append(
-            f"{root / short.image_folder}: there are no pictures. Scoring needs none; `cir run` with an "
-            "encoder does: put them there, or say image_folder: in card.yaml, or give --images."
+            f"{root / short.image_folder}: there are no pictures{sought}. Scoring needs none; "
+            "`cir run` with an encoder does: put them there, or say image_folder: in card.yaml, or give --images."
         )
         return
     for image in absent[:SHOWN]:

@@ -549,7 +549,11 @@ def test_pictures_are_found_beside_the_card_and_looked_at(
     from PIL import Image
 
     folder = write("mine", images="a\nb\tdeep/b.png\nc\nd\n")
-    says(check_folder(folder).notes[0], "there are no pictures", "Scoring needs none")
+    says(
+        check_folder(folder).notes[0],
+        "there are no pictures of these images (of 'a' tried: ",
+        "Scoring needs none",
+    )
     (folder / "images" / "deep").mkdir(parents=True)
     for name in ("a.png", "deep/b.png", "c.jpg"):
         Image.new("RGB", (4, 4)).save(folder / "images" / name)
