@@ -316,7 +316,8 @@ def _pictures(root: Path, short: FolderCard, wanted: dict[str, _InList], found: 
             sought = f" of these images (of {absent[0]!r} tried: {tried})"
         found.notes.append(
             f"{root / short.image_folder}: there are no pictures{sought}. Scoring needs none; "
-            "`cir run` with an encoder does: put them there, or say image_folder: in card.yaml, or give --images."
+            "`cir run` with an encoder does: put them there, or say image_folder: in card.yaml, or give "
+            "--images."
         )
         return
     for image in absent[:SHOWN]:
