@@ -143,9 +143,10 @@ class StoredRows:
         try:
             return read()
         except (pa.ArrowInvalid, OSError) as error:
+            file = path or self._path
             raise DatasetError(
-                f"{path or self._path}: cannot be read ({error}). "
-                "Fix: `cir datasets prepare --force` writes it anew."
+                f"{file}: cannot be read ({error}). Fix: remove {file.parent}, which is made anew when it is "
+                "needed."
             ) from error
 
 

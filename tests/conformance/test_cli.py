@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import itertools
 import re
 import subprocess
 import sys
@@ -203,6 +205,37 @@ def test_a_shell_is_given_its_script(shell: str, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("shellingham.detect_shell", lambda: (shell, f"/bin/{shell}"))
     script = CliRunner().invoke(build(), ["--show-completion"], prog_name="cir").output
     assert f"_CIR_COMPLETE=complete_{shell}" in script
+
+
+SAID = re.compile(r"(?:`|  |\brun |\band )cir ((?:[a-z][\w-]*[ `,.;:]?){1,3})")
+"""How a message or a docstring names a command."""
+
+
+def words_of(source: Path) -> Iterator[str]:
+    """The strings of a module, what is filled in left out."""
+    for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "?" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def test_a_command_that_a_message_names_exists() -> None:
+    root, seen, unknown = get_command(build()), 0, []
+    for package in ("cir_metrics", "cir_datasets", "submissions", "leaderboard"):
+        for source in sorted((ROOT / package).rglob("*.py")):
+            for said in itertools.chain.from_iterable(SAID.findall(text) for text in words_of(source)):
+                command: Any = root
+                for word in re.split(r"[ `,.;:]+", said.strip(" `,.;:")):
+                    if not hasattr(command, "commands"):
+                        break  # an argument
+                    if word not in command.commands:
+                        unknown.append(f"{source.relative_to(ROOT)}: cir {said}")
+                        break
+                    command = command.commands[word]
+                seen += 1
+    assert unknown == []
+    assert seen > 300, "the messages that name commands are found"
 
 
 def test_without_arguments_the_help_is_shown() -> None:

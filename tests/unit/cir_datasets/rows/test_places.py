@@ -63,7 +63,7 @@ def test_places_of_other_rows_are_not_used(tmp_path: Path) -> None:
     (tmp_path / "places.parquet").unlink()
     assert read(rows, "target_image_id") is None
     (tmp_path / "places.parquet").write_bytes(b"PAR1")
-    with pytest.raises(DatasetError, match=r"places\.parquet: cannot be read .* Fix: `cir datasets prepare"):
+    with pytest.raises(DatasetError, match=r"places\.parquet: cannot be read .* Fix: remove "):
         rows.places("target_image_id")
 
 
