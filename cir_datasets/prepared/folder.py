@@ -157,7 +157,8 @@ def read_table(path: Path, columns: list[str] | None = None) -> pa.Table:
         return pq.ParquetFile(path).read(columns=columns)  # `pq.read_table` would import pandas
     except (pa.ArrowInvalid, OSError) as error:
         raise DatasetError(
-            f"{path}: cannot be read ({error}). Fix: remove {path.parent}, which is made anew when it is needed."
+            f"{path}: cannot be read ({error}). Fix: remove {path.parent}, which is made anew when it is "
+            "needed."
         ) from error
 
 
