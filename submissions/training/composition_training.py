@@ -9,6 +9,7 @@ Source: Liu et al., ICCV 2021, arXiv:2108.04024, sections 3 and 5, and the relea
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -135,7 +136,9 @@ def train_composition(
         "composition": composition,
         "recipe": asdict(recipe),
         "init": None if begun is None else begun.sha256,
-        "words_sha256": hashlib.sha256(tokenizer.backend_tokenizer.to_str().encode()).hexdigest(),
+        "words_sha256": hashlib.sha256(
+            json.dumps(tokenizer.get_vocab(), sort_keys=True).encode()
+        ).hexdigest(),
         "sizes": sizes,
         "caption_rule": caption_rule,
         "validation": validation,
