@@ -53,9 +53,9 @@ def device_of(name: str, refusal: type[CirError]) -> Any:
         found = torch.device(name)
         torch.empty(1, device=found)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = str(error).strip().splitlines()[0]
+        reason = str(error).strip().splitlines()[0].rstrip(".")
         raise refusal(
-            f"device {name!r} cannot be used: {reason} Fix: use auto or cpu, or a device of this machine."
+            f"device {name!r} cannot be used: {reason}. Fix: use auto or cpu, or a device of this machine."
         ) from error
     return found
 
