@@ -71,7 +71,7 @@ def composition(name: str) -> Callable[[Path, Path], Path]:
     def save(clip: Path, folder: Path) -> Path:
         from submissions.methods.heads.checkpoints import save_head
         from submissions.methods.heads.composition import COMPOSITIONS
-        from submissions.methods.heads.wordpieces import POSITIONS, tokenizer_of, vocabulary
+        from submissions.methods.heads.wordpieces import POSITIONS, TOKENIZER, tokenizer_of, vocabulary
 
         words = vocabulary(["a red star and a large blue square"] * 2)
         bert = {"vocab_size": len(words), "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
@@ -85,7 +85,7 @@ def composition(name: str) -> Callable[[Path, Path], Path]:
             weights.data *= 5
         tokenizer_of(words).save_pretrained(folder)
         identity = load_encoder(clip, device="cpu").identity
-        return save_head(folder, name, network, sizes=sizes, encoder=identity, training={})
+        return save_head(folder, name, network, sizes=sizes, encoder=identity, training={}, beside=TOKENIZER)
 
     return save
 
