@@ -40,12 +40,15 @@ def check_twin(
     ids, gallery = benchmark.query_ids, list(benchmark.gallery or ())
     found = made(queries, vectors, benchmark, query_ids=ids, image_ids=gallery, normalise=normalise)
     assert found.subset_rankings is not None
+    if normalise:
+        queries, vectors = (
+            (each / np.linalg.norm(each.astype(np.float64), axis=1, keepdims=True)).astype(np.float32)
+            for each in (queries, vectors)
+        )
+    own = vectors.astype(np.float64)
     for row, query in zip(benchmark.rows(), queries, strict=True):
-        own, key, reference = vectors, row["query_id"], row["reference_image_id"]
-        if normalise:
-            query = (query / np.linalg.norm(query.astype(np.float64))).astype(np.float32)
-            own = (own / np.linalg.norm(own.astype(np.float64), axis=1, keepdims=True)).astype(np.float32)
-        scores = (own.astype(np.float64) * query.astype(np.float64)).sum(axis=1)
+        key, reference = row["query_id"], row["reference_image_id"]
+        scores = (own * query.astype(np.float64)).sum(axis=1)
         of = dict(zip(gallery, scores.tolist(), strict=True))
         subset = {image: of[image] for image in subset_members(row)}
         assert found.subset_rankings[key] == best_first(subset, key)[:3]
