@@ -9,7 +9,7 @@ from typing import Any
 import lazy_loader
 
 from cir_datasets.huggingface.hook import install as _install
-from cir_datasets.rows.notebook import show_with as _show_with
+from cir_metrics.post_import import on_import as _on_import
 
 
 def _html(spec: Any, rows: Any) -> str:
@@ -22,4 +22,5 @@ def _html(spec: Any, rows: Any) -> str:
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 _install()
-_show_with(_html)
+# Rows stand below what finds and draws their pictures, and are told of it when a notebook shows one.
+_on_import("cir_datasets.rows.notebook", lambda rows: rows.show_with(_html))
