@@ -40,5 +40,5 @@ def test_a_way_through_the_suite_stays_short(
 
 def test_cir_score_loads_no_other_command(run: Path, tmp_path: Path) -> None:
     commands = {name for name in touched(SCORE, run, tmp_path).files if ".commands." in name}
-    shared = {"cir_datasets.commands.options", "submissions.commands.words"}
+    shared = {"cir_datasets.commands.options", "submissions.commands.options", "submissions.commands.words"}
     assert commands - shared == {"submissions.commands.score"}

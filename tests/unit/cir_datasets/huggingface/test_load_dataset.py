@@ -222,7 +222,7 @@ def test_other_names_are_left_alone(tmp_path: Path) -> None:
 def test_a_version_without_the_factory_is_said_and_left_alone() -> None:
     moved = types.ModuleType("datasets")
     moved.load, moved.inspect = types.ModuleType("load"), types.ModuleType("inspect")  # type: ignore[attr-defined]
-    with pytest.warns(RuntimeWarning, match=r"no load\.dataset_module_factory; .*cir datasets prepare NAME"):
+    with pytest.warns(RuntimeWarning, match=r"no load\.dataset_module_factory; .*cir setup NAME"):
         datasets_hook._wrap(moved)
 
 
