@@ -46,7 +46,7 @@ BROKEN: list[tuple[str, str, Change, str]] = [
         "circo/val",
         CIRCO,
         lambda r: r[1].update(semantic_aspects=["cardinality", "colour"]),
-        r"record 2 \(query_id 1\): it has the aspect 'colour', which is none of cardinality, addition, ",
+        r"record 2 \(query_id 1\): it has the aspect 'colour', which is not one of cardinality, addition, ",
     ),
     (
         "circo/val",
@@ -165,7 +165,7 @@ def row(**changes: Any) -> dict[str, Any]:
         ({"positive_image_ids": ["t", "t"]}, "its positive_image_ids name an image twice"),
         ({"negative_image_ids": ["n", "n"]}, "its negative_image_ids name an image twice"),
         ({"negative_image_ids": ["t"]}, "image 't' is both a positive and a hard negative"),
-        ({"aspects": ["colour"]}, "it has the aspect 'colour', which is none of change, complex, "),
+        ({"aspects": ["colour"]}, "it has the aspect 'colour', which is not one of change, complex, "),
         ({"subset_image_ids": ["r", "t", "n", "a", "b"]}, "its subset must hold 6 different images"),
         ({"subset_image_ids": ["r", "t", "n", "a", "b", "b"]}, "its subset must hold 6 different images"),
         (

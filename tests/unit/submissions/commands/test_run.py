@@ -200,7 +200,7 @@ def test_skipped_images_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     says(
         done.stderr.splitlines()[1],
         f"{benchmark.id}: 2 images missing or unreadable",
-        "rank behind all others",
+        "ranked behind all others",
     )
 
 
