@@ -128,7 +128,8 @@ def _parse_file(
             f"{benchmarks.suite.id} is a suite, which is answered by a bundle of one rank file a member"
             + (f"; this file answers {shown(named)} alone." if isinstance(named, str) else "."),
             value=named if isinstance(named, str) else None,
-            fix=f'write {{{{"format": "cir-rank-bundle", "suite": "{benchmarks.suite.id}", "runs": [...]}}}}',
+            fix="join one rank file a member:  cir convert FILE... --to native --benchmark "
+            f"{benchmarks.suite.id} --out bundle.json",
         )
         return
     context = ReaderContext(

@@ -194,6 +194,10 @@ def changed(**fields: Any) -> Board:
             ["2 datasets (shapes, cirr)", "Fix: name boards of one dataset"],
         ),
         ([changed(primary_direction="lower")], ["'shapes/val'", "lower values", "Fix: leave this board out"]),
+        (
+            [boards.board("fashioniq/val")],
+            ["the mean of 3 benchmarks", "Fix: name the boards of its members"],
+        ),
         ([SHAPES, changed(id="shapes_val")], ["same task id (shapes_val, shapes_val)", "Fix: "]),
     ],
 )
