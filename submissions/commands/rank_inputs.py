@@ -12,7 +12,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from cir_metrics.errors import MissingExtraError
+from cir_metrics.errors import missing_extra
 from submissions.errors import MethodError, MissingFileError
 
 _ARRAYS = (".npy", ".npz", ".pt", ".pth", ".safetensors")
@@ -59,9 +59,8 @@ def read_array(path: Path, option: str) -> Any:
     try:
         found = readers[ending](path)
     except ImportError as error:
-        raise MissingExtraError(
-            f"{option} {path}: reading it needs {error.name}. Fix: write it with np.save as .npy, or "
-            'pip install "cir-benchmarks[retrieval]"'
+        raise missing_extra(
+            f"{option} {path}: reading it", str(error.name), "retrieval", "write it with np.save as .npy"
         ) from error
     except (OSError, ValueError, RuntimeError, EOFError, UnpicklingError, BadZipFile) as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
