@@ -104,6 +104,11 @@ def train_composition(
         hint = did_you_mean(composition, tuple(COMPOSITIONS))
         raise UnknownNameError(f"no composition {composition!r}.{hint} There are {', '.join(COMPOSITIONS)}.")
     _check(recipe, batch_size, epochs, epoch_steps, hold_out, patience, validation, init, composition)
+    if validation == benchmark:
+        raise CallError(
+            f"validation={validation} is trained on as well, so that its recall says nothing. Fix: give "
+            "another benchmark, or hold_out (--hold-out 0.1)."
+        )
     root = Path(folder).expanduser()
     data = load_triplet_data(
         benchmark, validation=validation, hold_out=hold_out, caption_rule=caption_rule, images=images

@@ -362,6 +362,7 @@ def test_triplets_without_a_negative_are_refused(world: dict[str, Any], tmp_path
         ({"recipe": Recipe(decay="never")}, UnknownNameError, "no decay 'never'. There are epoch, step."),
         ({"patience": 2}, CallError, "patience=2 and nothing to measure on"),
         ({"hold_out": 1.0}, CallError, "hold_out=1.0"),
+        ({"validation": "cirr/train"}, CallError, "validation=cirr/train is trained on as well"),
         ({"hold_out": 0.5, "validation": "cirr/val"}, CallError, "hold_out and validation are both given"),
         ({"composition": "tirg", "init": "bert"}, CallError, "tirg does not begin with a BERT"),
         ({"precision": "float64"}, CallError, "precision='float64' is not known"),
