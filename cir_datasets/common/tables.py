@@ -23,6 +23,10 @@ FORMATS = ("table", "json", "csv", "latex", "markdown")
 
 _NUMBER = re.compile(r"[+-]?\d[\d,]*(\.\d+)?(e[+-]?\d+)?")
 _LONG = ("table", "row", "name", "column", "value", "text", "mark")
+_LINE = 60
+"""Characters that surely fit on a line of an article."""
+_FITTED = (r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%" + "\n", "}")
+"""Around a table that may be wider than a line; needs the package graphicx."""
 _LATEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -106,7 +110,7 @@ def render(tables: Sequence[Table], format: str) -> str:
         format: one of `FORMATS`. CSV has one header whatever the number of tables: one table gives its own
             columns (numbers in full precision, notes left out), several give the long form `table, row, name,
             column, value, text, mark`, a line a cell and a line a note (its `column` is `note`). LaTeX needs
-            the package booktabs.
+            the package booktabs, and graphicx for a table that is shrunk to the width of a line.
 
     Raises:
         UnknownNameError: there is no such format.
@@ -297,21 +301,30 @@ def _escape_markdown(text: str) -> str:
 def _latex(table: Table) -> str:
     right = table.numeric()
     columns = "".join("r" if place in right else "l" for place in range(len(table.columns)))
+    before, after = _FITTED if _characters(table) > _LINE else ("", "")
     lines = [
         r"\begin{table}",
         r"\centering",
         rf"\caption{{{_escape_latex(table.title)}}}",
-        rf"\begin{{tabular}}{{{columns}}}",
+        rf"{before}\begin{{tabular}}{{{columns}}}",
         r"\toprule",
         *_latex_heads(table),
         r"\midrule",
         *_latex_rows(table),
         r"\bottomrule",
-        r"\end{tabular}",
+        rf"\end{{tabular}}{after}",
     ]
     if table.notes:
         lines += [r"\par\smallskip\footnotesize\raggedright", "\n\n".join(map(_escape_latex, table.notes))]
     return "\n".join([*lines, r"\end{table}"])
+
+
+def _characters(table: Table) -> int:
+    """The width of a table's rows in characters, with two between columns."""
+    spans = sum(len(head) + 1 for head, width in table.spans for _ in range(width) if head)
+    heads = sum(len(head) + 2 for head in table.columns) - spans
+    widths = [sum(len(cell.text) + 2 for cell in row) for row in table.rows]
+    return max([heads, *widths])
 
 
 def _latex_heads(table: Table) -> list[str]:

@@ -120,7 +120,7 @@ def read_ids(path: Path, option: str) -> tuple[list[Any], bool]:
         if not isinstance(found, list):
             raise MethodError(f'{option} {path}: it is not a list. Fix: write ["id", ...], or an id a line.')
         return found, False
-    lines = text.splitlines()
+    lines = text.rstrip().splitlines()
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             raise MethodError(f"{option} {path}: line {number} is empty. Fix: write an id a line.")

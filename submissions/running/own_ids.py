@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cir_datasets.registry.cards import benchmark_ids
 from cir_datasets.rows.hashing import gallery_hash
-from cir_metrics.errors import did_you_mean
+from cir_metrics.errors import CirError, did_you_mean
 from submissions.errors import MethodError
 from submissions.methods.turns import Candidates, Turn, turns_of
 from submissions.rank_file.benchmarks import MAX_DEPTH, board_depth, find_suite, needs_subset
@@ -233,7 +234,7 @@ def check_keys(
     """
     shape = "SESSION#TURN" if benchmark.multi_turn else "query id"
     said = f"{benchmark.id} has no such {shape}"
-    _check_known(keys, known, argument, said, names, as_keys=argument != "query_ids")
+    _check_known(keys, known, argument, said, names, benchmark)
     held = set(keys)
     gone = [key for key in known if key not in held]
     if gone:
@@ -272,7 +273,8 @@ def own_gallery(given: Sequence[str] | None, benchmark: Benchmark, names: Names)
     if gallery is None:
         _check_form(images, benchmark, names)
         return images
-    _check_known(images, gallery, "image_ids", f"the gallery of {benchmark.id} has no such image", names)
+    said = f"the gallery of {benchmark.id} has no such image"
+    _check_known(images, gallery, "image_ids", said, names, benchmark)
     if len(images) < len(gallery):
         held = set(images)
         first = next(image for image in gallery if image not in held)
@@ -347,23 +349,52 @@ def _ids(
 
 
 def _check_known(
-    ids: Sequence[str],
-    known: Sequence[str],
-    argument: str,
-    said: str,
-    names: Names,
-    *,
-    as_keys: bool = False,
+    ids: Sequence[str], known: Sequence[str], argument: str, said: str, names: Names, benchmark: Benchmark
 ) -> None:
     there = set(known)
-    for place, each in enumerate(ids):
-        if each not in there:
-            near = did_you_mean(each, there) if len(each) < _SHOWN else ""
-            where = names.at(argument, each[:_SHOWN]) if as_keys else f"{names.at(argument, place)} is"
-            shown = "" if as_keys else f" {each!r:.{_SHOWN}}"
-            raise MethodError(
-                f"{where}{shown}: {said}.{near} Fix: correct it, or leave it out with what it names."
-            )
+    place = next((place for place, each in enumerate(ids) if each not in there), None)
+    if place is None:
+        return
+    each = ids[place]
+    if argument in ("query_ids", "image_ids"):
+        where = f"{names.at(argument, place)} is {each!r:.{_SHOWN}}"
+    else:
+        where = names.at(argument, each[:_SHOWN])
+    elsewhere = _elsewhere(ids, argument, names, benchmark) if there.isdisjoint(ids) else ""
+    if elsewhere:
+        raise MethodError(f"{where}: {said}. {elsewhere}")
+    near = did_you_mean(each, there) if len(each) < _SHOWN else ""
+    raise MethodError(f"{where}: {said}.{near} Fix: correct it, or leave it out with what it names.")
+
+
+def _elsewhere(ids: Sequence[str], argument: str, names: Names, benchmark: Benchmark) -> str:
+    """What ids are of which the benchmark has none: images for queries, queries for images, another split."""
+    of_images = argument == "image_ids"
+    turns = rows_and_turns(benchmark)[1]
+    others = set(turns) if of_images else set(benchmark.gallery or ())
+    if others.issuperset(ids):
+        kind, right = ("queries", "query_ids") if of_images else ("images", "image_ids")
+        return f"All are ids of its {kind}. Fix: give them as {names.of(right)}."
+    split = _split_of(ids, benchmark, of_images=of_images)
+    if split is not None:
+        return f"All are of {split}. Fix: name that benchmark, or give the ids of {benchmark.id}."
+    known = next(iter(benchmark.gallery or () if of_images else turns), None)
+    example = "" if known is None else f", such as {known!r}"
+    return f"None of the {len(ids):,} ids is of {benchmark.id}. Fix: give its ids{example}."
+
+
+def _split_of(ids: Sequence[str], benchmark: Benchmark, *, of_images: bool) -> str | None:
+    """The split of the same data set that has all these ids, where its data is available."""
+    for name in benchmark_ids():
+        if name == benchmark.id or name.partition("/")[0] != benchmark.id.partition("/")[0]:
+            continue
+        try:
+            other = loaded_benchmark(name)
+        except CirError:
+            continue
+        if set((other.gallery or ()) if of_images else rows_and_turns(other)[1]).issuperset(ids):
+            return name
+    return None
 
 
 def from_own(

@@ -109,10 +109,11 @@ def test_latex_escapes_special_characters_and_sets_the_best_in_bold() -> None:
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex here")
-def test_latex_compiles_in_a_small_article(tmp_path: Path) -> None:
+def test_latex_compiles_in_a_small_article_and_a_wide_table_fits_its_line(tmp_path: Path) -> None:
+    wide = Table("Wide", tuple("abcdefghijkl"), (tuple(Cell("a long cell") for _ in range(12)),))
     (tmp_path / "a.tex").write_text(
-        "\\documentclass{article}\n\\usepackage{booktabs}\n\\begin{document}\n"
-        + render([TABLE, PLAIN], "latex")
+        "\\documentclass{article}\n\\usepackage{booktabs,graphicx}\n\\begin{document}\n"
+        + render([TABLE, PLAIN, wide], "latex")
         + "\n\\end{document}\n",
         encoding="utf-8",
     )
@@ -125,6 +126,7 @@ def test_latex_compiles_in_a_small_article(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stdout[-800:]
     assert (tmp_path / "a.pdf").stat().st_size > 0
+    assert "Overfull" not in done.stdout
 
 
 def test_json_holds_texts_and_values() -> None:

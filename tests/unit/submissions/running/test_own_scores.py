@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from own_answers import BENCHMARK, IMAGES, KEYS, SESSIONS, TURNS, best_first
 
+import cir_datasets
 import submissions
 from cir_datasets.rows.benchmark import Benchmark
 from cir_datasets.rows.hashing import gallery_hash
 from submissions.errors import ComparisonError, MethodError
 from submissions.methods.turns import subset_members
-from submissions.running import own_scores
+from submissions.running import own_ids, own_scores
 from submissions.running.own_scores import rank_file_from_scores
 
 # Few distinct values, so that ties are common; infinities have a place too.
@@ -135,6 +136,11 @@ NAN[2, 5] = np.nan
             {"query_ids": [*KEYS[:-1], KEYS[0]]},
             rf"query_ids\[0\] and query_ids\[5\] are both '{KEYS[0]}'",
         ),
+        (
+            SCORES.T,
+            {"query_ids": IMAGES, "image_ids": KEYS},
+            r"no such query id\. All are ids of its images\. Fix: give them as image_ids\.",
+        ),
         (SCORES[:-1], {"query_ids": KEYS[:-1]}, f"1 of 6 of shapes/val are missing, '{KEYS[-1]}' first"),
         (SCORES, {"image_ids": [*IMAGES[:-1], "none"]}, r"image_ids\[59\] is 'none': the gallery"),
         (
@@ -205,3 +211,20 @@ def test_numbers_and_other_spellings_are_ids_too() -> None:
         found = made(scores, benchmark, query_ids=numbers, image_ids=images)
         plain = made(scores, benchmark, query_ids=benchmark.query_ids, image_ids=benchmark.gallery)
         assert found.to_json() == plain.to_json()
+
+
+@pytest.mark.parametrize(
+    ("ids", "said"),
+    [
+        (list("abcdef"), rf"None of the 6 ids is of shapes/val\. Fix: give its ids, such as '{KEYS[0]}'\."),
+        (None, r"All are of shapes/multiturn_val\. Fix: name that benchmark"),
+    ],
+    ids=["nowhere", "another split"],
+)
+def test_ids_that_are_all_wrong_are_looked_for_in_the_other_splits(
+    ids: list[str] | None, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(own_ids, "benchmark_ids", lambda: ("shapes/val", "shapes/multiturn_val"))
+    other = own_ids.rows_and_turns(cir_datasets.load("shapes/multiturn_val"))[1]
+    with pytest.raises(MethodError, match=said):
+        made(SCORES, query_ids=ids or list(other)[: len(KEYS)])
