@@ -101,7 +101,7 @@ def test_the_latex_tables_compile(tmp_path: Path) -> None:
     body = (FOLDER / "three_methods.tex").read_text(encoding="utf-8")
     (tmp_path / "tables.tex").write_text(
         "\\documentclass{article}\n\\usepackage[landscape,margin=10mm]{geometry}\n"
-        f"\\usepackage{{booktabs}}\n\\begin{{document}}\n{body}\\end{{document}}\n",
+        f"\\usepackage{{booktabs,graphicx}}\n\\begin{{document}}\n{body}\\end{{document}}\n",
         encoding="utf-8",
     )
     done = subprocess.run(

@@ -233,7 +233,7 @@ def test_latex_compiles_with_heads_above_heads(tmp_path: Path, two: list[ScoreRe
     assert r"\cmidrule(lr){2-3}" in shown
     assert shown.count(r"\midrule") == 2
     (tmp_path / "a.tex").write_text(
-        "\\documentclass{article}\n\\usepackage[landscape,margin=5mm]{geometry}\n\\usepackage{booktabs}\n"
+        "\\documentclass{article}\n\\usepackage[landscape,margin=5mm]{geometry}\n\\usepackage{booktabs,graphicx}\n"
         "\\begin{document}\n" + shown + "\n\\end{document}\n",
         encoding="utf-8",
     )
