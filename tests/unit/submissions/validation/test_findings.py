@@ -90,7 +90,7 @@ CASES: list[Case] = [
     ("wrong-benchmark", "another", cirr(lambda d: put(d, "benchmark", "cirr/test1")), CIRR),
     ("wrong-benchmark", "unknown", cirr(lambda d: put(d, "benchmark", "cir/val")), None),
     ("wrong-benchmark", "missing", cirr(lambda d: drop(d, "benchmark")), CIRR),
-    ("wrong-benchmark", "CIRCO's format for CIRR", b'{"0": [1]}', CIRR),
+    ("wrong-benchmark", "CIRR's format for CIRCO", b'{"version": "rc2", "metric": "recall"}', worlds.circo()),
     ("wrong-benchmark", "a server's file alone", b'{"0": [1]}', None),
     ("wrong-version", "of the benchmark", cirr(lambda d: put(d, "benchmark_version", 2)), CIRR),
     ("wrong-version", "of the benchmark, missing", cirr(lambda d: drop(d, "benchmark_version")), CIRR),
