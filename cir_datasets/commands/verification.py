@@ -33,7 +33,8 @@ def verify_benchmarks(
     diversity_encoder: Annotated[
         str | None,
         typer.Option(
-            "--diversity-encoder", help="Encoder that tells captions apart; default: as for cir make circled."
+            "--diversity-encoder",
+            help="Encoder that compares captions; default: as for cir make circled.",
         ),
     ] = None,
     images: Annotated[

@@ -56,7 +56,7 @@ def circled_command(
         str | None,
         typer.Option(
             "--diversity-encoder",
-            help="Encoder that tells captions apart; default: the paper's, openai/clip-vit-base-patch32, and "
+            help="Encoder that compares captions; default: the paper's, openai/clip-vit-base-patch32, and "
             "with the encoder shapes that one.",
         ),
     ] = None,

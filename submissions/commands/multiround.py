@@ -58,7 +58,7 @@ def multiround_command(
         str,
         typer.Option(
             "--way",
-            help="How it tells two pictures apart: captions (of both, then their difference) or pictures "
+            help="What the user compares: captions (of both pictures, then their difference) or pictures "
             "(it looks at both).",
         ),
     ] = "captions",

@@ -12,6 +12,7 @@ import typer
 
 from cir_datasets.commands.options import DataDirAnywhere, NoChecksAnywhere
 from cir_metrics.terminal import echo
+from submissions.commands.depth import warn_of_short_rankings
 from submissions.commands.options import KeptImages
 from submissions.commands.outputs import check_file
 from submissions.commands.words import as_text
@@ -131,6 +132,7 @@ def rank_command(
     paths = {argument: path for argument, path in given.items() if path is not None}
     door = _door(paths, by_position=by_position, normalise=normalise)
     check_file(out)
+    short = warn_of_short_rankings(benchmark, k)
     found = _Files(find_suite(benchmark), paths).read()
     doors: dict[str, Callable[..., Any]] = {
         "scores": partial(ranked_by_scores, by_position=by_position),
@@ -145,7 +147,8 @@ def rank_command(
         echo(as_text({"file": written, "benchmark": benchmark, "method": first.method.name}))
     else:
         echo(written)
-    echo(_next_step(benchmark, written), err=True)
+    if not short:
+        echo(_next_step(benchmark, written), err=True)
 
 
 def _door(paths: dict[str, Path], *, by_position: bool, normalise: bool) -> str:

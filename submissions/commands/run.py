@@ -12,6 +12,7 @@ from cir_datasets.commands.options import DataDirAnywhere, Images, NoChecksAnywh
 from cir_datasets.common.counts import counted
 from cir_datasets.common.estimates import PICTURE_TOKENS
 from cir_metrics.terminal import echo
+from submissions.commands.depth import warn_of_short_rankings
 from submissions.commands.options import (
     ENCODER_HELP,
     BatchSize,
@@ -181,7 +182,7 @@ def run_command(
         check_folder(Path())
     else:
         check_file(out)
-    _warn_of_short_rankings(benchmark, k)
+    short = warn_of_short_rankings(benchmark, k)
     options = RunOptions(
         encoder=encoder,
         images=images,
@@ -222,7 +223,7 @@ def run_command(
                 echo(made)
     if as_json:
         echo(as_text(written))
-    if len(written) == 1:
+    if len(written) == 1 and not short:
         asked = "cir submit {} --to URL" if is_challenge(benchmark) else "cir score {}"
         echo(f"Where it stands: {asked.format(written[0]['file'])}", err=True)
 
@@ -309,24 +310,6 @@ def _all(
     finally:
         for speaker in speakers.values():
             report_usage(speaker)
-
-
-def _warn_of_short_rankings(benchmark: str, k: int | None) -> None:
-    """Say before the work that a file's rankings will be shorter than what the board's metrics use."""
-    from cir_datasets import load
-    from cir_datasets.registry.suites import suite, suite_ids
-    from submissions.rank_file.benchmarks import board_depth
-
-    if k is None:
-        return
-    for name in suite(benchmark).benchmarks if benchmark in suite_ids() else (benchmark,):
-        wanted = board_depth(load(name)).required
-        if 1 <= k < wanted:
-            echo(
-                f"--k {k}: the metrics of {name} use {wanted} images a ranking, and cir score refuses "
-                "shorter rankings. Leave --k out for as many as are used.",
-                err=True,
-            )
 
 
 def _report_skipped(rank_file: RankFile | RankBundle) -> None:

@@ -46,7 +46,7 @@ def table_command(
         str,
         typer.Option(
             "--format",
-            help="table (per cent; the default), latex (booktabs, graphicx), markdown, csv or json (fractions).",
+            help="table (per cent; default), latex (booktabs, graphicx), markdown, csv or json (fractions).",
         ),
     ] = "table",
     draws: Annotated[int, typer.Option("--draws", help="Draws: of tests that are not exact.")] = 10_000,

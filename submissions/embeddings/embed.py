@@ -50,8 +50,8 @@ LISTED = 20
 
 _WAIT_SECONDS = 0.2
 _FIX = (
-    "Fix: get them from the publisher, or go on without them by skip_missing (--skip-missing); "
-    "they then rank last."
+    "Fix: get them from the publisher. cir run and cir embed can go on without them (--skip-missing, in "
+    "Python skip_missing=True): they then rank last."
 )
 _FIX_ALL = "Fix: see that the folder of the images (--images) holds them in the publisher's layout."
 

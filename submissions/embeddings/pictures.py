@@ -221,7 +221,10 @@ def _opens(pictures: Pictures, place: int) -> bool:
     return True
 
 
-_FIX = "Fix: get the publisher's file again, or leave it out with skip_missing (--skip-missing)."
+_FIX = (
+    "Fix: get the publisher's file again. cir run and cir embed can go on without it (--skip-missing, in "
+    "Python skip_missing=True)."
+)
 
 
 def pictures_of(

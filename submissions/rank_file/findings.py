@@ -234,7 +234,7 @@ class Findings:
             code: a name of `findings.yaml`.
             message: what is wrong here and why, or what makes that text; the first place's is kept, and no
                 other is made.
-            cause: tells apart different causes of one code.
+            cause: distinguishes the causes of one code.
             query: id of the query or session.
             turn: turn, from 1.
             value: the offending value.

@@ -183,3 +183,12 @@ def test_the_next_step_for_withheld_queries_is_the_publishers_server() -> None:
     assert _next_step("cirr/test1", "run.json").endswith("cir convert run.json --to cirr-server")
     assert _next_step("cirr/val", "run.json").endswith("cir score run.json")
     assert worlds.cirr("test1").ground_truth_withheld
+
+
+def test_rankings_shorter_than_the_board_uses_are_said_at_once() -> None:
+    done = rank("--lists", "L.json", "--k", "10")
+    assert done.exit_code == 0
+    assert f"--k 10: the metrics of {BENCHMARK.id} use 50 images" in done.stderr
+    assert "cir score refuses shorter rankings" in done.stderr
+    assert "Where it stands" not in done.stderr
+    assert "Where it stands: cir score" in rank("--lists", "L.json", "--k", "50").stderr

@@ -62,7 +62,7 @@ def test_missing_pictures_are_listed_before_anything_is_encoded(
         f"  image01: {tmp_path / 'images' / 'image01.png'}: not a picture in BMP or GIF or"
     )
     assert [line.split(":")[0].strip() for line in lines[1:5]] == pictures.missing()
-    assert lines[5].startswith("  Fix: get them from the publisher, or go on without them by skip_missing")
+    assert lines[5].startswith("  Fix: get them from the publisher. cir run and cir embed can go on")
     assert len(lines) == 6
     assert encoder.batches == []
     assert store.list() == []
