@@ -21,6 +21,8 @@ from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
 
 ABSENT = "-"
 """What a row has where the source prints no number."""
+_LISTED = 12
+"""How many names a message lists."""
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 
 
@@ -143,14 +145,15 @@ def published_file(path: str | Path) -> tuple[Reported, ...]:
     return tuple(_rows(path.stem, read_model(PublishedSource, text, str(path), CardError)))
 
 
-def chosen(wanted: Sequence[str], among: Sequence[Reported]) -> list[Reported]:
-    """The rows that words choose: `all`, a source such as `cirr`, or a method such as `TIRG`.
+def chosen(wanted: Sequence[str], among: Sequence[Reported], see_all: str = "") -> list[Reported]:
+    """The rows that words choose: `all`, a source such as `cirr`, a method such as `TIRG`, or `cirr:TIRG`.
 
     A method is found in every spelling: `SPRC` chooses `SPRC (retrained)` too, and that alone chooses itself.
 
     Args:
         wanted: words; letters are taken without case.
         among: rows to choose from.
+        see_all: the command that shows them all; an error's long list ends with it.
 
     Returns:
         The rows in the order of `among`, each once.
@@ -160,31 +163,47 @@ def chosen(wanted: Sequence[str], among: Sequence[Reported]) -> list[Reported]:
     """
     picked: set[int] = set()
     for word in wanted:
-        same = {
-            place
-            for place, row in enumerate(among)
-            if word.casefold() in ("all", row.source.casefold(), *map(str.casefold, row.names))
-        }
+        same = {place for place, row in enumerate(among) if _is_chosen(row, word)}
         if not same:
-            raise UnknownNameError(_nothing(word, among))
+            raise UnknownNameError(_nothing(word, among, see_all))
         picked |= same
     return [among[place] for place in sorted(picked)]
 
 
-def _nothing(word: str, among: Sequence[Reported]) -> str:
-    elsewhere = [row for row in published() if word.casefold() in map(str.casefold, row.names)]
+def _is_chosen(row: Reported, word: str) -> bool:
+    if word.casefold() in ("all", row.source.casefold()):
+        return True
+    source, _, method = word.partition(":")
+    return _is_named(row, word) or (source.casefold() == row.source.casefold() and _is_named(row, method))
+
+
+def _is_named(row: Reported, method: str) -> bool:
+    return method.casefold() in map(str.casefold, row.names)
+
+
+def _nothing(word: str, among: Sequence[Reported], see_all: str) -> str:
+    elsewhere = [row for row in published() if _is_chosen(row, word)]
     if elsewhere:
         there = ", ".join(dict.fromkeys(name for row in elsewhere for name, _ in row.values))
         return (
             f"the published numbers of {word!r} are of {there}, not of this table's benchmarks and metrics. "
             "Fix: leave it out, or name another row."
         )
-    known = (name for row in among for name in row.names)
-    names = list(dict.fromkeys([*(row.source for row in among), *known]))
-    listed = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-    return (
-        f"no published row {word!r}.{did_you_mean(word, names)} There are: {listed or 'none for this table'}."
-    )
+    source, _, method = word.partition(":")
+    others = dict.fromkeys(row.source for row in among if _is_named(row, method))
+    if others:
+        there = ", ".join(f"{each}:{method}" for each in others)
+        return f"no published row {word!r}: {source!r} has none of that method. Fix: write {there}."
+    of_source = [row for row in among if method and row.source.casefold() == source.casefold()]
+    if of_source:
+        names = list(dict.fromkeys(f"{row.source}:{name}" for row in of_source for name in row.names))
+    else:
+        known = (name for row in among for name in row.names)
+        names = list(dict.fromkeys([*(row.source for row in among), *known]))
+    listed = ", ".join(names[:_LISTED]) or "none for this table"
+    if len(names) > _LISTED:
+        listed += f" and {len(names) - _LISTED} more" + (f"; {see_all} shows all" if see_all else "")
+    return f"no published row {word!r}.{did_you_mean(word, names)} There are: {listed}."
 
 
 def _rows(name: str, source: PublishedSource) -> Iterator[Reported]:

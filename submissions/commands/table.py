@@ -34,8 +34,8 @@ def table_command(
         list[str] | None,
         typer.Option(
             "--published",
-            help="Published rows below: all, a source (cirr, qure), a method (TIRG), or your own .yaml file. "
-            "May be repeated.",
+            help="Published rows below: all, a source (cirr), a method (TIRG), a source's method (cirr:TIRG), "
+            "or your own .yaml file. May be repeated.",
         ),
     ] = None,
     significance: Annotated[

@@ -144,10 +144,12 @@ def _joined(reports: Sequence[ScoreReport], whole: str) -> list[ScoreReport]:
     by_method: dict[str, list[ScoreReport]] = {}
     for report in reports:
         by_method.setdefault(report.method, []).append(report)
-    return [_over_suite(method, own, whole, list(by_method)) for method, own in by_method.items()]
+    return [_over_suite(method, own, whole, by_method) for method, own in by_method.items()]
 
 
-def _over_suite(method: str, own: Sequence[ScoreReport], whole: str, methods: Sequence[str]) -> ScoreReport:
+def _over_suite(
+    method: str, own: Sequence[ScoreReport], whole: str, by_method: Mapping[str, Sequence[ScoreReport]]
+) -> ScoreReport:
     members = suite(whole).benchmarks
     held: dict[str, ScoreReport] = {}
     for report in own:
@@ -158,10 +160,11 @@ def _over_suite(method: str, own: Sequence[ScoreReport], whole: str, methods: Se
     missing = [member for member in members if member not in held]
     if missing:
         files = ", ".join(report.file for report in own)
-        others = [name for name in methods if name != method]
+        others = [name for name, theirs in by_method.items() if _answered(theirs) == sorted(missing)]
         fix = f"hand in a file for {missing[0]} whose method is named so"
         if others:
-            fix += f", or join these to another method with --name {own[0].file}={others[0]!r}"
+            asked = " ".join(f"--name {report.file}={others[0]!r}" for report in own)
+            fix += f", or join these to another method with {asked}"
         raise CallError(
             f"method {method!r} ({files}) has no file for {', '.join(missing)}."
             f"{did_you_mean(method, others)} Fix: {fix}."
@@ -171,6 +174,11 @@ def _over_suite(method: str, own: Sequence[ScoreReport], whole: str, methods: Se
     return suite_report(
         whole, [held[member] for member in members], file=" + ".join(each.file for each in own)
     )
+
+
+def _answered(reports: Sequence[ScoreReport]) -> list[str]:
+    """The benchmarks that a method's files answer, sorted; one that is answered twice stands there twice."""
+    return sorted(run.benchmark for report in reports for run in report.runs or (report,))
 
 
 def _one_name(first: ScoreReport, second: ScoreReport) -> CallError:

@@ -134,8 +134,9 @@ def paper_table(
         kind: `fashioniq`, `cirr`, `circo`, `circled`, `fisd`, `zerosight` or `shapes`.
         benchmark: what the files answer, as in `score`.
         names: by file the method's name that is printed.
-        published: which published rows stand below: `all`, sources such as `cirr`, methods such as `TIRG`, or
-            YAML files of one's own in the form of `cir_datasets/published_results`.
+        published: which published rows stand below: `all`, sources such as `cirr`, methods such as `TIRG`,
+            a source's method such as `cirr:TIRG`, or YAML files of one's own in the form of
+            `cir_datasets/published_results`.
         significance: whether raised letters name the methods that are significantly worse.
         draws: of tests that are not exact.
         seed: 0 or more.
@@ -216,7 +217,8 @@ def _reported(found: Layout, words: Sequence[str]) -> list[Reported]:
     own = [row for word in words if word.lower().endswith(_FILES) for row in published_file(word)]
     named = [word for word in words if not word.lower().endswith(_FILES)]
     fitting = [row for row in published() if _slots(row, found)]
-    rows = [*(row for row in own if _slots(row, found)), *(chosen(named, fitting) if named else ())]
+    see_all = f"cir table --for {found.name} --published all"
+    rows = [*(row for row in own if _slots(row, found)), *(chosen(named, fitting, see_all) if named else ())]
     if own and not any(row in rows for row in own):
         raise CallError(
             f"no row of {', '.join(word for word in words if word.lower().endswith(_FILES))} has a number "

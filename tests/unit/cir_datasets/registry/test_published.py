@@ -8,6 +8,7 @@ from cir_datasets.registry import benchmark_ids
 from cir_datasets.registry.published import Reported, chosen, published
 from cir_datasets.registry.schema import main_metric_terms
 from cir_datasets.registry.suites import suite, suite_ids
+from cir_metrics.errors import UnknownNameError
 
 ROWS = published()
 ROUNDED = 0.0101
@@ -67,6 +68,31 @@ def test_printed_means_are_those_of_the_printed_numbers() -> None:
 )
 def test_a_method_is_found_in_every_spelling(word: str, methods: set[str]) -> None:
     assert {row.method for row in chosen([word], published())} == methods
+
+
+def test_a_method_of_one_source_is_chosen_by_both() -> None:
+    found = chosen(["CIRR:cirplant"], published())
+    assert {row.source for row in found} == {"cirr"}
+    assert {row.method for row in found} == {"CIRPLANT (no init.)", "CIRPLANT (init. OSCAR)"}
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        (
+            "fisd:CIRPLANT",
+            "'fisd:CIRPLANT': 'fisd' has none of that method. Fix: write cirr:",
+        ),
+        ("cirr:CIRPLAN", "Did you mean 'cirr:CIRPLANT'? There are: cirr:"),
+        ("nothing at all", "no published row 'nothing at all'. There are: cirr, fisd"),
+    ],
+    ids=["of another source", "misspelt", "unknown"],
+)
+def test_what_chooses_nothing_is_named(word: str, said: str) -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        chosen([word], published(), "cir show all")
+    assert said in str(caught.value)
+    assert "Fix: " in str(caught.value) or str(caught.value).endswith("more; cir show all shows all.")
 
 
 def test_a_row_that_is_another_spelling_names_a_method_that_stands_nowhere_else_so() -> None:

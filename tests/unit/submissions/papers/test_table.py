@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 import shutil
@@ -251,6 +252,11 @@ def _missing(two: list[ScoreReport], _: dict[str, Any]) -> Any:
     return paper_table(two[:2], "fashioniq")
 
 
+def _split_names(two: list[ScoreReport], _: dict[str, Any]) -> Any:
+    renamed = [dataclasses.replace(each, method="Our") for each in two[:2]]
+    return paper_table([*renamed, *two[2:]], "fashioniq")
+
+
 def _two_of_one_name(two: list[ScoreReport], world: dict[str, Any]) -> Any:
     return paper_table([*two, *scores("Ours", 0, world, "other.json")], "fashioniq")
 
@@ -311,6 +317,14 @@ REFUSED = [
         CallError,
         ["method 'Ours'", "Ours-dress.json, Ours-shirt.json", "fashioniq/toptee_val", "Fix: "],
     ),
+    (
+        _split_names,
+        CallError,
+        [
+            "Did you mean 'Ours'?",
+            "with --name Ours-dress.json='Ours' --name Ours-shirt.json='Ours'.",
+        ],
+    ),
     (_two_of_one_name, CallError, ["Ours-dress.json and Ours-dress.other.json", "'Ours'", "--name"]),
     (_member_twice, CallError, ["Ours-dress.json", "twice", "Fix: name the file once"]),
     (
@@ -322,13 +336,29 @@ REFUSED = [
     (_broken, RefusedError, ["malformed", "Fix: "]),
     (_two_protocols, ComparisonError, ["shapes/val and shapes/multiturn_val", "Fix: make a table of each"]),
     (_nothing, CallError, ["needs a list of rank files", "Fix: name the files"]),
-    (_unknown_row, UnknownNameError, ["no published row 'TRIG'", "Did you mean 'TIRG'?"]),
+    (
+        _unknown_row,
+        UnknownNameError,
+        [
+            "no published row 'TRIG'",
+            "Did you mean 'TIRG'?",
+            "--for fashioniq --published all shows all.",
+        ],
+    ),
     (_row_of_elsewhere, UnknownNameError, ["are of mmeb/cirr, mmeb/fashioniq", "Fix: leave it out"]),
     (_one_method, CallError, ["two methods or more", "Fix: "]),
     (_alpha, InputError, ["alpha=1.0", "Fix: use 0.05"]),
     (_name_of_nothing, CallError, ["x.json, which is not among the files", "Fix: "]),
     (_other_data, ComparisonError, ["data (fashioniq/dress_val)", "Fix: score both on the same data"]),
 ]
+
+
+def test_files_are_joined_only_to_a_method_that_lacks_them(two: list[ScoreReport]) -> None:
+    with pytest.raises(CallError) as caught:
+        paper_table([*two[:2], *two[3:]], "fashioniq")
+    assert str(caught.value).endswith(
+        "Fix: hand in a file for fashioniq/toptee_val whose method is named so."
+    )
 
 
 @pytest.mark.parametrize(("call", "error", "words"), REFUSED, ids=[each[0].__name__[1:] for each in REFUSED])
