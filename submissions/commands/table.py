@@ -34,7 +34,7 @@ def table_command(
         list[str] | None,
         typer.Option(
             "--published",
-            help="Published rows below: all, a source (cirr), a method (TIRG), a source's method (cirr:TIRG), "
+            help="Published rows below: all, a source (cirr), a method (TIRG), a source's method (cirr:TIRG) "
             "or your own .yaml file. May be repeated.",
         ),
     ] = None,
