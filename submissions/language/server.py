@@ -12,6 +12,7 @@ import email.utils
 import hashlib
 import io
 import json
+import logging
 import os
 import threading
 import time
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tenacity import RetryCallState
+
+_log = logging.getLogger(__name__)
 
 URL = "https://api.openai.com/v1"
 _NO_KEY = "none"
@@ -124,6 +127,8 @@ class ServerLanguage(AskingLanguage):
         self._pace = Pace(requests_per_minute, clock=clock, sleep=self._sleep)
         self._timeout = timeout
         self._current = threading.local()
+        self._reported: set[str] = set()
+        self._report = threading.Lock()
         self._client = _client(self.url, key, timeout, self._watch)
         super().__init__(
             prompts=load_prompts(prompts),
@@ -176,11 +181,26 @@ class ServerLanguage(AskingLanguage):
 
         outcome = state.outcome
         error = outcome.exception() if outcome is not None else None
+        if isinstance(error, _RetryError) and (error.final or error.unheard):
+            self._say_once(error.why)
         named = error.retry_after if isinstance(error, _RetryError) else None
         if named is not None:
             self._pace.pause(named)
             return named
         return wait_random_exponential(multiplier=_FIRST_WAIT, max=_MOST_WAIT)(state)
+
+    def _say_once(self, why: str) -> None:
+        """Say that a server does not answer: pauses are long, and nothing else is seen of them."""
+        with self._report:
+            if why in self._reported:
+                return
+            self._reported.add(why)
+        _log.warning(
+            "%s: %s. The question is asked again after a pause, %d times in all; Ctrl-C stops the run.",
+            self._title,
+            why,
+            self._attempts,
+        )
 
     def _wait(self, seconds: float) -> None:
         if self._stopping.wait(seconds):

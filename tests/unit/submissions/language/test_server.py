@@ -103,6 +103,28 @@ FAULTS = [
 ]
 
 
+def test_a_server_that_does_not_answer_is_named_at_the_first_attempt(
+    server: LanguageServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its pauses are long: who does not answer is said when they begin, once whatever the questions."""
+    fake, said = FakeTime(), []
+
+    def sleep(seconds: float) -> None:
+        said.append(len(caplog.records))
+        fake.sleep(seconds)
+
+    server.fault = lambda prompt, times: Fault("status", 503) if times <= 2 else None
+    texts = ["one", "two", "three"]
+    assert judging(asking(server, sleep=sleep, concurrency=1), texts) == ["ONE", "TWO", "THREE"]
+    assert said == [1] * 6
+    words = "The question is asked again after a pause, 6 times in all; Ctrl-C stops the run."
+    assert caplog.messages == [f"openai:tiny: the server answered 503. {words}"]
+    caplog.clear()
+    with pytest.raises(LanguageError):
+        judging(asking(server, url="http://127.0.0.1:9/v1"), texts)
+    assert caplog.messages == [f"openai:tiny: no connection to http://127.0.0.1:9/v1. {words}"]
+
+
 def test_whatever_passes_is_asked_again_and_each_question_is_answered_once() -> None:
     """Every question meets three faults, one after the other, and all of them meet all faults."""
 
@@ -433,7 +455,7 @@ def test_a_server_without_key_is_asked_without_one(
     ["localhost:8000", "https://me:secret@example.org/v1", "https://example.org/v1?key=secret", "ftp://x"],
 )
 def test_an_address_that_could_hold_a_secret_is_refused_without_being_shown(url: str) -> None:
-    with pytest.raises(CallError, match="the address of the language server is none") as caught:
+    with pytest.raises(CallError, match="the address of the language server cannot be used") as caught:
         ServerLanguage("tiny", url=url)
     assert "secret" not in str(caught.value)
 
