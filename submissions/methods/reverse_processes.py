@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from cir_datasets.common.progress import step_progress
 from cir_datasets.errors import MissingImagesError
@@ -18,6 +18,7 @@ from cir_metrics.gallery import pair_scores
 from cir_metrics.ranking import best_of
 from cir_metrics.terminal import visible
 from submissions.errors import LanguageError
+from submissions.language.answers import is_text
 from submissions.language.asking import UNREADABLE
 from submissions.language.forms import Instruction
 from submissions.language.protocol import FormLanguage, Item, Picture, known_only, pictures_by_id
@@ -283,9 +284,38 @@ class Reranker:
             answers = getattr(error, "answers", ())
             if len(answers) != len(places):
                 return found
-        for place, answer in zip(places, answers, strict=True):
-            found[place] = None if answer is None else answer.instruction
+        for place, answer in zip(places, self._checked(prompt, answers, len(places)), strict=True):
+            found[place] = answer
         return found
+
+    def _checked(self, prompt: str, answers: object, asked: int) -> list[str | None]:
+        """The words of answers, None where there are none: the backend may be a stranger's.
+
+        Raises:
+            LanguageError: they are not one `Instruction` a question, in order.
+        """
+        who = cast("FormLanguage", self._language).identity.text()
+        if not isinstance(answers, Sequence) or len(answers) != asked:
+            given = f"{len(answers):,} answers" if isinstance(answers, Sequence) else type(answers).__name__
+            raise LanguageError(
+                f"{who}, {prompt}: ask() gave {given} to {asked:,} questions. "
+                "Fix: give one for each, in their order; None for a question without one."
+            )
+        words: list[str | None] = []
+        for answer in answers:
+            if answer is not None and not isinstance(answer, Instruction):
+                raise LanguageError(
+                    f"{who}, {prompt}: ask() gave {type(answer).__name__} as an answer. "
+                    "Fix: give the form that was asked for, form(instruction=...)."
+                )
+            said = "" if answer is None else answer.instruction
+            words.append(said if said.strip() and is_text(said) else None)
+        if None in words:
+            lost = words.count(None)
+            self.cost.why = self.cost.why or visible(
+                f"{who}, {prompt}: {lost:,} of {asked:,} answers are missing, empty or not text"
+            )
+        return words
 
     def _is_unseen(self, item: Item) -> bool:
         return any(picture.id in self.unseen for picture in item.pictures)

@@ -436,6 +436,55 @@ def test_a_run_of_which_nothing_could_be_ranked_anew_fails(run: Any, error: Exce
     says(caught.value, words, "Fix: ", str(error))
 
 
+class Stranger(OracleLanguage):
+    """A backend of a user's own, whose answers are changed before they are handed over."""
+
+    def __init__(self, changed: Callable[[Any, list[Any]], Any]) -> None:
+        super().__init__()
+        self.changed = changed
+
+    def ask(self, prompt: str, items: Sequence[Item], form: type[Any]) -> Any:
+        return self.changed(form, super().ask(prompt, items, form))
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        pytest.param(
+            lambda form, good: good[:-1], "ask() gave 5 answers to 6 questions. Fix: give one", id="few"
+        ),
+        pytest.param(lambda form, good: None, "ask() gave NoneType to 6 questions. Fix: ", id="none"),
+        pytest.param(
+            lambda form, good: [answer.instruction for answer in good],
+            "ask() gave str as an answer. Fix: give the form",
+            id="texts",
+        ),
+    ],
+)
+def test_answers_that_fit_no_question_are_a_fault_of_the_backend(run: Any, changed: Any, words: str) -> None:
+    with pytest.raises(LanguageError) as caught:
+        run(small_shapes(), language=Stranger(changed))
+    says(caught.value, "reverse: ", words)
+
+
+@pytest.mark.parametrize("said", [None, "  ", "\ud800"], ids=["none", "blank", "half a character"])
+def test_an_answer_without_words_is_none(
+    run: Any, said: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    benchmark = small_shapes()
+    before = run(benchmark, rerank=None)
+
+    def changed(form: Any, good: list[Any]) -> list[Any]:
+        return [None if said is None else form.model_construct(instruction=said), *good[1:]]
+
+    with caplog.at_level(logging.WARNING):
+        made = run(benchmark, rerank_processes="s2", language=Stranger(changed))
+    first = benchmark.rows()[0]["query_id"]
+    assert made.rankings[first] == before.rankings[first]
+    assert made.method.reranking.endswith("1 without an answer of the language backend")
+    assert "reverse: 1 of 6 answers are missing, empty or not text" in caplog.text
+
+
 def test_after_a_failure_that_ends_all_nobody_is_asked_again(
     run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
