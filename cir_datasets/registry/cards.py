@@ -132,7 +132,10 @@ def _own_card(name: str) -> Card:
 
 def no_benchmark(wanted: str, known: tuple[str, ...]) -> str:
     """What is said of a name or id that no benchmark has."""
-    said = f"no benchmark {wanted!r}.{did_you_mean(wanted, known)} `cir datasets list` shows all."
+    name, of = wanted.partition("/")[0], {each.partition("/")[0] for each in known}
+    near = did_you_mean(wanted, known) if name in of or did_you_mean(name, of) else ""
+    own = near or " A benchmark of your own is found by its folder: export CIR_BENCHMARKS=FOLDER."
+    said = f"no benchmark {wanted!r}.{own} `cir datasets list` shows all."
     return "\n  ".join((said, *missing()))
 
 

@@ -47,11 +47,29 @@ def numbers(given: Any, called: str, what: str, whole: str = "") -> NDArray[np.f
         given = (given.float() if str(given.dtype) == "torch.bfloat16" else given).numpy()
     if given.dtype.kind != "f" or given.dtype.itemsize > 8:
         raise MethodError(
-            f"{called}: type {given.dtype}; {what} are float16 to float64, higher is better."
+            f"{called}: type {given.dtype}; {what} are float16 to float64."
             f"{whole if given.dtype.kind in 'iu' else ''} Fix: convert it, .astype('float32')."
         )
     kind = np.float64 if given.dtype.itemsize == 8 else np.float32
     return np.asarray(given, dtype=kind)
+
+
+def check_whole(given: Any, called: str) -> None:
+    """Refuse an array that does not hold a number everywhere.
+
+    Args:
+        given: an array or a tensor.
+        called: what messages call it.
+
+    Raises:
+        MethodError: it is masked, sparse or without values.
+    """
+    if np.ma.isMaskedArray(given):
+        raise MethodError(f"{called}: a masked array. Fix: say what stands where it is masked, .filled(...).")
+    if is_tensor(given) and (str(given.layout) != "torch.strided" or given.is_meta):
+        raise MethodError(
+            f"{called}: a sparse tensor, or one without values. Fix: give a dense one, .to_dense()."
+        )
 
 
 def is_tensor(value: Any) -> bool:

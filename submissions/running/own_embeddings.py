@@ -13,7 +13,7 @@ from submissions.errors import MethodError
 from submissions.methods.composing import unit
 from submissions.methods.turns import excluded_columns, subset_members
 from submissions.rank_file.benchmarks import SUBSET_DEPTH
-from submissions.running.own_arrays import give_back, is_tensor, numbers
+from submissions.running.own_arrays import check_whole, give_back, is_tensor, numbers
 from submissions.running.own_ids import Names, from_own, joined
 from submissions.running.search import Searcher
 
@@ -142,6 +142,7 @@ def _vectors(
         raise MethodError(
             f"{called}: of type {type(vectors).__name__}. Fix: give an array of shape ({of} ids, dimensions)."
         )
+    check_whole(vectors, called)
     if len(vectors.shape) != 2 or vectors.shape[0] != len(ids) or not vectors.shape[1]:
         turned = len(vectors.shape) == 2 and vectors.shape[1] == len(ids)
         fix = "transpose it (.T)" if turned else f"give a row for each {of} id, in that order"
@@ -169,7 +170,8 @@ def _check_rows(
     finite = np.isfinite(block).all(axis=1) & np.isfinite(part).all(axis=1)
     for wrong, said, fix in (
         (~finite, "is not finite as float32", "find where the NaN or the infinity arose"),
-        (~part.any(axis=1), "is all zeros", "find why it was never filled"),
+        (~block.any(axis=1), "is all zeros", "find why it was never filled"),
+        (~part.any(axis=1), "is too small or too large for float32", "scale the embeddings"),
     ):
         if wrong.any():
             row = first + int(np.argmax(wrong))

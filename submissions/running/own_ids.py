@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -176,6 +176,8 @@ def depth_of(benchmark: Benchmark, k: int | None) -> int:
     """
     if k is None:
         return board_depth(benchmark).used
+    if isinstance(k, np.integer):
+        k = int(k)
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_DEPTH:
         raise MethodError(f"k={k!r}; it is 1 to {MAX_DEPTH:,}. Fix: leave it out for what the board uses.")
     return k
@@ -329,8 +331,11 @@ def _ids(
             f"{called} is not given. Fix: {names.giving(argument)}, an id a {of}; or {either} where the "
             f"{of}s stand in the benchmark's order."
         )
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise MethodError(f"{called} is of type {type(given).__name__}. Fix: give a list of ids, one a {of}.")
+    # A set has no order, so that nobody knows which row is whose.
+    if isinstance(given, str | bytes | Set) or not isinstance(given, Iterable):
+        raise MethodError(
+            f"{called} is of type {type(given).__name__}. Fix: give a list of ids, one a {of}, in order."
+        )
     found = [plain_id(each) for each in given]
     if not found:
         raise MethodError(f"{called} is empty. Fix: name each {of}.")

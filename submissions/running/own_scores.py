@@ -14,14 +14,14 @@ from cir_metrics.ranking import top_k
 from submissions.errors import MethodError
 from submissions.methods.turns import excluded_columns
 from submissions.running.by_scores import CELLS, subset_ranking
-from submissions.running.own_arrays import give_back, is_tensor, numbers
+from submissions.running.own_arrays import check_whole, give_back, is_tensor, numbers
 from submissions.running.own_ids import Joined, Names, from_own, joined
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
     from submissions.rank_file.model import Method, RankBundle, RankFile
 
-_RANKS = " Whole numbers may be ranks, where lower is better: give minus ranks then."
+_RANKS = " Higher is better; whole numbers may be ranks, where lower is better: give minus ranks then."
 
 
 def rank_file_from_scores(
@@ -139,6 +139,7 @@ def _blocks(scores: Any, task: Joined) -> Iterator[NDArray[np.floating[Any]]]:
             raise MethodError(
                 f"{name}: of type {type(given).__name__}. Fix: give arrays of shape (queries, images)."
             )
+        check_whole(given, name)
         if len(given.shape) != 2 or given.shape[1] != shape[1] or start + given.shape[0] > shape[0]:
             raise MethodError(
                 f"{name}: shape {tuple(given.shape)} behind {start:,} rows; there are {shape[0]:,} query ids "

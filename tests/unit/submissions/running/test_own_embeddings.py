@@ -115,6 +115,7 @@ def spoilt(vectors: NDArray[np.float32], row: int, value: float) -> NDArray[np.f
             rf"image_embeddings\[4\] is not finite.*'{IMAGES[4]}'",
         ),
         ({"queries": spoilt(QUERIES, 2, np.inf)}, rf"query_embeddings\[2\] is not finite.*query '{KEYS[2]}'"),
+        ({"queries": QUERIES.astype(float) * 1e-300}, r"query_embeddings\[0\] is too small or too large"),
         ({"queries": spoilt(QUERIES, 5, 0)}, rf"query_embeddings\[5\] is all zeros: query '{KEYS[5]}'"),
         ({"queries": QUERIES.astype(np.int8)}, "query_embeddings: type int8; embeddings are float16 to"),
         (
