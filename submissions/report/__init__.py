@@ -15,7 +15,14 @@ from cir_datasets.rows.columns import list_lengths
 from cir_metrics.catalogue import check_variant, metric, parse_metric
 from cir_metrics.sums import FloatArray, exact_mean
 from submissions.report.document import Report
-from submissions.report.floors import FLOOR_NAMES, Chance, chance, random_floor, recorded_floors
+from submissions.report.floors import (
+    FLOOR_NAMES,
+    Chance,
+    below_chance_note,
+    chance,
+    random_floor,
+    recorded_floors,
+)
 from submissions.report.grouping import Group, Grouping, Values, by_aspect, by_length, by_turn
 from submissions.scoring.further_metrics import card_values
 from submissions.scoring.score_report import Evidence, ScoreReport, member_metric
@@ -56,6 +63,8 @@ def full_report(score: ScoreReport, intervals: Intervals | None = None) -> Repor
     for name in further:
         signatures[name] = _signature_like(next(iter(score.signatures.values())), name)
     floors, notes = _floors(score, benchmark, random, extra)
+    if random is not None and not score.missing:
+        notes = (*below_chance_note(evidence, random), *notes)
     notes += _reference_note(evidence)
     if absent:
         names = ", ".join(absent)

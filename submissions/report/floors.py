@@ -13,6 +13,7 @@ because the first r places are then a draw without replacement from the other G 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -28,9 +29,13 @@ from submissions.rank_file.benchmarks import board_depth
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
+    from submissions.scoring.score_report import Evidence
 
 FLOOR_NAMES = {"random": "random", "image_only": "image only", "text_only": "text only"}
 """Floors in the order of columns, and how tables call them."""
+_HITS = ("recall_at_k", "final_recall")
+_BELOW = 0.001
+"""The p-value under which a method is called worse than a random order."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,6 +224,60 @@ def random_floor(random: Chance, metrics: Iterable[str]) -> dict[str, float | No
         else:
             found[metric] = float(exact_sums(values)) if name == "censored" else exact_mean(values)
     return found
+
+
+def below_chance_note(evidence: Evidence, random: Chance) -> tuple[str, ...]:
+    """What is said of rankings that find fewer targets than a random order by more than luck, else nothing.
+
+    The test is a one-sided binomial one, of the queries with a target among the first K of their ranking, for
+    the largest K of the scored recall@K or final_recall@K. The mean of the queries' chances is taken as the
+    chance of each; where they differ this makes p larger (Hoeffding, Ann. Math. Stat. 27, 1956). Subsets are
+    not looked at: a ranking by the reference alone may be below chance there.
+
+    Args:
+        evidence: of the score.
+        random: the random ranker of its benchmark.
+    """
+    if evidence.ranks is None or evidence.sessions is not None:
+        return ()
+    cutoffs = {name: parse_metric(name) for name in evidence.values if ":" not in name}
+    known = [
+        (k, name) for name, (module, k) in cutoffs.items() if k and module in _HITS and k < random.images
+    ]
+    if not known:
+        return ()
+    _, metric = max(known)
+    found, expected = evidence.values[metric], random.values(metric)
+    if expected is None:
+        return ()
+    chance_of = exact_mean(expected)
+    p = _binomial_at_most(round(float(exact_sums(found))), len(found), chance_of)
+    if p >= _BELOW:
+        return ()
+    note = (
+        f"below chance: {metric} is {100 * exact_mean(found):.2f}, of a random order {100 * chance_of:.2f} "
+        f"(one-sided binomial test, p < {_BELOW}). Are these distances, or is the worst first? Higher "
+        "scores rank first. Fix: negate distances, and make the file again."
+    )
+    return (note,)
+
+
+def _binomial_at_most(found: int, n: int, chance_of: float) -> float:
+    """P(X <= found), X binomial of n draws.
+
+    Example:
+        >>> round(_binomial_at_most(1, 3, 0.5), 6)
+        0.5
+    """
+    logs = (
+        math.lgamma(n + 1)
+        - math.lgamma(hits + 1)
+        - math.lgamma(n - hits + 1)
+        + hits * math.log(chance_of)
+        + (n - hits) * math.log1p(-chance_of)
+        for hits in range(found + 1)
+    )
+    return math.fsum(map(math.exp, logs))
 
 
 def recorded_floors(benchmark: Benchmark) -> tuple[dict[str, dict[str, float]], tuple[str, ...]]:

@@ -47,6 +47,24 @@ def test_the_random_floor_is_near_what_a_random_order_scores() -> None:
         assert abs(score.metrics[metric] - expected) <= 3.5 * max(spread, chance_spread)
 
 
+@pytest.mark.parametrize(
+    ("hits", "noted"),
+    [(0, True), (9, True), (10, False), (19, False), (30, False)],
+    ids=["none", "few", "not_few_enough", "chance", "all"],
+)
+def test_rankings_below_chance_are_noted_first(hits: int, noted: bool) -> None:
+    """30 queries, chance 50 of 80: `scipy.stats.binom.cdf` is 0.00031 with 9 hits and 0.00114 with 10."""
+    benchmark = worlds.fashioniq("dress", queries=30)
+    (document,) = worlds.fashioniq_bundle([benchmark])["runs"]
+    targets = zip(benchmark.query_ids, benchmark.column("target_image_id"), strict=True)
+    for number, (query, target) in enumerate(targets):
+        others = [image for image in benchmark.gallery or () if image != target]
+        document["rankings"][query] = [*others[:49], target if number < hits else others[49]]
+    report = report_of(document, benchmark)
+    assert report.notes[0].startswith("below chance: recall@50 is ") == noted
+    assert ("of a random order 62.50" in report.render()) == noted
+
+
 def test_floors_of_other_rows_are_left_out() -> None:
     benchmark = cir_datasets.load("shapes/val")
     fewer = Benchmark.from_rows(benchmark.spec, benchmark.rows()[:40], benchmark.gallery)
