@@ -41,8 +41,25 @@ def _data_from(context: typer.Context, folder: Path | None) -> Path | None:
             raise SourceError(
                 f"--data-dir {folder}: no such folder. Fix: name the publisher's folder, or its parent."
             )
+        _check_holds_some_file(folder)
         _set_for_the_call(context, DATA_VARIABLE, str(folder.absolute()))
     return folder
+
+
+def _check_holds_some_file(folder: Path) -> None:
+    """Refuse a folder without any publisher's file: else what was prepared would be taken unsaid."""
+    from cir_datasets.errors import SourceError
+    from cir_datasets.registry import benchmark_ids, spec
+
+    configs = [spec(benchmark).config for benchmark in benchmark_ids()]
+    files = dict.fromkeys(name for config in configs for name in (*config.files, *config.gallery_files))
+    places = [folder, *(place for place in folder.glob("*/") if os.access(place, os.X_OK))]
+    if not any((place / name).is_file() for place in places for name in files):
+        raise SourceError(
+            f"--data-dir {folder}: no publisher's file of any benchmark is in it, nor in a folder in it, "
+            "such as captions/cap.rc2.val.json of cirr/val. Fix: name the folder of the publisher's files or "
+            "its parent, or leave --data-dir out."
+        )
 
 
 _DATA_DIR = "Folder of the publisher's files, or its parent; without it CIR_DATA_HOME, then a download."

@@ -7,6 +7,7 @@ import os
 import shlex
 import subprocess
 import sys
+from importlib import resources
 from pathlib import Path
 
 import datasets_publishers as made
@@ -303,3 +304,14 @@ def test_a_suite_stands_for_its_members() -> None:
     assert ids_of("fashioniq/val") == suite("fashioniq/val").benchmarks
     assert ids_of("cirr/val") == ("cirr/val",)
     assert len(ids_of("circled")) == 9
+
+
+def test_a_data_dir_without_any_publishers_file_is_refused(tmp_path: Path) -> None:
+    run = resources.files("submissions.entries") / "random.shapes-val.json.gz"
+    (tmp_path / "cirr" / "captions").mkdir(parents=True)
+    call = ["score", str(run), "--data-dir", str(tmp_path)]
+    done = CliRunner().invoke(build(), call)
+    assert str(done.exception).startswith(f"--data-dir {tmp_path}: no publisher's file of any benchmark")
+    assert "Fix: name the folder" in str(done.exception)
+    (tmp_path / "cirr" / "captions" / "cap.rc2.val.json").write_text("[]", encoding="utf-8")
+    assert CliRunner().invoke(build(), call).exit_code == 0
