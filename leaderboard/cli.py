@@ -11,6 +11,7 @@ import ctypes
 import errno
 import inspect
 import os
+import re
 import sys
 import traceback
 import warnings
@@ -95,6 +96,8 @@ TASKS = {
 
 _START = "Start with: cir datasets list, then cir validate FILE and cir score FILE."
 _FURTHER = "More commands: cir help --all. About one: cir COMMAND --help."
+_EXAMPLE = 78
+"""Characters of an example's line, in a terminal of 80."""
 _ALL = "cir.all"
 """In a context's `meta`: the help is to list all commands."""
 
@@ -138,10 +141,27 @@ def _wrap_once(command: Any) -> None:
     """Join the lines of every paragraph of a help; typer joins those of the first alone."""
     paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
     command.help = "\n\n".join(
-        each if each.startswith("\b") else " ".join(each.split()) for each in paragraphs
+        _folded(each) if each.startswith("\b") else " ".join(each.split()) for each in paragraphs
     )
     for child in getattr(command, "commands", {}).values():
         _wrap_once(child)
+
+
+def _folded(example: str) -> str:
+    """An example whose commands fit a terminal and can be copied: lines are broken before options."""
+    lines = []
+    for line in re.sub(r" \\\n\s*", " ", example).split("\n"):
+        parts = re.split(r" (?=--?[a-z])", line)
+        for place, part in enumerate(parts):
+            room = _EXAMPLE - (2 if place < len(parts) - 1 else 0)
+            if place and len(lines[-1]) + 1 + len(part) <= room:
+                lines[-1] += f" {part}"
+            elif place:
+                lines[-1] += " \\"
+                lines.append(f"        {part}")
+            else:
+                lines.append(part)
+    return "\n".join(lines)
 
 
 class _Root(TyperGroup):

@@ -107,6 +107,12 @@ def _summary(ready: Sequence[str], there: int, failed: Sequence[str], metrics: d
         lines.append(
             f'Without an import of ours: load_dataset("{name}", "{config}") and evaluate.load("pnr_map").'
         )
+        here = sorted({each.partition("/")[0] for each in ready if Path(each.partition("/")[0]).is_dir()})
+        if here:
+            lines.append(
+                f"Not from this folder: load_dataset takes {', '.join(here)} here for the data set. "
+                "Fix: call it in another folder, or import cir_datasets (CIR_BENCHMARKS names your own)."
+            )
     return "\n".join(lines)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from cir_metrics.errors import missing_extra
@@ -11,6 +12,19 @@ if TYPE_CHECKING:
 
 INK, QUIET = "#22262b", "#8a9099"
 DPI = 150
+
+
+def check_plots(extra: str) -> None:
+    """Refuse a long work whose plots could not be drawn at its end.
+
+    Args:
+        extra: which brings what is missing.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+    """
+    if find_spec("matplotlib") is None:
+        raise missing_extra("a plot", "matplotlib", extra)
 
 
 def empty_figure(width: float, height: float, *, pads: tuple[float, float]) -> Figure:

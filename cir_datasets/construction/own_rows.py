@@ -66,7 +66,7 @@ def own_benchmark(
         The configuration `test` of the benchmark, loaded.
 
     Raises:
-        CallError: the name cannot be used, or neither a gallery nor a folder of pictures is given.
+        CallError: the name cannot be used, metrics are not a list, or neither a gallery nor a folder of pictures is given.
         SourceError: the folder of the pictures cannot be used.
         RecordError: rows, gallery or pictures are wrong; the message names each place and its fix.
         CardError: a metric or the title is refused.
@@ -82,6 +82,8 @@ def own_benchmark(
     if not isinstance(name, str):
         raise CallError(f"a benchmark's name is text, not {name!r}. Fix: write it in quotation marks.")
     check_name(name)
+    if isinstance(metrics, str):
+        raise CallError(f"metrics is a list, not {metrics!r}. Fix: write metrics=[{metrics!r}].")
     root = Path(name if folder is None else folder).expanduser().absolute()
     known = folders().get(name)
     if known is not None and known.folder != root:

@@ -7,6 +7,7 @@ session its id, `ground_truth_ids` and `turns`. Everything else may be left out 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from cir_datasets.common.row_files import unit
 from cir_datasets.rows.records import Row, query_row, query_schema, session_schema
 from cir_metrics.errors import did_you_mean
 
+_NO_TEXT = re.compile("[\x00\ud800-\udfff]")
+"""NUL, and halves of characters, which no UTF-8 file holds."""
 _ID, _TEXT, _WHOLE, _IDS, _TEXTS, _ITEMS = "an id", "text", "a whole number", "ids", "texts", "objects"
 
 QUERY = {
@@ -152,6 +155,8 @@ def _type_fault(value: Any, kind: str) -> str | None:
     if kind in (_ID, _TEXT):
         if not isinstance(value, str):
             return f"must be text, not {_shown(value)}. Fix: write it as text; in JSON in quotation marks."
+        if _NO_TEXT.search(value):
+            return f"is {_shown(value)}: it holds a character that is not text. Fix: write it anew."
         if kind == _ID and (not value or value != value.strip()):
             return f"is {value!r}: an id is not empty and has no blanks around it. Fix: correct it."
         return None

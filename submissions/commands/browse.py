@@ -23,7 +23,7 @@ def browse_command(
     k: Annotated[
         int,
         typer.Option(
-            "--k", help="First images of a ranking, 1 or more, that are shown; a hit has a target among them."
+            "--k", help="First images of a ranking, 1 to 100, that are shown; a hit has a target among them."
         ),
     ] = 10,
     data_dir: DataDirAnywhere = None,
@@ -31,7 +31,7 @@ def browse_command(
 ) -> None:
     """Write rankings as one HTML page, target and hard negatives marked; two methods side by side.
 
-    Of sessions every turn is shown, and the last one decides. Of a bundle --benchmark names the member.
+    Sessions are shown turn by turn; the last turn says who won. For a bundle, name the member with --benchmark.
 
     \b
     Example:

@@ -150,6 +150,7 @@ def circled_command(
         cir make circled --benchmark cirr/val --encoder Salesforce/blip-itm-large-coco \\
             --language openai:gpt-4o-mini,concurrency=16 --images ~/images --out circled-cirr-val --dry-run
     """
+    from cir_datasets.common.plots import check_plots
     from cir_datasets.common.tables import render
     from cir_datasets.construction.circled.estimate import estimate_table
     from cir_datasets.construction.circled.queries import queries_of
@@ -185,6 +186,7 @@ def circled_command(
         table = estimate_table(begun, len(source.gallery or ()), settings, calls_at_once(language))
         echo(render([table], "table"))
         return
+    check_plots("construction")
     speaks = partial(load_language, language, **({} if prompts is None else {"prompts": prompts}))
     speaker = speaks()
     loaders = encoder_loaders(source, encoder, diversity_encoder, device=device)

@@ -145,6 +145,7 @@ def cirr_command(
         cir make cirr --images photos -e microsoft/resnet-152 --subsets 200 --annotators 4 --out my-run
         cir make cirr --benchmark shapes/val --captions model --language oracle --out my-shapes
     """
+    from cir_datasets.common.plots import check_plots
     from cir_datasets.construction.cirr.answers import AnswerLimits
     from cir_datasets.construction.cirr.pipeline import CirrPlan, make_benchmark
     from cir_datasets.construction.cirr.rule import SubsetRule
@@ -160,6 +161,7 @@ def cirr_command(
     _check_choice("--captions", captions, WRITERS)
     if (language is None) != (captions == "people"):
         raise CallError("--language goes with --captions model. Fix: give both, or neither.")
+    check_plots("construction")
     where = engine_of(engine, address)
     plan = CirrPlan(
         name=made_name(name, out, "cirr"),

@@ -63,7 +63,9 @@ def read_array(path: Path, option: str) -> Any:
             f"{option} {path}: reading it", str(error.name), "retrieval", "write it with np.save as .npy"
         ) from error
     except (OSError, ValueError, RuntimeError, EOFError, UnpicklingError, BadZipFile) as error:
-        reason = str(error).partition("\n")[0] or type(error).__name__
+        # What torch says of other objects is how to run them.
+        said = "it holds more than numbers" if isinstance(error, UnpicklingError) else str(error)
+        reason = said.partition("\n")[0].rstrip(".") or type(error).__name__
         raise MethodError(
             f"{option} {path}: cannot be read as {ending}: {reason}. "
             "Fix: write it anew, with np.save as .npy."

@@ -181,6 +181,13 @@ def test_a_paragraph_of_help_is_wrapped_by_the_terminal_alone(path: tuple[str, .
     assert [each for each in paragraphs if "\n" in each and not each.startswith("\b")] == []
 
 
+@pytest.mark.parametrize(("path", "command"), COMMANDS, ids=[" ".join(path) for path, _ in COMMANDS])
+def test_an_example_fits_a_terminal_and_can_be_copied(path: tuple[str, ...], command: Any) -> None:
+    examples = [each for each in (command.help or "").split("\n\n") if each.startswith("\b")]
+    lines = [line for each in examples for line in each.splitlines()]
+    assert [line for line in lines if len(line) > 78] == []
+
+
 @pytest.mark.parametrize(
     ("words", "found"),
     [

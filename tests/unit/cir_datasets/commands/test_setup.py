@@ -116,12 +116,15 @@ def test_the_libraries_know_the_names_without_our_imports(home: Path, tmp_path: 
     assert json.loads(said.stdout) == ["900", 8, "recall_at_k"]
 
 
-def test_a_second_call_writes_nothing(home: Path, tmp_path: Path) -> None:
+def test_a_second_call_writes_nothing(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made.write_cirr(home, "val")
     made.write_circo(home, "val")
     first = setup("cirr/val", "circo/val", "cirr/val", "--no-checks")
     before = states(tmp_path)
+    monkeypatch.chdir(home)  # which has a folder "cirr"
     again = setup("cirr/val", "circo/val", "cirr/val", "--no-checks")
+    assert "Not from this folder: load_dataset takes cirr here for the data set. Fix:" in again.stderr
+    assert "Not from this folder" not in first.output
     assert states(tmp_path) == before
     assert "there already" not in first.output
     assert again.stdout.count("was there already") == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import orjson
@@ -9,6 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from cir_datasets.construction.workspace import Workspace
+from cir_metrics.errors import MissingExtraError
 from leaderboard.cli import build
 
 STAGES = {"captions": "captions pictures", "turns": "walks to the target", "filters": "drops sessions"}
@@ -69,3 +71,16 @@ def test_mistakes_explain_themselves(folder: Path, words: tuple[str, ...], said:
     done = cir(*(word.replace("FOLDER", str(folder)) for word in words))
     assert said in str(done.exception)
     assert not (folder / "nowhere").exists()
+
+
+@pytest.mark.parametrize("words", [["cirr"], ["circled", "--language", "oracle"]], ids=["cirr", "circled"])
+def test_what_plots_at_the_end_asks_for_it_at_the_beginning(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    out = tmp_path / "made"
+    done = cir(*words, "--benchmark", "shapes/val", "--encoder", "shapes", "--out", str(out))
+    assert isinstance(done.exception, MissingExtraError), done.output
+    assert "a plot needs matplotlib" in str(done.exception)
+    assert "[construction]" in str(done.exception)
+    assert not out.exists()
