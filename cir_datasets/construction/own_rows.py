@@ -66,7 +66,8 @@ def own_benchmark(
         The configuration `test` of the benchmark, loaded.
 
     Raises:
-        CallError: the name cannot be used, metrics are not a list, or neither a gallery nor a folder of pictures is given.
+        CallError: the name cannot be used, metrics are not a list, or neither a gallery nor a folder of
+            pictures is given.
         SourceError: the folder of the pictures cannot be used.
         RecordError: rows, gallery or pictures are wrong; the message names each place and its fix.
         CardError: a metric or the title is refused.

@@ -31,7 +31,7 @@ def browse_command(
 ) -> None:
     """Write rankings as one HTML page, target and hard negatives marked; two methods side by side.
 
-    Sessions are shown turn by turn; the last turn says who won. For a bundle, name the member with --benchmark.
+    Sessions are shown turn by turn; the last turn says who won. For a bundle, --benchmark names the member.
 
     \b
     Example:
