@@ -114,7 +114,7 @@ BAD: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     ),
     "half a character": (
         {"rows": changed(relative_caption="a\ud800b")},
-        ("row 2 (query_id 1): relative_caption is 'a\\\\ud800b'", "a character that is not text"),
+        ("row 2 (query_id 1): relative_caption is 'a\\ud800b'", "a character that is not text"),
     ),
     "a NUL": ({"rows": changed(relative_caption="a\0b")}, ("relative_caption", "that is not text")),
     "metrics as text": ({"metrics": "recall@1"}, ("metrics is a list", "metrics=['recall@1']")),
