@@ -149,7 +149,7 @@ def _wrap_once(command: Any) -> None:
 
 def _folded(example: str) -> str:
     """An example whose commands fit a terminal and can be copied: lines are broken before options."""
-    lines = []
+    lines: list[str] = []
     for line in re.sub(r" \\\n\s*", " ", example).split("\n"):
         parts = re.split(r" (?=--?[a-z])", line)
         for place, part in enumerate(parts):

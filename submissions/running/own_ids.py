@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -176,11 +177,13 @@ def depth_of(benchmark: Benchmark, k: int | None) -> int:
     """
     if k is None:
         return board_depth(benchmark).used
-    if isinstance(k, np.integer):
-        k = int(k)
-    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_DEPTH:
+    try:
+        depth = 0 if isinstance(k, bool) else operator.index(k)
+    except TypeError:
+        depth = 0
+    if not 1 <= depth <= MAX_DEPTH:
         raise MethodError(f"k={k!r}; it is 1 to {MAX_DEPTH:,}. Fix: leave it out for what the board uses.")
-    return k
+    return depth
 
 
 def described(method: str | Method, benchmark: Benchmark, images: Sequence[str] | None) -> Method:
