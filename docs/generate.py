@@ -88,6 +88,11 @@ def benchmark_table() -> str:
                 f"| {spec.turns} | {config.reference} | {config.ground_truth} | `{spec.main_metric}` |"
             )
         lines += _figures(card) or _invented(card)
+        if (DOCS / f"make_{name}.md").exists():
+            lines += [
+                "",
+                f"How it was made, with its files: [cir make {name}](make_{name}.md).",
+            ]
         lines += _examples(card)
         lines += _differences(card)
         if card.traps:

@@ -34,7 +34,8 @@ def problem(board: Board) -> str | None:
         return None
     return (
         f"the publisher's file {missing} is not on this server. Its organiser runs "
-        f"{preparing(board.benchmark)}, where the server was started, or starts it with CIR_DATA_HOME."
+        f"{preparing(board.benchmark)}, where the server was started, or starts it with CIR_DATA_HOME. "
+        "The server looks again every 30 seconds."
     )
 
 

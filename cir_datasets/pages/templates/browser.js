@@ -69,7 +69,7 @@
   };
   const say = () => {
     const first = found.length ? page * size + 1 : 0;
-    by("where").textContent = first + " to " + Math.min(found.length, (page + 1) * size) + " of " + found.length;
+    by("where").textContent = first + " to " + Math.min(found.length, (page + 1) * size) + " of " + found.length.toLocaleString("en");
     by("back").disabled = page === 0;
     by("next").disabled = page === last();
   };
