@@ -7,7 +7,7 @@ import itertools
 import re
 import shlex
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cir_datasets.builders.own_folder import listed_image
 from cir_datasets.common.counts import counted, counted_rows
 from cir_datasets.common.parallel import done_in_parallel
-from cir_datasets.common.row_files import NOT_UTF8, Tallied, read_row_file, text_lines, unit
+from cir_datasets.common.row_files import ENDINGS, NOT_UTF8, Tallied, read_row_file, text_lines, unit
 from cir_datasets.errors import CardError, RecordError, SourceError
 from cir_datasets.registry.cards import BenchmarkSpec, packaged_names
 from cir_datasets.registry.challenges import challenge_names
-from cir_datasets.registry.folder_card import configs_of
+from cir_datasets.registry.folder_card import FolderConfig, configs_of
 from cir_datasets.registry.folders import CARD_FILE, card_of_folder, folders, read_folder_card
 from cir_datasets.rows.checks import OWN_FIX, row_faults
 from cir_datasets.rows.written import named_images, place_of, typed
@@ -141,6 +141,13 @@ class FolderCheck:
         return "\n".join([*lines, f"{counted(len(self.faults), 'error')}."])
 
 
+def _beside(root: Path, path: str, configs: Mapping[str, FolderConfig]) -> str | None:
+    """A file that is called like one that the card names but for its ending, and is not named itself."""
+    named = {each for config in configs.values() for each in (config.queries, config.images)}
+    others = (Path(path).with_suffix(ending).as_posix() for ending in ENDINGS)
+    return next((each for each in others if each not in named and (root / each).is_file()), None)
+
+
 def check_folder(folder: str | Path, *, pictures: bool = True, registered: bool = True) -> FolderCheck:
     """Look at everything in a folder: card, galleries, rows, pictures.
 
@@ -170,10 +177,13 @@ def check_folder(folder: str | Path, *, pictures: bool = True, registered: bool 
         for path in (config.queries, config.images)
         if not (root / path).is_file()
     }
-    found.faults += [
-        Fault(str(root / path), f"no such file. Fix: write it, or correct {CARD_FILE}.")
-        for path in sorted(files)
-    ]
+    for path in sorted({path for config in configs.values() for path in (config.queries, config.images)}):
+        beside = _beside(root, path, configs)
+        if path in files:
+            fix = f"name {beside} in {CARD_FILE}" if beside else f"write it, or correct {CARD_FILE}"
+            found.faults.append(Fault(str(root / path), f"no such file. Fix: {fix}."))
+        elif beside:
+            found.notes.append(f"{beside} is not read: {CARD_FILE} names {path}.")
     card: Card | None = None
     problem: CardError | None = None
     if not files:

@@ -6,6 +6,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -141,6 +142,7 @@ def _checked(rows: Any) -> list[Row]:
     if wrong:
         place, row = wrong[0]
         raise RecordError(f"row {place}: a row is a dictionary, not {row!r}. Fix: write {{...}}.")
+    rows = [{key: _numbered(key, value) for key, value in row.items()} for row in rows]
     multi_turn = "session_id" in rows[0]
     said = [
         f"row {place}{_id_of(row)}: {fault}"
@@ -152,6 +154,12 @@ def _checked(rows: Any) -> list[Row]:
         shown = "\n  ".join(said[:SHOWN])
         raise RecordError(f"{counted(len(said), 'error')}; nothing was written.\n  {shown}{more}")
     return [dict(row) for row in rows]
+
+
+def _numbered(key: str, value: Any) -> Any:
+    """A field's value; rows that a data frame numbers have texts as their ids."""
+    number = key in ("query_id", "session_id") and isinstance(value, Integral) and not isinstance(value, bool)
+    return str(value) if number else value
 
 
 def _id_of(row: Row) -> str:

@@ -81,22 +81,25 @@ class ScoreReport:
         from cir_datasets.pages import object_html
 
         reports = (*self.runs, self) if self.runs else (self,)
-        tables = [
-            Table(
-                f"{each.benchmark}#{each.benchmark_version}" if self.runs else "",
-                ("metric", "value", "signature"),
-                tuple(
-                    (
-                        Cell(name, bold=name == each.main_metric),
-                        Cell(shown_value(name, value).strip(), value, bold=name == each.main_metric),
-                        Cell(each.signature_text(name)),
-                    )
-                    for name, value in {**each.metrics, **each.extra}.items()
-                ),
-                tuple(each.notes()),
+        tables = []
+        for each in reports:
+            values = {**each.metrics, **each.extra}
+            signatures = {name: each.signature_text(name) for name in values}
+            shared = set(signatures.values()) if len(set(signatures.values())) == 1 else set()
+            rows = []
+            for name, value in values.items():
+                is_main = name == each.main_metric
+                shown = shown_value(name, value).strip()
+                cells = [Cell(name, bold=is_main), Cell(shown, value, bold=is_main)]
+                rows.append((*cells, *(() if shared else (Cell(signatures[name]),))))
+            tables.append(
+                Table(
+                    f"{each.benchmark}#{each.benchmark_version}" if self.runs else "",
+                    ("metric", "value", *(() if shared else ("signature",))),
+                    tuple(rows),
+                    (*each.notes(), *(f"signature: {one}" for one in shared)),
+                )
             )
-            for each in reports
-        ]
         main = f"main: {self.main_metric} = {shown_value(self.main_metric, self.main).strip()}"
         return object_html(self._title(), [main, self._answered()], tables)
 

@@ -701,6 +701,14 @@ def test_a_new_folder_is_a_benchmark(tmp_path: Path, register: Register, session
     folder = new_folder("fresh", tmp_path / "fresh", sessions=sessions)
     found = check_folder(folder)
     assert (found.errors, found.notes) == ([], [])
+    rows = next(folder.glob("*.jsonl"))
+    other = rows.with_suffix(".csv")
+    other.write_text("query_id\n", encoding="utf-8")
+    assert check_folder(folder).notes == [f"{other.name} is not read: card.yaml names {rows.name}."]
+    rows.rename(folder / "kept")
+    assert f"{rows.name}: no such file. Fix: name {other.name} in" in check_folder(folder).errors[0]
+    other.unlink()
+    (folder / "kept").rename(rows)
     register(folder)
     assert len(cir_datasets.load("fresh/test")) == 4
     with pytest.raises(CallError) as caught:

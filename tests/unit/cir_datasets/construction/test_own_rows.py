@@ -123,9 +123,9 @@ BAD: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "an empty gallery": ({"gallery": []}, ("gallery: it names 0 images",)),
     "a doubled image": ({"gallery": [*IMAGES, "photo03"]}, ("gallery: image 61", "'photo03'", "twice")),
     "no gallery": ({"gallery": None}, ("neither gallery nor images is given",)),
-    "a number as id": (
-        {"rows": changed(query_id=np.int64(1))},
-        ("row 2 (query_id 1): query_id must be text",),
+    "a number as an image": (
+        {"rows": changed(target_image_id=np.int64(1))},
+        ("row 2 (query_id 1): target_image_id must be text, not",),
     ),
     "a number in the gallery": ({"gallery": [*IMAGES, 7]}, ("gallery: image 61 is 7",)),
     "a data frame": ({"rows": FRAME}, ("not DataFrame", 'frame.to_dict("records")')),
@@ -158,6 +158,11 @@ BAD: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "a folder without pictures": ({"images": "elsewhere"}, ("elsewhere: it holds no picture",)),
     "an unknown metric": ({"metrics": ["recall@ten"]}, ("recall@ten",)),
 }
+
+
+def test_queries_that_a_data_frame_numbers_have_texts_as_their_ids() -> None:
+    numbered = pd.DataFrame(ROWS).assign(query_id=range(50)).to_dict("records")
+    assert own_benchmark("mine", numbered, IMAGES, folder="made").query_ids == [str(n) for n in range(50)]
 
 
 @pytest.mark.parametrize("case", BAD)
