@@ -836,8 +836,8 @@ def _score_lines(outcome: Outcome) -> list[str]:
 
 
 _NOT_RANKED = (
-    "-: skipped images, or scored on other data or by another version than this board has now; "
-    "not comparable."
+    "-: ranked another gallery, skipped images, or scored on other data or by another version than this "
+    "board has now; not comparable."
 )
 _ORACLE = "oracle: knows what no user's query holds; it has no rank."
 
