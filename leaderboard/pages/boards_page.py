@@ -193,8 +193,8 @@ def _table(board: Board, view: View, marked: str) -> str:
         note += " Oracles know what no user's query holds, and have no rank."
     if any(row["rank"] is None and not row["is_oracle"] for row in rows):
         note += (
-            " Entries without a rank ranked another gallery, skipped images, or were scored on other data or by"
-            " another version than this board has now; they do not compare with the others."
+            " Entries without a rank ranked another gallery, skipped images, or were scored on other data or"
+            " by another version than this board has now; they do not compare with the others."
         )
     return element("div", table, "table-scroll", tabindex="0") + element("p", note, "note")
 

@@ -99,5 +99,5 @@ def test_no_name_imitates_the_mark_of_a_baseline() -> None:
 
 def test_a_table_explains_entries_without_a_rank() -> None:
     text = board_text(CIRCO, entries(submission("a", 1, data="other"), submission("b", 2)))
-    assert text.splitlines()[-1].startswith("-: ranked another gallery, skipped images, or scored on other data")
+    assert text.splitlines()[-1].startswith("-: ranked another gallery, skipped images, or scored")
     assert "scored on other data" not in board_text(CIRCO, entries(submission("b", 2)))
