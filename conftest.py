@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 from pathlib import Path
 
@@ -13,6 +14,10 @@ from hypothesis import HealthCheck, settings
 # A busy machine is not a failure: what a test may take is not asserted anywhere.
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("suite")
+
+# A shell's jobs in the background ignore Ctrl-C, and so would what is started here.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _OWNER = "CIR_TEST_HOME_OWNER"
 

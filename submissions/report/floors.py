@@ -13,9 +13,9 @@ because the first r places are then a draw without replacement from the other G 
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -269,15 +269,14 @@ def _binomial_at_most(found: int, n: int, chance_of: float) -> float:
         >>> round(_binomial_at_most(1, 3, 0.5), 6)
         0.5
     """
-    logs = (
-        math.lgamma(n + 1)
-        - math.lgamma(hits + 1)
-        - math.lgamma(n - hits + 1)
-        + hits * math.log(chance_of)
-        + (n - hits) * math.log1p(-chance_of)
-        for hits in range(found + 1)
-    )
-    return math.fsum(map(math.exp, logs))
+    with localcontext(prec=30):
+        right = Decimal(chance_of)
+        term = (1 - right) ** n
+        total = term
+        for hits in range(found):
+            term *= right * (n - hits) / ((1 - right) * (hits + 1))
+            total += term
+    return float(total)
 
 
 def recorded_floors(benchmark: Benchmark) -> tuple[dict[str, dict[str, float]], tuple[str, ...]]:

@@ -35,7 +35,7 @@ def selected(report: Report, metrics: Sequence[str]) -> Report:
         >>> from submissions.report import full_report
         >>> scored = score(make_rank_file("shapes/val", "random"), metrics=["recall@5"])
         >>> list(selected(full_report(scored), ["recall@5", "recall@10"]).values())
-        ['recall@10', 'recall@5']
+        ['recall@5', 'recall@10']
     """
     wanted = parse_further(metric_names(metrics))
     found = _cut(report, lambda name: any(_is_of(name, each) for each in wanted))

@@ -161,5 +161,5 @@ def test_folder_is_not_a_package(name: str) -> None:
 
 def test_pnr_map_card_tells_what_its_reader_must_know() -> None:
     text = (ROOM / "pnr_map" / "README.md").read_text(encoding="utf-8")
-    for words in ("Not monotone", "NPNP has 0.25", "NPPN 0.2361", "fingerprint", "released_code"):
+    for words in ("Not monotone", "NPNP has 0.25", "NPPN 0.2361", "fit the code", "released_code"):
         assert words in text
