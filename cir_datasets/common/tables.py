@@ -25,7 +25,7 @@ _NUMBER = re.compile(r"[+-]?\d[\d,]*(\.\d+)?(e[+-]?\d+)?")
 _LONG = ("table", "row", "name", "column", "value", "text", "mark")
 _LINE = 60
 """Characters that surely fit on a line of an article."""
-_FITTED = (r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%" + "\n", "}")
+_FITTED = (r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{", "}")
 """Around a table that may be wider than a line; needs the package graphicx."""
 _LATEX = {
     "\\": r"\textbackslash{}",
