@@ -22,5 +22,5 @@ def _html(spec: Any, rows: Any) -> str:
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 _install()
-# Rows stand below what finds and draws their pictures, and are told of it when a notebook shows one.
+# Rows stand below what finds and draws their pictures, and are given a way to find them, for notebooks.
 _on_import("cir_datasets.rows.notebook", lambda rows: rows.show_with(_html))

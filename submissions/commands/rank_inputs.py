@@ -38,7 +38,7 @@ def read_array(path: Path, option: str) -> Any:
         option: which names it.
 
     Raises:
-        MissingFileError: there is none.
+        MissingFileError: the file does not exist.
         MethodError: it cannot be read, or does not hold exactly one array.
         MissingExtraError: torch or safetensors is needed and not installed.
     """
@@ -113,7 +113,7 @@ def read_ids(path: Path, option: str) -> tuple[list[Any], bool]:
         option: which names it.
 
     Raises:
-        MissingFileError: there is none.
+        MissingFileError: the file does not exist.
         MethodError: it cannot be read, is something else, or holds an empty line.
     """
     text = _text(path, option)
@@ -133,7 +133,7 @@ def read_lists(path: Path, option: str) -> Any:
     """A JSON file of rankings by query id.
 
     Raises:
-        MissingFileError: there is none.
+        MissingFileError: the file does not exist.
         MethodError: it is not JSON, or names a query twice.
     """
     return _json(_text(path, option), path, option)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _FIRST, _SECOND = "#0072b2", "#d55e00"
-"""The first method is better, the second is: told apart by people who see few colours (Okabe and Ito)."""
+"""First method better, second better; colours that colour-blind readers can distinguish (Okabe and Ito)."""
 
 _WIDTH, _ROW, _AROUND = 7.2, 0.21, 1.1
 """Inches: of the picture, of a row, and above and below the rows."""
@@ -50,7 +50,7 @@ Row = tuple[str, Drawn | None]
 def write_forest(
     path: str | Path, shares: Sequence[Row], ranks: Sequence[Row], *, title: str, note: str
 ) -> Path:
-    """Draw differences: a row each, with the interval and the numbers; the line at 0 is no difference.
+    """Draw differences: a row each, with the interval and the numbers; 0 means that both are equal.
 
     Args:
         path: the file, `.png` or `.svg`; text in an SVG stays text.

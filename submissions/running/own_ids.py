@@ -420,7 +420,7 @@ def from_own(
         names: what messages call the arguments; default: as Python does.
 
     Raises:
-        MethodError: of a suite an argument is no mapping, or names no member, one twice or not all.
+        MethodError: of a suite an argument is not a mapping, or a member is unknown, named twice or missing.
         CirError: as `make` does.
     """
     names = Names() if names is None else names

@@ -49,7 +49,7 @@ def deal(
         manner: says what a caption is good for.
         number: triplets wanted an aspect.
         seed: of the order in which captions are tried.
-        limit: triplets in all, spread over the aspects; None is no limit.
+        limit: triplets in all, spread over the aspects; None for all.
     """
     used: set[Hashable] = set()
     dealt: dict[str, list[Row]] = {}

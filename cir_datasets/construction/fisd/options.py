@@ -19,7 +19,7 @@ class FisdOptions:
         per_aspect: queries wanted of each aspect, 1 or more.
         spare: captions more of each, for those that fail or are dropped, 0 or more.
         seed: of all that is drawn.
-        limit: triplets in all, for a first look; None is no limit.
+        limit: triplets in all, for a first look; None for all.
         chunk: triplets whose pictures are drawn and kept at once, 1 or more.
         reviewed_only: whether triplets that nobody has decided on are left out.
 
