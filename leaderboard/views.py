@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
@@ -251,18 +251,20 @@ def submission_page(submission_id: str, edit_key: str = "") -> str:
 
     Example:
         >>> submission_page("289f32ba7118", "edit_abc")
-        '/submission?id=289f32ba7118#edit_abc'
+        '/s/289f32ba7118#edit_abc'
     """
-    address = f"/submission?{urlencode({'id': submission_id})}"
+    address = f"/s/{quote(submission_id, safe='')}"
     return f"{address}#{edit_key}" if edit_key else address
 
 
 def entry_page(board_id: str, submission_id: str | None = None) -> str:
-    """Address of a board's page, with one entry marked, relative to the server's root.
+    """Address of a board's page, with one entry in view and marked, relative to the server's root.
 
     Example:
         >>> entry_page("cirr/val", "289f32ba7118")
-        '/?board=cirr%2Fval&entry=289f32ba7118'
+        '/b/cirr/val?entry=289f32ba7118#entry-289f32ba7118'
     """
-    marked = {} if submission_id is None else {"entry": submission_id}
-    return f"/?{urlencode({'board': board_id, **marked})}"
+    address = f"/b/{quote(board_id)}"
+    if submission_id is None:
+        return address
+    return f"{address}?{urlencode({'entry': submission_id})}#entry-{quote(submission_id)}"

@@ -1,4 +1,4 @@
-"""The application: FastAPI with the API, the Gradio pages mounted on it, and around both what guards them.
+"""The application: FastAPI with API and reading pages, Gradio's pages mounted on it, and their guards.
 
 The pages load nothing from elsewhere (fonts, scripts, analytics): a leaderboard works without a network.
 """
@@ -24,11 +24,11 @@ from cir_metrics.errors import install_lines
 from cir_metrics.signature import package_version
 from leaderboard import settings
 from leaderboard.errors import ServeError
-from leaderboard.pages import about_page, boards_page, layout, status_page, submission_page, submit_page
+from leaderboard.pages import about_page, layout, status_page, submission_page, submit_page
 from leaderboard.queue.processes import WorkerProcesses
 from leaderboard.server import Server
 from leaderboard.settings import Settings, check_place
-from leaderboard.web import api, gradio_routes
+from leaderboard.web import api, gradio_routes, site_routes
 from leaderboard.web.bodies import Bodies, BodyLimit, Patience
 from leaderboard.web.failures import JsonErrors
 from leaderboard.web.forms import FormLimits
@@ -99,6 +99,7 @@ def create_app(
         middleware=guards(options, server.settings.max_upload_bytes),
     )
     api.add_routes(app, server)
+    app.include_router(site_routes.router(server))
     if server.settings.accounts == "oauth":
         add_login(app)
 
@@ -181,7 +182,7 @@ def mount_pages(app: FastAPI, server: Server, uploads: UploadFolder) -> None:
         )
     largest = server.settings.max_upload_bytes + api.FORM_OVERHEAD
     guarded = RoomForUploads(mount.app, uploads, largest)
-    mount.app = PagesOnly(guarded, [f"/{page[0]}" for page in demo.pages])
+    mount.app = PagesOnly(guarded, [f"/{page[0]}" for page in demo.pages if page[0]])
 
 
 def pages(server: Server) -> Any:
@@ -191,7 +192,6 @@ def pages(server: Server) -> Any:
         analytics_enabled=False,
         fill_width=True,
     )
-    boards_page.build(demo, server)
     submit_page.build(demo, server)
     submission_page.build(demo, server)
     about_page.build(demo, server)

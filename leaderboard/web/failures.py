@@ -1,4 +1,4 @@
-"""Every answer of 400 and more is JSON, `{"error": {"code", "message", "fix"}}`, whoever makes it.
+"""Every answer of 400 and more that is not a page is JSON, `{"error": {"code", "message", "fix"}}`.
 
 An unexpected error is logged once, under an id that the answer names; the answer says nothing else of it.
 """
@@ -62,7 +62,8 @@ class JsonErrors:
             nonlocal started, held
             if message["type"] == "http.response.start":
                 started = True
-                held = message if message["status"] >= HTTPStatus.BAD_REQUEST else None
+                is_error = message["status"] >= HTTPStatus.BAD_REQUEST
+                held = message if is_error and not _is_page(message) else None
             if held is None:
                 await send(message)
             else:
@@ -89,6 +90,11 @@ class JsonErrors:
                 answer = _in_form(held, bytes(body))
         if answer is not None and (held is not None or not started):
             await answer(scope, receive, send)
+
+
+def _is_page(start: Message) -> bool:
+    """Whether people read the answer: a page says itself what is wrong."""
+    return Headers(raw=start["headers"]).get("content-type", "").startswith("text/html")
 
 
 def _passing(scope: Scope, error: Exception) -> JSONResponse | None:

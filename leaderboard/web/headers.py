@@ -21,6 +21,19 @@ _POLICY = "; ".join(
 )
 """Gradio's templates need inline scripts and eval; what this policy stops is every load from elsewhere."""
 
+PAGE_POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'self'",
+    )
+)
+"""Of the reading pages, which hold no script and no style of their own."""
+
 
 class SecurityHeaders:
     """Adds them, and replaces what the application says itself.
@@ -34,8 +47,9 @@ class SecurityHeaders:
     def __init__(self, app: ASGIApp, framed_by: str = "'self'", policy: str = _POLICY) -> None:
         """Put them together once."""
         self._app = app
+        self._policies = {own: f"{own}; frame-ancestors {framed_by}" for own in (policy, PAGE_POLICY)}
+        self._policy = policy
         self._headers = {
-            "Content-Security-Policy": f"{policy}; frame-ancestors {framed_by}",
             "X-Content-Type-Options": "nosniff",
             "Referrer-Policy": "same-origin",
             "Cross-Origin-Opener-Policy": "same-origin",
@@ -49,7 +63,11 @@ class SecurityHeaders:
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(self._headers)
+                headers = MutableHeaders(scope=message)
+                said = headers.get("content-security-policy", "")
+                headers.update(self._headers)
+                # An answer may say the stricter policy, and nothing else.
+                headers["Content-Security-Policy"] = self._policies.get(said, self._policies[self._policy])
             await send(message)
 
         await self._app(scope, receive, with_headers)

@@ -1,4 +1,4 @@
-"""Answers of the API by gzip, in a file of its own: what is not to be packed is read alone."""
+"""Answers by gzip, in a file of its own: what is not to be packed is read alone."""
 
 from __future__ import annotations
 
@@ -7,11 +7,24 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 _LEAST = 1000
 _LEVEL = 5
+_READ = (
+    "/api",
+    "/about",
+    "/b/",
+    "/compare",
+    "/e/",
+    "/m",
+    "/published",
+    "/s/",
+    "/site/",
+    "/status",
+    "/suite/",
+)
 _NOT = (*DEFAULT_EXCLUDED_CONTENT_TYPES, "application/vnd.apache.parquet")
 
 
 class Packed:
-    """Packs what is read below `/api`.
+    """Packs what is read: the API, the reading pages and their files. Gradio's answers are streams.
 
     Args:
         app: what handles the request.
@@ -24,6 +37,6 @@ class Packed:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Choose by path and method."""
-        wanted = scope["type"] == "http" and scope["method"] == "GET"
-        packs = wanted and scope["path"].startswith("/api") and not scope["path"].endswith("/file")
+        path = scope["path"] if scope["type"] == "http" and scope["method"] == "GET" else "/file"
+        packs = (path == "/" or path.startswith(_READ)) and not path.endswith("/file")
         await (self._packing if packs else self._app)(scope, receive, send)

@@ -7,9 +7,8 @@ The tables come from `leaderboard.tables`, packed already. Paths without `/v1` a
 from __future__ import annotations
 
 import gzip
-import hashlib
 from bisect import bisect_right
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from operator import itemgetter
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
@@ -26,6 +25,7 @@ from leaderboard.tables import KeptTable
 from leaderboard.views import board_view
 from leaderboard.web import formats, routes_page
 from leaderboard.web.feed import atom
+from leaderboard.web.kept_answers import etag_of, packed_answer, whole_answer
 from leaderboard.web.schemas import FAILURES, BoardsAnswer, PageAnswer, TableAnswer
 
 VERSION = "/api/v1"
@@ -77,7 +77,7 @@ def router(server: Server) -> APIRouter:
             )
             for board in boards.boards()
         ]
-        return _answer(request, orjson.dumps({"boards": found}), _JSON)
+        return whole_answer(request, orjson.dumps({"boards": found}), _JSON)
 
     @routes.get(
         f"{VERSION}/boards/{{board_id:path}}",
@@ -90,12 +90,12 @@ def router(server: Server) -> APIRouter:
         board = known_board(board_id)
         table = server.tables.of(board)
         if format == "json":
-            return _packed(request, table.etag, table.packed, _JSON)
+            return packed_answer(request, table.etag, table.packed, _JSON)
         headers = {"Content-Disposition": f'attachment; filename="{board.id.replace("/", "-")}.{format}"'}
         if format == "csv":
             etag, packed = _derived(table, "csv", lambda: formats.as_csv(table.view))
-            return _packed(request, etag, packed, _CSV, headers)
-        return _answer(request, formats.as_parquet(table.view), _PARQUET, headers)
+            return packed_answer(request, etag, packed, _CSV, headers)
+        return whole_answer(request, formats.as_parquet(table.view), _PARQUET, headers)
 
     @routes.get(f"{VERSION}/entries", response_model=PageAnswer)
     def entries(
@@ -116,7 +116,7 @@ def router(server: Server) -> APIRouter:
             headers["Link"] = f'<{VERSION}/entries?{query}>; rel="next"'
         page = {"board": found.id, "entries": rows, "next": following}
         etag, packed = _derived(table, (place, limit), lambda: orjson.dumps(page))
-        return _packed(request, etag, packed, _JSON, headers)
+        return packed_answer(request, etag, packed, _JSON, headers)
 
     @routes.get(
         f"{VERSION}/feed.atom",
@@ -137,7 +137,7 @@ def router(server: Server) -> APIRouter:
             own=f"{VERSION}/feed.atom{query}",
             key=server.key.public_pem,
         )
-        return _answer(request, body, "application/atom+xml; charset=utf-8")
+        return whole_answer(request, body, "application/atom+xml; charset=utf-8")
 
     @routes.get("/api", include_in_schema=False)
     def all_routes(request: Request) -> Response:
@@ -152,49 +152,11 @@ def _derived(table: KeptTable, what: Hashable, make: Callable[[], bytes]) -> tup
     found: tuple[str, bytes] | None = table.derived.get(what)
     if found is None:
         body = make()
-        found = _etag(body), gzip.compress(body, _LEVEL, mtime=0)
+        found = etag_of(body), gzip.compress(body, _LEVEL, mtime=0)
         if len(table.derived) >= _DERIVED:
             table.derived.clear()
         table.derived[what] = found
     return found
-
-
-def _packed(
-    request: Request, etag: str, packed: bytes, media_type: str, headers: Mapping[str, str] | None = None
-) -> Response:
-    """What is kept by gzip; it is unpacked for the few clients that do not take it so."""
-    all_headers = {**_headers(etag), **(headers or {})}
-    if _has(request, etag):
-        return Response(status_code=304, headers=all_headers)
-    # As Starlette reads it, which packs what is not kept packed.
-    if "gzip" in request.headers.get("accept-encoding", ""):
-        return Response(packed, media_type=media_type, headers={**all_headers, "Content-Encoding": "gzip"})
-    return Response(gzip.decompress(packed), media_type=media_type, headers=all_headers)
-
-
-def _answer(
-    request: Request, body: bytes, media_type: str, headers: Mapping[str, str] | None = None
-) -> Response:
-    etag = _etag(body)
-    all_headers = {**_headers(etag), **(headers or {})}
-    if _has(request, etag):
-        return Response(status_code=304, headers=all_headers)
-    return Response(body, media_type=media_type, headers=all_headers)
-
-
-def _etag(body: bytes) -> str:
-    return hashlib.sha256(body).hexdigest()[:40]
-
-
-def _headers(etag: str) -> dict[str, str]:
-    # Weak: the same content goes out packed and unpacked.
-    return {"ETag": f'W/"{etag}"', "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
-
-
-def _has(request: Request, etag: str) -> bool:
-    """Whether the client says that it has this content (RFC 9110, 13.1.2)."""
-    named = [tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")]
-    return f'"{etag}"' in named or named == ["*"]
 
 
 def openapi_details() -> dict[str, Any]:

@@ -1,0 +1,199 @@
+"""The site of reading pages: templates, the way from page to page, and what all pages share.
+
+A page is made of values and a template, without a request: the server answers with it, and the static mirror
+writes it. Links are relative, so that a server below a prefix and a folder of files work alike.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from jinja2 import ChoiceLoader, Environment, PackageLoader
+
+from cir_datasets.pages import page_environment
+from cir_metrics.signature import package_version
+from leaderboard.pages.layout import number
+from leaderboard.server import Server
+from submissions.rank_file.texts import is_link
+
+STYLE, SCRIPT, ICON = "site/site.css", "site/site.js", "site/icon.svg"
+_NAVIGATION = (
+    ("", "Boards"),
+    ("published", "Published results"),
+    ("m", "Metrics"),
+    ("submit", "Submit"),
+    ("about", "About"),
+)
+_LIVE_ONLY = ("submit",)
+"""Pages that need the server, and that a mirror has not."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page before it is written.
+
+    Args:
+        template: file name of its template, which extends `layout.html`.
+        title: what the window's title and `og:title` say; the site's name is put behind.
+        description: a sentence of at most about 160 characters, for searches and previews.
+        values: what the template asks for.
+        status: HTTP status.
+        image: path of a picture for previews, or empty.
+        section: path of the entry of the navigation that it belongs to.
+    """
+
+    template: str
+    title: str
+    description: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+    status: int = 200
+    image: str = ""
+    section: str = ""
+
+
+class Links:
+    """Addresses as one page writes them.
+
+    Args:
+        here: path of the page without a slash in front, `b/shapes/val`.
+
+    Example:
+        >>> Links("b/shapes/val")("e/289f32ba7118", anchor="ranks", k=5)
+        '../../e/289f32ba7118?k=5#ranks'
+    """
+
+    live = True
+    """Whether a server answers: forms, searches and submissions work."""
+
+    def __init__(self, here: str) -> None:
+        """Remember where the page is."""
+        self.here = here
+
+    def __call__(self, path: str = "", anchor: str = "", **query: object) -> str:
+        """The address of a page; empty where the site has no such page.
+
+        Args:
+            path: of the page, its parts percent-encoded.
+            anchor: id of an element on it.
+            query: its further choices; those that are None or empty are left out.
+        """
+        up = "../" * self.here.count("/") or "./"
+        said = {name: value for name, value in query.items() if value not in (None, "")}
+        asked = f"?{urlencode(said, doseq=True)}" if said else ""
+        return f"{up}{path}{asked}" + (f"#{quote(anchor)}" if anchor else "")
+
+    def file(self, path: str) -> str:
+        """The address of a style sheet, script or picture of the site."""
+        return self(path, v=asset_version(path)) if path in _ASSETS else self(path)
+
+
+def query_path(board_id: str, query_id: str) -> str:
+    """Path of the page of one query.
+
+    Example:
+        >>> query_path("shapes/val", "a/b")
+        'b/shapes/val/q/a%2Fb'
+    """
+    return f"b/{board_id}/q/{quote(query_id, safe='')}"
+
+
+_ASSETS = {
+    STYLE: ("leaderboard.pages", "templates/site.css", "text/css; charset=utf-8"),
+    SCRIPT: ("leaderboard.pages", "templates/site.js", "text/javascript; charset=utf-8"),
+    ICON: ("leaderboard.pages", "icon.svg", "image/svg+xml"),
+}
+
+
+def assets() -> tuple[str, ...]:
+    """Paths of the files that pages need besides themselves."""
+    return tuple(_ASSETS)
+
+
+@functools.cache
+def asset(path: str) -> tuple[bytes, str]:
+    """A style sheet, script or icon: its bytes and its media type."""
+    package, name, media_type = _ASSETS[path]
+    return (resources.files(package) / name).read_bytes(), media_type
+
+
+@functools.cache
+def asset_version(path: str) -> str:
+    """Names the content of a file, so that browsers may keep it."""
+    return hashlib.sha256(asset(path)[0]).hexdigest()[:12]
+
+
+class Site:
+    """All reading pages of one server.
+
+    Args:
+        server: the leaderboard.
+    """
+
+    def __init__(self, server: Server) -> None:
+        """Nothing is read before a page is asked for."""
+        self.server = server
+
+    @property
+    def name(self) -> str:
+        """What the server calls itself."""
+        return self.server.settings.name
+
+    def written(self, page: Page, links: Links) -> str:
+        """A page as HTML.
+
+        Args:
+            page: what it holds.
+            links: of the place where it will be.
+        """
+        address = self.server.settings.url
+        return (
+            environment()
+            .get_template(page.template)
+            .render(
+                page=page,
+                to=links,
+                live=links.live,
+                site=self.name,
+                canonical=f"{address}/{links.here}" if address else "",
+                picture=f"{address}/{page.image}" if address and page.image else "",
+                navigation=[
+                    (path, name) for path, name in _NAVIGATION if links.live or path not in _LIVE_ONLY
+                ],
+                version=package_version(),
+                **page.values,
+            )
+        )
+
+
+@functools.cache
+def environment() -> Environment:
+    """Jinja with the templates of these pages, and behind them those that all packages share.
+
+    Example:
+        >>> environment().from_string("{{ 0.49833 | value('percent') }}").render()
+        '49.83'
+    """
+    made = page_environment().overlay(
+        loader=ChoiceLoader([PackageLoader("leaderboard.pages"), PackageLoader("cir_datasets.pages")])
+    )
+    made.filters["value"] = number
+    made.filters["https"] = lambda url: url if isinstance(url, str) and is_link(url) else ""
+    made.globals["query_path"] = query_path
+    return made
+
+
+def missing_page(what: str, words: str, fix: str = "") -> Page:
+    """The page in the place of one that there is not.
+
+    Args:
+        what: the heading, such as `No such board`.
+        words: a sentence that says more.
+        fix: a sentence that says where to go.
+    """
+    return Page("missing.html", what, words, {"words": words, "fix": fix}, status=404)

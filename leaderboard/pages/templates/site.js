@@ -1,0 +1,19 @@
+"use strict";
+// Pages are whole without this file. It copies text, and sends a form of choices when one is changed.
+(() => {
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-copy]");
+    if (!button) return;
+    const from = document.getElementById(button.dataset.copy);
+    const text = from ? from.textContent : new URL(location.href).toString();
+    navigator.clipboard.writeText(text).then(() => {
+      const said = button.textContent;
+      button.textContent = "Copied";
+      setTimeout(() => { button.textContent = said; }, 1500);
+    });
+  });
+  document.addEventListener("change", (event) => {
+    const form = event.target.closest("form[data-at-once]");
+    if (form) form.requestSubmit();
+  });
+})();
