@@ -374,7 +374,7 @@ def show(
     _need_server("cir leaderboard show")
     from leaderboard import boards, settings
     from leaderboard.server import Server
-    from leaderboard.views import groups_of, held_back_words
+    from leaderboard.views import groups_of, held_back_words, intervals_of
 
     with closing(Server.open(settings.read(home))) as server:
         wanted = [boards.board(board_id) for board_id in board_ids or boards.ids()]
@@ -388,7 +388,7 @@ def show(
         return
     echo(
         "\n\n".join(
-            board_text(board, entries, groups_of(view), held_back_words(view))
+            board_text(board, entries, groups_of(view), held_back_words(view), intervals_of(view))
             for board, view, entries in shown
         )
     )
@@ -843,7 +843,11 @@ _ORACLE = "oracle: knows what no user's query holds; it has no rank."
 
 
 def board_text(
-    board: Board, entries: Sequence[Entry], groups: Mapping[str, int] | None = None, held_back: str = ""
+    board: Board,
+    entries: Sequence[Entry],
+    groups: Mapping[str, int] | None = None,
+    held_back: str = "",
+    intervals: Mapping[str, Sequence[float]] | None = None,
 ) -> str:
     """A board's title and its entries as an aligned table, fractions in per cent.
 
@@ -852,6 +856,7 @@ def board_text(
         entries: from `standings`, best first.
         groups: the rank group by submission; shown where more than one has a group.
         held_back: a sentence on entries that are not shown yet.
+        intervals: low and high end of the main value's interval by submission; shown where one has any.
     """
     from leaderboard.standings import checked_gallery
 
@@ -863,6 +868,10 @@ def board_text(
         return f"{head}\n{held_back or 'Nothing stands on this board yet.'}"
     labels = ["#", "Kind", "Method", board.primary_label, *(column.label for column in board.columns)]
     rows = [labels, *(_cells(board, entry) for entry in entries)]
+    if intervals:
+        place = labels.index(board.primary_label, 3) + 1
+        ends = [_shown_interval(intervals.get(entry.submission.id), board.primary_unit) for entry in entries]
+        rows = [[*row[:place], end, *row[place:]] for row, end in zip(rows, ["95 %", *ends], strict=True)]
     if groups and len(groups) > 1:
         found = [str(groups.get(entry.submission.id, "-")) for entry in entries]
         rows = [[row[0], group, *row[1:]] for row, group in zip(rows, ["Group", *found], strict=True)]
@@ -881,6 +890,10 @@ def _cells(board: Board, entry: Entry) -> list[str]:
     values = [_shown(entry.value, board.primary_unit)]
     values += [_shown(entry.metrics.get(column.metric), column.unit) for column in board.columns]
     return ["-" if entry.rank is None else str(entry.rank), kind, entry.name, *values]
+
+
+def _shown_interval(interval: Sequence[float] | None, unit: str) -> str:
+    return "-" if interval is None else f"[{', '.join(_shown(end, unit) for end in interval)}]"
 
 
 def _shown(value: float | None, unit: str) -> str:

@@ -1,20 +1,20 @@
-"""The tables of boards, made anew when what they show has changed, and kept in the store with their groups.
+"""The tables of boards, made anew when what they show has changed, and kept in the store.
 
-A reader never waits for the tests behind rank groups: until these are done the table says so
-(`groups_pending`) and stands without them. The worker calls `refresh` after each change; where no worker
-does, the process that answers the first reader makes the table at once and the groups in the background.
+Rank groups and the intervals of the main values are kept with them. A reader never waits for the tests and
+draws behind these: until they are done the table says so (`groups_pending`) and stands without both. The
+worker calls `refresh` after each change; where no worker does, the process that answers the first reader
+makes the table at once and the rest in the background.
 """
 
 from __future__ import annotations
 
 import gzip
 import hashlib
-import io
 import json
 import logging
 import threading
 import time
-import zipfile
+import zlib
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,7 +23,6 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import sqlalchemy as sa
 
 from cir_metrics.signature import package_version
@@ -33,18 +32,21 @@ from leaderboard.boards import Board
 from leaderboard.settings import DEFAULT_MAX_UPLOAD_MB
 from leaderboard.standings import Comparability, Entry, held_back, shown, standings
 from leaderboard.standings.groups import board_groups
+from leaderboard.standings.intervals import main_intervals, opened
 from leaderboard.store import Store
 from leaderboard.store.database import upsert
 from leaderboard.store.schema import board_states, views
 from leaderboard.submission import Submission
-from leaderboard.views import table_view
+from leaderboard.views import Tested, table_view
 
 log = logging.getLogger("leaderboard.tables")
 
-_VERSION = 3
+_VERSION = 4
 """Goes up whenever a table would be written otherwise from the same entries."""
 _DATA_SECONDS = 30.0
 """How long what the server has of a board's data is taken to be as it was: looking reads whole files."""
+_TESTED = 2
+"""Goes up whenever groups and intervals would be kept otherwise."""
 _LEVEL = 6
 
 
@@ -179,9 +181,9 @@ class Tables:
         changed, paused = self._state(board)
         published = self._store.published(board.id)
         entries = self._entries(board, published)
-        groups = self._groups(board, changed, entries)
+        tested = self._tested(board, entries)
         held = held_back(board, published)
-        view = table_view(board, entries, self._max_upload_bytes, self.problem(board), paused, groups, held)
+        view = table_view(board, entries, self._max_upload_bytes, self.problem(board), paused, tested, held)
         body = json.dumps(view, ensure_ascii=False, separators=(",", ":")).encode()
         etag = f"{self._basis(board, paused)}{hashlib.sha256(body).hexdigest()[:24]}"
         made = KeptTable(etag, gzip.compress(body, _LEVEL, mtime=0))
@@ -190,35 +192,48 @@ class Tables:
         return made
 
     def _make_groups(self, board: Board) -> None:
-        """Test what is to be tested, and keep the groups with the tests behind them."""
+        """Test and draw what is new, and keep groups and intervals with what is behind them."""
         changed, _ = self._state(board)
         entries = self._entries(board, self._store.published(board.id))
-        name = f"groups:{board.id}"
-        row = self._row(name, sa.select(views.c.body))
-        known = json.loads(gzip.decompress(row.body))["tests"] if row is not None else {}
-        values = self._values(board, entries)
-        found = board_groups(board, entries, values.get, known=known)
+        view = f"groups:{board.id}"
+        row = self._row(view, sa.select(views.c.body))
+        known = {} if row is None else _read_tests(row.body)
+        ids = [entry.submission.id for entry in entries]
+        kept = {name: opened(self._store.kept_values(name), board.primary_terms) for name in ids}
+        values = self._values(board, entries, kept)
+        found = board_groups(board, entries, values.get, known=known.get("tests", {}))
         tests = found.groups.tests if found.groups else {}
-        body = json.dumps({"group": found.by_submission, "tests": dict(tests)}).encode()
-        self._keep(name, changed, _among(entries), gzip.compress(body, _LEVEL, mtime=0))
+        drawn = {digest: (low, high) for digest, (low, high) in known.get("drawn", {}).items()}
+        intervals, drawn = main_intervals(board, entries, kept, drawn)
+        made = {
+            "group": found.by_submission,
+            "tests": dict(tests),
+            "interval": intervals,
+            "drawn": drawn,
+        }
+        body = gzip.compress(json.dumps(made).encode(), _LEVEL, mtime=0)
+        self._keep(view, changed, _among(entries), body)
 
-    def _groups(self, board: Board, changed: int, entries: Sequence[Entry]) -> dict[str, int] | None:
-        """The groups by submission, or None where they are not made yet; a sealed board has none."""
-        if board.sealed or not any(_may_have_a_group(entry) for entry in entries):
-            return {}
+    def _tested(self, board: Board, entries: Sequence[Entry]) -> Tested | None:
+        """Groups and intervals, or None where they are not made yet; a sealed board has none."""
+        if board.sealed or not entries:
+            return Tested()
         row = self._row(f"groups:{board.id}", sa.select(views.c.etag, views.c.body))
         if row is None or row.etag != _among(entries):
             return None
-        found: dict[str, int] = json.loads(gzip.decompress(row.body))["group"]
-        return found
+        found = _read_tests(row.body)
+        return Tested(found["group"], found["interval"]) if found else None
 
-    def _values(self, board: Board, entries: Sequence[Entry]) -> dict[str, Mapping[str, FloatArray]]:
+    def _values(
+        self, board: Board, entries: Sequence[Entry], kept: Mapping[str, Mapping[str, FloatArray]]
+    ) -> dict[str, Mapping[str, FloatArray]]:
         """The values a query by submission: of those that have as many queries as most."""
         found = {}
         for entry in filter(_may_have_a_group, entries):
-            packed = self._store.kept_values(entry.submission.id)
-            values = None if packed is None else _unpacked(packed, board.primary_terms)
-            if values is None:
+            values = {
+                term: each for term, each in kept[entry.submission.id].items() if term in board.primary_terms
+            }
+            if len(values) < len(board.primary_terms) or len(set(map(len, values.values()))) > 1:
                 log.info("board %s: no values a query of %s", board.id, entry.submission.id)
             else:
                 found[entry.submission.id] = values
@@ -274,24 +289,23 @@ def _may_have_a_group(entry: Entry) -> bool:
 
 
 def _among(entries: Sequence[Entry]) -> str:
-    """Names the scores that groups are made of, and their order."""
-    scored = [
-        (entry, entry.submission.last("scored", "rescored")) for entry in entries if _may_have_a_group(entry)
+    """Names the scores that groups and intervals are made of, and their order."""
+    scored = [(entry, entry.submission.last("scored", "rescored")) for entry in entries]
+    among = [
+        [entry.submission.id, _may_have_a_group(entry), entry.value, event and event.sequence]
+        for entry, event in scored
     ]
-    among = [[entry.submission.id, entry.value, event and event.sequence] for entry, event in scored]
-    return hashlib.sha256(json.dumps(among).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([_TESTED, *among]).encode()).hexdigest()
 
 
-def _unpacked(packed: bytes, terms: Sequence[str]) -> dict[str, FloatArray] | None:
-    """The values a query of what ranks, or None where they are not what they should be."""
+def _read_tests(body: bytes) -> dict[str, Any]:
+    """What `_make_groups` has kept; empty where it is damaged, so that it is made anew."""
     try:
-        with np.load(io.BytesIO(packed), allow_pickle=False) as arrays:
-            found = {term: arrays[term] for term in terms}
-    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile):
-        return None
-    sizes = {values.shape for values in found.values()}
-    whole = all(values.dtype == np.float64 and np.isfinite(values).all() for values in found.values())
-    return found if whole and len(sizes) == 1 and len(next(iter(sizes))) == 1 and min(sizes) > (0,) else None
+        found = json.loads(gzip.decompress(body))
+    except (ValueError, OSError, EOFError, zlib.error):
+        return {}
+    whole = isinstance(found, dict) and all(isinstance(each, dict) for each in found.values())
+    return found if whole and {"group", "tests"} <= found.keys() else {}
 
 
 def _size(values: Mapping[str, FloatArray]) -> int:

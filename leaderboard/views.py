@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -13,6 +14,19 @@ from leaderboard.boards import Board
 from leaderboard.destination import board_offered
 from leaderboard.standings import Entry, checked_gallery
 from leaderboard.submission import Event, Submission
+
+
+@dataclass(frozen=True)
+class Tested:
+    """What tests and draws say of a board's entries.
+
+    Args:
+        groups: the rank group by submission; entries outside the groups are left out.
+        intervals: low and high end of the main value's interval by submission, where it has one.
+    """
+
+    groups: Mapping[str, int] = field(default_factory=dict)
+    intervals: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
 
 def board_view(
@@ -64,7 +78,7 @@ def table_view(
     max_upload_bytes: int,
     unavailable: str | None = None,
     paused: str | None = None,
-    groups: Mapping[str, int] | None = None,
+    tested: Tested | None = None,
     held: tuple[int, datetime | None] = (0, None),
 ) -> dict[str, Any]:
     """A board with its rows, best first.
@@ -75,16 +89,21 @@ def table_view(
         max_upload_bytes: as in `board_view`.
         unavailable: as in `board_view`, and so is `paused`.
         paused: as in `board_view`.
-        groups: the rank group by submission; None where they are not made yet.
+        tested: groups and intervals; None where they are not made yet.
         held: from `held_back`.
     """
     count, moment = held
     view = board_view(board, len(entries) + count, max_upload_bytes, unavailable, paused)
     gallery = checked_gallery(board, entries)
     view["protocol"] |= {"gallery_checked": gallery is not None, "gallery_images": gallery}
-    rows = [entry.to_dict((groups or {}).get(entry.submission.id)) for entry in entries]
+    found = tested or Tested()
+    ids = [entry.submission.id for entry in entries]
+    rows = [
+        entry.to_dict(found.groups.get(name), found.intervals.get(name))
+        for entry, name in zip(entries, ids, strict=True)
+    ]
     later = {"entries_held_back": count, "shown_from": None if moment is None else moment.isoformat()}
-    return {**view, **later, "groups_pending": groups is None, "rows": rows}
+    return {**view, **later, "groups_pending": tested is None, "rows": rows}
 
 
 def held_back_words(view: Mapping[str, Any]) -> str:
@@ -111,6 +130,15 @@ def groups_of(view: Mapping[str, Any]) -> dict[str, int]:
         view: from `table_view`.
     """
     return {row["submission"]: row["group"] for row in view["rows"] if row["group"] is not None}
+
+
+def intervals_of(view: Mapping[str, Any]) -> dict[str, list[float]]:
+    """Low and high end of the main value's interval by submission; rows without one are left out.
+
+    Args:
+        view: from `table_view`.
+    """
+    return {row["submission"]: row["interval"] for row in view["rows"] if row["interval"] is not None}
 
 
 def submission_view(

@@ -182,7 +182,8 @@ def write_values(report: ScoreReport, path: Path) -> None:
     It holds by the metric's printed name an array of float64, one value a query in the benchmark's order;
     metrics that have no such value (`median_rank`) are left out. Of a suite the members' values stand one
     behind the other, each times w_m * N / n_m with w_m the member's share in the metric, n_m its queries and
-    N those of all: so their mean is the suite's number, and tests over them are tests of it.
+    N those of all: so their mean is the suite's number, and tests over them are tests of it. Beside them
+    stand each member's own values, under the metric's name with `@` and the member's id.
 
     Raises:
         OSError: the system refuses to write there.
@@ -208,6 +209,8 @@ def _suite_values(report: ScoreReport) -> dict[str, Any]:
         sizes = [len(part) for part in parts]
         factors = sample.weights(metric) * sum(sizes) / sizes
         found[metric] = np.concatenate([factor * part for factor, part in zip(factors, parts, strict=True)])
+    for part in sample.parts:
+        found |= {f"{metric}@{part.benchmark.id}": values for metric, values in part.values.items()}
     return found
 
 

@@ -74,11 +74,12 @@ class Entry:
         """When it came, UTC."""
         return self.submission.received_at
 
-    def to_dict(self, group: int | None = None) -> dict[str, Any]:
+    def to_dict(self, group: int | None = None, interval: Sequence[float] | None = None) -> dict[str, Any]:
         """The entry as JSON values.
 
         Args:
             group: its rank group, or None where it has none.
+            interval: low and high end of its main value's interval, or None where it has none.
         """
         listed = self.submission.last("published", "restored")
         return {
@@ -96,6 +97,7 @@ class Entry:
             "published_at": None if listed is None else listed.at.isoformat(),
             "sha256": self.submission.sha256,
             "main": self.value,
+            "interval": None if interval is None else list(interval),
             "metrics": self.metrics,
             "signature": self.signature,
         }

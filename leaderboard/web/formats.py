@@ -21,7 +21,10 @@ _FIRST = {
     "is_oracle": "boolean",
     "verified": "boolean",
     "main": "number",
+    "interval_low": "number",
+    "interval_high": "number",
 }
+_ENDS = {"interval_low": 0, "interval_high": 1}
 _LAST = {
     "flag": "string",
     "submitter": "string",
@@ -112,6 +115,8 @@ def _method_columns() -> tuple[tuple[str, str], ...]:
 
 
 def _value(row: Mapping[str, Any], name: str) -> Any:
+    if name in _ENDS:
+        return None if row["interval"] is None else row["interval"][_ENDS[name]]
     if name in _FIRST or name in _LAST:
         return row[name]
     if name in row["metrics"]:

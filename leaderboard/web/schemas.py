@@ -139,6 +139,10 @@ class RowAnswer(_StrictAnswer):
     published_at: str | None
     sha256: str
     main: Fraction
+    interval: Annotated[
+        tuple[float, float] | None,
+        Field(description="95 % bootstrap interval of main, low and high; null where there is none"),
+    ]
     metrics: dict[str, Fraction]
     signature: str
 
@@ -149,7 +153,7 @@ class TableAnswer(BoardAnswer):
     protocol: CheckedProtocolAnswer
     entries_held_back: Annotated[int, Field(description="entries of `entries` that have no row yet")]
     shown_from: Annotated[str | None, Field(description="when the first of them have one, or null")]
-    groups_pending: Annotated[bool, Field(description="the tests behind the groups are not done yet")]
+    groups_pending: Annotated[bool, Field(description="groups and intervals are not made yet")]
     rows: list[RowAnswer]
 
 

@@ -79,12 +79,7 @@ class Sample:
         Returns:
             Shape (parts,), adding up to 1.
         """
-        from submissions.scoring.score_report import member_metric
-
-        sizes = np.array([len(part.query_ids) for part in self.parts], dtype=np.float64)
-        shares = sizes if member_metric(metric) != metric else np.ones(len(sizes))
-        share: FloatArray = shares / exact_sums(shares)
-        return share
+        return member_shares(metric, [len(part.query_ids) for part in self.parts])
 
     def bootstrap(
         self, columns: Sequence[FloatArray], weights: FloatArray, *, draws: int, seed: int
@@ -107,6 +102,28 @@ class Sample:
         for part, values, share in zip(self.parts, columns, weights, strict=True):
             total += share * bootstrap_means(values, draws=draws, seed=seed, key=part.benchmark.id)
         return total
+
+
+def member_shares(metric: str, sizes: Sequence[int]) -> FloatArray:
+    """Share of each of a suite's members in a number: equal shares, or (`@micro`) by the number of queries.
+
+    Args:
+        metric: printed name of the number.
+        sizes: queries or sessions of each member; one member alone has the whole.
+
+    Returns:
+        Shape (members,), adding up to 1.
+
+    Example:
+        >>> member_shares("recall@10", [30, 10]), member_shares("recall@10@micro", [30, 10])
+        (array([0.5, 0.5]), array([0.75, 0.25]))
+    """
+    from submissions.scoring.score_report import member_metric
+
+    counted = np.array(sizes, dtype=np.float64)
+    shares = counted if member_metric(metric) != metric else np.ones(len(counted))
+    share: FloatArray = shares / exact_sums(shares)
+    return share
 
 
 def resampled_metrics(report: ScoreReport) -> list[str]:

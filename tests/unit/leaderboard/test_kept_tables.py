@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from full_boards import BOARD, METRIC, add_entry, packed, values_of
+from full_boards import BOARD, METRIC, QUERIES, add_entry, packed, values_of
 
 from leaderboard import boards
 from leaderboard.store import Store
@@ -54,18 +54,18 @@ def test_a_table_is_made_once_and_anew_after_each_change(
     published = Store.published
     monkeypatch.setattr(Store, "published", lambda self, name: read.append(name) or published(self, name))
     first = add_entry(store, 1, baseline=True)
-    found = tables.of(board)
+    found = tables.refresh(board)
     assert [row["submission"] for row in found.view["rows"]] == [first.id]
     assert tables.of(board) is found
     assert Tables(store).of(board).packed == found.packed
-    assert len(read) == 1
+    assert len(read) == 2  # once for the groups, once for the table
     add_entry(store, 2, baseline=True)
-    again = tables.of(board)
+    again = tables.refresh(board)
     assert len(again.view["rows"]) == 2
     assert again.etag != found.etag
     store.append(first, [("withdrawn", {})])
-    assert [row["method"]["name"] for row in tables.of(board).view["rows"]] == ["Method 2"]
-    assert len(read) == 3
+    assert [row["method"]["name"] for row in tables.refresh(board).view["rows"]] == ["Method 2"]
+    assert len(read) == 6
 
 
 def test_a_change_of_one_board_leaves_the_others(store: Store, tables: Tables) -> None:
@@ -87,6 +87,7 @@ def test_pausing_a_board_shows(store: Store, tables: Tables) -> None:
 def test_many_readers_at_once_make_a_table_once(
     store: Store, tables: Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(tables, "_refresh_later", lambda board: None)  # what it makes is another table
     add_entry(store, 1, baseline=True)
     read = []
     published = Store.published
@@ -141,6 +142,44 @@ def test_only_new_pairs_are_tested(store: Store, tables: Tables, monkeypatch: py
     assert tested == [(2, 3)]
     kept = json.loads(gzip.decompress(rows_of_views(store)[f"groups:{BOARD}"].body))
     assert len(kept["tests"]) == 3
+
+
+def test_only_new_intervals_are_drawn(store: Store, tables: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
+    from leaderboard.standings import intervals
+
+    for seed in (1, 2):
+        add_entry(store, seed)
+    add_entry(store, 3, baseline=True)
+    before = {row["submission"]: row["interval"] for row in tables.refresh(boards.board(BOARD)).view["rows"]}
+    drawn = []
+    bootstrap = intervals.bootstrap_means
+    monkeypatch.setattr(
+        intervals, "bootstrap_means", lambda values, **how: drawn.append(values) or bootstrap(values, **how)
+    )
+    new = add_entry(store, 4)
+    rows = Tables(store).refresh(boards.board(BOARD)).view["rows"]
+    assert [values.shape for values in drawn] == [(QUERIES, 1)]
+    after = {row["submission"]: row["interval"] for row in rows}
+    assert after.pop(new.id)
+    assert after == before
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [b"", gzip.compress(b"[]"), gzip.compress(b'{"group": {}}'), b"\x1f\x8bdamaged"],
+    ids=["empty", "list", "half", "no gzip"],
+)
+def test_kept_groups_that_are_damaged_are_made_anew(store: Store, tables: Tables, damaged: bytes) -> None:
+    add_entry(store, 1, 0.9)
+    add_entry(store, 2, 0.2)
+    board = boards.board(BOARD)
+    whole = tables.refresh(board).view
+    with store.database.write() as connection:
+        kept = views.update().where(views.c.name == f"groups:{BOARD}")
+        connection.execute(kept.values(body=damaged))
+        connection.execute(views.delete().where(views.c.name == f"board:{BOARD}"))
+    assert Tables(store).of(board).view["groups_pending"]
+    assert Tables(store).refresh(board).view == whole
 
 
 def test_the_values_of_another_benchmark_do_not_take_the_board_down(store: Store, tables: Tables) -> None:

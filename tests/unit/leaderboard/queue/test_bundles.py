@@ -40,7 +40,8 @@ def test_the_values_a_query_have_the_suites_mean(home: Path) -> None:
     report = score_file(found, Benchmarks("fashioniq/val"))
     write_values(report, home / "values.npz")
     with np.load(home / "values.npz") as values:
-        assert set(values) == set(report.metrics)
+        members = {f"{name}@{run.benchmark}" for run in report.runs for name in run.metrics}
+        assert set(values) == set(report.metrics) | members
         for metric, shown in report.metrics.items():
             assert values[metric].shape == (60,)
             assert exact_mean(values[metric]) == pytest.approx(shown, abs=1e-12)

@@ -224,7 +224,8 @@ def test_formats_agree(client: Any, opened: tuple[Any, Server]) -> None:
     written = list(csv.DictReader(io.StringIO(client.get(f"{TABLE}?format=csv").text)))
     assert list(written[0]) == table.column_names == list(columns(list(view["rows"][0]["metrics"])))
     for row, line, cells in zip(view["rows"], table.to_pylist(), written, strict=True):
-        flat = {**row, **row["metrics"], **row["method"]}
+        ends = dict(zip(("interval_low", "interval_high"), row["interval"], strict=True))
+        flat = {**row, **ends, **row["metrics"], **row["method"]}
         for name, value in line.items():
             expected = flat.get(name)
             assert value == (", ".join(expected) if isinstance(expected, list) else expected)

@@ -1,0 +1,187 @@
+"""Confidence intervals of a board's main values: those that `cir score --intervals` prints for the files.
+
+They are computed from the values a query that the store keeps. Each entry's interval depends on its own
+values alone, so that a new entry costs one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import math
+import zipfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cir_metrics.resampling import DRAWS, LEVEL, SEED, bootstrap_means, percentile_interval
+from cir_metrics.significance import NEAR
+from cir_metrics.sums import FloatArray, exact_mean, exact_means, exact_sums
+from leaderboard.boards import Board
+from leaderboard.standings import Entry
+from submissions.scoring.samples import NO_MEANS, member_shares
+from submissions.scoring.score_report import member_metric
+
+_EQUAL = 2 * NEAR
+"""As for groups: boards round to twelve digits."""
+_VERSION = 1
+"""Goes up whenever the interval of the same values can move, so that those kept from before are not used."""
+_TOGETHER = 64
+"""Entries that share one round of draws: their means over all draws are held at once, 5 MB."""
+
+Ends = tuple[float, float]
+"""Low and high end of an interval, in the unit of the metric."""
+
+
+@dataclass(frozen=True)
+class _Values:
+    """What each query adds to an entry's main value, benchmark by benchmark.
+
+    Args:
+        benchmarks: ids, of a suite its members'.
+        parts: values a query, an array a benchmark.
+    """
+
+    benchmarks: tuple[str, ...]
+    parts: tuple[FloatArray, ...]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return tuple(map(len, self.parts))
+
+    def name(self, metric: str) -> str:
+        """Names what the interval depends on."""
+        how = f"{_VERSION} {DRAWS} {SEED} {LEVEL} {metric} {self.benchmarks} {self.sizes}".encode()
+        digest = hashlib.sha256(how)
+        for part in self.parts:
+            digest.update(np.ascontiguousarray(part + 0.0, dtype="<f8").tobytes())
+        return digest.hexdigest()
+
+
+def opened(packed: bytes | None, terms: Sequence[str] | None = None) -> dict[str, FloatArray]:
+    """The values a query by metric that the store keeps of an entry; empty where they cannot be read.
+
+    Args:
+        packed: an `.npz`, as `leaderboard.queue.judging.write_values` writes it, or None.
+        terms: metrics that are wanted, of a suite's members too; None for all.
+    """
+    if packed is None:
+        return {}
+    begin = None if terms is None else tuple(member_metric(term) for term in terms)
+    try:
+        with np.load(io.BytesIO(packed), allow_pickle=False) as arrays:
+            found = {name: arrays[name] for name in arrays.files if begin is None or name.startswith(begin)}
+    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile):
+        return {}
+    return {name: each for name, each in found.items() if _is_whole(each)}
+
+
+def _is_whole(values: Any) -> bool:
+    return bool(
+        values.dtype == np.float64 and values.ndim == 1 and len(values) > 0 and np.isfinite(values).all()
+    )
+
+
+def member_values(
+    board: Board, kept: Mapping[str, FloatArray], scores: Mapping[str, Any], metric: str
+) -> list[FloatArray] | None:
+    """Values a query of a metric, an array a benchmark, or None where the store does not hold them.
+
+    Of a suite the members' own; entries that were judged by an earlier version have only the weighted values
+    behind each other, from which the members' are found again by each member's number of queries.
+
+    Args:
+        board: the board.
+        kept: from `opened`.
+        scores: the entry's score report as JSON values.
+        metric: printed name of a metric, not of a mean of several.
+    """
+    if board.suite is None:
+        return [kept[metric]] if metric in kept else None
+    own = [kept.get(f"{member_metric(metric)}@{member}") for member in board.benchmarks]
+    found = [each for each in own if each is not None]
+    if len(found) == len(own):
+        return found
+    sizes = [int(run["n"]) for run in scores.get("runs", ())]
+    joined = kept.get(metric)
+    if joined is None or len(sizes) != len(board.benchmarks) or len(joined) != sum(sizes) or 0 in sizes:
+        return None
+    factors = member_shares(metric, sizes) * sum(sizes) / sizes
+    parts = np.split(joined, np.cumsum(sizes)[:-1])
+    return [part / factor for part, factor in zip(parts, factors, strict=True)]
+
+
+def main_intervals(
+    board: Board,
+    entries: Sequence[Entry],
+    kept: Mapping[str, Mapping[str, FloatArray]],
+    known: Mapping[str, Ends],
+) -> tuple[dict[str, Ends], dict[str, Ends]]:
+    """The 95 % bootstrap intervals of entries' main values.
+
+    The number of an entry is sum_j w_j * (1/n_j) * sum_i v_ij over the benchmarks j of its board, and
+    `submissions.scoring.intervals` says how it is drawn anew: draws, seed and keys are the same here. An
+    entry has none where a median or a count ranks, or where its values are not kept or have another mean
+    than its line shows.
+
+    Args:
+        board: says what ranks.
+        entries: from `standings`, whether they have a rank or not.
+        kept: by submission id the values a query by metric, from `opened`.
+        known: intervals by what they depend on, of an earlier call: these are not drawn again.
+
+    Returns:
+        The intervals by submission id, and those of this call by what they depend on.
+    """
+    if any(term in NO_MEANS for term in board.primary_terms):
+        return {}, {}
+    names: dict[str, str] = {}
+    wanted: dict[str, _Values] = {}
+    for entry in entries:
+        values = _main_values(board, entry, kept.get(entry.submission.id, {}))
+        if values is not None:
+            name = names[entry.submission.id] = values.name(board.primary)
+            if name not in known:
+                wanted.setdefault(name, values)
+    made = {name: known[name] for name in names.values() if name in known}
+    for together in _alike(wanted):
+        made |= _drawn(board.primary, {name: wanted[name] for name in together})
+    return {submission: made[name] for submission, name in names.items()}, made
+
+
+def _main_values(board: Board, entry: Entry, kept: Mapping[str, FloatArray]) -> _Values | None:
+    scores = entry.submission.scores or {}
+    found = [member_values(board, kept, scores, term) for term in board.primary_terms]
+    terms = [each for each in found if each is not None]
+    by_benchmark = list(zip(*terms, strict=True))
+    if len(terms) < len(found) or any(len(set(map(len, each))) > 1 for each in by_benchmark):
+        return None
+    parts = tuple(exact_means(list(each)) for each in by_benchmark)
+    shares = member_shares(board.primary, list(map(len, parts)))
+    means = [share * exact_mean(part) for share, part in zip(shares.tolist(), parts, strict=True)]
+    if not math.isclose(exact_sums(means).item(), entry.value, rel_tol=_EQUAL, abs_tol=_EQUAL):
+        return None
+    return _Values(board.benchmarks, parts)
+
+
+def _alike(wanted: Mapping[str, _Values]) -> Iterator[list[str]]:
+    """Entries that share their draws, some at a time."""
+    by_sizes = defaultdict(list)
+    for name, values in wanted.items():
+        by_sizes[values.sizes].append(name)
+    for names in by_sizes.values():
+        for start in range(0, len(names), _TOGETHER):
+            yield names[start : start + _TOGETHER]
+
+
+def _drawn(metric: str, values: Mapping[str, _Values]) -> dict[str, Ends]:
+    first = next(iter(values.values()))
+    total = np.zeros((DRAWS, len(values)))
+    for place, share in enumerate(member_shares(metric, first.sizes).tolist()):
+        columns = np.stack([each.parts[place] for each in values.values()], axis=1)
+        total += share * bootstrap_means(columns, key=first.benchmarks[place])
+    low, high = percentile_interval(total)
+    return dict(zip(values, zip(low.tolist(), high.tolist(), strict=True), strict=True))
