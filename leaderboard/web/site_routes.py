@@ -10,7 +10,7 @@ from fastapi.responses import RedirectResponse, Response
 from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
 from leaderboard.errors import UploadRefusedError
-from leaderboard.pages import board_page, home_page, site
+from leaderboard.pages import board_page, home_page, pictures, site
 from leaderboard.pages.site import Links, Page, Site, missing_page
 from leaderboard.server import Server
 from leaderboard.views import entry_page, submission_page
@@ -64,6 +64,15 @@ def router(server: Server) -> APIRouter:
             return answer_missing()
         body, media_type = site.asset(path)
         return Response(body, media_type=media_type, headers=_FOR_EVER)
+
+    @routes.get("/site/pictures/{rest:path}")
+    def picture(rest: str) -> Response:
+        """A picture that the package draws; its address changes with the benchmark's version."""
+        try:
+            body = pictures.picture(f"site/pictures/{rest}")
+        except UnknownNameError:
+            return answer_missing()
+        return Response(body, media_type=pictures.MEDIA_TYPE, headers=_FOR_EVER)
 
     def answer_missing() -> Response:
         html = pages.written(missing_page("Not found", "There is no such file."), Links("site/"))

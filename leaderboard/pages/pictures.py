@@ -1,0 +1,76 @@
+"""The pictures that pages show: those that the package draws itself, and nobody else's."""
+
+from __future__ import annotations
+
+import functools
+import io
+import re
+
+from cir_datasets.images.locate import image_card
+from cir_datasets.registry.cards import BenchmarkSpec
+from cir_metrics.errors import UnknownNameError
+from leaderboard import boards
+
+_FOLDER = "site/pictures"
+_PATH = re.compile(
+    _FOLDER + r"/shapes/(?P<version>[0-9]{1,6})/(?P<image>(?P<split>[a-z]{1,20})-[0-9]{6})\.png"
+)
+_SPLIT = re.compile(r"[a-z]{1,20}(?=-[0-9]{6}\Z)")
+_KEPT = 2000
+"""Pictures of about 2 KB each that a process keeps."""
+
+MEDIA_TYPE = "image/png"
+
+
+def picture_path(spec: BenchmarkSpec, image_id: str) -> str:
+    """Path of a picture on this site, or empty where it may not be shown.
+
+    The benchmark's version is part of it, so that a browser may keep the picture for ever.
+
+    Args:
+        spec: the benchmark.
+        image_id: of its gallery.
+
+    Example:
+        >>> from cir_datasets.registry import spec
+        >>> picture_path(spec("shapes/val"), "val-000123")
+        'site/pictures/shapes/2/val-000123.png'
+        >>> picture_path(spec("cirr/val"), "dev-1-0-img0")
+        ''
+    """
+    card = image_card(spec)
+    if card.source.publisher != "embedded" or not _SPLIT.match(image_id):
+        return ""
+    return f"{_FOLDER}/{card.name}/{card.version}/{image_id}.png"
+
+
+@functools.lru_cache(_KEPT)
+def picture(path: str) -> bytes:
+    """A picture as PNG, 96 x 96.
+
+    Args:
+        path: from `picture_path`.
+
+    Raises:
+        UnknownNameError: there is no such picture, or no board ranks its gallery.
+    """
+    from cir_datasets import shapes
+
+    found = _PATH.fullmatch(path)
+    if found is None or (found["version"], found["split"]) not in _galleries():
+        raise UnknownNameError(f"no picture {path[:80]!r}. Fix: take its address from a page of a query.")
+    written = io.BytesIO()
+    shapes.picture(found["image"]).save(written, "PNG")
+    return written.getvalue()
+
+
+def _galleries() -> set[tuple[str, str]]:
+    """Version and split of the galleries that boards rank: to draw from another, it would be made first."""
+    from cir_datasets.shapes import split_of
+
+    return {
+        (str(spec.card.version), split_of(spec.config_name).name)
+        for board in boards.boards()
+        for spec in board.specs
+        if spec.card.source.publisher == "embedded"
+    }
