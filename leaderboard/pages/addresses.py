@@ -1,0 +1,58 @@
+"""Which address has which page, in a file of its own: the server and the static mirror read one table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from urllib.parse import unquote
+
+from cir_metrics.errors import UnknownNameError
+from leaderboard import boards
+from leaderboard.errors import UploadRefusedError
+from leaderboard.pages import board_page, home_page
+from leaderboard.pages.site import Page, Site, missing_page
+
+Query = Mapping[str, str]
+"""What stands behind the ? of an address; values of a name that stands there twice are joined by a comma."""
+
+
+def _home(site: Site, _query: Query) -> Page:
+    return home_page.page(site)
+
+
+def _board(site: Site, query: Query, board_id: str) -> Page:
+    return board_page.page(site, boards.board(board_id), query)
+
+
+_PAGES: dict[str, Callable[..., Page]] = {
+    "": _home,
+    "b/(.+)": _board,
+}
+"""By the pattern of a path the function of its page, which takes the decoded groups. First match counts."""
+
+FIRST_PARTS = tuple(dict.fromkeys(pattern.partition("/")[0] for pattern in _PAGES))
+"""What the paths of pages begin with, before their first slash."""
+
+
+def page_at(site: Site, path: str, query: Query) -> Page:
+    """The page of an address; where there is none, a page with the status 404 that says so.
+
+    Args:
+        site: of the server.
+        path: without a slash in front, its parts percent-encoded.
+        query: of the address.
+
+    Example:
+        >>> page_at(None, "no/such", {}).status
+        404
+    """
+    try:
+        for pattern, make in _PAGES.items():
+            found = re.fullmatch(pattern, path)
+            if found:
+                return make(site, query, *map(unquote, found.groups()))
+    except UnknownNameError as error:
+        return missing_page("Not found", str(error))
+    except UploadRefusedError as error:
+        return missing_page("Not found", f"There is {error.message}", f"Fix: {error.fix}.")
+    return missing_page("Not found", "There is no page at this address.")

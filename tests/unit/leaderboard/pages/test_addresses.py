@@ -1,0 +1,56 @@
+"""An address and its page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from leaderboard import boards, settings
+from leaderboard.pages import addresses
+from leaderboard.pages.site import Page
+from leaderboard.server import Server
+from leaderboard.web import site_routes
+
+ODD = ["a/b", "a%2Fb", "ü", "..", "a?b#c", '"><b>']
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[TestClient]:
+    server = Server.open(settings.read(tmp_path))
+    app = FastAPI()
+    app.include_router(site_routes.router(server))
+    with TestClient(app, follow_redirects=False) as opened:
+        yield opened
+    server.close()
+
+
+def test_home_and_boards_answer_and_what_is_not_there_is_said(client: TestClient) -> None:
+    assert client.get("/").status_code == 200
+    assert boards.board("shapes/val").title in client.get("/b/shapes/val").text
+    unknown = client.get("/b/shapes/vale")
+    assert (unknown.status_code, "shapes/val" in unknown.text) == (404, True)
+    assert client.get("/site/site.css").headers["cache-control"].endswith("immutable")
+    assert client.get("/site/other.css").status_code == 404
+    moved = client.get("/?board=shapes/val&entry=289f32ba7118").headers["location"]
+    assert moved == "./b/shapes/val?entry=289f32ba7118#entry-289f32ba7118"
+
+
+@pytest.mark.parametrize("name", ODD, ids=["slash", "percent", "umlaut", "dots", "query", "markup"])
+def test_odd_ids_reach_their_page_whole(
+    client: TestClient, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`GET` keeps the path as it was written: an id with a slash is one part, and links count its own."""
+
+    def said(_site: object, query: dict[str, str], found: str) -> Page:
+        return Page("missing.html", "T", "D", {"words": f"[{found}][{query['e']}]", "fix": ""})
+
+    monkeypatch.setitem(addresses._PAGES, "b/(.+)", said)
+    page = client.get(f"/b/{quote(name, safe='').replace('.', '%2E')}?e=1&e=2")
+    text = page.text.replace("&lt;", "<").replace("&gt;", ">").replace("&#34;", '"')
+    assert f"[{name}][1,2]" in text
+    assert 'href="../site/site.css?v=' in text
