@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
 from leaderboard.errors import UploadRefusedError
-from leaderboard.pages import board_page, home_page
+from leaderboard.pages import board_page, entry_page, home_page
 from leaderboard.pages.site import Page, Site, missing_page
 
 Query = Mapping[str, str]
@@ -24,9 +24,14 @@ def _board(site: Site, query: Query, board_id: str) -> Page:
     return board_page.page(site, boards.board(board_id), query)
 
 
+def _entry(site: Site, _query: Query, submission_id: str) -> Page:
+    return entry_page.page(site, submission_id)
+
+
 _PAGES: dict[str, Callable[..., Page]] = {
     "": _home,
     "b/(.+)": _board,
+    "e/([^/]+)": _entry,
 }
 """By the pattern of a path the function of its page, which takes the decoded groups. First match counts."""
 

@@ -1,0 +1,259 @@
+"""An entry's page: its number, what its method says of itself, how it got there, and how to cite it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from cir_metrics.errors import UnknownNameError
+from leaderboard import boards
+from leaderboard.boards import Board
+from leaderboard.callers import readable
+from leaderboard.identity import NOBODY
+from leaderboard.pages.layout import number
+from leaderboard.pages.site import Page, Site
+from leaderboard.submission import Event, Submission
+from leaderboard.views import results_from, submission_view, why_not_listed
+from submissions.scoring.score_report import shown_value
+
+_FACTS = (
+    ("backbone", "Backbone"),
+    ("trained_on", "Trained on"),
+    ("caption_rule", "Caption rule"),
+    ("text_fields", "Text fields"),
+    ("aggregation", "Turns become one ranking by"),
+    ("search", "Search"),
+    ("reranking", "Re-ranking"),
+    ("own_gallery", "Own gallery"),
+    ("skipped_images", "Images that could not be read"),
+    ("oracle", "Knows beyond the query"),
+    ("notes", "Notes"),
+)
+"""Fields of the method block that are shown, with their headings."""
+_HAPPENED = {
+    "received": "The server took the file in.",
+    "validated": "The file passed validation.",
+    "rejected": "Validation found errors in the file.",
+    "scored": "The file was scored.",
+    "failed": "It could not be judged.",
+    "published": "It came onto the board.",
+    "private": "It was kept off the board.",
+    "withdrawn": "Its owner withdrew it.",
+    "superseded": "Another submission took its place.",
+    "hidden": "The organisers hid it.",
+    "restored": "It was put back.",
+    "rerun": "It was judged again.",
+    "rescored": "It was scored again.",
+    "corrected": "Its words were corrected",
+    "verified": "The organisers verified it.",
+    "unverified": "The organisers took the verification back.",
+    "flagged": "The organisers flagged it.",
+    "unflagged": "The organisers took the flag back.",
+    "erased": "Its sender's words were erased.",
+}
+_BIBTEX = {
+    "\\": r"{\textbackslash}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "_": r"\_",
+    "%": r"\%",
+    "^": r"\^{}",
+    "~": r"\~{}",
+}
+
+
+def page(site: Site, submission_id: str) -> Page:
+    """The page.
+
+    Args:
+        site: of the server.
+        submission_id: of an entry.
+
+    Raises:
+        UploadRefusedError: there is no such submission, or not everybody may read it.
+    """
+    submission = readable(site.server, NOBODY, submission_id)
+    board = _board_of(submission)
+    rows = site.server.tables.of(board).view["rows"] if board is not None else []
+    row = next((row for row in rows if row["submission"] == submission.id), None)
+    if board is None or row is None:
+        return _not_listed(submission)
+    view = submission_view(submission)
+    name = str(row["method"].get("name", "unnamed"))
+    score = score_line(board, row, rows)
+    return Page(
+        "entry.html",
+        name,
+        f"{score} by {name[:60]}: method, metrics, ranks, history, and how to cite it.",
+        {
+            "board": board,
+            "row": row,
+            "view": view,
+            "name": name,
+            "score": score,
+            "facts": _facts(row["method"]),
+            "metrics": metrics_table(board, row),
+            "signature": signature_parts(submission, board),
+            "happened": [_happened(event) for event in submission.events],
+            "leader": _leader(rows, row),
+            "cite": _citation(site, board, row),
+        },
+    )
+
+
+def _board_of(submission: Submission) -> Board | None:
+    try:
+        return boards.board(submission.board)
+    except UnknownNameError:  # the board was removed
+        return None
+
+
+def _not_listed(submission: Submission) -> Page:
+    """The page of a submission that everybody may read, and that stands on no board."""
+    if submission.state == "published" and results_from(submission) is None:
+        why = f"The board {submission.board} is not here any more, or cannot read this entry."
+    else:
+        why = why_not_listed(submission) or (
+            "Validation found errors in its file." if submission.state == "rejected" else "It waits to be judged."
+        )
+    return Page(
+        "entry_missing.html",
+        "No entry on a board",
+        f"Submission {submission.id} has no line on a board.",
+        {"id": submission.id, "why": why},
+        status=404,
+    )
+
+
+def score_line(board: Board, row: Mapping[str, Any], rows: list[Mapping[str, Any]]) -> str:
+    """An entry's number with its interval, its group and its board.
+
+    Args:
+        board: the board.
+        row: of the board's table.
+        rows: all of them.
+    """
+    value = number(row["main"], board.primary_unit)
+    if row.get("interval") is not None:
+        low, high = (number(end, board.primary_unit) for end in row["interval"])
+        value = f"{value} [{low}, {high}]"
+    return f"{board.primary_label} {value}, {_place(row, rows)} on {board.title}"
+
+
+def _place(row: Mapping[str, Any], rows: list[Mapping[str, Any]]) -> str:
+    groups = max((each["group"] or 0 for each in rows), default=0)
+    if row["group"] is not None:
+        return f"group {row['group']} of {groups}"
+    if row["is_oracle"]:
+        return "an oracle, without a rank"
+    if row["rank"] is None:
+        return "without a rank"
+    rank = f"rank {row['rank']} of {sum(each['rank'] is not None for each in rows)}"
+    return f"{rank}, a baseline outside the groups" if row["baseline"] else rank
+
+
+def _facts(method: Mapping[str, Any]) -> list[tuple[str, str]]:
+    found = []
+    for field, heading in _FACTS:
+        said = method.get(field)
+        if said not in (None, "", []):
+            found.append((heading, ", ".join(map(str, said)) if isinstance(said, list) else str(said)))
+    return found
+
+
+def metrics_table(board: Board, row: Mapping[str, Any]) -> dict[str, Any]:
+    """All numbers of an entry, the board's first, as templates take a table."""
+    headings = {board.primary: board.primary_label}
+    headings |= {column.metric: column.label for column in board.columns}
+    units = {board.primary: board.primary_unit} | {column.metric: column.unit for column in board.columns}
+    own = {board.primary: row["main"], **row["metrics"]}
+    listed = [*(name for name in headings if name in own), *(name for name in own if name not in headings)]
+    rows = []
+    for name in listed:
+        value = own[name]
+        shown = number(value, units[name]) if name in units else shown_value(name, value).strip()
+        rows.append({"metric": name, "label": headings.get(name, ""), "shown": shown})
+    return {"rows": rows}
+
+
+def signature_parts(submission: Submission, board: Board) -> dict[str, Any]:
+    """The signature of what ranks: its text, and each part with what it says."""
+    signature = (submission.scores or {})["signatures"][board.primary_terms[0]]
+    text = str(signature["text"])
+    return {"text": text, "parts": [(part, _meaning(part)) for part in text.split(" | ")]}
+
+
+_MEANINGS = {
+    "data": "the rows that were scored: sha256 over them, its beginning",
+    "gallery": "how many images are ranked, and the sha256 over their sorted ids; unknown where the "
+    "publisher's list is not on the server",
+    "ref": "whether the reference image stays in the ranking or is removed",
+    "ties": "listed: ranks are places in the file's lists, and whoever wrote them broke the ties; "
+    "last: equal scores count against the target",
+    "metric": "version of the metric's code, and its variant where that is not the default",
+    "mean": "macro: each member weighs the same; micro: each query does",
+    "members": "how many benchmarks the suite has, and the sha256 over their signatures",
+    "sig": "the signature's own format",
+    "skipped": "checks that were not made",
+    "search": "how the gallery was searched, for the record",
+    "rerank": "how the best images were put in another order, for the record",
+    "dialogue": "the dialogue's choices and its user",
+    "n": "queries or sessions that were scored, for the record",
+    "v": "version of cir-benchmarks that scored them, for the record",
+}
+
+
+def _meaning(part: str) -> str:
+    name, colon, _ = part.partition(":")
+    if colon and name in _MEANINGS:
+        return _MEANINGS[name]
+    return "the benchmark or suite, and its version" if "#" in part else ""
+
+
+def _happened(event: Event) -> dict[str, Any]:
+    words = _HAPPENED.get(event.kind, event.kind)
+    if event.kind == "corrected":
+        fields = ", ".join(event.payload.get("fields") or ())
+        words += f": {fields}." if fields else "."
+    return {"at": event.at, "words": words, "by": event.by}
+
+
+def _leader(rows: list[Mapping[str, Any]], row: Mapping[str, Any]) -> str | None:
+    """The first entry, or for the first the second: what this one is compared with."""
+    others = [each["submission"] for each in rows if each["submission"] != row["submission"]]
+    return others[0] if others else None
+
+
+def _citation(site: Site, board: Board, row: Mapping[str, Any]) -> dict[str, str]:
+    """BibTeX, and a line of text."""
+    name, id_ = str(row["method"].get("name", "unnamed")), row["submission"]
+    when = datetime.fromisoformat(row["published_at"] or row["received_at"])
+    value = f"{board.primary_label} {number(row['main'], board.primary_unit)}"
+    address = f"{site.server.settings.url}/e/{id_}" if site.server.settings.url else ""
+    by = row["submitter"] or name
+    where = f", {address}" if address else ""
+    line = (
+        f"{by}. {name}: {value} on {board.title}. {site.name}, entry {id_}, {when:%Y-%m-%d}{where}. "
+        f"Signature: {row['signature']}."
+    )
+    fields = {
+        "title": f"{{{_bibtex(name)}: {_bibtex(value)} on {_bibtex(board.title)}}}",
+        "author": f"{{{_bibtex(by)}}}",
+        "year": f"{when:%Y}",
+        "howpublished": _bibtex(f"{site.name}, entry {id_}, {when:%Y-%m-%d}"),
+        **({"url": address} if address else {}),
+        "note": _bibtex(f"Signature: {row['signature']}"),
+    }
+    lines = "".join(f"  {field:<12} = {{{said}}},\n" for field, said in fields.items())
+    return {"line": line, "bibtex": f"@misc{{cir-{id_},\n{lines}}}"}
+
+
+def _bibtex(text: str) -> str:
+    """Text as a BibTeX field holds it, on one line."""
+    plain = re.sub(r"\s+", " ", text)
+    return "".join(_BIBTEX.get(letter, letter) for letter in plain)
