@@ -89,7 +89,7 @@ def page(site: Site, submission_id: str) -> Page:
     return Page(
         "entry.html",
         name,
-        f"{score} by {name[:60]}: method, metrics, ranks, history, and how to cite it.",
+        f"{score} by {name}: method, metrics, ranks, history, and how to cite it.",
         {
             "board": board,
             "row": row,
@@ -119,7 +119,9 @@ def _not_listed(submission: Submission) -> Page:
         why = f"The board {submission.board} is not here any more, or cannot read this entry."
     else:
         why = why_not_listed(submission) or (
-            "Validation found errors in its file." if submission.state == "rejected" else "It waits to be judged."
+            "Validation found errors in its file."
+            if submission.state == "rejected"
+            else "It waits to be judged."
         )
     return Page(
         "entry_missing.html",
@@ -139,7 +141,7 @@ def score_line(board: Board, row: Mapping[str, Any], rows: list[Mapping[str, Any
         rows: all of them.
     """
     value = number(row["main"], board.primary_unit)
-    if row.get("interval") is not None:
+    if row["interval"] is not None:
         low, high = (number(end, board.primary_unit) for end in row["interval"])
         value = f"{value} [{low}, {high}]"
     return f"{board.primary_label} {value}, {_place(row, rows)} on {board.title}"
@@ -235,15 +237,15 @@ def _citation(site: Site, board: Board, row: Mapping[str, Any]) -> dict[str, str
     when = datetime.fromisoformat(row["published_at"] or row["received_at"])
     value = f"{board.primary_label} {number(row['main'], board.primary_unit)}"
     address = f"{site.server.settings.url}/e/{id_}" if site.server.settings.url else ""
-    by = row["submitter"] or name
+    by = f"{row['submitter']}. " if row["submitter"] else ""
     where = f", {address}" if address else ""
     line = (
-        f"{by}. {name}: {value} on {board.title}. {site.name}, entry {id_}, {when:%Y-%m-%d}{where}. "
+        f"{by}{name}: {value} on {board.title}. {site.name}, entry {id_}, {when:%Y-%m-%d}{where}. "
         f"Signature: {row['signature']}."
     )
     fields = {
         "title": f"{{{_bibtex(name)}: {_bibtex(value)} on {_bibtex(board.title)}}}",
-        "author": f"{{{_bibtex(by)}}}",
+        "author": f"{{{_bibtex(row['submitter'] or name)}}}",
         "year": f"{when:%Y}",
         "howpublished": _bibtex(f"{site.name}, entry {id_}, {when:%Y-%m-%d}"),
         **({"url": address} if address else {}),

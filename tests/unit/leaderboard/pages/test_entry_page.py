@@ -1,0 +1,101 @@
+"""An entry's page, and what it says of submissions that are no entries."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from full_boards import BOARD, METRIC, add_entry
+
+from leaderboard import boards
+from leaderboard.pages.addresses import page_at
+from leaderboard.pages.site import Links, Page, Site
+from leaderboard.server import Server
+from leaderboard.settings import Settings
+from leaderboard.submission import Submission
+
+EVIL = "\"'><script>alert(1)</script>{\\x}"
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    server = Server.open(Settings(tmp_path / "home", url="https://board.example.org"))
+    yield Site(server)
+    server.close()
+
+
+def entry(site: Site, submission: Submission | str) -> tuple[Page, str]:
+    path = f"e/{submission if isinstance(submission, str) else submission.id}"
+    page = page_at(site, path, {})
+    return page, site.written(page, Links(path))
+
+
+def test_the_first_line_has_number_interval_group_and_board(site: Site) -> None:
+    best, worst = add_entry(site.server.store, 1, 0.9), add_entry(site.server.store, 2, 0.1)
+    site.server.tables.refresh(boards.board(BOARD))
+    rows = {row["submission"]: row for row in site.server.tables.of(boards.board(BOARD)).view["rows"]}
+    for submission, group in ((best, 1), (worst, 2)):
+        row = rows[submission.id]
+        low, high = row["interval"]
+        said = (
+            f"R@10 {100 * row['main']:.2f} [{100 * low:.2f}, {100 * high:.2f}], group {group} of 2 on Shapes,"
+        )
+        page, html = entry(site, submission)
+        assert said in html
+        assert page.description.startswith(said)
+
+
+def test_what_strangers_wrote_stays_text_and_only_https_becomes_a_link(site: Site) -> None:
+    words = {"name": EVIL, "paper": "https://example.org/a", "code": "javascript:alert(2)", "notes": EVIL}
+    submission = add_entry(site.server.store, 1, submitter=EVIL, **words)
+    submission = site.server.store.append(submission, [("flagged", {"reason": EVIL})], by="organiser")
+    _, html = entry(site, submission)
+    assert "<script>alert" not in html
+    assert html.count("&lt;script&gt;alert(1)") >= 5
+    assert 'href="https://example.org/a" rel="noopener' in html
+    assert "javascript:alert" not in html
+    assert "The organisers flag this entry" in html
+
+
+def test_the_citation_can_be_read_back_by_a_bibtex_reader(site: Site) -> None:
+    submission = add_entry(site.server.store, 1, submitter="Ada & Ben {at} 50% \\o/")
+    _, html = entry(site, submission)
+    (cited,) = re.findall(r'<pre id="bibtex">(.*?)</pre>', html, re.DOTALL)
+    assert cited.startswith(f"@misc{{cir-{submission.id},")
+    braces = cited.replace(r"\{", "").replace(r"\}", "")
+    assert braces.count("{") == braces.count("}")
+    assert r"Ada \&amp; Ben \{at\} 50\% {\textbackslash}o/" in cited
+    assert f"https://board.example.org/e/{submission.id}" in cited
+
+
+def test_every_metric_and_every_part_of_the_signature_is_there(site: Site) -> None:
+    submission = add_entry(site.server.store, 1)
+    _, html = entry(site, submission)
+    for metric in (METRIC, "recall@1", "median_rank", "recall_subset@1"):
+        assert f"<code>{metric}</code>" in html
+    for part in (f"{BOARD}#1", "data:abc", "n:300", "v:1"):
+        assert re.search(rf"<code>{part}</code></th><td>\w", html)
+
+
+def test_a_private_submission_is_not_told_from_one_that_there_is_not(site: Site) -> None:
+    submission = add_entry(site.server.store, 1)
+    for kind in ("private", "hidden", "withdrawn"):
+        hidden = site.server.store.append(submission, [(kind, {"reason": {} if kind == "private" else EVIL})])
+        page, html = entry(site, hidden)
+        none, unknown = entry(site, "0" * 12)
+        assert page.status == none.status == 404
+        assert html.replace(submission.id, "0" * 12) == unknown
+        submission = site.server.store.append(hidden, [("restored", {"to": "published"})])
+    assert entry(site, submission)[0].status == 200
+
+
+def test_what_waits_or_was_refused_leads_to_its_own_page(site: Site) -> None:
+    store = site.server.store
+    waits, _ = store.receive(board=BOARD, sha256="a" * 64, size=1, file_name="run.json")
+    page, html = entry(site, waits)
+    assert (page.status, f'href="../s/{waits.id}"' in html) == (404, True)
+    assert "waits to be judged" in html
+    refused = store.append(waits, [("rejected", {"findings": [], "text": ""})])
+    assert "found errors" in entry(site, refused)[1]
