@@ -10,6 +10,7 @@ import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from importlib import resources
 from pathlib import Path
 
@@ -17,6 +18,10 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from cir_datasets.common.yaml import read_model
 from cir_datasets.errors import CardError
+from cir_datasets.registry.cards import benchmark_ids
+from cir_datasets.registry.ids import base_spec
+from cir_datasets.registry.schema import main_metric_terms
+from cir_datasets.registry.suites import suite, suite_ids
 from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
 
 ABSENT = "-"
@@ -81,6 +86,8 @@ class PublishedSource(BaseModel):
     title: str
     url: str | None
     revision: str = ""
+    year: int | None = None
+    """When it appeared; None of a list that goes on."""
     tables: tuple[PublishedTable, ...]
 
 
@@ -99,6 +106,11 @@ class Reported:
         protocol: what the source claims.
         note: what is odd about the row.
         values: by benchmark or suite and metric the number as printed.
+        year: that the source gives the method, or when the source appeared, or None.
+        title: of the source.
+        url: where the source lies, or None.
+        revision: of the source, where it changes.
+        table_note: what is odd about the table.
     """
 
     method: str
@@ -111,6 +123,29 @@ class Reported:
     protocol: str
     note: str
     values: Mapping[tuple[str, str], str]
+    year: int | None = None
+    title: str = ""
+    url: str | None = None
+    revision: str = ""
+    table_note: str = ""
+
+    @property
+    def means(self) -> dict[tuple[str, str], Decimal]:
+        """In per cent the main metrics that are a mean of the row's numbers, where its source prints none.
+
+        Example:
+            >>> row = next(row for row in published() if row.method == "SPRC (retrained)")
+            >>> row.means["fashioniq/val", "mean(recall@10, recall@50)"]
+            Decimal('62.135')
+        """
+        found = {}
+        for name in dict.fromkeys(name for name, _ in self.values):
+            metric = _main_metric(name)
+            terms = [(name, term) for term in main_metric_terms(metric)] if metric else []
+            if len(terms) > 1 and (name, metric) not in self.values and all(map(self.values.get, terms)):
+                total = sum((Decimal(self.values[term]) for term in terms), Decimal())
+                found[name, metric] = total / len(terms)
+        return found
 
     @property
     def where(self) -> str:
@@ -118,6 +153,7 @@ class Reported:
         return f"{self.cite}, {self.table}" + ("" if self.row is None else f", row {self.row}")
 
 
+@functools.cache
 def published() -> tuple[Reported, ...]:
     """Every row of every source, source by source.
 
@@ -222,12 +258,25 @@ def _rows(name: str, source: PublishedSource) -> Iterator[Reported]:
                 protocol=table.protocol.strip(),
                 note=row.note,
                 values={key: value for key, value in pairs if value != ABSENT},
+                year=row.year or source.year,
+                title=source.title,
+                url=source.url,
+                revision=source.revision,
+                table_note=table.note.strip(),
             )
 
 
 def _names(row: PublishedRow) -> tuple[str, ...]:
     plain = row.method.partition(" (")[0]
     return tuple(dict.fromkeys(filter(None, (row.method, plain, row.of))))
+
+
+@functools.cache
+def _main_metric(name: str) -> str:
+    """Of a benchmark or suite; empty of what is neither."""
+    if name in suite_ids():
+        return suite(name).main_metric
+    return base_spec(name).main_metric if name in benchmark_ids() else ""
 
 
 @functools.cache

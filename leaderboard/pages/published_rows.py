@@ -1,0 +1,194 @@
+"""Published results as rows beside a board's table: as reported, outside the groups, never ranked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+
+from cir_datasets.registry.published import Reported, published
+from cir_datasets.registry.published_differences import Difference, Number, differences, numbers_of
+from cir_datasets.registry.schema import main_metric_terms
+from leaderboard import boards
+from leaderboard.boards import Board
+
+FIRST_ROUND = "@turn1"
+"""Ends the metrics of a dialogue's first round, which is the published query itself."""
+
+
+@dataclass(frozen=True)
+class PublishedLine:
+    """A published row as a board shows it.
+
+    Args:
+        row: the row, with method, backbone, year, source, protocol and note.
+        benchmark: that the source claims; another one than the board's where `other_split` has words.
+        numbers: by the board's metric (`board.primary`, `column.metric`) what the source prints.
+        remarks: sentences on what is odd: the row's note, means that are not printed, first rounds.
+        other_split: words where the numbers are of another split than the board's; empty where not.
+        differs: where sources give its method other numbers under one name; of what ranks first.
+    """
+
+    row: Reported
+    benchmark: str
+    numbers: Mapping[str, Number]
+    remarks: tuple[str, ...] = ()
+    other_split: str = ""
+    differs: tuple[Difference, ...] = field(default=(), compare=False)
+
+    @property
+    def where(self) -> str:
+        """Source, table and row in short."""
+        return self.row.where
+
+    @property
+    def difference(self) -> str:
+        """In words, where the method has other numbers under the same name; empty where not."""
+        return difference_words(self.differs[0], self.row) if self.differs else ""
+
+
+def difference_words(found: Difference, row: Reported) -> str:
+    """What other sources print for a row's method, and why, where known.
+
+    Args:
+        found: the difference.
+        row: the row that takes part in it.
+    """
+    own = next(number for one, number in found.numbers if one is row)
+    others = ", ".join(
+        f"{number.text} ({one.where})" for one, number in found.numbers if number.value != own.value
+    )
+    return f"{row.method} has other numbers elsewhere: {others}. {found.why}"
+
+
+_kept: dict[str, tuple[Board, tuple[PublishedLine, ...]]] = {}
+
+
+def rows_for(board: Board) -> tuple[PublishedLine, ...]:
+    """Published rows with a number for a column of the board, by what ranks, the best first.
+
+    Rows of the board's own benchmark come first; then those of its test split, where sources print that and
+    the board is of the validation split: they say so, and do not compare.
+
+    Args:
+        board: the board.
+
+    Example:
+        >>> from leaderboard import boards
+        >>> line = rows_for(boards.board("fashioniq/val"))[0]
+        >>> line.row.method, line.numbers["mean(recall@10, recall@50)"].text
+        ('DQU-CIR', '71.77')
+    """
+    board_then, lines = _kept.get(board.id, (None, ()))
+    if board_then != board:
+        lines = _made(board)
+        _kept[board.id] = (board, lines)
+    return lines
+
+
+def _made(board: Board) -> tuple[PublishedLine, ...]:
+    own = [line for row in published() if (line := _line(board, row, board.benchmark, ""))]
+    test = _test_split(board)
+    words = f"test split ({test}), as reported; does not compare" if test else ""
+    others = [line for row in published() if test and (line := _line(board, row, test, words))]
+    return (*_in_order(board, _each_once(own)), *_in_order(board, _each_once(others)))
+
+
+def best_for(board: Board) -> PublishedLine | None:
+    """The published row with the best number of what ranks the board; None where no source prints one.
+
+    Args:
+        board: the board.
+    """
+    return next((line for line in rows_for(board) if board.primary in line.numbers), None)
+
+
+def boards_of(benchmark: str) -> tuple[Board, ...]:
+    """The boards whose own benchmark or suite this is, dialogues apart.
+
+    Args:
+        benchmark: its id.
+    """
+    return tuple(one for one in boards.boards() if one.benchmark == benchmark and one.dialogue is None)
+
+
+def _in_order(board: Board, lines: list[PublishedLine]) -> list[PublishedLine]:
+    sign = 1 if board.primary_direction == "lower" else -1
+
+    def place(line: PublishedLine) -> tuple[bool, float, str]:
+        number = line.numbers.get(board.primary)
+        return (number is None, 0.0 if number is None else sign * float(number.value), line.row.method)
+
+    return sorted(lines, key=place)
+
+
+def _each_once(lines: list[PublishedLine]) -> list[PublishedLine]:
+    """Rows that a source prints in two tables, as one."""
+    found: dict[tuple[object, ...], PublishedLine] = {}
+    for line in lines:
+        printed = tuple(sorted((metric, number.text) for metric, number in line.numbers.items()))
+        key = (line.row.source, line.row.method, line.row.backbone, printed)
+        first = found.setdefault(key, line)
+        if first is not line:
+            also = f"{line.row.table} prints the same"
+            found[key] = replace(first, remarks=(*first.remarks, also))
+    return list(found.values())
+
+
+def _line(board: Board, row: Reported, benchmark: str, other_split: str) -> PublishedLine | None:
+    known = numbers_of(row)
+    keys = {metric: _key(metric, benchmark) for metric in (board.primary, *_metrics(board))}
+    found = {metric: known[key] for metric, key in keys.items() if key in known}
+    remarks = [row.note] if row.note else []
+    if not found and board.dialogue is None:
+        found = _first_rounds(board, known, keys)
+        if found:
+            remarks.append("the first round of its dialogues, which is the published query")
+    if not found:
+        return None
+    if any(number.is_derived for number in found.values()):
+        remarks.append("its source prints no average: here is the mean of its printed numbers")
+    differs = tuple(
+        one
+        for metric in found
+        for one in differences()
+        if (one.benchmark, one.metric) == keys[metric] and any(other is row for other, _ in one.numbers)
+    )
+    return PublishedLine(row, benchmark, found, tuple(remarks), other_split, differs)
+
+
+def _metrics(board: Board) -> list[str]:
+    return [column.metric for column in board.columns]
+
+
+def _key(metric: str, benchmark: str) -> tuple[str, str]:
+    """Benchmark and metric of a column: a suite's member stands behind its metric, `map@5@circo/val`."""
+    name, _, member = metric.rpartition("@")
+    return (member, name) if "/" in member else (benchmark, metric)
+
+
+def _first_rounds(
+    board: Board, known: Mapping[tuple[str, str], Number], keys: Mapping[str, tuple[str, str]]
+) -> dict[str, Number]:
+    """The numbers of a dialogue's first round; where the source prints hits, these are its recall."""
+    found: dict[str, Number] = {}
+    for metric, (benchmark, name) in keys.items():
+        for spelt in (name, name.replace("recall@", "hits@")):
+            number = known.get((benchmark, spelt + FIRST_ROUND))
+            if number is not None:
+                found.setdefault(metric, number)
+    terms = [found.get(term) for term in main_metric_terms(board.primary)]
+    if len(terms) > 1 and all(terms):
+        mean = sum((term.value for term in terms if term), Decimal()) / len(terms)
+        found[board.primary] = Number(mean, f"{mean.normalize():f}", True)
+    return found
+
+
+def _test_split(board: Board) -> str:
+    """The test split of a board's benchmark where published rows have it; empty where not."""
+    name, _, config = board.benchmark.partition("/")
+    if board.dialogue is not None or "val" not in config:
+        return ""
+    beginning = f"{name}/{config.replace('val', 'test')}"
+    found = {one for row in published() for one, _ in row.values if one.startswith(beginning)}
+    return min(found, default="")
