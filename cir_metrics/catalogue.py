@@ -24,6 +24,7 @@ class MetricEntry:
     Args:
         name: module name, such as `recall_at_k`.
         printed: printed name without cutoff, such as `recall`.
+        short: what narrow columns are headed by, without cutoff, such as `R`.
         version: goes up whenever a number of this metric can move.
         title: how tables head it.
         description: one sentence.
@@ -37,6 +38,7 @@ class MetricEntry:
 
     name: str
     printed: str
+    short: str
     version: int
     title: str
     description: str

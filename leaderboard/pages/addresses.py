@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
 from leaderboard.errors import UploadRefusedError
-from leaderboard.pages import board_page, entry_page, home_page
+from leaderboard.pages import board_page, entry_page, home_page, published_page
 from leaderboard.pages.site import Page, Site, missing_page
 
 Query = Mapping[str, str]
@@ -28,10 +28,15 @@ def _entry(site: Site, _query: Query, submission_id: str) -> Page:
     return entry_page.page(site, submission_id)
 
 
+def _published(site: Site, query: Query) -> Page:
+    return published_page.page(site, query)
+
+
 _PAGES: dict[str, Callable[..., Page]] = {
     "": _home,
     "b/(.+)": _board,
     "e/([^/]+)": _entry,
+    "published": _published,
 }
 """By the pattern of a path the function of its page, which takes the decoded groups. First match counts."""
 

@@ -1,0 +1,333 @@
+"""Published results: every number that papers and lists print, by benchmark, with where it was read.
+
+None is ranked with ours: nothing says that two tables ranked the same images by the same rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import groupby
+
+from cir_datasets.registry.cards import benchmark_ids
+from cir_datasets.registry.ids import base_spec
+from cir_datasets.registry.published import Reported, published
+from cir_datasets.registry.published_differences import Difference, Number, differences, numbers_of
+from cir_datasets.registry.schema import main_metric_terms
+from cir_datasets.registry.suites import suite, suite_ids
+from cir_metrics.catalogue import METRICS, parse_metric
+from cir_metrics.errors import CirError, did_you_mean
+from leaderboard import boards
+from leaderboard.pages.published_rows import boards_of
+from leaderboard.pages.site import Page, Site
+
+_KINDS = ("", "average precision", "by round of a dialogue", "by category")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A metric of a table of published numbers.
+
+    Args:
+        metric: its printed name.
+        head: what heads the column.
+        page: path of the metric's page, or empty.
+    """
+
+    metric: str
+    head: str
+    page: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """A published row in the table of one benchmark.
+
+    Args:
+        row: the row.
+        numbers: by column what the source prints, or None.
+        also: other tables of the source that print the same.
+        anchor: of the method's differences below, or empty.
+    """
+
+    row: Reported
+    numbers: tuple[Number | None, ...]
+    also: tuple[str, ...]
+    anchor: str
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The published numbers of one benchmark that are of one kind.
+
+    Args:
+        benchmark: its id.
+        kind: empty, or what kind of numbers, in words.
+        columns: the metrics.
+        lines: the rows, the best in the first column first.
+        claims: by source and table the protocol that it claims, and what is odd about the table.
+    """
+
+    benchmark: str
+    kind: str
+    columns: tuple[Column, ...]
+    lines: tuple[Line, ...]
+    claims: tuple[tuple[str, str, str], ...]
+
+
+@dataclass(frozen=True)
+class Told:
+    """A method of several numbers on one benchmark.
+
+    Args:
+        method: the name.
+        benchmark: its id.
+        anchor: id of the element.
+        columns: the metrics in which they differ.
+        rows: the rows, and by column the number, or None where a row has none or has no other than the rest.
+        apart: by column the largest distance of two numbers.
+        why: what explains them, where known.
+    """
+
+    method: str
+    benchmark: str
+    anchor: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Reported, tuple[Number | None, ...]], ...]
+    apart: tuple[Decimal, ...]
+    why: str
+
+
+def page(site: Site, query: Mapping[str, str]) -> Page:
+    """The page.
+
+    Args:
+        site: of the server.
+        query: of the address: `benchmark` and `method`, which choose what is shown.
+    """
+    benchmark, method = query.get("benchmark", "").strip(), query.get("method", "").strip()
+    all_benchmarks = _benchmarks()
+    all_methods = sorted({name for row in published() for name in row.names}, key=str.casefold)
+    rows = [row for row in published() if not method or _is_called(row, method)]
+    shown = [name for name in all_benchmarks if benchmark in ("", name)]
+    tables = [table for name in shown for table in tables_of(name, rows)]
+    rows = [row for row in rows if any(name in shown for name, _ in row.values)]
+    told = [one for one in several_numbers() if _is_shown(one, benchmark, method)]
+    return Page(
+        "published.html",
+        "Published results",
+        "Numbers that papers and lists print for composed image retrieval, as reported, with source, table, "
+        "row and claimed protocol.",
+        {
+            "asked": {"benchmark": benchmark, "method": method},
+            "nothing": "" if tables else _nothing(benchmark, method, all_benchmarks, all_methods),
+            "benchmarks": [(name, title_of(name)) for name in all_benchmarks],
+            "methods": all_methods,
+            "shown": [(name, list(group)) for name, group in groupby(tables, lambda one: one.benchmark)],
+            "titles": {name: title_of(name) for name in all_benchmarks},
+            "boards": {name: [board.id for board in boards_of(name)] for name in shown},
+            "told": told,
+            "counts": (len(rows), len({row.source for row in rows})),
+        },
+        section="published",
+    )
+
+
+def title_of(benchmark: str) -> str:
+    """What a benchmark or suite is called.
+
+    Args:
+        benchmark: its id; one that is not registered is called by its id.
+    """
+    if benchmark in suite_ids():
+        found = boards_of(benchmark)
+        return found[0].short_title if found else suite(benchmark).title
+    if benchmark in benchmark_ids():
+        return f"{base_spec(benchmark).card.short_title}, {benchmark.partition('/')[2].replace('_', ' ')}"
+    return benchmark
+
+
+def column_of(metric: str) -> Column:
+    """A metric as a column of published numbers.
+
+    Args:
+        metric: as the data files name it.
+
+    Example:
+        >>> column_of("mean(recall@5, recall_subset@1)").head, column_of("hits@1@turn5").head
+        ('Mean of R@5, Rs@1', 'Hits@1, round 5')
+        >>> column_of("recall@10").page
+        'm/recall_at_k'
+    """
+    terms = main_metric_terms(metric)
+    if len(terms) > 1:
+        return Column(metric, f"Mean of {', '.join(column_of(term).head for term in terms)}", "")
+    plain, _, aspect = metric.partition(" of ")
+    plain, _, variant = plain.partition(":")
+    name, _, turn = plain.partition("@turn")
+    try:
+        entry = METRICS[parse_metric(name)[0]]
+    except CirError:  # of another benchmark's own scores
+        return Column(metric, metric, "")
+    head = name.replace(entry.printed, entry.short, 1)
+    head += f", round {turn}" if turn else ""
+    head += f", {aspect}" if aspect else ""
+    head += " by released code" if variant == "released_code" else ""
+    return Column(metric, head, f"m/{entry.name}")
+
+
+def tables_of(benchmark: str, rows: Sequence[Reported]) -> list[Numbers]:
+    """The tables of one benchmark: its numbers, those by round of a dialogue, those by category.
+
+    Args:
+        benchmark: its id.
+        rows: to choose from.
+    """
+    found = []
+    own = [(row, numbers_of(row)) for row in rows if any(name == benchmark for name, _ in row.values)]
+    has_recall = any(
+        name == benchmark and metric == "recall@1" for row in published() for name, metric in row.values
+    )
+    for kind, words in enumerate(_KINDS):
+        of_kind: list[tuple[Reported, dict[str, Number]]] = []
+        for row, known in own:
+            numbers = {
+                metric: number
+                for (name, metric), number in known.items()
+                if name == benchmark and _kind(metric, has_recall) == kind
+            }
+            if numbers:
+                of_kind.append((row, numbers))
+        if of_kind:
+            found.append(_table(benchmark, words, of_kind))
+    return found
+
+
+def several_numbers() -> tuple[Told, ...]:
+    """The methods to which sources give different numbers, a benchmark at a time."""
+    held: dict[tuple[str, str], list[Difference]] = {}
+    for one in sorted(differences(), key=lambda one: _rank_of(one.metric)):
+        held.setdefault((one.method, one.benchmark), []).append(one)
+    ordered = sorted(held.items(), key=lambda item: (item[0][0].casefold(), item[0][1]))
+    return tuple(_told(method, benchmark, found) for (method, benchmark), found in ordered)
+
+
+def _told(method: str, benchmark: str, found: Sequence[Difference]) -> Told:
+    rows = {id(row): row for one in found for row, _ in one.numbers}
+    by_row = [{id(row): number for row, number in one.numbers} for one in found]
+    return Told(
+        method,
+        benchmark,
+        _anchor(method, benchmark),
+        tuple(column_of(one.metric) for one in found),
+        tuple((row, tuple(numbers.get(key) for numbers in by_row)) for key, row in rows.items()),
+        tuple(one.apart for one in found),
+        found[0].why,
+    )
+
+
+def _table(benchmark: str, kind: str, rows: Sequence[tuple[Reported, dict[str, Number]]]) -> Numbers:
+    metrics = _in_order([metric for _, numbers in rows for metric in numbers])
+    anchors = {
+        (id(row), one.benchmark): _anchor(one.method, one.benchmark)
+        for one in differences()
+        for row, _ in one.numbers
+    }
+    also: dict[tuple[object, ...], list[str]] = {}
+    first: dict[tuple[object, ...], tuple[Reported, dict[str, Number]]] = {}
+    for row, numbers in rows:
+        key = (
+            row.source,
+            row.method,
+            row.backbone,
+            tuple((name, each.text) for name, each in numbers.items()),
+        )
+        if key in first:
+            also.setdefault(key, []).append(row.table)
+        else:
+            first[key] = (row, numbers)
+    lines = [
+        Line(
+            row,
+            tuple(numbers.get(metric) for metric in metrics),
+            tuple(also.get(key, ())),
+            anchors.get((id(row), benchmark), ""),
+        )
+        for key, (row, numbers) in first.items()
+    ]
+    claims = dict.fromkeys((f"{row.cite}, {row.table}", row.protocol, row.table_note) for row, _ in rows)
+    return Numbers(
+        benchmark,
+        kind,
+        tuple(column_of(metric) for metric in metrics),
+        tuple(sorted(lines, key=lambda line: _place(line, metrics[0]))),
+        tuple(claims),
+    )
+
+
+def _place(line: Line, metric: str) -> tuple[bool, float]:
+    """Lines with a number in the first column first, the best of them first."""
+    number = line.numbers[0]
+    sign = 1 if "rank" in metric else -1
+    return (number is None, sign * float(number.value) if number is not None else 0.0)
+
+
+def _in_order(metrics: Sequence[str]) -> list[str]:
+    """Means first, then metric by metric in the order of the catalogue, each by its cutoff."""
+    return sorted(dict.fromkeys(metrics), key=_rank_of)
+
+
+def _rank_of(metric: str) -> tuple[bool, int, tuple[int, ...], str]:
+    order = [entry.printed for entry in METRICS.values()]
+    printed, _, rest = metric.partition("@")
+    numbers = tuple(int(part) for part in rest.replace(":", "@").split("@") if part.isdigit())
+    place = order.index(printed) if printed in order else len(order)
+    return (not metric.startswith("mean("), place, numbers, metric)
+
+
+def _kind(metric: str, has_recall: bool) -> int:
+    """Which table a metric stands in; average precision has its own where recall is the usual metric."""
+    if "@turn" in metric:
+        return 2
+    return 3 if " of " in metric else int(has_recall and metric.startswith("map"))
+
+
+def _benchmarks() -> list[str]:
+    """Those with published numbers: in the order of the boards, of which a test split follows its card's."""
+    found = sorted({name for row in published() for name, _ in row.values})
+    places = {board.benchmark: place for place, board in reversed(list(enumerate(boards.boards())))}
+    by_card: dict[str, int] = {}
+    for name, place in places.items():
+        card = name.partition("/")[0]
+        by_card[card] = min(place, by_card.get(card, place))
+
+    def order(name: str) -> tuple[int, int]:
+        return (by_card.get(name.partition("/")[0], len(places)), places.get(name, len(places)))
+
+    return sorted(found, key=order)
+
+
+def _anchor(method: str, benchmark: str) -> str:
+    """Id of the element that tells a method's numbers on a benchmark apart."""
+    return "several-" + "".join(
+        each if each.isalnum() else "-" for each in f"{method} {benchmark}".casefold()
+    )
+
+
+def _is_called(row: Reported, method: str) -> bool:
+    return method.casefold() in map(str.casefold, row.names)
+
+
+def _is_shown(one: Told, benchmark: str, method: str) -> bool:
+    return benchmark in ("", one.benchmark) and (
+        not method or any(_is_called(row, method) for row, _ in one.rows)
+    )
+
+
+def _nothing(benchmark: str, method: str, benchmarks: Sequence[str], methods: Sequence[str]) -> str:
+    if benchmark and benchmark not in benchmarks:
+        return f"No source prints numbers of a benchmark {benchmark!r}.{did_you_mean(benchmark, benchmarks)}"
+    if method and method.casefold() not in map(str.casefold, methods):
+        return f"No source has a method {method!r}.{did_you_mean(method, methods)}"
+    return f"No source prints a number of {method!r} on {benchmark!r}."
