@@ -23,6 +23,7 @@ from leaderboard.server import Server
 from submissions.rank_file.texts import is_link
 
 STYLE, SCRIPT, ICON = "site/site.css", "site/site.js", "site/icon.svg"
+SUBMISSION_SCRIPT = "site/submission.js"
 _NAVIGATION = (
     ("", "Boards"),
     ("published", "Published results"),
@@ -106,6 +107,7 @@ def query_path(board_id: str, query_id: str) -> str:
 _ASSETS = {
     STYLE: ("leaderboard.pages", "templates/site.css", "text/css; charset=utf-8"),
     SCRIPT: ("leaderboard.pages", "templates/site.js", "text/javascript; charset=utf-8"),
+    SUBMISSION_SCRIPT: ("leaderboard.pages", "templates/submission.js", "text/javascript; charset=utf-8"),
     ICON: ("leaderboard.pages", "icon.svg", "image/svg+xml"),
 }
 

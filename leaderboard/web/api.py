@@ -23,7 +23,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match, Route
 
 from leaderboard.callers import EDIT_KEY, Sender, as_whom, caller_of, changeable, readable, sender_of
-from leaderboard.destination import HEAD_BYTES
+from leaderboard.destination import HEAD_BYTES, board_offered
 from leaderboard.errors import (
     ConflictError,
     FileStoreError,
@@ -34,12 +34,14 @@ from leaderboard.errors import (
 from leaderboard.intake import (
     Cover,
     checked_line,
+    chunks_of,
     corrected_method,
     known_board,
     method_from_form,
     yes_or_no,
 )
 from leaderboard.life import Action, act
+from leaderboard.receipts import Receipt
 from leaderboard.server import Server
 from leaderboard.submission import Submission
 from leaderboard.views import already_here, submission_page, submission_view
@@ -92,6 +94,12 @@ _EDIT_KEY = APIKeyHeader(
 )
 
 
+class NoBody(BaseModel):
+    """The body of a request that needs no words."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
 class ActionBody(BaseModel):
     """What comes with an action on a submission.
 
@@ -133,6 +141,7 @@ def _router(server: Server) -> APIRouter:
         "dependencies": logins["dependencies"],
         "openapi_extra": {**logins["openapi_extra"], **upload_request()},
     }
+    passing_on = {**taking, "openapi_extra": logins["openapi_extra"]}
     router = APIRouter(responses=FAILURES, dependencies=[Depends(reading.known_query)])
 
     @router.get("/health", response_model=HealthAnswer)
@@ -150,18 +159,15 @@ def _router(server: Server) -> APIRouter:
             submission, new = await _from_body(request, server, sender)
         else:
             submission, new = await _from_form(request, form, server, sender)
-        status = 202 if new else 200
-        headers = {"Location": f"{UPLOAD_PATH}/{submission.id}"}
-        view = {
-            **submission_view(submission, owner=True),
-            "new": new,
-            "unchanged": None if new else already_here(submission),
-            "receipt": server.receipt(submission).model_dump(),
-            "edit_key": (sender.edit_key or None) if new else None,
-            "edit_link": _edit_link(server, submission, sender.edit_key) if new else None,
-            "quota": (await run_in_threadpool(server.quotas.of, sender.owner, submission.board)).to_dict(),
-        }
-        return JSONResponse(view, status_code=status, headers=headers)
+        return await run_in_threadpool(_taken, server, submission, sender, new=new)
+
+    @router.post(V1_UPLOAD_PATH + "/{submission_id}/send-on", **passing_on)
+    def send_on(submission_id: str, request: Request, body: NoBody | None = None) -> JSONResponse:
+        """Send a file that was refused to the board that it names; its private link opens the new one too."""
+        refused, _ = changeable(server, caller_of(request, server), submission_id)
+        sender = Sender(refused.owner, request.client.host if request.client else "")
+        submission, new = _sent_on(server, refused, sender.address)
+        return _taken(server, submission, sender, new=new)
 
     @router.get(
         f"{VERSION}/key",
@@ -215,6 +221,12 @@ def _router(server: Server) -> APIRouter:
         view = submission_view(done, organiser=by == "organiser", owner=True)
         return {**view, "equals": server.equals(done)}
 
+    @router.get(f"{VERSION}/submissions/{{submission_id}}/receipt", response_model=Receipt, **logins)
+    def receipt(submission_id: str, request: Request) -> Receipt:
+        """The server's signed receipt for a file, for whoever sent it; it is the same each time."""
+        submission, _ = changeable(server, caller_of(request, server), submission_id)
+        return server.receipt(submission)
+
     @router.get(f"{VERSION}/submissions", response_model=SubmissionsAnswer, **logins)
     def list_submissions(request: Request, board: reading.BoardId) -> dict[str, Any]:
         """All submissions to a board with their scores, for organisers, also before results are shown."""
@@ -261,6 +273,53 @@ def _router(server: Server) -> APIRouter:
         return FileResponse(path, media_type=_MEDIA_TYPES[PurePath(name).suffix], filename=name)
 
     return router
+
+
+def _taken(server: Server, submission: Submission, sender: Sender, *, new: bool) -> JSONResponse:
+    """The answer to a file that was taken in."""
+    view = {
+        **submission_view(submission, owner=True),
+        "new": new,
+        "unchanged": None if new else already_here(submission),
+        "receipt": server.receipt(submission).model_dump(),
+        "edit_key": (sender.edit_key or None) if new else None,
+        "edit_link": _edit_link(server, submission, sender.edit_key) if new else None,
+        "quota": server.quotas.of(sender.owner, submission.board).to_dict(),
+    }
+    headers = {"Location": f"{UPLOAD_PATH}/{submission.id}"}
+    return JSONResponse(view, status_code=202 if new else 200, headers=headers)
+
+
+def _sent_on(server: Server, refused: Submission, address: str) -> tuple[Submission, bool]:
+    """Send a file that was refused on a wrong board to the one that it names, for the same owner.
+
+    Raises:
+        UploadRefusedError: it names no other board, or that one does not take it.
+        FileStoreError: the file cannot be read or written now.
+        LostFileError: the file is kept no longer.
+    """
+    right = board_offered(refused.board, refused.findings) if refused.state == "rejected" else None
+    if right is None:
+        raise UploadRefusedError(
+            "wrong-state",
+            f"submission {refused.id} is {refused.state}, and no other board is known for its file.",
+            fix="send the file to a board that you choose",
+            status=409,
+        )
+    cover = Cover(
+        file_name=refused.file_name,
+        submitter=refused.submitter,
+        method=refused.form,
+        owner=refused.owner,
+        publish=False,
+        edit_hash=refused.edit_hash,
+        address=address,
+    )
+    path = server.files.local_copy(refused.sha256)
+    try:
+        return server.intake.take(right.id, chunks_of(path), cover)
+    except FileNotFoundError as error:
+        raise LostFileError(f"{path}: was removed at this moment. Fix: send the file again.") from error
 
 
 def _others(routers: list[APIRouter]) -> APIRouter:

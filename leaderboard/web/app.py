@@ -24,7 +24,7 @@ from cir_metrics.errors import install_lines
 from cir_metrics.signature import package_version
 from leaderboard import settings
 from leaderboard.errors import ServeError
-from leaderboard.pages import about_page, layout, status_page, submission_page, submit_page
+from leaderboard.pages import about_page, layout, status_page, submit_page
 from leaderboard.queue.processes import WorkerProcesses
 from leaderboard.server import Server
 from leaderboard.settings import Settings, check_place
@@ -193,7 +193,6 @@ def pages(server: Server) -> Any:
         fill_width=True,
     )
     submit_page.build(demo, server)
-    submission_page.build(demo, server)
     about_page.build(demo, server)
     status_page.build(demo, server)
     demo.queue(max_size=_WAITING)

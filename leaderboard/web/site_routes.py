@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
 from cir_metrics.errors import UnknownNameError
-from leaderboard.pages import pictures, site
+from leaderboard.callers import as_whom, caller_of, readable
+from leaderboard.errors import UploadRefusedError
+from leaderboard.pages import pictures, site, submission_page
 from leaderboard.pages.addresses import FIRST_PARTS, page_at
 from leaderboard.pages.site import Links, Page, Site, missing_page
 from leaderboard.server import Server
-from leaderboard.views import entry_page, submission_page
+from leaderboard.views import entry_page
+from leaderboard.views import submission_page as address_of
 from leaderboard.web.headers import PAGE_POLICY
 from leaderboard.web.kept_answers import whole_answer
 
 _FOR_EVER = {"Cache-Control": "public, max-age=31536000, immutable"}
+_OWN = {"Cache-Control": "private, no-store", "Vary": "Accept-Encoding, Authorization, Cookie, X-Edit-Key"}
 
 
 def router(server: Server) -> APIRouter:
@@ -25,15 +30,28 @@ def router(server: Server) -> APIRouter:
     pages = Site(server)
     no_file = missing_page("Not found", "There is no such file.")
 
-    def answer(request: Request, path: str, page: Page) -> Response:
+    def answer(request: Request, path: str, page: Page, more: Mapping[str, str] | None = None) -> Response:
         html = pages.written(page, Links(path))
-        headers = {"Content-Security-Policy": PAGE_POLICY}
+        headers = {"Content-Security-Policy": PAGE_POLICY, **(more or {})}
         return whole_answer(request, html.encode(), "text/html; charset=utf-8", headers, page.status)
 
     @routes.get("/submission")
     def submission(request: Request) -> Response:
         """The address of submissions in earlier versions; a browser keeps the key behind its #."""
-        return RedirectResponse(f".{submission_page(request.query_params.get('id', ''))}", 307)
+        return RedirectResponse(f".{address_of(request.query_params.get('id', ''))}", 307)
+
+    @routes.get("/s/{submission_id}")
+    def one_submission(request: Request, submission_id: str) -> Response:
+        """A submission, as whoever asks may see it: the one page that is not the same for everybody."""
+        path = f"s/{quote(submission_id, safe='')}"
+        try:
+            caller = caller_of(request, server)
+            found = readable(server, caller, submission_id)
+        except UploadRefusedError as error:
+            return answer(request, path, submission_page.closed_page(error, submission_id), _OWN)
+        by, with_key = as_whom(server, caller, found), bool(caller.edit_key)
+        page = submission_page.page(pages, found, by, with_key=with_key)
+        return answer(request, path, page, _OWN)
 
     @routes.get("/site/{name}")
     def file(request: Request, name: str) -> Response:

@@ -253,13 +253,13 @@ def through_the_page(server: Any, page: str, field: int, path: str) -> str:
     return str(server.get("/gradio_api/queue/data", params={"session_hash": session}).text)
 
 
-FIELDS = [("/submit", 0), ("/submit", 1), ("/submission", 0), ("/submission", 1), ("/submission", 6)]
+FIELDS = [("/submit", 0), ("/submit", 1)]
 
 
 def test_the_page_takes_an_uploaded_file(server: Any) -> None:
     files = {"files": ("own.json", b'{"benchmark": "shapes/val"}')}
     path = httpx.post(f"{server.url}/gradio_api/upload", files=files, timeout=30).json()[0]
-    taken = re.search(r"/submission\?id=(\w+)", through_the_page(server, "/submit", 1, path))
+    taken = re.search(r"/s/(\w+)", through_the_page(server, "/submit", 1, path))
     assert taken is not None
     assert "wrong-format" in server.finished(taken[1])["findings_text"]
 
@@ -270,7 +270,7 @@ def test_the_page_takes_no_file_of_this_machine(server: Any, tmp_path: Path, pag
     secret.write_text('{"benchmark": "shapes/val", "secret": "of the server"}')
     answer = through_the_page(server, page, field, str(secret))
     assert '"success":false' in answer
-    assert "/submission?id=" not in answer
+    assert "/s/" not in answer
     assert "of the server" not in answer
     digest = hashlib.sha256(secret.read_bytes()).hexdigest()
     assert list(Path(server.home).rglob(f"{digest}*")) == []

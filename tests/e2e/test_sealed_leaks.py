@@ -23,12 +23,12 @@ import httpx
 import numpy as np
 import pytest
 from challenge_world import ID, NAME, Places
+from written_pages import submission_html
 
 from leaderboard import boards
 from leaderboard.identity import NOBODY, ORGANISER
 from leaderboard.identity.tokens import Tokens
 from leaderboard.pages.boards_page import page_html
-from leaderboard.pages.outcome import outcome_html
 from leaderboard.queue.child import FINGERPRINTS
 from leaderboard.server import Server
 from leaderboard.settings import Settings
@@ -38,7 +38,7 @@ PAGES = (
     "/",
     f"/?board={ID}",
     "/submit",
-    "/submission",
+    "/s/nothing",
     "/about",
     "/api",
     "/api/openapi.json",
@@ -173,7 +173,7 @@ def until_logged(folder: Path) -> None:
 
 def addresses(server: Any, ids: dict[str, str]) -> list[str]:
     """Every address of the API that can be read, with everything that it may be asked for, and every page."""
-    found = [*PAGES, *(f"/submission?id={one}" for one in ids.values())]
+    found = [*PAGES, *(f"/s/{one}" for one in ids.values())]
     found += [f"/?board={ID}&entry={one}" for one in ids.values()]
     for path, methods in server.get("/api/openapi.json").json()["paths"].items():
         if "get" not in methods:
@@ -258,7 +258,7 @@ def test_pages_hold_nothing_of_it_for_anybody(first: Ran, monkeypatch: pytest.Mo
         for one in first.ids.values():
             found = server.store.submission(one)
             assert found is not None
-            pages.append(outcome_html(found, boards.board(ID)))
+            pages += [submission_html(server, found, by) for by in (None, "organiser")]
     finally:
         server.close()
         boards.use(None)

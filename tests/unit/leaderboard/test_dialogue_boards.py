@@ -12,13 +12,13 @@ from leaderboard_world import as_bytes, rank_file
 from pydantic import ValidationError
 from says import says
 from shapes_dialogues import BOARD, ORACLE, as_lines, shapes_dialogue
+from written_pages import submission_html
 
 from leaderboard import boards
 from leaderboard.destination import board_of_head
 from leaderboard.dialogues import BoardDialogue
 from leaderboard.errors import BoardError, UploadRefusedError
 from leaderboard.intake import Cover
-from leaderboard.pages.submission_page import page_html
 from leaderboard.rescoring import rescore, switch
 from leaderboard.server import Server
 from leaderboard.settings import Settings
@@ -194,7 +194,7 @@ def test_texts_of_strangers_come_out_escaped(server: Server) -> None:
     assert submission.state == "rejected"
     view = submission_view(submission)
     assert "wrong-target" in [finding["code"] for finding in view["findings"]]
-    page = page_html(server, submission, is_owner=True, edit_key="")
+    page = submission_html(server, submission, "owner")
     assert "alert" in page
     assert "<script>alert" not in page
 

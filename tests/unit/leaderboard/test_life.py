@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from written_pages import submission_html
 
 from leaderboard import boards
 from leaderboard.callers import EDIT_KEY
 from leaderboard.identity.tokens import Tokens, digest
 from leaderboard.life import act
-from leaderboard.pages.submission_page import page_html
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.store import Happened, Store
@@ -126,11 +126,11 @@ def test_its_owner_sees_what_a_correction_changed(board: Board) -> None:
     assert "secret" not in public.text
     after = board.store.submission(one.id)
     assert after is not None
-    pages = [page_html(board.server, after, is_owner=owner, edit_key="") for owner in (True, False)]
+    pages = [submission_html(board.server, after, by) for by in ("owner", None)]
     assert "notes: &lt;b&gt;secret&lt;/b&gt; → another" in pages[0]
     assert "zero_shot: nothing → no" in pages[0]
     assert "trained_on: nothing → cc3m, coco" in pages[0]
     assert "secret" not in pages[1]
     assert "trained_on" in pages[1]
     erased = act(board.store, after, "erase", "organiser")
-    assert "secret" not in page_html(board.server, erased, is_owner=True, edit_key="")
+    assert "secret" not in submission_html(board.server, erased, "owner")

@@ -9,28 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from full_boards import START, a_submission
 from starlette.requests import Request
 
 from cir_datasets import registry
-from leaderboard import boards
-from leaderboard.errors import UploadRefusedError
-from leaderboard.pages import submission_page, submit_page
+from leaderboard.pages import submit_page
 from leaderboard.pages.about_page import about_text
 from leaderboard.pages.markup import element, link_out, text
-from leaderboard.pages.outcome import findings_table, outcome_html, refusal_html
 from leaderboard.pages.status_page import status_html
 from leaderboard.server import Server
 from leaderboard.settings import Settings
-from leaderboard.submission import Event, Submission
 
 EVIL = "\"'><script>alert(1)</script><a href=javascript:alert(2)>x</a>"
 TAGS = re.compile(r"<(script|img|svg|iframe)|javascript:[^&]*['\"]|\son\w+=", re.IGNORECASE)
-
-
-def submission(*events: Event) -> Submission:
-    found = events or (Event(1, "received", START, {}),)
-    return a_submission("s1", file_name=EVIL, submitter=EVIL, method={"name": EVIL}, events=found)
 
 
 @pytest.mark.parametrize(
@@ -62,65 +52,10 @@ def test_attributes_are_escaped() -> None:
     assert element("i", text("x"), title=EVIL).count(">") == 2
 
 
-def test_findings_show_hostile_values_as_text() -> None:
-    finding = {
-        "code": "unknown-query",
-        "severity": "error",
-        "message": EVIL,
-        "fix": EVIL,
-        "count": 1234,
-        "examples": [{"query_id": EVIL, "turn": 2, "value": EVIL}],
-    }
-    shown = findings_table([finding])
-    assert not TAGS.search(shown)
-    assert "&lt;script&gt;" in shown
-    assert ", turn 2" in shown
-    assert "1,234 places" in shown
-
-
-@pytest.mark.parametrize("kind", ["received", "validated", "rejected", "failed"])
-def test_every_state_has_an_outcome_without_markup_of_the_users(kind: str) -> None:
-    finding = {"code": "malformed", "severity": "error", "message": EVIL, "fix": EVIL}
-    payload = {"findings": [finding], "message": "Not judged.", "text": EVIL}
-    shown = outcome_html(submission(Event(1, kind, START, payload)), boards.board("shapes/val"))  # type: ignore[arg-type]
-    assert shown.startswith("<div")
-    assert not TAGS.search(shown)
-
-
-def test_a_refusal_is_shown_as_a_finding() -> None:
-    shown = refusal_html(UploadRefusedError("too-large", EVIL, fix="write less"))
-    assert "too-large" in shown
-    assert "write less" in shown
-    assert not TAGS.search(shown)
-
-
 def test_the_about_page_shows_a_rank_file_of_the_version_that_its_benchmark_has() -> None:
     shown = re.search(r'"benchmark": "(.+?)", "benchmark_version": (\d+)', about_text(2**20))
     assert shown is not None
     assert int(shown[2]) == registry.spec(shown[1]).card.version
-
-
-@pytest.mark.parametrize(
-    ("kind", "payload", "words"),
-    [
-        ("private", {}, "its owner has not published it"),
-        (
-            "private",
-            {"reason": {"message": "the name is taken.", "fix": "take another"}},
-            "Fix: take another",
-        ),
-        ("superseded", {"by": "s2", "same_rankings": True}, "Submission s2 has the same rankings"),
-        ("superseded", {"by": "s2"}, "Submission s2 has taken its place"),
-        ("withdrawn", {}, "has withdrawn it"),
-        ("hidden", {"reason": "a doubt"}, "have hidden it: a doubt"),
-    ],
-)
-def test_the_page_says_why_an_entry_is_not_on_the_board(
-    kind: str, payload: dict[str, Any], words: str
-) -> None:
-    shown = outcome_html(submission(Event(1, kind, START, payload)), boards.board("shapes/val"))  # type: ignore[arg-type]
-    assert "Not on the board" in shown
-    assert words in shown
 
 
 def test_the_status_page_warns_where_nobody_judges_and_where_the_disk_is_full() -> None:
@@ -160,23 +95,3 @@ def test_the_submit_page_does_not_say_where_the_files_lie(tmp_path: Path) -> Non
     assert "files-unavailable" in said
     assert str(tmp_path) not in said
     assert address == ""
-
-
-@pytest.mark.parametrize(
-    ("kind", "words"),
-    [
-        ("received", "can correct, publish and withdraw the submission once it is scored"),
-        ("rejected", 'cannot be corrected or published here. <a href="./submit">Send</a> a corrected file'),
-        ("private", "can publish, correct and withdraw the submission."),
-        ("hidden", "can withdraw the submission."),
-        ("withdrawn", "Nothing of it can be changed"),
-    ],
-)
-def test_a_private_link_promises_what_it_can_do(tmp_path: Path, kind: str, words: str) -> None:
-    server = Server.open(Settings(tmp_path / "home"))
-    finding = {"code": "malformed", "severity": "error", "message": "m", "fix": "f"}
-    one = submission(Event(1, kind, START, {"findings": [finding]}))  # type: ignore[arg-type]
-    shown = submission_page.page_html(server, one, is_owner=True, edit_key="edit_x")
-    server.close()
-    assert words in shown
-    assert ("publish" in shown) is (kind in ("received", "private", "rejected"))

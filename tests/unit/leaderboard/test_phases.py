@@ -12,6 +12,7 @@ import pytest
 import sqlalchemy as sa
 from full_boards import add_entry
 from leaderboard_world import rank_file
+from written_pages import submission_html
 
 from leaderboard import boards
 from leaderboard.commands import board_text
@@ -20,7 +21,6 @@ from leaderboard.errors import UploadRefusedError
 from leaderboard.intake import Cover, Intake
 from leaderboard.life import act
 from leaderboard.pages.boards_page import page_html
-from leaderboard.pages.outcome import outcome_html
 from leaderboard.queue.worker import Worker
 from leaderboard.quotas import Allowance, Quotas
 from leaderboard.server import Server
@@ -143,10 +143,10 @@ def test_results_are_shown_when_the_phase_has_closed(server: Server) -> None:
     view = submission_view(entry)
     assert (view["scores"], view["scores_from"]) == (None, (NOW + timedelta(days=1)).isoformat())
     assert "results are shown when its phase has closed" in view["message"]
-    assert "0.5" not in outcome_html(entry, board)
+    assert "50.00" not in submission_html(server, entry)
     assert submission_view(entry, organiser=True)["scores"] == entry.scores
     private = server.store.append(entry, [("private", {})])
-    assert "figure" not in outcome_html(private, board)
+    assert "figures" not in submission_html(server, private, "owner")
     published = server.store.append(private, [("published", {})])
     # The same board a day later: the phase has closed, nothing else has happened.
     write(server.settings.home, {"name": "test", "opens": -1, "closes": 0, "results": "at_end"})

@@ -18,11 +18,11 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 from judging_worlds import SECONDS, children, reading, until
+from written_pages import submission_html
 
 import submissions
 from leaderboard.errors import ChildCrashedError, PassingError
 from leaderboard.intake import Cover
-from leaderboard.pages.submission_page import page_html
 from leaderboard.queue.worker import BOARD_REMOVED, CRASHED, PUBLIC_FAILURE, Worker
 from leaderboard.server import Server
 from leaderboard.settings import Settings
@@ -191,7 +191,7 @@ def test_a_refused_file_is_removed_when_its_days_are_over(
         again.worker.stop()
         assert place(again, old).exists() == kept
         assert place(again, young).exists()
-        facts = page_html(again, now(again, old), is_owner=False, edit_key="")
+        facts = submission_html(again, now(again, old))
         assert ("its file was refused, and is not kept since" in facts) is not kept
         assert "wrong-format" in facts
         again.close()
