@@ -181,7 +181,7 @@ def _door(paths: dict[str, Path], *, by_position: bool, normalise: bool) -> str:
     }
     for option, is_wrong in wrong.items():
         if is_wrong:
-            raise CallError(f"{option} says nothing beside {_OPTIONS[door]}. Fix: leave it out.")
+            raise CallError(f"{option} has no effect beside {_OPTIONS[door]}. Fix: leave it out.")
     return door
 
 

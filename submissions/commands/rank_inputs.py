@@ -169,9 +169,7 @@ def _json(text: str, path: Path, option: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=once)
     except (json.JSONDecodeError, RecursionError) as error:
-        where = (
-            f"line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else "it"
-        )
-        raise MethodError(
-            f"{option} {path}: {where}: this is not JSON. Fix: write it with json.dump."
-        ) from error
+        said = "its lists or objects are nested too deeply"
+        if isinstance(error, json.JSONDecodeError):
+            said = f"line {error.lineno}, column {error.colno}: this is not JSON"
+        raise MethodError(f"{option} {path}: {said}. Fix: write it with json.dump.") from error

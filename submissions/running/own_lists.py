@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cir_datasets.common.counts import counted
 from submissions.errors import MethodError
-from submissions.methods.turns import Candidates, Turn, removed_reference, subset_members
+from submissions.methods.turns import Candidates, Turn, removed_reference, subset_members, turns_of
 from submissions.rank_file.benchmarks import SUBSET_DEPTH
 from submissions.rank_file.image_ids import image_family, normaliser, well_formed
-from submissions.rank_file.model import turn_key
+from submissions.rank_file.model import BUNDLE, RANK_FILE, turn_key
 from submissions.running.by_lists import checked_ranking
 from submissions.running.make import loaded_benchmark
 from submissions.running.own_ids import (
@@ -130,10 +131,11 @@ def _by_key(lists: Any, benchmark: Benchmark, names: Names) -> dict[str, Any]:
         )
     if not lists:
         raise MethodError(f"{called}: empty. Fix: give a list for each query.")
+    _check_plain(lists, called, benchmark)
     named = _named(lists, called)
     if not benchmark.multi_turn:
         return named
-    sessions = set(benchmark.query_ids)
+    sessions = {row["session_id"]: len(turns_of(row)) for row in benchmark.rows()}
     found: dict[str, Any] = {}
     for key, answer in named.items():
         if key not in sessions:
@@ -144,9 +146,39 @@ def _by_key(lists: Any, benchmark: Benchmark, names: Names) -> dict[str, Any]:
                 f"{names.at('lists', key)}: of type {type(answer).__name__}. "
                 "Fix: give a list of rankings, one a turn."
             )
-        for number, ranking in enumerate(answer, start=1):
+        rankings = list(answer)
+        _check_turns(rankings, sessions[key], names.at("lists", key))
+        for number, ranking in enumerate(rankings, start=1):
             found[turn_key(key, number)] = ranking
     return found
+
+
+def _check_plain(lists: Mapping[Any, Any], called: str, benchmark: Benchmark) -> None:
+    """Refuse a whole rank file, or a part of one, whose lists stand one level further down."""
+    if lists.get("format") in (RANK_FILE, BUNDLE):
+        raise MethodError(
+            f"{called}: it is a rank file already. Fix: use it as it is, for example with  cir score FILE"
+        )
+    if not isinstance(lists.get("rankings"), Mapping) or "rankings" in benchmark.query_ids:
+        return
+    raise MethodError(
+        f'{called}: the lists stand below the key "rankings". Fix: give the object below it alone, '
+        "{query id: [image ids, best first]}."
+    )
+
+
+def _check_turns(rankings: list[Any], turns: int, place: str) -> None:
+    """Refuse a session's answer that is one list of images, or is not a list a turn."""
+    if rankings and all(plain_id(each) is not None for each in rankings):
+        raise MethodError(
+            f"{place}: one list of {len(rankings)} image ids, for a session of {counted(turns, 'turn')}. "
+            "Fix: give a list for each turn, [[ids of turn 1], [ids of turn 2], ...]."
+        )
+    if len(rankings) != turns:
+        raise MethodError(
+            f"{place}: {counted(len(rankings), 'list')}, for a session of {counted(turns, 'turn')}. "
+            "Fix: give one list for each turn."
+        )
 
 
 def _named(lists: Mapping[Any, Any], called: str) -> dict[str, Any]:

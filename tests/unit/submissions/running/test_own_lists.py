@@ -83,6 +83,25 @@ def test_sessions_are_lists_of_lists_or_a_list_a_turn() -> None:
     assert submissions.validate(found, SESSIONS).errors == ()
 
 
+def test_a_session_that_is_not_answered_with_a_list_a_turn_is_named() -> None:
+    images, answers = list(SESSIONS.gallery or ()), {}
+    for row in SESSIONS.rows():
+        answers[row["session_id"]] = [images] * len(row["turns"])
+    first = next(iter(answers))
+    turns = len(answers[first])
+    with pytest.raises(MethodError) as flat:
+        made({**answers, first: images}, None, SESSIONS)
+    assert str(flat.value) == (
+        f"lists['{first}']: one list of {len(images)} image ids, for a session of {turns} turns. "
+        "Fix: give a list for each turn, [[ids of turn 1], [ids of turn 2], ...]."
+    )
+    for given in (turns - 1, turns + 1):
+        with pytest.raises(
+            MethodError, match=f"{given} lists?, for a session of {turns} turns. Fix: give one"
+        ):
+            made({**answers, first: [images] * given}, None, SESSIONS)
+
+
 def test_a_list_of_the_users_own_is_the_gallery_and_without_one_it_is_unknown() -> None:
     unlisted = dataclasses.replace(BENCHMARK, gallery=None, gallery_hash=None)
     named = made(LISTS, None, unlisted, image_ids=IMAGES)
@@ -126,6 +145,11 @@ def changed(ids: Any) -> dict[str, Any]:
     [
         ({"lists": [FIRST]}, "lists: of type list. Fix: give {query id"),
         ({"lists": {}}, "lists: empty. Fix: give a list for each query"),
+        (
+            {"lists": {"rankings": LISTS}},
+            'the lists stand below the key "rankings". Fix: give the object below',
+        ),
+        ({"lists": made().to_dict()}, "lists: it is a rank file already. Fix: use it as it is"),
         ({"lists": {7.5: FIRST}}, "lists: the key 7.5 is not an id"),
         ({"lists": {**LISTS, "nobody": FIRST}}, r"lists\['nobody'\]: shapes/val has no such query id"),
         ({"lists": {KEYS[0]: FIRST}}, f"lists: 5 of 6 of shapes/val are missing, '{KEYS[1]}' first"),
