@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.browse import ShownRanking, check_page, page_name, right_answers, write_browser
-from cir_metrics.errors import CallError
+from cir_metrics.errors import CallError, did_you_mean
 from submissions.errors import SubmissionError
 from submissions.formats.budget import MAX_BYTES
 from submissions.rank_file.benchmarks import Benchmarks, board_depth
@@ -115,11 +115,11 @@ def _run(file: FileLike, known: Benchmarks, benchmark: BenchmarkLike) -> RankFil
     for run in checked.runs:
         if run.benchmark == benchmark:
             return run
-    members = ", ".join(run.benchmark for run in checked.runs)
-    raise CallError(
-        f"the file is a bundle for {checked.suite}. Fix: name the member to look at with --benchmark: "
-        f"{members}."
-    )
+    members = [run.benchmark for run in checked.runs]
+    said = f"the file is a bundle for {checked.suite}."
+    if isinstance(benchmark, str) and benchmark != checked.suite:
+        said += f" It has no member {benchmark!r:.100}.{did_you_mean(benchmark, members)}"
+    raise CallError(f"{said} Fix: name the member to look at with --benchmark: {', '.join(members)}.")
 
 
 def _rankings(benchmark: Benchmark, runs: Sequence[RankFile], k: int) -> Mapping[str, Any]:

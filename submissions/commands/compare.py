@@ -11,7 +11,7 @@ import typer
 from cir_datasets.commands.options import DataDirAnywhere, Format, JsonFormat, NoChecksAnywhere
 from cir_datasets.common.counts import counted
 from cir_metrics.terminal import echo
-from submissions.commands.options import Benchmark
+from submissions.commands.options import Benchmark, plot_file
 
 
 def compare_command(
@@ -30,7 +30,11 @@ def compare_command(
     as_json: JsonFormat = False,
     plot: Annotated[
         Path | None,
-        typer.Option("--plot", help="Also draw a picture, .png or .svg: the differences with intervals."),
+        typer.Option(
+            "--plot",
+            callback=plot_file,
+            help="Also draw a picture, .png or .svg: the differences with intervals.",
+        ),
     ] = None,
     flips: Annotated[
         Path | None,
@@ -61,10 +65,7 @@ def compare_command(
     from submissions.comparison.comparing import compare
     from submissions.formats.kinds import are_transcripts
     from submissions.rank_file.model import write_bytes
-    from submissions.report.plots import plot_path
 
-    if plot is not None:
-        plot_path(plot)
     if as_json and format not in (None, "json"):
         raise CallError(f"--json and --format {format} ask for two formats. Fix: leave one of them out.")
     wanted = "json" if as_json else format or "table"

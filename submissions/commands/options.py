@@ -13,6 +13,16 @@ LANGUAGE_HELP = (
     "behind it, as in openai:MODEL,concurrency=8"
 )
 
+
+def plot_file(path: Path | None) -> Path | None:
+    """The callback of every `--plot`: what cannot be drawn into is refused before any work."""
+    if path is not None:
+        from submissions.report.plots import plot_path
+
+        plot_path(path, "--plot")
+    return path
+
+
 Benchmark = Annotated[
     str | None,
     typer.Option(

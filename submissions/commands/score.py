@@ -11,7 +11,7 @@ import typer
 from cir_datasets.commands.options import DataDirAnywhere, Format, JsonFormat, NoChecksAnywhere
 from cir_datasets.common.counts import counted
 from cir_metrics.terminal import echo
-from submissions.commands.options import Benchmark
+from submissions.commands.options import Benchmark, plot_file
 from submissions.commands.words import FILE_HELP, as_text
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def score_command(
         Path | None,
         typer.Option(
             "--plot",
+            callback=plot_file,
             help="Also draw a picture, .png or .svg: Hits@K by turn, metrics by aspect, or the metrics.",
         ),
     ] = None,

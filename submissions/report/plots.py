@@ -52,13 +52,20 @@ def write_plot(report: ReportValues, path: str | Path) -> Path:
     return save_plot(_drawn(report), path)
 
 
-def plot_path(path: str | Path) -> Path:
+def plot_path(path: str | Path, called: str = "the plot") -> Path:
     """Where a picture is written, as an absolute path.
 
+    Args:
+        path: the file.
+        called: what messages call it.
+
     Raises:
-        CallError: the name ends neither in `.png` nor in `.svg`.
+        CallError: it is a folder or empty, or the name ends neither in `.png` nor in `.svg`.
     """
-    path = Path(path).expanduser().absolute()
+    given, path = str(path), Path(path).expanduser().absolute()
+    if path.is_dir():
+        what = "no file is named" if given in ("", ".") else f"{given} is a folder"
+        raise CallError(f"{called}: {what}. Fix: name a file, such as {Path(given) / 'plot.png'}.")
     if path.suffix.lower() not in _SUFFIXES:
         raise CallError(f"{path.name}: a plot is written as .png or .svg. Fix: name it {path.stem}.png.")
     return path

@@ -87,6 +87,10 @@ def test_of_a_bundle_the_named_member_is_shown(tmp_path: Path, monkeypatch: pyte
     out, name = tmp_path / "page.html", "fashioniq/shirt_val"
     with pytest.raises(CirError, match=r"Fix: name the member to look at with --benchmark: .*shirt_val"):
         browse_rankings([bundle], out=out, pictures="none")
+    with pytest.raises(
+        CirError, match=r"no member 'fashioniq/shit_val'\. Did you mean 'fashioniq/shirt_val'\?"
+    ):
+        browse_rankings([bundle], "fashioniq/shit_val", out=out, pictures="none")
     page = browse_rankings([bundle], name, out=out, pictures="none")
     assert [row[0] for row in rows_of(page)] == members[name].query_ids
     assert f"<title>{name}#" in page.read_text("utf-8")

@@ -11,12 +11,14 @@ import pytest
 import report_worlds
 import submissions_worlds as worlds
 from says import says
+from typer.testing import CliRunner
 
 import submissions
 from cir_datasets.registry import spec
 from cir_datasets.registry.cards import card
 from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics.errors import CallError, MissingExtraError, install_lines
+from leaderboard.cli import build
 from submissions.errors import SubmissionError
 from submissions.report import Report, full_report
 from submissions.report.plots import _drawn, style
@@ -139,6 +141,20 @@ def test_another_ending_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CallError) as caught:
         full_report(report_worlds.scored("circo_like")).plot(tmp_path / "out.pdf")
     assert str(caught.value) == "out.pdf: a plot is written as .png or .svg. Fix: name it out.png."
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [("", "no file is named. Fix: name a file, such as plot.png."), ("/", "/ is a folder. Fix: name a file")],
+    ids=["empty", "folder"],
+)
+def test_a_folder_is_refused_before_any_work(given: str, said: str) -> None:
+    for command in ("score", "compare"):
+        done = CliRunner().invoke(build(), [command, "absent.json", "absent.json", "--plot", given])
+        assert isinstance(done.exception, CallError)
+        assert str(done.exception).startswith(f"--plot: {said}")
+    with pytest.raises(CallError, match=f"the plot: {said}"):
+        full_report(report_worlds.scored("circo_like")).plot(given)
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
