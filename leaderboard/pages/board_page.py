@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
 
 from leaderboard.boards import Board
+from leaderboard.pages.board_rows import lines_of, read_choices, shown
+from leaderboard.pages.board_table import table_values
 from leaderboard.pages.site import Page, Site
+from leaderboard.views import held_back_words
 
 
 def page(site: Site, board: Board, query: Mapping[str, str]) -> Page:
@@ -14,8 +19,36 @@ def page(site: Site, board: Board, query: Mapping[str, str]) -> Page:
     Args:
         site: of the server.
         board: which one.
-        query: of the address: `entry`, the entry that is marked.
+        query: of the address; `leaderboard.pages.board_rows.Choices` says what it may choose.
     """
     view = site.server.tables.of(board).view
-    values = {"board": board, "view": view, "marked": query.get("entry", "")}
+    choices, remarks = read_choices(board, query)
+    lines = lines_of(board, view)
+    found = shown(board, lines, choices, remarks)
+    values = {
+        "board": board,
+        "path": f"b/{quote(board.id)}",
+        "embed": False,
+        "choices": found.choices,
+        "total": len(lines),
+        "table": table_values(board, view, lines, found),
+        "notices": _notices(view),
+        "missing_entry": _missing_entry(view, choices.entry),
+        "empty": held_back_words(view) or "Nothing stands on this board yet.",
+    }
     return Page("board.html", board.title, board.description, values)
+
+
+def _notices(view: Mapping[str, Any]) -> list[str]:
+    """Why the board takes nothing now, and what it holds back."""
+    problem = view["paused"] or view["closed"] or view["unavailable"]
+    found = [] if problem is None else [f"This board takes no submissions now: {problem}"]
+    held = held_back_words(view)
+    return [*found, held] if held and view["rows"] else found
+
+
+def _missing_entry(view: Mapping[str, Any], entry: str) -> str:
+    """What is said of an entry that the address names and the board has not."""
+    if not entry or any(row["submission"] == entry for row in view["rows"]):
+        return ""
+    return f"The entry {entry} does not stand on this board."

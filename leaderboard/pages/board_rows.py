@@ -1,0 +1,366 @@
+"""The rows of a board's table that an address asks for: searched, filtered, sorted, and a page of them."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal
+
+from leaderboard.boards import Board
+from submissions.rank_file.words import OTHER
+
+PAGE_ROWS = 50
+ALL = "all"
+"""As a page: every row."""
+KINDS = {"baseline": "baselines", "oracle": "oracles", "published": "published rows"}
+"""Kinds of rows that stand outside the groups and can be hidden, and how a page calls them."""
+_UNSTATED = "not stated"
+_TRAINING = ("zero-shot", "trained", _UNSTATED)
+_VERIFIED = ("yes", "no")
+_LONGEST = 100
+"""Characters of a search, and of a word that a page repeats."""
+
+Kind = Literal["method", "baseline", "oracle", "published", "apart"]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row of a board's table.
+
+    Args:
+        kind: `apart` is an entry whose signature does not compare with the ranked ones.
+        id: the submission's; empty of a published row.
+        name: of the method.
+        main: what ranks, a fraction or a rank; None where a published row lacks it.
+        values: by metric, as `main`.
+        place: group or rank as shown; empty outside.
+        training: one of `zero-shot`, `trained`, `not stated`.
+        trained_on: what it was trained on.
+        encoder: the backbone in short.
+        backbone: all that is said of it.
+        caption_rule: how several captions become one text.
+        submitter: who sent it.
+        received: when, ISO; empty of a published row.
+        verified: whether the organisers have verified it.
+        flag: what the organisers warn of, or None.
+        differs: parts of the signature that are not the board's, `data`, `gallery`.
+        row: the table's row, or the published one.
+    """
+
+    kind: Kind
+    id: str
+    name: str
+    main: float | None
+    values: Mapping[str, float | None]
+    place: str = ""
+    training: str = _UNSTATED
+    trained_on: tuple[str, ...] = ()
+    encoder: str = ""
+    backbone: str = ""
+    caption_rule: str = ""
+    submitter: str = ""
+    received: str = ""
+    verified: bool = False
+    flag: str | None = None
+    interval: tuple[float, float] | None = None
+    differs: tuple[str, ...] = ()
+    row: Any = field(default=None, compare=False, repr=False)
+
+    @property
+    def found_by(self) -> str:
+        """What a search looks at."""
+        return _folded(f"{self.name} {self.backbone} {self.submitter}")
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What an address chooses of a board's table.
+
+    Args:
+        q: words that a row's method, backbone or submitter holds.
+        sort: a column: `main`, `name`, `training`, `encoder`, `received` or a metric.
+        order: `asc` or `desc`; empty is the column's own, best first.
+        training: one of `zero-shot`, `trained`, `not stated`; empty for all, as in those below.
+        encoder: a backbone in short.
+        trained_on: something that a method was trained on.
+        caption_rule: how several captions become one text.
+        verified: `yes` or `no`, by the organisers.
+        hide: kinds of rows that are left out, separated by commas.
+        page: from 1; 0 for all rows, None for the page of `entry` or the first.
+        entry: the entry that is marked.
+    """
+
+    q: str = ""
+    sort: str = "main"
+    order: str = ""
+    training: str = ""
+    encoder: str = ""
+    trained_on: str = ""
+    caption_rule: str = ""
+    verified: str = ""
+    hide: str = ""
+    page: int | None = None
+    entry: str = ""
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """The kinds that are left out."""
+        return tuple(filter(None, self.hide.split(",")))
+
+    @property
+    def narrows(self) -> bool:
+        """Whether it leaves rows out."""
+        return replace(self, sort="main", order="", page=None, entry="") != Choices()
+
+    def query(self, **changes: object) -> dict[str, object]:
+        """The query of an address that chooses the same, but for some changes.
+
+        Example:
+            >>> Choices(q="clip", page=3).query(sort="name", page=None)
+            {'q': 'clip', 'sort': 'name'}
+        """
+        plain = Choices()
+        names = [each.name for each in fields(self)]
+        said = {name: changes.get(name, getattr(self, name)) for name in names}
+        if said["page"] == 0:
+            said["page"] = ALL
+        return {name: value for name, value in said.items() if value not in (getattr(plain, name), None, "")}
+
+    def toggled(self, kind: str) -> dict[str, object]:
+        """The query that hides a kind of rows, or shows it again."""
+        others = [each for each in self.hidden if each != kind]
+        return self.query(hide=",".join(others if kind in self.hidden else [*others, kind]), page=None)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A page of a board's table.
+
+    Args:
+        lines: of the page.
+        choices: with the page that it is.
+        matching: rows that the choices leave.
+        total: rows of the table.
+        first: place of the page's first row among those, from 1.
+        pages: how many there are.
+        remarks: what of the address was not understood, a sentence each.
+    """
+
+    lines: tuple[Line, ...]
+    choices: Choices
+    matching: int
+    total: int
+    first: int
+    pages: int
+    remarks: tuple[str, ...]
+
+
+def read_choices(board: Board, query: Mapping[str, str]) -> tuple[Choices, tuple[str, ...]]:
+    """What an address chooses, and sentences on what of it is not understood; such parts count as not there.
+
+    Args:
+        board: the board.
+        query: of the address; names that are not known are left alone.
+
+    Example:
+        >>> from leaderboard import boards
+        >>> read_choices(boards.board("shapes/val"), {"sort": "recall@1", "page": "two"})[1]
+        ('page=two is not a page.',)
+    """
+    said = {each.name: _plain(query.get(each.name, "")) for each in fields(Choices)}
+    allowed = {
+        "sort": ("main", "name", "training", "encoder", "received", *(c.metric for c in board.columns)),
+        "order": ("asc", "desc"),
+        "training": _TRAINING,
+        "verified": _VERIFIED,
+    }
+    remarks = []
+    for name, words in allowed.items():
+        if said[name] and said[name] not in words:
+            remarks.append(f"{name}={said[name]} is not known: it is one of {', '.join(words)}.")
+            said[name] = ""
+    kinds = [each for each in said["hide"].split(",") if each]
+    for kind in kinds:
+        if kind not in KINDS:
+            remarks.append(f"hide={kind} is not known: it is one of {', '.join(KINDS)}.")
+    said["hide"] = ",".join(kind for kind in KINDS if kind in kinds)
+    page, asked = None, said.pop("page")
+    if asked == ALL:
+        page = 0
+    elif asked.isascii() and asked.isdecimal() and 0 < int(asked) < 10**6:
+        page = int(asked)
+    elif asked:
+        remarks.append(f"page={asked} is not a page.")
+    said["sort"] = said["sort"] or "main"
+    return Choices(**said, page=page), tuple(remarks)
+
+
+def shown(board: Board, lines: Sequence[Line], choices: Choices, remarks: Sequence[str] = ()) -> Shown:
+    """The page of a table that is asked for: that of the entry in view, where no page is named.
+
+    Args:
+        board: the board.
+        lines: all rows, in the order of the table's own.
+        choices: what is asked for.
+        remarks: from `read_choices`.
+    """
+    left = _sorted(board, [line for line in lines if _is_wanted(line, choices)], choices)
+    pages = max(1, -(-len(left) // PAGE_ROWS))
+    page, said = choices.page, list(remarks)
+    if page is None:
+        place = next((at for at, line in enumerate(left) if line.id and line.id == choices.entry), 0)
+        page = place // PAGE_ROWS + 1
+    elif page > pages:
+        said.append(f"There is no page {page}: this is the last.")
+        page = pages
+    start = max(0, page - 1) * PAGE_ROWS
+    part = left if page == 0 else left[start : start + PAGE_ROWS]
+    return Shown(
+        tuple(part),
+        replace(choices, page=page),
+        len(left),
+        len(lines),
+        start + 1,
+        1 if page == 0 else pages,
+        tuple(said),
+    )
+
+
+def lines_of(board: Board, view: Mapping[str, Any]) -> list[Line]:
+    """The entries of a board's table as rows, in its order.
+
+    Args:
+        board: the board.
+        view: from `leaderboard.views.table_view`.
+    """
+    own = next((_parts(row) for row in view["rows"] if row["rank"] is not None), None)
+    grouped = has_groups(board, view)
+    return [_line(board, row, own, grouped=grouped) for row in view["rows"]]
+
+
+def has_groups(board: Board, view: Mapping[str, Any]) -> bool:
+    """Whether rows have groups rather than ranks: not on a sealed board, and not before they are made.
+
+    Args:
+        board: the board.
+        view: its table.
+    """
+    return not board.sealed and not view["groups_pending"]
+
+
+def filter_words(lines: Iterable[Line]) -> dict[str, list[str]]:
+    """By name of a filter the words that rows have, sorted."""
+    lines = list(lines)
+    return {
+        "encoder": _each(line.encoder for line in lines),
+        "trained_on": _each(word for line in lines for word in line.trained_on),
+        "caption_rule": _each(line.caption_rule for line in lines),
+    }
+
+
+def best_first(board: Board, sort: str) -> str:
+    """The order of a column in which the best, the latest or the first by alphabet comes first.
+
+    Args:
+        board: the board.
+        sort: the column.
+    """
+    directions = {"main": board.primary_direction, "received": "higher"}
+    directions |= {column.metric: column.direction for column in board.columns}
+    return "desc" if directions.get(sort) == "higher" else "asc"
+
+
+def short_encoder(backbone: str) -> str:
+    """A backbone without its weights: what stands before brackets and further parts.
+
+    Example:
+        >>> short_encoder("CLIP ViT-B/32 (openai, 224 pixels); head a17f626d6900")
+        'CLIP ViT-B/32'
+    """
+    named = backbone.removeprefix(f"{OTHER}: ")
+    return named.partition(" (")[0].partition(";")[0].strip()
+
+
+def _line(board: Board, row: Mapping[str, Any], own: Mapping[str, str] | None, *, grouped: bool) -> Line:
+    method = row["method"]
+    zero_shot = method.get("zero_shot")
+    apart = row["rank"] is None and not row["is_oracle"]
+    kind: Kind = "method"
+    if row["is_oracle"]:
+        kind = "oracle"
+    elif apart:
+        kind = "apart"
+    elif row["baseline"]:
+        kind = "baseline"
+    place = row["group"] if grouped else row["rank"]
+    parts = _parts(row)
+    differs = [name for name, said in parts.items() if own is not None and own.get(name) != said]
+    return Line(
+        kind=kind,
+        id=row["submission"],
+        name=str(method.get("name", "unnamed")),
+        main=row["main"],
+        values={column.metric: row["metrics"].get(column.metric) for column in board.columns},
+        place="" if place is None else str(place),
+        training=_UNSTATED if zero_shot is None else "zero-shot" if zero_shot else "trained",
+        trained_on=tuple(map(str, method.get("trained_on") or ())),
+        encoder=short_encoder(str(method.get("backbone") or "")),
+        backbone=str(method.get("backbone") or ""),
+        caption_rule=str(method.get("caption_rule") or "").partition(" (")[0],
+        submitter=row["submitter"],
+        received=row["received_at"],
+        verified=row["verified"],
+        flag=row["flag"],
+        interval=None if row["interval"] is None else (row["interval"][0], row["interval"][1]),
+        differs=tuple(differs),
+        row=row,
+    )
+
+
+def _parts(row: Mapping[str, Any]) -> dict[str, str]:
+    """The parts of an entry's signature by name; the first, benchmark and version, has none of its own."""
+    first, *others = row["signature"].split(" | ")
+    return {"benchmark": first, **{part.partition(":")[0]: part for part in others}}
+
+
+def _is_wanted(line: Line, choices: Choices) -> bool:
+    return (
+        line.kind not in choices.hidden
+        and (not choices.training or line.training == choices.training)
+        and (not choices.encoder or line.encoder == choices.encoder)
+        and (not choices.trained_on or choices.trained_on in line.trained_on)
+        and (not choices.caption_rule or line.caption_rule == choices.caption_rule)
+        and (not choices.verified or line.verified == (choices.verified == "yes"))
+        and (not choices.q or all(word in line.found_by for word in _folded(choices.q).split()))
+    )
+
+
+def _sorted(board: Board, lines: list[Line], choices: Choices) -> list[Line]:
+    """By the column; rows without a value come behind those with one, and what does not compare last."""
+    sort, order = choices.sort, choices.order or best_first(board, choices.sort)
+    texts = {"name": lambda line: line.name, "training": lambda line: line.training}
+    texts |= {"encoder": lambda line: line.encoder, "received": lambda line: line.received}
+
+    def value(line: Line) -> Any:
+        if sort in texts:
+            return _folded(texts[sort](line)) or None
+        return line.main if sort == "main" else line.values.get(sort)
+
+    known = [line for line in lines if value(line) is not None]
+    known.sort(key=value, reverse=order == "desc")
+    unknown = [line for line in lines if value(line) is None]
+    return sorted([*known, *unknown], key=lambda line: line.kind == "apart")
+
+
+def _each(words: Iterable[str]) -> list[str]:
+    return sorted({word for word in words if word}, key=_folded)
+
+
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).casefold()
+
+
+def _plain(text: str) -> str:
+    """A word of an address on one line, cut."""
+    return "".join(each if each.isprintable() else " " for each in text).strip()[:_LONGEST]

@@ -1,0 +1,236 @@
+"""A board's table as templates take it: its columns, the cells of the shown rows, and the ways to choose."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from cir_datasets.common.counts import counted
+from leaderboard.boards import Board
+from leaderboard.pages.board_rows import (
+    KINDS,
+    PAGE_ROWS,
+    Choices,
+    Line,
+    Shown,
+    best_first,
+    filter_words,
+    has_groups,
+)
+from leaderboard.pages.layout import Unit, number
+
+_WIDTH, _MARGIN = 100, 5
+"""Of the picture of an interval, in pixels."""
+_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
+_GROUPS = (
+    "A group holds the methods that paired tests on the queries do not tell from its first; inside a group "
+    "the order says nothing."
+)
+_CHIPS = (("", "All"), ("zero-shot", "Zero-shot"), ("trained", "Trained"))
+_FILTERS = (("encoder", "Encoder"), ("trained_on", "Trained on"), ("caption_rule", "Caption rule"))
+
+
+def table_values(
+    board: Board, view: Mapping[str, Any], lines: Sequence[Line], shown: Shown
+) -> dict[str, Any]:
+    """What the template of the table asks for.
+
+    Args:
+        board: the board.
+        view: its table.
+        lines: all its rows.
+        shown: those that are asked for.
+    """
+    scale = _scale(lines)
+    with_interval = any(line.interval is not None for line in lines)
+    ruled = shown.choices.sort == "main" and has_groups(board, view)
+    return {
+        "shown": shown,
+        "choices": shown.choices,
+        "heads": _heads(board, view, shown.choices),
+        "with_interval": with_interval,
+        "scale": "" if scale is None else f"{_end(board, scale[0])} to {_end(board, scale[1])}",
+        "rows": _rows(board, shown, scale, ruled=ruled),
+        "chips": [
+            {"words": words, "query": shown.choices.query(training=word, page=None), "on": on}
+            for word, words in _CHIPS
+            for on in [shown.choices.training == word]
+        ],
+        "toggles": [
+            {
+                "words": f"Hide {words}",
+                "query": shown.choices.toggled(kind),
+                "on": kind in shown.choices.hidden,
+            }
+            for kind, words in KINDS.items()
+            if any(line.kind == kind for line in lines)
+        ],
+        "filters": _filters(lines, shown.choices),
+        "pages": _pages(shown),
+        "said": _said(shown),
+        "note": _note(board, view, lines),
+        "width": "few" if len(board.columns) < 4 else "many" if len(board.columns) > 5 else "",
+    }
+
+
+def _heads(board: Board, view: Mapping[str, Any], choices: Choices) -> list[dict[str, Any]]:
+    """The columns that rows are sorted by, in order; the first has no order of its own."""
+    order = choices.order or best_first(board, choices.sort)
+    named = [
+        ("name", "Method", "higher", ""),
+        ("training", "Training", "higher", ""),
+        ("encoder", "Encoder", "higher", ""),
+        ("main", board.primary_label, board.primary_direction, board.primary),
+        *((column.metric, column.label, column.direction, column.metric) for column in board.columns),
+        ("received", "Received", "higher", ""),
+    ]
+    first = "Group" if has_groups(board, view) else "Rank"
+    found = [_head("place", first, "higher", "", None, "")]
+    for key, label, direction, metric in named:
+        here = key == choices.sort
+        own = best_first(board, key)
+        other = {"asc": "desc", "desc": "asc"}[order] if here else own
+        query = choices.query(sort=key, order="" if other == own else other, page=None)
+        found.append(_head(key, label, direction, metric, query, order if here else ""))
+    return found
+
+
+def _head(
+    key: str, label: str, direction: str, metric: str, query: Mapping[str, object] | None, order: str
+) -> dict[str, Any]:
+    return {
+        "key": key,
+        "label": label,
+        "lower": direction == "lower",
+        "metric": metric,
+        "number": bool(metric),
+        "query": query,
+        "sorted": {"asc": "ascending", "desc": "descending"}.get(order, ""),
+        "arrow": {"asc": "▴", "desc": "▾"}.get(order, ""),
+    }
+
+
+def _rows(
+    board: Board, shown: Shown, scale: tuple[float, float] | None, *, ruled: bool
+) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    group = None
+    for line in shown.lines:
+        opens = bool(ruled and line.place and group is not None and line.place != group)
+        group = line.place or group
+        found.append(
+            {
+                "line": line,
+                "main": number(line.main, board.primary_unit),
+                "values": [number(line.values.get(c.metric), c.unit) for c in board.columns],
+                "interval": _interval(line, board.primary_unit, scale),
+                "received": line.received[:10],
+                "moment": _moment(board, line),
+                "opens": opens,
+                "marked": bool(line.id) and line.id == shown.choices.entry,
+            }
+        )
+    return found
+
+
+def _moment(board: Board, line: Line) -> str:
+    """When a row came, exactly, and in which phase where there are several."""
+    if not line.received:
+        return ""
+    moment = datetime.fromisoformat(line.received)
+    phase = board.phase(moment) if len(board.phases) > 1 and line.kind != "baseline" else None
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC" + (f", phase {phase.name}" if phase else "")
+
+
+def _scale(lines: Sequence[Line]) -> tuple[float, float] | None:
+    """Where the pictures of intervals begin and end: the same for all rows of a board."""
+    ends = [end for line in lines if line.interval is not None for end in line.interval]
+    ends += [line.main for line in lines if line.interval is not None and line.main is not None]
+    if not ends:
+        return None
+    low, high = min(ends), max(ends)
+    low = 0.0 if low < high / 2 else low
+    step = next((step for step in _STEPS if (high - low) / step <= 10), _STEPS[-1])
+    first, last = math.floor(low / step), math.ceil(high / step)
+    return first * step, max(last, first + 1) * step
+
+
+def _interval(line: Line, unit: Unit, scale: tuple[float, float] | None) -> dict[str, Any] | None:
+    if line.interval is None or line.main is None or scale is None:
+        return None
+
+    def place(value: float) -> str:
+        share = (value - scale[0]) / (scale[1] - scale[0])
+        return f"{_MARGIN + share * (_WIDTH - 2 * _MARGIN):.1f}"
+
+    low, high = line.interval
+    return {
+        "low": place(low),
+        "high": place(high),
+        "at": place(line.main),
+        "words": f"{number(low, unit)} to {number(high, unit)}",
+        "width": _WIDTH,
+    }
+
+
+def _end(board: Board, value: float) -> str:
+    return f"{100 * value:.6g}" if board.primary_unit == "percent" else f"{value:,.6g}"
+
+
+def _filters(lines: Sequence[Line], choices: Choices) -> list[dict[str, Any]]:
+    """The further filters: those that have something to choose from, or that the address chooses by."""
+    words = filter_words(lines)
+    found = []
+    for name, label in _FILTERS:
+        chosen = getattr(choices, name)
+        if len(words[name]) > 1 or chosen:
+            listed = words[name] if not chosen or chosen in words[name] else [chosen, *words[name]]
+            found.append({"name": name, "label": label, "chosen": chosen, "words": listed})
+    if any(line.verified for line in lines) or choices.verified:
+        label = "Verified by the organisers"
+        found.append({"name": "verified", "label": label, "chosen": choices.verified, "words": ["yes", "no"]})
+    return found
+
+
+def _pages(shown: Shown) -> list[dict[str, Any]]:
+    """The pages that are linked: the first, the last, those around; a gap has no number."""
+    if shown.pages == 1:
+        return []
+    here = shown.choices.page or 1
+    wanted = sorted({1, shown.pages, *range(here - 2, here + 3)} & set(range(1, shown.pages + 1)))
+    found: list[dict[str, Any]] = []
+    for page in wanted:
+        if found and page - found[-1]["page"] > 1:
+            found.append({"page": page - 1, "query": None, "here": False})
+        found.append({"page": page, "query": shown.choices.query(page=page, entry=""), "here": page == here})
+    return found
+
+
+def _said(shown: Shown) -> str:
+    """How many rows there are, and which of them stand here."""
+    if not shown.matching:
+        return ""
+    whole = counted(shown.total, "row")
+    among = f"{shown.matching:,} of {whole}" if shown.choices.narrows else whole
+    if shown.choices.page == 0 or shown.pages == 1:
+        return among
+    last = min(shown.first + PAGE_ROWS - 1, shown.matching)
+    return f"{shown.first:,} to {last:,} of {among}"
+
+
+def _note(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> str:
+    """What a reader of the table must know: its groups, its marks, its units."""
+    kinds = {line.kind for line in lines}
+    if board.sealed:
+        said = ["Equal values share a rank; a sealed board has no groups, as it gives out no values a query."]
+    elif view["groups_pending"]:
+        said = ["Rank groups and intervals are being computed; until then ranks stand here."]
+    else:
+        said = [_GROUPS]
+    outside = [KINDS[kind] for kind in ("baseline", "oracle", "published") if kind in kinds]
+    if outside:
+        listed = ", ".join(outside[:-1]) + (f" and {outside[-1]}" if outside[1:] else outside[0])
+        said.append(f"{listed[0].upper()}{listed[1:]} stand in the order of their value, in italics.")
+    return " ".join(said)

@@ -1,0 +1,245 @@
+"""A board's page without a browser: its table, what an address chooses of it, and what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from full_boards import BOARD, METRIC, START, a_submission, add_entry
+from read_pages import column, followed, html_of, read, words
+
+from leaderboard import boards
+from leaderboard.pages.board_rows import PAGE_ROWS, lines_of, read_choices, shown
+from leaderboard.server import Server
+from leaderboard.settings import Settings
+from leaderboard.standings import standings
+from leaderboard.submission import Event, Submission
+from leaderboard.views import table_view
+
+PATH = f"b/{BOARD}"
+EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>"
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    opened = Server.open(Settings(tmp_path / "home"))
+    yield opened
+    opened.close()
+
+
+def refreshed(server: Server) -> dict[str, Any]:
+    return server.tables.refresh(boards.board(BOARD)).view
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    server = Server.open(Settings(tmp_path_factory.mktemp("mixed")))
+    add_entry(server.store, 1, 0.9, submitter="Ada's lab", backbone="CLIP ViT-B/32 (openai)", zero_shot=True)
+    add_entry(server.store, 2, 0.88, backbone="shapes (x)", zero_shot=False, trained_on=["shapes/train"])
+    add_entry(server.store, 3, 0.2, backbone="CLIP ViT-L/14", caption_rule="single")
+    add_entry(server.store, 4, 0.5, baseline=True, zero_shot=True)
+    add_entry(server.store, 5, 0.99, oracle="scene_graphs")
+    refreshed(server)
+    yield server
+    server.close()
+
+
+def test_rows_stand_by_value_and_share_groups_but_for_baselines_and_oracles(mixed: Server) -> None:
+    page = read(mixed, PATH)
+    names = [f"Method {seed}" for seed in (5, 1, 2, 4, 3)]
+    assert column(page, "name") == ["Method", *names][1:]
+    assert column(page, "place") == ["–", "1", "1", "–", "2"]
+    kinds = [row["class"][0] for row in page.select(".standings tbody tr")]
+    assert kinds == ["oracle", "method", "method", "baseline", "method"]
+    assert [words(row.select_one(".name")) for row in page.select("tr.opens")] == ["Method 3"]
+    training = column(page, "training")
+    assert training == [
+        "oracle not stated",
+        "zero-shot",
+        "trained: shapes/train",
+        "baseline zero-shot",
+        "not stated",
+    ]
+    assert column(page, "encoder") == ["–", "CLIP ViT-B/32", "shapes", "–", "CLIP ViT-L/14"]
+    assert "A group holds the methods that paired tests" in words(page.select_one("main"))
+
+
+def test_a_row_says_its_number_and_interval_as_the_table_has_them(mixed: Server) -> None:
+    view = refreshed(mixed)
+    page = read(mixed, PATH)
+    for row in view["rows"]:
+        shown = page.select_one(f"#entry-{row['submission']}")
+        assert shown is not None
+        assert words(shown.select_one(".main")) == f"{100 * row['main']:.2f}"
+        low, high = row["interval"]
+        picture = shown.select_one("svg[role=img]")
+        assert picture is not None
+        assert picture["aria-label"] == f"{100 * low:.2f} to {100 * high:.2f}"
+        assert words(shown.select_one("time")) == row["received_at"][:10]
+        assert shown.select_one(".name a")["href"].endswith(f"/e/{row['submission']}")
+        assert shown.select_one("input[form=compare]")["value"] == row["submission"]
+    form = page.select_one("form#compare")
+    assert form is not None
+    assert (form["method"], form["action"]) == ("get", "../../compare")
+
+
+@pytest.mark.parametrize(
+    ("query", "left"),
+    [
+        ({"q": "vit-l"}, [3]),
+        ({"q": "ADA'S"}, [1]),
+        ({"q": "method clip"}, [1, 3]),
+        ({"q": "2"}, [1, 2]),
+        ({"training": "zero-shot"}, [1, 4]),
+        ({"training": "trained"}, [2]),
+        ({"training": "not stated"}, [5, 3]),
+        ({"encoder": "shapes"}, [2]),
+        ({"trained_on": "shapes/train"}, [2]),
+        ({"caption_rule": "single"}, [3]),
+        ({"hide": "baseline"}, [5, 1, 2, 3]),
+        ({"hide": "oracle,baseline"}, [1, 2, 3]),
+        ({"verified": "no", "hide": "oracle"}, [1, 2, 4, 3]),
+        ({"sort": "main", "order": "asc"}, [3, 4, 2, 1, 5]),
+        ({"sort": "name"}, [1, 2, 3, 4, 5]),
+        ({"sort": "name", "order": "desc"}, [5, 4, 3, 2, 1]),
+        ({"sort": "recall@1"}, [5, 1, 2, 4, 3]),
+        ({"sort": "received"}, [5, 4, 3, 2, 1]),
+        ({"sort": "encoder"}, [1, 3, 2, 4, 5]),
+    ],
+    ids=lambda value: "-".join(map(str, value.items())) if isinstance(value, dict) else "",
+)
+def test_an_address_searches_filters_and_sorts(mixed: Server, query: dict[str, str], left: list[int]) -> None:
+    assert column(read(mixed, PATH, **query), "name") == [f"Method {seed}" for seed in left]
+
+
+def test_what_is_not_known_in_an_address_is_said_and_left_alone(mixed: Server) -> None:
+    wrong = {"sort": "size", "order": "up", "training": "x", "hide": "all", "page": "-1", "verified": "1"}
+    page = read(mixed, PATH, **wrong, utm_source="y")
+    assert len(column(page, "name")) == 5
+    said = " ".join(words(each) for each in page.select(".note[role=status]"))
+    assert [name for name, value in wrong.items() if f"{name}={value} " not in said] == []
+    assert "utm_source" not in said
+
+
+def test_filters_that_leave_nothing_say_so_and_link_to_all(mixed: Server) -> None:
+    page = read(mixed, PATH, q="no such method")
+    assert page.select(".standings") == []
+    panel = page.select_one(".panel")
+    assert "No row fits these choices" in words(panel)
+    assert panel is not None
+    assert panel.select_one("a")["href"] == f"../../{PATH}"
+    assert page.select_one("input[type=search]")["value"] == "no such method"
+
+
+def test_links_and_form_keep_what_is_chosen(mixed: Server) -> None:
+    page = read(mixed, PATH, q="method", sort="name", order="desc", hide="oracle", training="zero-shot")
+    by_value = next(each for each in page.select("thead a") if words(each) == "R@10")
+    assert followed(by_value["href"]) == {"q": "method", "hide": "oracle", "training": "zero-shot"}
+    name = next(head for head in page.select("thead th") if words(head).startswith("Method"))
+    assert name["aria-sort"] == "descending"
+    assert followed(name.select_one("a")["href"])["sort"] == "name"
+    assert "order" not in followed(name.select_one("a")["href"])
+    form = page.select_one("form.choices")
+    assert form is not None
+    sent = {each["name"]: each["value"] for each in form.select("input")}
+    assert sent == {"q": "method", "sort": "name", "order": "desc", "training": "zero-shot", "hide": "oracle"}
+    assert form["method"] == "get"
+    assert form.has_attr("data-at-once")
+    assert form.select_one("button") is not None
+
+
+def test_a_long_table_has_pages_and_a_permalink_opens_the_one_that_holds_it(server: Server) -> None:
+    for seed in range(2 * PAGE_ROWS + 7):
+        add_entry(server.store, seed, seed / 107)
+    view = server.tables.of(boards.board(BOARD)).view
+    order = [row["submission"] for row in view["rows"]]
+    page = read(server, PATH)
+    assert len(page.select(".standings tbody tr")) == PAGE_ROWS
+    assert "1 to 50 of 107 rows" in words(page.select_one(".under"))
+    links = {words(each): each["href"] for each in page.select(".pages a")}
+    assert list(links) == ["1", "2", "3"]
+    assert followed(links["3"]) == {"page": "3"}
+    last = read(server, PATH, page="3")
+    assert [row["id"] for row in last.select(".standings tbody tr")] == [
+        f"entry-{one}" for one in order[100:]
+    ]
+    assert words(last.select_one(".pages [aria-current]")) == "3"
+    for place in (0, 49, 50, 106):
+        found = read(server, PATH, entry=order[place])
+        (marked,) = found.select("tr.marked")
+        assert marked["id"] == f"entry-{order[place]}"
+        assert words(found.select_one(".pages [aria-current]")) == str(place // PAGE_ROWS + 1)
+    assert len(read(server, PATH, page="all").select(".standings tbody tr")) == 107
+    beyond = read(server, PATH, page="9")
+    assert len(beyond.select(".standings tbody tr")) == 7
+    assert "There is no page 9" in words(beyond.select_one("main"))
+
+
+def test_an_entry_that_is_not_on_the_board_is_said_and_no_row_is_marked(mixed: Server) -> None:
+    page = read(mixed, PATH, entry=EVIL)
+    assert page.select("tr.marked, main script, main img") == []
+    assert f"The entry {EVIL[:100]} does not stand on this board" in words(page.select_one(".notice"))
+
+
+def test_what_people_write_is_text_in_every_place(server: Server) -> None:
+    add_entry(
+        server.store,
+        1,
+        submitter=EVIL,
+        name=EVIL,
+        backbone=EVIL,
+        trained_on=[EVIL],
+        paper="javascript:alert(1)",
+        caption_rule=EVIL,
+        notes=EVIL,
+    )
+    add_entry(server.store, 2, backbone="other", trained_on=["b"], caption_rule="single")
+    refreshed(server)
+    for query in ({}, {"q": EVIL}, {"encoder": EVIL}, {"sort": EVIL}, {"entry": EVIL}, {"hide": EVIL}):
+        text = html_of(server, PATH, **query)
+        page = read(server, PATH, **query)
+        assert page.select("main script, main img, [onerror]") == []
+        assert "<script>alert" not in text
+        assert [a["href"] for a in page.select("a") if a["href"].lower().startswith("javascript")] == []
+    assert column(read(server, PATH), "name")[0] in (EVIL, "Method 2")
+
+
+def test_an_entry_of_another_signature_stands_last_and_says_what_differs() -> None:
+    def scored(name: str, value: float, gallery: str, minute: int) -> Submission:
+        text = f"{BOARD}#2 | data:a052383 | gallery:{gallery} | n:300 | v:0.1.0"
+        signature = {"key": gallery, "text": text, "gallery_size": 100}
+        report = {"metrics": {METRIC: value}, "signatures": {METRIC: signature}}
+        at = START + timedelta(minutes=minute)
+        events = (Event(minute, "scored", at, {"report": report}), Event(minute, "published", at, {}))
+        return a_submission(name, at=at, events=events)
+
+    board = boards.board(BOARD)
+    of_own = scored("own", 0.9, "100:9be02d1", 1)
+    view = table_view(board, standings(board, [of_own, scored("usual", 0.3, "3940:1103980", 2)]), 2**20)
+    found = shown(board, lines_of(board, view), read_choices(board, {})[0])
+    assert [(line.name, line.kind, line.differs) for line in found.lines] == [
+        ("usual", "method", ()),
+        ("own", "apart", ("gallery",)),
+    ]
+
+
+def test_until_groups_are_made_ranks_stand_in_their_place(server: Server) -> None:
+    for seed in (1, 2):
+        add_entry(server.store, seed, seed / 3)
+    view = server.tables.of(boards.board(BOARD)).view
+    assert view["groups_pending"]
+    assert [line.place for line in lines_of(boards.board(BOARD), view)] == ["1", "2"]
+
+
+def test_a_board_without_entries_says_so(server: Server) -> None:
+    page = read(server, "b/shapes/multiturn_val")
+    assert "Nothing stands on this board yet." in words(page.select_one("main"))
+    assert page.select(".standings, form.choices") == []
+
+
+def test_the_metric_that_ranks_is_named(mixed: Server) -> None:
+    (head,) = read(mixed, PATH).select("thead th.main")
+    assert (words(head).rstrip(" ▾"), head["title"], head["aria-sort"]) == ("R@10", METRIC, "descending")
