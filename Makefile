@@ -40,6 +40,7 @@ $(TEST_VENV)/.installed: setup.cfg pyproject.toml constraints.txt
 
 # State lies below .run: a second run reuses it and loses nothing. The baselines without weights are made here and
 # compared with the rank files of submissions/entries; those of the shapes encoder, which need torch, are these files.
+# Random, image only and text only stand on the boards as baselines, the others as methods, in rank groups.
 run prepare: export CIR_CACHE_HOME := $(abspath $(STATE))/cache
 run prepare: export CIR_LEADERBOARD_HOME := $(abspath $(STATE))/leaderboard
 run prepare: export HF_HOME := $(abspath $(STATE))/huggingface
@@ -47,7 +48,8 @@ run: export CIR_LEADERBOARD_PREPARE := make prepare$(OWN_STATE) BENCHMARKS={benc
 run: $(RUN_VENV)/.installed
 	@$(RUN_VENV)/bin/cir datasets prepare --no-hub-cache shapes/val shapes/multiturn_val
 	@$(RUN_VENV)/bin/cir entries --out $(STATE)/entries
-	@$(RUN_VENV)/bin/cir leaderboard add --baseline $(STATE)/entries/*.json.gz >/dev/null
+	@$(RUN_VENV)/bin/cir leaderboard add --baseline $(foreach name,random. image_only- text_only-,$(STATE)/entries/$(name)*.json.gz) >/dev/null
+	@$(RUN_VENV)/bin/cir leaderboard add $(STATE)/entries/*.json.gz >/dev/null
 	@echo; $(RUN_VENV)/bin/cir leaderboard show shapes/val shapes/multiturn_val; echo
 	@echo "Real benchmarks for these boards, from any other shell, while the leaderboard runs or not:"
 	@echo "  make -C $(CURDIR) prepare$(OWN_STATE) BENCHMARKS=\"cirr/val fashioniq/val\""
