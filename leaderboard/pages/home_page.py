@@ -1,9 +1,70 @@
-"""The first page: what the task is, and all boards."""
+"""The first page: what the task is, what is ranked, how to enter, and all boards."""
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cir_datasets.common.yaml import own_yaml
+from cir_datasets.registry import spec
+from cir_datasets.registry.published import published
 from leaderboard import boards
+from leaderboard.boards import Board
+from leaderboard.pages.layout import number
+from leaderboard.pages.pictures import picture_path
+from leaderboard.pages.published_page import column_of
+from leaderboard.pages.published_rows import PublishedLine, best_for
 from leaderboard.pages.site import Page, Site
+from leaderboard.tables import KeptTable
+
+_NAMED = 3
+"""How many methods of the leading group a card names."""
+
+
+@dataclass(frozen=True)
+class Leaders:
+    """What leads a board.
+
+    Args:
+        words: what they are: `Leading group`, `First` or `Best baseline`.
+        names: of the first few methods.
+        more: how many are not named.
+        score: the first one's value as tables show it, with its interval where it has one.
+    """
+
+    words: str
+    names: tuple[str, ...]
+    more: int
+    score: str
+
+
+@dataclass(frozen=True)
+class Card:
+    """A board on the first page.
+
+    Args:
+        board: the board.
+        metric: what ranks.
+        over: how many queries over how many images, or empty.
+        leaders: what leads it, or None where it has no entry.
+        entries: how many it has.
+        last: day of the newest entry, or empty.
+        is_open: whether files sent now are judged.
+        state: `open`, or what is missing, in a few words.
+        best: the best published number, where no entry stands or none is taken.
+    """
+
+    board: Board
+    metric: str
+    over: str
+    leaders: Leaders | None
+    entries: int
+    last: str
+    is_open: bool
+    state: str
+    best: PublishedLine | None
 
 
 def page(site: Site) -> Page:
@@ -12,11 +73,105 @@ def page(site: Site) -> Page:
     Args:
         site: of the server.
     """
-    counts = site.server.store.count_published()
-    listed = [(board, counts.get(board.id, 0)) for board in boards.boards()]
+    cards = [card(board, site.server.tables.of(board)) for board in boards.boards()]
+    kinds: dict[str, list[Card]] = {}
+    for one in cards:
+        kinds.setdefault(one.board.group, []).append(one)
+    example = task_example()
     return Page(
         "home.html",
-        "Boards",
-        "Boards of composed image retrieval: a reference image and a sentence that says what to change.",
-        {"boards": listed},
+        "Boards of composed image retrieval",
+        "Which methods find the picture that a reference picture and a sentence ask for: boards with rank "
+        "groups, intervals and published results.",
+        {
+            "example": example,
+            "kinds": kinds,
+            "entries": sum(card.entries for card in cards),
+            "count": len(cards),
+            "reported": (len(published()), len({row.source for row in published()})),
+        },
+        image=example["target"]["path"],
     )
+
+
+def card(board: Board, table: KeptTable) -> Card:
+    """A board's card, made once a table.
+
+    Args:
+        board: the board.
+        table: its table.
+    """
+    found: Card | None = table.derived.get("card")
+    if found is None:
+        found = table.derived["card"] = _card(board, table.view)
+    return found
+
+
+def _card(board: Board, view: Mapping[str, Any]) -> Card:
+    state = state_words(view)
+    best = best_for(board) if state != "open" or not view["rows"] else None
+    return Card(
+        board=board,
+        metric=column_of(board.primary).head if len(board.primary_terms) > 1 else board.primary_label,
+        over=_over(board),
+        leaders=_leaders(board, view["rows"]),
+        entries=view["entries"],
+        last=max((row["published_at"] or "" for row in view["rows"]), default="")[:10],
+        is_open=state == "open",
+        state=state,
+        best=best,
+    )
+
+
+def state_words(view: Mapping[str, Any]) -> str:
+    """`open`, or why files sent to a board now are not judged, in a few words.
+
+    Args:
+        view: from `table_view`.
+
+    Example:
+        >>> state_words({"closed": None, "paused": None, "unavailable": "a.json is not here. Its ..."})
+        'no data: a.json is not here'
+    """
+    if view["closed"]:
+        return f"closed: {view['closed'].rstrip('.')}"
+    if view["paused"]:
+        return f"paused: {view['paused'].rstrip('.')}"
+    if view["unavailable"]:
+        return f"no data: {view['unavailable'].partition('. ')[0].rstrip('.')}"
+    return "open"
+
+
+def _over(board: Board) -> str:
+    """How many queries are ranked, and among how many images, where that is known."""
+    unit = "sessions" if board.spec.kind == "multi_turn" else "queries"
+    found = [f"{board.queries:,} {unit}"] if board.queries is not None else []
+    found += [f"{board.gallery:,} images"] if board.gallery is not None else []
+    return " over ".join(found)
+
+
+def _leaders(board: Board, rows: Sequence[Mapping[str, Any]]) -> Leaders | None:
+    first = [row for row in rows if row["group"] == 1]
+    words = "Leading group"
+    if not first:
+        ranked = [row for row in rows if row["rank"] is not None]
+        entered = [row for row in ranked if not row["baseline"]]
+        first = [row for row in (entered or ranked) if row["rank"] == (entered or ranked)[0]["rank"]]
+        words = "First" if entered else "Best baseline"
+    if not first:
+        return None
+    names = tuple(str(row["method"].get("name", "unnamed")) for row in first)
+    score = number(first[0]["main"], board.primary_unit)
+    if first[0]["interval"] is not None:
+        low, high = (number(end, board.primary_unit) for end in first[0]["interval"])
+        score += f" [{low}, {high}]"
+    return Leaders(words, names[:_NAMED], len(names[_NAMED:]), f"{board.primary_label} {score}")
+
+
+@functools.cache
+def task_example() -> dict[str, Any]:
+    """The query that explains the task, with the paths of its pictures."""
+    found: dict[str, Any] = own_yaml("leaderboard", "pages/task_example.yaml")
+    for part in ("reference", "target", "near_miss"):
+        found[part]["path"] = picture_path(spec(found["benchmark"]), found[part]["image"])
+    return found
