@@ -15,7 +15,7 @@ from cir_datasets.commands.options import DataDirAnywhere, NoChecksAnywhere
 from cir_metrics.errors import CallError, CirError, missing_extra
 from cir_metrics.terminal import aligned, echo, visible
 from leaderboard.copying import backup, export, import_
-from leaderboard.export.commands import export_hub
+from leaderboard.export.commands import export_html, export_hub
 from leaderboard.identity.commands import token_commands
 from leaderboard.options import Home
 from leaderboard.space.commands import space
@@ -43,6 +43,7 @@ def leaderboard_commands() -> typer.Typer:
     group.command("show")(show)
     group.command("submissions")(submissions)
     group.command("export-hub")(export_hub)
+    group.command("export-html")(export_html)
     group.command("space")(space)
     group.command("export")(export)
     group.command("import")(import_)

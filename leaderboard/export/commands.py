@@ -1,4 +1,4 @@
-"""`cir leaderboard export-hub`."""
+"""`cir leaderboard export-hub` and `cir leaderboard export-html`."""
 
 from __future__ import annotations
 
@@ -79,6 +79,50 @@ def export_hub(
         echo(str(out / path))
     for sentence in left_out:
         echo(f"left out: {sentence}", err=True)
+
+
+def export_html(
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DIR", help="Where to write: new, empty, or an earlier mirror.", show_default=False
+        ),
+    ],
+    queries: Annotated[
+        int, typer.Option(min=0, help="Query pages of a board, at most.", metavar="NUMBER")
+    ] = 300,
+    home: Home = None,
+) -> None:
+    """Write the pages of a leaderboard as files: a mirror to read, without a server.
+
+    The mirror works from any place for files, a static Space of the Hub too, and in a browser alone. It holds
+    what everybody may read. Submissions, searches and filters need the server. An earlier mirror is replaced.
+
+    \b
+    Example:
+        cir leaderboard export-html mirror
+    """
+    if find_spec("fastapi") is None or find_spec("sqlalchemy") is None or find_spec("cryptography") is None:
+        raise missing_extra("cir leaderboard export-html", "the server", "leaderboard")
+    from cir_datasets.common.counts import counted
+    from cir_datasets.common.progress import step_progress
+    from leaderboard import settings
+    from leaderboard.export.html import check_folder, write_mirror
+    from leaderboard.server import Server
+
+    chosen = settings.read(home)
+    check_folder(folder)
+    server = Server.open(chosen)
+    try:
+        with step_progress("pages", None) as advance:
+            made = write_mirror(server, folder, queries, datetime.now(UTC), advance)
+    finally:
+        server.close()
+    echo(str(folder / "index.html"))
+    for board_id, number in made.left_out.items():
+        echo(f"left out: {counted(number, 'query page')} of {board_id}; --queries says how many", err=True)
+    size = f"{made.size / 1e6:.1f} MB"
+    echo(f"{counted(made.pages, 'page')}, {counted(made.files, 'file')}, {size}.", err=True)
 
 
 def _models(written: list[str]) -> dict[str, str]:

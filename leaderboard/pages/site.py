@@ -24,6 +24,19 @@ from submissions.rank_file.texts import is_link
 
 STYLE, SCRIPT, ICON = "site/site.css", "site/site.js", "site/icon.svg"
 SUBMISSION_SCRIPT = "site/submission.js"
+PAGE_POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'self'",
+    )
+)
+"""Of the reading pages, which hold no script and no style of their own."""
+
 _NAVIGATION = (
     ("", "Boards"),
     ("published", "Published results"),
@@ -162,8 +175,10 @@ class Site:
                 to=links,
                 live=links.live,
                 site=self.name,
-                canonical=f"{address}/{links.here}" if address else "",
-                picture=f"{address}/{page.image}" if address and page.image else "",
+                policy=PAGE_POLICY,
+                # What the address of a copy is, nobody knows here.
+                canonical=f"{address}/{links.here}" if address and links.live else "",
+                picture=f"{address}/{page.image}" if address and links.live and page.image else "",
                 navigation=[
                     (path, name) for path, name in _NAVIGATION if links.live or path not in _LIVE_ONLY
                 ],

@@ -5,6 +5,8 @@ from __future__ import annotations
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from leaderboard.pages.site import PAGE_POLICY
+
 _POLICY = "; ".join(
     (
         "default-src 'self'",
@@ -20,19 +22,6 @@ _POLICY = "; ".join(
     )
 )
 """Gradio's templates need inline scripts and eval; what this policy stops is every load from elsewhere."""
-
-PAGE_POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self' data:",
-        "connect-src 'self'",
-        "base-uri 'none'",
-        "form-action 'self'",
-    )
-)
-"""Of the reading pages, which hold no script and no style of their own."""
 
 
 class SecurityHeaders:

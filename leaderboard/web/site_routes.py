@@ -13,11 +13,10 @@ from leaderboard.callers import as_whom, caller_of, readable
 from leaderboard.errors import UploadRefusedError
 from leaderboard.pages import pictures, site, submission_page
 from leaderboard.pages.addresses import FIRST_PARTS, page_at
-from leaderboard.pages.site import Links, Page, Site, missing_page
+from leaderboard.pages.site import PAGE_POLICY, Links, Page, Site, missing_page
 from leaderboard.server import Server
 from leaderboard.views import entry_page
 from leaderboard.views import submission_page as address_of
-from leaderboard.web.headers import PAGE_POLICY
 from leaderboard.web.kept_answers import whole_answer
 
 _FOR_EVER = {"Cache-Control": "public, max-age=31536000, immutable"}

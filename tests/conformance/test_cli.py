@@ -124,6 +124,7 @@ def test_the_commands_are_the_expected_ones() -> None:
         "play",
         "leaderboard pull",
         "leaderboard export-hub",
+        "leaderboard export-html",
         "leaderboard space",
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 import shutil
@@ -79,3 +80,14 @@ def page(browser: Any) -> Iterator[Any]:
     yield opened
     assert opened.problems == []
     context.close()
+
+
+@pytest.fixture(scope="session")
+def site(world: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A served leaderboard with something on every page; tests do not change what stands on its boards."""
+    site_world = importlib.import_module("site_world")
+    folder = tmp_path_factory.mktemp("site")
+    alone = {"CIR_DATA_HOME": "", "CIR_CACHE_HOME": str(folder / "cache")}
+    site_world.fill(folder / "home", folder, **alone)
+    with world.serving(folder / "home", **alone) as running:
+        yield site_world.world_of(running)
