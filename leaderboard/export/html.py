@@ -203,6 +203,8 @@ class Mirror:
     def _file_of(self, address: Address, here: str) -> str:
         """The file of an address, which is then made; empty where there is none."""
         path, query = address
+        if path.startswith("b/") and ("page", "1") in query:
+            address = path, query = path, tuple(each for each in query if each != ("page", "1"))
         row = dict(query).get("entry", "")
         if row and path.startswith("b/"):
             file = self._found.rows.get(f"{path} {row}", "")

@@ -24,6 +24,7 @@ from leaderboard.export.html import MARKER, check_folder, file_name, write_mirro
 from leaderboard.server import Server
 
 NOW = datetime(2027, 1, 1, tzinfo=UTC)
+LONG = 51
 SECRET = "Only its owner knows this name"
 
 
@@ -34,6 +35,8 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     opened = Server.open(settings.read(tmp_path / "home"))
     for seed, text in enumerate(HOSTILE):
         add_entry(opened.store, seed, 0.3, name=text, notes=text, trained_on=[text], paper=text, code=text)
+    for seed in range(100, 100 + LONG):
+        add_entry(opened.store, seed, 0.2, board="cirr/val")
     for seed, kind in enumerate(("private", "withdrawn", "hidden"), start=50):
         one = add_entry(opened.store, seed, 0.3, name=f"{SECRET} {kind}")
         opened.store.append(one, [(kind, {"reason": "because"} if kind == "hidden" else {})])
@@ -57,7 +60,12 @@ def test_every_link_of_a_mirror_leads_to_a_file_in_it_and_hostile_texts_stay_tex
     assert list(problems(tmp_path / "mirror")) == []
     pages = [name for name in files if name.endswith(".html")]
     assert {"index.html", "b/shapes/val/index.html", "b/cirr/val/index.html"} <= {*pages}
-    assert sum(name.startswith("e/") for name in pages) == len(HOSTILE)
+    assert sum(name.startswith("e/") for name in pages) == len(HOSTILE) + LONG
+    assert {name for name in pages if "cirr/val" in name} == {
+        "b/cirr/val/index.html",
+        "b/cirr/val/page-2.html",
+    }
+    assert text_of(tmp_path / "mirror/b/cirr").count('id="entry-') == LONG
     for name in pages:
         text = (tmp_path / "mirror" / name).read_text()
         assert "Content-Security-Policy" in text
