@@ -11,6 +11,9 @@ from cir_metrics.signature import package_version
 from leaderboard import boards, data
 from leaderboard.boards import Board
 from leaderboard.errors import SubmissionStoreError
+from leaderboard.inspection.differences import Compared
+from leaderboard.inspection.lists import Lists
+from leaderboard.inspection.numbers import Numbers
 from leaderboard.intake import Intake
 from leaderboard.queue.worker import Worker
 from leaderboard.quotas import Allowance, Quotas
@@ -38,6 +41,9 @@ class Server:
         key: what signs its receipts.
         quotas: how much may come in.
         tables: the boards' tables.
+        lists: the beginnings of the entries' rankings.
+        numbers: the entries' numbers by group.
+        compared: entries side by side.
     """
 
     settings: Settings
@@ -48,6 +54,9 @@ class Server:
     key: SigningKey
     quotas: Quotas
     tables: Tables
+    lists: Lists
+    numbers: Numbers
+    compared: Compared
 
     @classmethod
     def open(cls, settings: Settings) -> Server:
@@ -76,13 +85,20 @@ class Server:
         counted = None if settings.accounts == "local" else quotas
         intake = Intake(settings, store, files, data.problem, counted)
         tables = Tables(store, settings.max_upload_bytes)
-        worker = Worker(files, store, refresh=tables.refresh, refused_days=settings.refused_days)
-        return cls(settings, store, files, intake, worker, key, quotas, tables)
+        lists = Lists(store, files)
+        worker = Worker(
+            files, store, refresh=tables.refresh, inspect=lists.refresh, refused_days=settings.refused_days
+        )
+        numbers = Numbers(store, lists)
+        compared = Compared(store, numbers)
+        return cls(settings, store, files, intake, worker, key, quotas, tables, lists, numbers, compared)
 
     def close(self) -> None:
         """Stop the worker after the submission in hand, and give the database back."""
         self.worker.stop()
         self.tables.close()
+        self.compared.close()
+        self.lists.close()
         self.store.close()
 
     def receipt(self, submission: Submission) -> Receipt:

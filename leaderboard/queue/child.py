@@ -21,7 +21,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -172,7 +172,7 @@ def judge(
     }
     kills = _oom_kills()
     sealed = ground_truth is not None
-    ended = _run(json.dumps(request).encode(), limits, stopped, _environment(sealed=sealed))
+    ended = run(request, limits, stopped, sealed=sealed)
     if "passing" in ended.answer:
         raise PassingError(f"{file_name}: {ended.answer['passing']}")
     if "outcome" in ended.answer and ended.limit is None:
@@ -192,7 +192,7 @@ def judge(
 
 
 @dataclass(frozen=True)
-class _Ended:
+class Ended:
     """How the process ended: its code as `subprocess` has it, and the limit that ended it, if one did."""
 
     code: int
@@ -203,6 +203,7 @@ class _Ended:
 
     @property
     def words(self) -> str:
+        """How it ended, as the end of a sentence."""
         if self.limit is not None:
             return f"met its limit ({self.limit})"
         if self.code < 0:
@@ -210,16 +211,29 @@ class _Ended:
         return f"ended with exit code {self.code}"
 
 
-def _run(
-    request: bytes, limits: Limits, stopped: threading.Event | None, environment: dict[str, str]
-) -> _Ended:
-    """Start the process, and hear it to its end.
+def run(
+    request: Mapping[str, Any],
+    limits: Limits,
+    stopped: threading.Event | None = None,
+    *,
+    sealed: bool = False,
+    module: str = "leaderboard.queue.child",
+) -> Ended:
+    """Start a process that handles one file, and hear it to its end.
+
+    Args:
+        request: JSON values, with `benchmark`, `ground_truth` and `keys`.
+        limits: what it may take.
+        stopped: ends the process when it is set.
+        sealed: whether it may open the ground truths of sealed boards.
+        module: what is started; it calls `main`.
 
     Raises:
         PassingError: the machine has no process to give.
     """
-    command = [sys.executable, "-m", "leaderboard.queue.child", str(os.getpid())]
+    command = [sys.executable, "-m", module, str(os.getpid())]
     command += [str(limits.memory_bytes), str(limits.cpu_seconds)]
+    environment = _environment(sealed=sealed)
     pipe = subprocess.PIPE
     try:
         process = subprocess.Popen(
@@ -232,7 +246,7 @@ def _run(
     with process:
         try:
             heard = _Heard(process, limits, stopped)
-            heard.listen(request)
+            heard.listen(json.dumps(request).encode())
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
@@ -269,7 +283,7 @@ class _Heard:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(_LOOK_SECONDS)
 
-    def ended(self) -> _Ended:
+    def ended(self) -> Ended:
         """How it ended, once it has."""
         code = self._process.returncode
         messages: list[dict[str, Any]] = []
@@ -283,7 +297,7 @@ class _Heard:
             limit = "cpu"
         elif "limit" in answer or (code == -signal.SIGABRT and _NO_MEMORY.search(self._log)):
             limit = "memory"
-        return _Ended(code, _BEGUN in messages, answer, limit, _quoted(bytes(self._log)))
+        return Ended(code, _BEGUN in messages, answer, limit, _quoted(bytes(self._log)))
 
     def _hear_answer(self, chunk: bytes) -> None:
         if not self._answers and chunk:
@@ -363,8 +377,15 @@ def _oom_kills() -> int:
 # The child's side
 
 
-def main() -> None:
-    """Judge the file of the request on stdin; the arguments are the parent's process id and the limits."""
+def main(
+    answer: Callable[[dict[str, Any], Benchmarks, Benchmark | None], dict[str, Any]] | None = None,
+) -> None:
+    """Handle the request on stdin; the process's arguments are the parent's id and the limits.
+
+    Args:
+        answer: what to do with the request, the loaded benchmarks and, of a sealed board, the benchmark with
+            its ground truth; None judges.
+    """
     parent, memory, cpu = map(int, sys.argv[1:])
     _confine(parent, memory, cpu)
     # What a library prints must not stand among the answers.
@@ -389,7 +410,7 @@ def main() -> None:
         used = math.ceil(time.process_time())
         resource.setrlimit(resource.RLIMIT_CPU, (used + cpu, resource.getrlimit(resource.RLIMIT_CPU)[1]))
         say(**_BEGUN)
-        say(**_answer(request, asked, whole))
+        say(**(answer or _answer)(request, asked, whole))
     except MemoryError:
         resource.setrlimit(resource.RLIMIT_AS, (memory + _SPARE_BYTES, memory + _SPARE_BYTES))
         say(limit="memory")

@@ -72,6 +72,8 @@ class Worker:
         store: where the submissions are.
         limits: what judging one file may take; None takes the usual limits.
         refresh: called with a board after files for it were judged and nothing waits.
+        inspect: called with the id of each submission that was judged, when nothing waits; what it raises
+            is logged.
         refused_days: days for which a refused file is kept; 0 for ever.
         lease_seconds: after so long without a sign of life another worker is taken to be dead.
     """
@@ -83,6 +85,7 @@ class Worker:
         *,
         limits: Limits | None = None,
         refresh: Callable[[Board], object] | None = None,
+        inspect: Callable[[str], object] | None = None,
         refused_days: int = 0,
         lease_seconds: float = LEASE_SECONDS,
     ) -> None:
@@ -90,7 +93,8 @@ class Worker:
         self._files = files
         self._store = store
         self._limits = limits or Limits()
-        self._refresh = refresh
+        self._refresh, self._inspect = refresh, inspect
+        self._to_inspect: list[str] = []
         self._lease_seconds = lease_seconds
         name = f"{socket.gethostname()[:32]}:{os.getpid()}:{secrets.token_hex(3)}"
         keep_for = timedelta(days=refused_days)
@@ -171,12 +175,16 @@ class Worker:
             changed.add(job.submission.board)
             try:
                 self._judge(job)
+                self._to_inspect.append(job.submission.id)
             except (PassingError, ChildCrashedError) as error:
                 log.warning("submission %s waits: %s", job.submission.id, error)
         if self._refresh is not None:
             for board in boards.boards():
                 if board.id in changed and not self._stop.is_set():
                     self._refresh(board)
+        if self._inspect is not None and self._to_inspect and not self._stop.is_set():
+            # One a round: what has come meanwhile does not wait for the others.
+            self._inspect(self._to_inspect.pop(0))
 
     def _judge(self, job: Job) -> None:
         """Judge one job, and record its end; one that cannot be judged now is put off.

@@ -1,0 +1,280 @@
+"""The beginnings of one entry's rankings, made from its file in a process with limits, like its score.
+
+What is made is an `.npz` without pickles: for each benchmark arrays and a JSON object, which
+`leaderboard.inspection.lists` keeps and reads.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leaderboard.boards import Board
+from leaderboard.queue.child import Limits, main, run
+
+if TYPE_CHECKING:
+    from cir_datasets.rows.benchmark import Benchmark
+    from leaderboard.queue.judging import Validated
+    from submissions.rank_file.benchmarks import Benchmarks
+    from submissions.rank_file.columns import Columns
+    from submissions.rank_file.model import RankFile
+    from submissions.scoring.score_report import Evidence
+    from submissions.transcripts.transcript import Round
+
+log = logging.getLogger("leaderboard.inspection")
+
+SHOWN = 10
+"""Images of each ranking that readers are shown."""
+SUBSET = 5
+"""Images of a subset besides the reference."""
+UNLISTED = 0
+"""Stands for the rank of a right answer that no list holds."""
+
+
+def made_lists(
+    file: Path, board: Board, file_name: str, form: Mapping[str, Any], limits: Limits
+) -> bytes | None:
+    """The beginnings of a file's rankings, made in a process of its own.
+
+    Args:
+        file: the stored copy.
+        board: an open board.
+        file_name: the sender's name for the file.
+        form: the method's fields as they were sent beside it.
+        limits: what this may take, as for judging.
+
+    Returns:
+        An `.npz`; None where the process ended without one, which the log explains.
+
+    Raises:
+        PassingError: the machine has no process to give.
+    """
+    with tempfile.TemporaryDirectory(prefix="cir-lists-") as folder:
+        to = Path(folder) / "lists.npz"
+        request: dict[str, Any] = {
+            "file": str(file),
+            "benchmark": board.benchmark,
+            "file_name": file_name,
+            "form": dict(form),
+            "lists_to": str(to),
+            "dialogue": None if board.dialogue is None else board.dialogue.model_dump(),
+            "ground_truth": None,
+            "keys": [],
+        }
+        ended = run(request, limits, module="leaderboard.inspection.making")
+        if "made" in ended.answer and ended.limit is None and to.is_file():
+            return to.read_bytes()
+        said = ended.answer.get("refused", ended.log)
+        log.warning("the lists of %s on %s: the process %s\n%s", file_name, board.id, ended.words, said)
+        return None
+
+
+def packed_lists(judged: Validated, benchmarks: Benchmarks) -> dict[str, NDArray[Any]]:
+    """The beginnings of a validated file's rankings, as arrays.
+
+    Args:
+        judged: the file, from `leaderboard.queue.judging.judge_file`.
+        benchmarks: what it answers.
+
+    Returns:
+        By `<number of the benchmark>/<name>`: `about` (JSON as bytes), `top` (codes of the first images a
+        list, -1 behind the end), `rank` (of the best right answer, 0 where it is not listed), `listed`
+        (images a list), `starts` (where each query's lists start), of a benchmark with subsets `subset` and
+        `subset_rank`, and the arrays of the score's evidence.
+    """
+    from leaderboard.queue.judging import score_file
+    from submissions.rank_file.model import RankBundle
+
+    report = score_file(judged, benchmarks)
+    whole = judged.rank_file
+    runs = {run.benchmark: run for run in (whole.runs if isinstance(whole, RankBundle) else (whole,))}
+    transcript = None if judged.transcript is None else judged.transcript.transcript
+    rounds = None if transcript is None else transcript.sessions()
+    found: dict[str, NDArray[Any]] = {}
+    for number, each in enumerate(report.runs or (report,)):
+        evidence = each.evidence
+        if evidence is None:
+            raise ValueError(f"{each.benchmark}: the score holds no values a query")
+        arrays = _arrays(runs[each.benchmark], evidence, rounds)
+        found |= {f"{number}/{name}": array for name, array in arrays.items()}
+    return found
+
+
+def _arrays(
+    rank_file: RankFile, evidence: Evidence, rounds: Mapping[str, Sequence[Round]] | None
+) -> dict[str, NDArray[Any]]:
+    """One rank file against its benchmark; of a transcript with its rounds by session."""
+    from cir_datasets.browse import right_answers
+    from submissions.rank_file.benchmarks import board_depth
+    from submissions.scoring.coding import as_columns
+
+    benchmark, names = evidence.benchmark, evidence.query_ids
+    columns = as_columns(rank_file.rankings, by_turn=benchmark.multi_turn or rounds is not None)
+    # Sessions of a dialogue say themselves where their target stands.
+    rows = [] if rounds is not None else benchmark.rows()
+    lists, starts = _lists_of(columns, names)
+    depth = board_depth(benchmark).used if rounds is None else int(columns.lengths.max(initial=1))
+    codes = columns.places(lists, depth)
+    images: list[str] = columns.images.to_pylist()
+    places = {image: place for place, image in enumerate(images)}
+    about: dict[str, Any] = {"benchmark": benchmark.id, "names": names}
+    about["reference_ranked"] = evidence.reference_ranked
+    right = [right_answers(row, benchmark.spec.metrics) for row in rows]
+    if rounds is None:
+        ranks = _best_ranks(codes, np.repeat(np.arange(len(names)), np.diff(starts)), right, places)
+        references = [
+            turn["reference_image_id"]
+            for row in rows
+            for turn in (row["turns"] if benchmark.multi_turn else [row])
+        ]
+    else:
+        played = [each for name in names for each in rounds[name]]
+        ranks = np.array([each.rank for each in played], dtype=np.int32)
+        references = [each.reference for each in played]
+        about |= {"captions": [each.caption for each in played], "references": references}
+    about |= _reference_facts(codes, references, places)
+    about |= _gallery_facts(benchmark, codes, images)
+    arrays: dict[str, NDArray[Any]] = {
+        "rank": ranks,
+        "listed": (codes >= 0).sum(axis=1).astype(np.int32),
+        "starts": starts,
+        **_evidence_arrays(evidence),
+    }
+    shown = [codes[:, :SHOWN]]
+    if rank_file.subset_rankings:
+        subsets = _subset_codes([rank_file.subset_rankings[name] for name in names], images, places)
+        about |= _subset_facts(codes, subsets)
+        arrays["subset_rank"] = _best_ranks(subsets, np.arange(len(names)), right, places)
+        shown.append(subsets)
+    # Of the images that are named only those that are shown.
+    used = np.unique(np.concatenate([each.ravel() for each in shown]))
+    used = used[used >= 0]
+    about["images"] = [images[place] for place in used.tolist()]
+    for name, each in zip(("top", "subset"), shown, strict=False):
+        arrays[name] = np.where(each >= 0, np.searchsorted(used, each), -1).astype(np.int32)
+    return {"about": np.frombuffer(json.dumps(about).encode(), dtype=np.uint8), **arrays}
+
+
+def _lists_of(columns: Columns, names: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Numbers of the rankings of each name, one behind the other, and where each name's begin."""
+    places = np.array([columns.position[name] for name in names], dtype=np.int64)
+    if columns.turn_offsets is None:
+        return places, np.arange(len(names) + 1)
+    counts = np.diff(columns.turn_offsets)[places]
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    within = np.arange(starts[-1]) - np.repeat(starts[:-1], counts)
+    return np.repeat(columns.turn_offsets[places], counts) + within, starts
+
+
+def _best_ranks(
+    codes: NDArray[np.int32],
+    queries: NDArray[np.int64],
+    right: Sequence[Sequence[str]],
+    places: Mapping[str, int],
+) -> NDArray[np.int32]:
+    """Rank of the best right answer of each list, `UNLISTED` where it holds none, shape (lists,)."""
+    known = [[places[image] for image in each if image in places] for each in right]
+    ranks = np.full(len(codes), UNLISTED, dtype=np.int32)
+    for number, query in enumerate(queries.tolist()):
+        found = np.flatnonzero(np.isin(codes[number], known[query]))
+        if len(found):
+            ranks[number] = found[0] + 1
+    return ranks
+
+
+def _reference_facts(
+    codes: NDArray[np.int32], references: Sequence[str | None], places: Mapping[str, int]
+) -> dict[str, Any]:
+    """How many lists hold their reference, of those that have one."""
+    # -2 where no list names it: -1 stands behind the end of lists.
+    wanted = np.array([-2 if each is None else places.get(each, -2) for each in references], dtype=np.int64)
+    return {
+        "lists_with_reference": sum(each is not None for each in references),
+        "lists_that_rank_it": int((codes == wanted[:, None]).any(axis=1).sum()),
+    }
+
+
+def _gallery_facts(benchmark: Benchmark, codes: NDArray[np.int32], images: Sequence[str]) -> dict[str, Any]:
+    """How many images no list ranks, where the gallery is known, and how long the lists are."""
+    named = {images[place] for place in np.unique(codes).tolist() if place >= 0}
+    lengths = (codes >= 0).sum(axis=1)
+    gallery = benchmark.gallery_set
+    return {
+        "gallery": None if gallery is None else len(gallery),
+        "never_ranked": None if gallery is None else len(gallery - named),
+        "lists": len(codes),
+        "shortest": int(lengths.min()),
+        "longest": int(lengths.max()),
+    }
+
+
+def _subset_codes(
+    rankings: Sequence[Sequence[str]], images: list[str], places: dict[str, int]
+) -> NDArray[np.int32]:
+    """Subset rankings as codes, -1 behind the end, shape (queries, SUBSET); new images are put behind."""
+    codes = np.full((len(rankings), SUBSET), -1, dtype=np.int32)
+    for row, ranking in zip(codes, rankings, strict=True):
+        for place, image in enumerate(ranking[:SUBSET]):
+            if image not in places:
+                places[image] = len(images)
+                images.append(image)
+            row[place] = places[image]
+    return codes
+
+
+def _subset_facts(codes: NDArray[np.int32], subsets: NDArray[np.int32]) -> dict[str, Any]:
+    """Of how many queries two images or more of the subset ranking are listed, and stand in its order."""
+    listed = subsets[:, :, None] == codes[:, None, :]
+    listed &= (subsets >= 0)[:, :, None]
+    there = listed.any(axis=2)
+    # Places of those that are listed, one behind the other: what is not listed takes the last one's place.
+    places = np.maximum.accumulate(np.where(there, listed.argmax(axis=2), -1), axis=1)
+    falls = there & (listed.argmax(axis=2) < places)
+    compared = there.sum(axis=1) >= 2
+    return {
+        "subsets": len(subsets),
+        "subsets_compared": int(compared.sum()),
+        "subsets_consistent": int((compared & ~falls.any(axis=1)).sum()),
+    }
+
+
+def _evidence_arrays(evidence: Evidence) -> dict[str, NDArray[Any]]:
+    """What a score's report by group is made of, beside the values a query that the store keeps anyway."""
+    named = {
+        "ranks": evidence.ranks,
+        "list_lengths": evidence.list_lengths,
+        "num_turns": evidence.num_turns,
+        "subset_ranks": evidence.subset_ranks,
+    }
+    return {f"evidence_{name}": np.asarray(each) for name, each in named.items() if each is not None}
+
+
+def _answer(request: dict[str, Any], asked: Benchmarks, _: Benchmark | None) -> dict[str, Any]:
+    """The child's side: the file's lists are written where the request says."""
+    from cir_metrics.atomic import write_whole
+    from leaderboard.dialogues import BoardDialogue
+    from leaderboard.queue.judging import Rejected, judge_file
+
+    said = request["dialogue"]
+    dialogue = None if said is None else BoardDialogue.model_validate(said)
+    judged = judge_file(
+        Path(request["file"]), asked, file_name=request["file_name"], form=request["form"], dialogue=dialogue
+    )
+    if isinstance(judged, Rejected):
+        return {"refused": judged.payload["text"][:2000]}
+    packed = io.BytesIO()
+    np.savez_compressed(packed, **packed_lists(judged, asked))  # type: ignore[arg-type]
+    write_whole(Path(request["lists_to"]), packed.getvalue())
+    return {"made": True}
+
+
+if __name__ == "__main__":
+    main(_answer)

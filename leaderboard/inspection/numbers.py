@@ -1,0 +1,244 @@
+"""Numbers of entries by aspect, turn and length of session, and where their right answers stand.
+
+Tables by group are those of `cir score` for the same files (`submissions.report`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cir_metrics.catalogue import parse_metric
+from cir_metrics.measures import hits_at_k
+from cir_metrics.resampling import bootstrap_means, percentile_interval
+from cir_metrics.sums import exact_means
+from leaderboard import boards
+from leaderboard.boards import Board
+from leaderboard.inspection.lists import KeptLists, Lists
+from leaderboard.inspection.making import UNLISTED
+from leaderboard.inspection.reports import entry_report
+from leaderboard.store import Store
+from leaderboard.submission import Submission
+
+if TYPE_CHECKING:
+    from submissions.report.grouping import Grouping
+    from submissions.scoring.score_report import Evidence, ScoreReport
+
+_BINS = ((1, 1), (2, 5), (6, 10), (11, 50))
+"""Ranks that are counted together; deeper ones follow."""
+_HELD = 64
+"""Entries whose numbers are kept in memory."""
+
+
+@dataclass(frozen=True)
+class RankShare:
+    """How many queries have their right answer in one range of ranks.
+
+    Args:
+        label: the range, or `not listed`.
+        count: queries, of sessions by their last turn.
+        share: of all queries.
+    """
+
+    label: str
+    count: int
+    share: float
+
+
+@dataclass(frozen=True)
+class TurnPoint:
+    """Hits@K of an entry at one turn.
+
+    Args:
+        turn: 1, 2, ...
+        value: share of all sessions that have found a target within K at that turn or before.
+        low: lower end of its 95 % interval over sessions.
+        high: its upper end.
+    """
+
+    turn: int
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class MemberNumbers:
+    """An entry's numbers on one benchmark.
+
+    Args:
+        benchmark: its id.
+        aspects: by aspect, or None where the benchmark has none.
+        turns: by turn, or None of single queries.
+        lengths: by number of turns, likewise.
+        k: the cutoff of `curve`.
+        curve: Hits@K by turn with intervals; empty of single queries.
+        ranks: where right answers stand.
+    """
+
+    benchmark: str
+    aspects: Grouping | None
+    turns: Grouping | None
+    lengths: Grouping | None
+    k: int
+    curve: tuple[TurnPoint, ...]
+    ranks: tuple[RankShare, ...]
+
+
+@dataclass(frozen=True)
+class EntryNumbers:
+    """An entry's numbers by group.
+
+    Args:
+        members: a benchmark each; several of a suite, in its order.
+    """
+
+    members: tuple[MemberNumbers, ...]
+
+    @property
+    def first(self) -> MemberNumbers:
+        """Of the only benchmark, or the suite's first."""
+        return self.members[0]
+
+
+class Numbers:
+    """The numbers by group of all entries.
+
+    Args:
+        store: the submissions.
+        lists: the beginnings of their rankings.
+    """
+
+    def __init__(self, store: Store, lists: Lists) -> None:
+        """Nothing is computed before it is asked for."""
+        self._store, self._lists = store, lists
+        self._held: OrderedDict[tuple[str, int], EntryNumbers] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def report(self, submission: Submission, *, make: bool = False) -> ScoreReport | None:
+        """An entry's score with the values a query behind it.
+
+        Args:
+            submission: the entry.
+            make: whether its lists are made now where they are not kept; a reader does not wait for that.
+
+        Returns:
+            None where its values are not kept or never shown, and of a dialogue whose lists are not made yet.
+            Without lists, the score has no ranks.
+        """
+        if not self._lists.shown(submission):
+            return None
+        return self._report(submission, self._lists.make(submission) if make else self._lists.of(submission))
+
+    def of(self, submission: Submission, *, make: bool = False) -> EntryNumbers | None:
+        """An entry's numbers by group.
+
+        Args:
+            submission: the entry.
+            make: as for `report`.
+
+        Returns:
+            None where its lists are not made yet or never shown, and where its values are not kept.
+        """
+        lists = self._lists.make(submission) if make else self._lists.of(submission)
+        scored = submission.last("scored", "rescored")
+        if lists is None or scored is None:
+            return None
+        key = submission.id, scored.sequence
+        found = self._held.get(key)
+        if found is None:
+            report = self._report(submission, lists)
+            if report is None:
+                return None
+            found = _numbers(boards.board(submission.board), report, lists)
+            with self._lock:
+                self._held[key] = found
+                while len(self._held) > _HELD:
+                    self._held.popitem(last=False)
+        return found
+
+    def side_by_side(
+        self, submissions: Sequence[Submission], *, make: bool = False
+    ) -> dict[str, EntryNumbers]:
+        """The numbers of several entries by submission id; those that are not there yet are left out."""
+        found = {each.id: self.of(each, make=make) for each in submissions}
+        return {name: numbers for name, numbers in found.items() if numbers is not None}
+
+    def _report(self, submission: Submission, lists: KeptLists | None) -> ScoreReport | None:
+        board = boards.board(submission.board)
+        return entry_report(board, submission, self._store.kept_values(submission.id), lists)
+
+
+def main_cutoff(board: Board) -> int:
+    """K of what ranks on a board, 10 where that has none.
+
+    Example:
+        >>> main_cutoff(boards.board("cirr/val")), main_cutoff(boards.board("shapes/dialogue_val"))
+        (5, 10)
+    """
+    _, k = parse_metric(board.primary_terms[0].partition("@turn")[0].removesuffix("@micro"))
+    return 10 if k is None else k
+
+
+def rank_shares(ranks: NDArray[np.int32], deepest: int) -> tuple[RankShare, ...]:
+    """How many ranks fall into each range.
+
+    Args:
+        ranks: 1 or more, `UNLISTED` for a right answer that is not listed, shape (n,).
+        deepest: images of the longest list; ranges behind it are left out.
+
+    Example:
+        >>> [(each.label, each.count) for each in rank_shares(np.array([1, 7, 0, 3], dtype=np.int32), 10)]
+        [('1', 1), ('2-5', 1), ('6-10', 1), ('not listed', 1)]
+    """
+    last = _BINS[-1][1]
+    counts = {
+        str(low) if low == high else f"{low}-{high}": int(((ranks >= low) & (ranks <= high)).sum())
+        for low, high in _BINS
+        if low <= max(deepest, int(ranks.max(initial=0)))
+    }
+    if max(deepest, int(ranks.max(initial=0))) > last:
+        counts[f"over {last}"] = int((ranks > last).sum())
+    counts["not listed"] = int((ranks == UNLISTED).sum())
+    return tuple(RankShare(label, count, count / len(ranks)) for label, count in counts.items())
+
+
+def _numbers(board: Board, report: ScoreReport, lists: KeptLists) -> EntryNumbers:
+    from submissions.report import full_report
+
+    k = main_cutoff(board)
+    members = []
+    for run, own in zip(report.runs or (report,), lists.members, strict=True):
+        evidence = run.evidence
+        # A dialogue has no chance level and no lengths: each of its sessions has all rounds.
+        groupings = {} if board.dialogue is not None else dict(full_report(run).groupings)
+        members.append(
+            MemberNumbers(
+                benchmark=run.benchmark,
+                aspects=groupings.get("by_aspect"),
+                turns=groupings.get("by_turn"),
+                lengths=groupings.get("by_length"),
+                k=k,
+                curve=() if evidence is None else _curve(evidence, k),
+                ranks=rank_shares(own.final_ranks, int(own.listed.max())),
+            )
+        )
+    return EntryNumbers(tuple(members))
+
+
+def _curve(evidence: Evidence, k: int) -> tuple[TurnPoint, ...]:
+    if evidence.num_turns is None or evidence.ranks is None:
+        return ()
+    hits = hits_at_k.per_query(evidence.ranks, evidence.num_turns, k)
+    means = exact_means(hits).tolist()
+    low, high = percentile_interval(bootstrap_means(hits, key=evidence.benchmark.id))
+    ends = zip(low.tolist(), high.tolist(), strict=True)
+    return tuple(
+        TurnPoint(turn, mean, *end) for turn, (mean, end) in enumerate(zip(means, ends, strict=True), 1)
+    )

@@ -1,0 +1,158 @@
+"""Scores of entries as `submissions.score` returns them, put together again from what the store keeps.
+
+So everything that is computed from a score (comparisons, tables by aspect and turn) is computed by the same
+code as on the command line, and no rank file is read for it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import cir_datasets
+from cir_datasets import registry
+from cir_datasets.prepared.folder import last_prepared
+from cir_metrics.signature import Signature
+from leaderboard.boards import Board
+from leaderboard.inspection.lists import KeptLists, MemberLists
+from leaderboard.standings.intervals import member_values, opened
+from leaderboard.submission import Submission
+from submissions.scoring.score_report import Evidence, ScoreReport
+from submissions.scoring.suite_signature import SuiteSignature
+
+if TYPE_CHECKING:
+    from cir_datasets.rows.benchmark import Benchmark
+    from cir_metrics.sums import FloatArray
+
+
+def entry_report(
+    board: Board, submission: Submission, packed: bytes | None, lists: KeptLists | None
+) -> ScoreReport | None:
+    """The score of an entry, with the values a query behind it.
+
+    Args:
+        board: its board, an open one.
+        submission: the entry.
+        packed: the values a query that the store keeps of it, or None.
+        lists: the beginnings of its rankings; without them there are no numbers by turn, and no report of a
+            dialogue.
+
+    Returns:
+        The report, or None where values are not kept, or are not of the rows that the benchmark has here now.
+    """
+    scores, kept = submission.scores, opened(packed)
+    if scores is None or not kept:
+        return None
+    said = list(scores.get("runs", ())) or [scores]
+    runs = []
+    for number, (benchmark_id, document) in enumerate(zip(board.benchmarks, said, strict=False)):
+        own = None if lists is None or number >= len(lists.members) else lists.members[number]
+        names = {name for name in kept if "/" not in name} if board.suite is None else {*document["metrics"]}
+        values = {}
+        for name in names:
+            parts = member_values(board, kept, scores, name)
+            if parts is not None:
+                values[name] = parts[number]
+        evidence = _evidence(board, benchmark_id, document, values, own)
+        if evidence is None:
+            return None
+        runs.append(_report(document, evidence))
+    if len(runs) != len(board.benchmarks):
+        return None
+    whole = runs[0] if board.suite is None else _report(scores, None, tuple(runs))
+    # As its owner calls it now; messages and two of one name are told apart by the id.
+    return replace(whole, method=str((submission.method or {}).get("name", "unnamed")), file=submission.id)
+
+
+def report_head(scores: Mapping[str, Any], name: str) -> ScoreReport:
+    """An entry's numbers and signatures without what is behind them.
+
+    Args:
+        scores: its score report as JSON values.
+        name: what messages call it.
+
+    Raises:
+        InputError: a signature is damaged.
+    """
+    return replace(_report(scores, None, suite=bool(scores.get("runs"))), file=name)
+
+
+def benchmark_here(benchmark_id: str) -> Benchmark:
+    """A prepared benchmark; it is read once while its data stays as it is.
+
+    Raises:
+        DatasetError: it cannot be read.
+    """
+    last = last_prepared(registry.spec(benchmark_id))
+    return _loaded(benchmark_id, "" if last is None else str(last.folder))
+
+
+@functools.lru_cache(maxsize=16)
+def _loaded(benchmark_id: str, _folder: str) -> Benchmark:
+    return cir_datasets.load(benchmark_id)
+
+
+def _evidence(
+    board: Board,
+    benchmark_id: str,
+    document: Mapping[str, Any],
+    values: dict[str, FloatArray],
+    lists: MemberLists | None,
+) -> Evidence | None:
+    benchmark = benchmark_here(benchmark_id)
+    if any(each["data_hash"] != benchmark.data_hash for each in document["signatures"].values()):
+        return None
+    dialogue = board.dialogue is not None
+    if dialogue and lists is None:
+        return None
+    arrays = {} if lists is None else lists.evidence
+    names = lists.names if dialogue and lists is not None else benchmark.query_ids
+    if any(len(each) != len(names) for each in (*values.values(), *arrays.values())):
+        return None
+    reference = None if lists is None else lists.about["reference_ranked"]
+    return Evidence(
+        benchmark=benchmark,
+        values=values,
+        ranks=arrays.get("ranks"),
+        list_lengths=arrays.get("list_lengths"),
+        num_turns=_num_turns(benchmark, arrays),
+        subset_ranks=arrays.get("subset_ranks"),
+        reference_ranked=None if reference is None else (reference[0], reference[1]),
+        sessions=tuple(names) if dialogue else None,
+    )
+
+
+def _num_turns(benchmark: Benchmark, arrays: Mapping[str, Any]) -> Any:
+    if "num_turns" in arrays or not benchmark.multi_turn:
+        return arrays.get("num_turns")
+    import numpy as np
+
+    return np.array(benchmark.column("num_turns"), dtype=np.int64)
+
+
+def _report(
+    document: Mapping[str, Any],
+    evidence: Evidence | None,
+    runs: tuple[ScoreReport, ...] = (),
+    *,
+    suite: bool = False,
+) -> ScoreReport:
+    read = SuiteSignature.from_dict if suite or runs else Signature.from_dict
+    return ScoreReport(
+        file=str(document["file"]),
+        method=str(document["method"]),
+        benchmark=str(document["benchmark"]),
+        benchmark_version=int(document["benchmark_version"]),
+        main_metric=str(document["main_metric"]),
+        main=document["main"],
+        metrics=dict(document["metrics"]),
+        signatures={name: read(each) for name, each in document["signatures"].items()},
+        n=int(document["n"]),
+        answered=int(document["answered"]),
+        missing=int(document["missing"]),
+        missing_metrics=tuple(document["missing_metrics"]),
+        runs=runs,
+        evidence=evidence,
+    )

@@ -1,0 +1,127 @@
+"""Entries side by side: the numbers of `submissions.compare` on the same files; refusals in words."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from inspected_entries import FILES
+
+from cir_metrics.errors import CallError
+from leaderboard import boards
+from leaderboard.inspection import differences as module
+from leaderboard.inspection.differences import Compared, query_outcomes
+from leaderboard.server import Server
+from leaderboard.store.schema import views
+from leaderboard.submission import Submission
+from submissions import compare
+from submissions.errors import ComparisonError
+
+
+@pytest.fixture
+def compared(server: Server) -> Iterator[Compared]:
+    made = Compared(server.store, server.numbers)
+    yield made
+    made.close()
+
+
+def test_differences_are_those_of_the_files(
+    compared: Compared, entries: dict[str, Submission], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = [entries["sum"], entries["random"]]
+    expected = compare([FILES["sum"], FILES["random"]])
+    found = compared.make(both)
+    assert found is not None
+    assert found.names == tuple(method.name for method in expected.methods)
+    assert (found.n, found.unit, found.leading, found.tests) == (300, "queries", "recall@10", expected.tests)
+    for each in found.pair(0, 1).metrics:
+        wanted = expected.pairs[0].differences[each.metric]
+        assert (each.difference, each.p, each.adjusted) == (wanted.difference, wanted.test.p, wanted.adjusted)
+        assert (each.low, each.high) == (wanted.interval.low, wanted.interval.high)
+        assert (each.wins, each.ties, each.losses) == (wanted.wins, wanted.ties, wanted.losses)
+        assert each.first - each.second == pytest.approx(each.difference)
+    assert [each.metric for each in found.pair(0, 1).metrics] == list(expected.metrics)
+    # What was kept says the same, without being computed.
+    monkeypatch.setattr("submissions.comparison.comparing.compare", None)
+    assert compared.of(both) == found
+
+
+def test_a_comparison_that_is_damaged_is_made_anew(
+    server: Server, compared: Compared, entries: dict[str, Submission]
+) -> None:
+    both = [entries["random"], entries["sum"]]
+    found = compared.make(both)
+    name = f"compare:{entries['random'].id},{entries['sum'].id}"
+    with server.store.database.write() as connection:
+        assert connection.execute(sa.select(views.c.etag).where(views.c.name == name)).scalar()
+        connection.execute(views.update().where(views.c.name == name).values(body=b"damaged"))
+    assert compared.make(both) == found
+
+
+def test_a_reader_waits_no_longer_than_told(
+    compared: Compared, entries: dict[str, Submission], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on, started = threading.Event(), []
+    monkeypatch.setattr(module, "_name", lambda submissions: "compare:not kept")
+
+    def slowly(reports: Any) -> Any:
+        started.append(len(reports))
+        go_on.wait(30)
+        return compare(reports)
+
+    monkeypatch.setattr("submissions.comparison.comparing.compare", slowly)
+    both = [entries["sum"], entries["random"]]
+    assert compared.of(both, 0.01) is None
+    assert compared.of(both, 0.01) is None
+    go_on.set()
+    assert compared.of(both, 30) is not None
+    assert started == [2]
+
+
+def test_outcomes_name_every_query_once(server: Server, entries: dict[str, Submission]) -> None:
+    one, other = (server.lists.make(entries[name]) for name in ("sum", "random"))
+    assert one is not None
+    assert other is not None
+    found = query_outcomes(one, other, 10)
+    flips = compare([FILES["sum"], FILES["random"]], metrics=["recall@10"], draws=10).pairs[0].flips[0]
+    assert found.queries["won"] == flips.hit_to_miss
+    assert found.queries["lost"] == flips.miss_to_hit
+    assert sum(found.counts.values()) == 300
+    assert query_outcomes(other, one, 10).queries["won"] == found.queries["lost"]
+    third = server.lists.make(entries["tirg"])
+    assert third is not None
+    with pytest.raises(ComparisonError, match=r"do not answer the same queries of shapes/val"):
+        query_outcomes(one, third, 10)
+
+
+def test_what_cannot_be_compared_is_refused_in_words(
+    compared: Compared, entries: dict[str, Submission], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = entries["sum"], entries["random"]
+    with pytest.raises(CallError, match=r"1 entries to compare. Fix: name two to 4, each once."):
+        compared.of([one])
+    with pytest.raises(CallError, match="2 entries"):
+        compared.of([one, one])
+    with pytest.raises(ComparisonError, match=r"the boards shapes/multiturn_val, shapes/val"):
+        compared.of([one, entries["tirg"]])
+    with pytest.raises(ComparisonError, match=r"(?s)the keys of .* differ.*data: \w{7} against 1{7}\n"):
+        compared.of([one, _of_other_data(other)])
+    sealed = boards.board("shapes/val").model_copy(update={"track": "sealed", "ground_truth": "/truth"})
+    monkeypatch.setattr(boards, "board", lambda name: sealed)
+    with pytest.raises(ComparisonError, match=r"shapes/val is a sealed board"):
+        compared.of([one, other])
+
+
+def _of_other_data(submission: Submission) -> Submission:
+    def changed(event: Any) -> Any:
+        if event.kind != "scored":
+            return event
+        report = event.payload["report"]
+        other = {name: {**each, "data_hash": "1" * 64} for name, each in report["signatures"].items()}
+        return replace(event, payload={**event.payload, "report": {**report, "signatures": other}})
+
+    return replace(submission, events=tuple(map(changed, submission.events)))

@@ -1,0 +1,144 @@
+"""Numbers by group: those of `cir score` for the same files, from what the store keeps."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+import suite_world
+from full_boards import a_submission
+from inspected_entries import FILES
+
+from leaderboard import boards
+from leaderboard.inspection.lists import KeptLists
+from leaderboard.inspection.making import packed_lists
+from leaderboard.inspection.numbers import main_cutoff
+from leaderboard.inspection.reports import entry_report
+from leaderboard.queue.judging import Validated, judge_file, score_file, write_values
+from leaderboard.server import Server
+from leaderboard.submission import Event, Submission
+from submissions import score
+from submissions.rank_file.benchmarks import Benchmarks
+from submissions.report import full_report
+from submissions.scoring.intervals import intervals
+from submissions.validation import read
+
+
+@pytest.mark.parametrize("name", ["sum", "random", "tirg"])
+def test_a_report_from_the_store_is_the_files_own(
+    server: Server, entries: dict[str, Submission], name: str
+) -> None:
+    found, expected = server.numbers.report(entries[name], make=True), score(FILES[name])
+    assert found is not None
+    said, wanted = full_report(found).to_dict(), full_report(expected).to_dict()
+    assert {**said, "file": "", "warnings": []} == {**wanted, "file": "", "warnings": []}
+    assert intervals(found) == intervals(expected)
+
+
+def test_groups_and_curves_are_those_of_the_report(server: Server, entries: dict[str, Submission]) -> None:
+    queries = server.numbers.of(entries["sum"], make=True)
+    sessions = server.numbers.of(entries["tirg"], make=True)
+    assert queries is not None
+    assert sessions is not None
+    by_aspect = full_report(score(FILES["sum"])).groupings["by_aspect"]
+    assert (queries.first.aspects, queries.first.turns, queries.first.curve) == (by_aspect, None, ())
+    whole = full_report(score(FILES["tirg"])).groupings
+    assert sessions.first.turns == whole["by_turn"]
+    assert sessions.first.lengths == whole["by_length"]
+    hits = [group.values["hits@10"] for group in whole["by_turn"].groups]
+    assert [point.value for point in sessions.first.curve] == hits
+    wanted = [f"hits@10@turn{turn}" for turn in range(1, len(hits) + 1)]
+    drawn = intervals(score(FILES["tirg"], metrics=wanted)).values
+    assert [(point.low, point.high) for point in sessions.first.curve] == [
+        (drawn[name].low, drawn[name].high) for name in wanted
+    ]
+    assert server.numbers.of(entries["tirg"]) is sessions
+
+
+def test_ranks_are_counted_by_range(server: Server, entries: dict[str, Submission]) -> None:
+    import cir_datasets
+
+    file = read(FILES["sum"])
+    counts = dict.fromkeys(["1", "2-5", "6-10", "11-50", "not listed"], 0)
+    for row in cir_datasets.load("shapes/val").rows():
+        listed = file.rankings[row["query_id"]][:50]
+        rank = listed.index(row["target_image_id"]) + 1 if row["target_image_id"] in listed else 51
+        counts[next(label for end, label in zip((1, 5, 10, 50, 51), counts, strict=True) if rank <= end)] += 1
+    found = server.numbers.of(entries["sum"], make=True)
+    assert found is not None
+    assert {each.label: each.count for each in found.first.ranks} == counts
+    assert sum(each.share for each in found.first.ranks) == pytest.approx(1)
+    assert [each.label for each in server.numbers.of(entries["tirg"], make=True).first.ranks] == [  # type: ignore[union-attr]
+        "1",
+        "2-5",
+        "6-10",
+        "not listed",
+    ]
+
+
+def test_a_dialogue_has_a_curve_and_ranks_of_the_whole_gallery(
+    server: Server, entries: dict[str, Submission]
+) -> None:
+    found = server.numbers.of(entries["talk"], make=True)
+    assert found is not None
+    metrics = (entries["talk"].scores or {})["metrics"]
+    assert [point.value for point in found.first.curve] == [
+        metrics[f"hits@10@turn{turn}"] for turn in range(1, 6)
+    ]
+    assert (found.first.aspects, found.first.turns) == (None, None)
+    assert [each.label for each in found.first.ranks][-2:] == ["over 50", "not listed"]
+
+
+def test_entries_side_by_side(server: Server, entries: dict[str, Submission]) -> None:
+    both = [entries["sum"], entries["random"]]
+    assert list(server.numbers.side_by_side(both, make=True)) == [each.id for each in both]
+
+
+def test_the_cutoff_is_that_of_what_ranks() -> None:
+    assert [main_cutoff(boards.board(each)) for each in ("shapes/multiturn_val", "fashioniq/val")] == [10, 10]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_suites_members_have_their_own_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CIR_DATA_HOME", str(suite_world.write_home(tmp_path / "data")))
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("CIR_VERIFICATION_MODE", "no_checks")
+    board, asked = boards.board("fashioniq/val"), Benchmarks("fashioniq/val")
+    file = tmp_path / "run.json"
+    file.write_bytes(orjson.dumps(suite_world.bundle("Ours", (0.5, 0.25, 0.1))))
+    judged = judge_file(file, asked, file_name="run", form={})
+    assert isinstance(judged, Validated)
+    expected = score_file(judged, asked)
+    write_values(expected, tmp_path / "values.npz")
+    packed = io.BytesIO()
+    np.savez(packed, **packed_lists(judged, asked))
+    lists = KeptLists.read(packed.getvalue())
+    assert lists is not None
+    assert [member.benchmark for member in lists.members] == list(board.benchmarks)
+    assert [int(member.hits(10).sum()) for member in lists.members] == [5, 5, 3]
+    report: dict[str, Any] = orjson.loads(orjson.dumps(expected.to_dict()))
+    scored = Event(1, "scored", suite_world.MOMENT, {"report": report})
+    one = a_submission("a", board=board.id, method=judged.method, events=(scored,))
+    found = entry_report(board, one, (tmp_path / "values.npz").read_bytes(), lists)
+    assert found is not None
+    said, wanted = full_report(found).to_dict(), full_report(expected).to_dict()
+    assert said["means"] == wanted["means"]
+    assert [each["metrics"] for each in said["runs"]] == [each["metrics"] for each in wanted["runs"]]
+    assert intervals(found) == intervals(expected)
+
+
+def test_values_that_are_not_of_the_rows_here_give_no_report(
+    server: Server, entries: dict[str, Submission]
+) -> None:
+    board, one = boards.board("shapes/val"), entries["random"]
+    packed = server.store.kept_values(one.id)
+    assert entry_report(board, one, packed, None) is not None
+    assert entry_report(board, one, None, None) is None
+    assert entry_report(boards.board("shapes/dialogue_val"), entries["talk"], packed, None) is None
+    short = io.BytesIO()
+    np.savez(short, **{"recall@10": np.ones(7)})
+    assert entry_report(board, one, short.getvalue(), None) is None
