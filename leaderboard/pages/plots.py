@@ -1,0 +1,455 @@
+"""Plots as SVG text: curves by turn, bars by aspect, best values over time, distributions of ranks.
+
+Pure functions from numbers to text. Nothing in a plot is said by colour alone: lines have dashes and markers,
+bars a letter and their number. Colours are the style sheet's (Okabe and Ito's palette, by the classes `s1` to
+`s7`), text has the page's colour, and no style stands in an attribute `style`, which the pages' policy
+forbids. Coordinates are rounded, so that the same numbers give the same text on every machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+
+_WIDTH = 760
+_LEFT, _RIGHT, _BOTTOM = 52, 16, 46
+_PLOT_HEIGHT = 260
+_LINE = 20
+"""Height of a line of text."""
+_LETTER = 7.2
+"""Width of a letter, as far as it can be known here: room is left."""
+_DASHES = ("", "7 4", "2 4", "9 3 2 3", "12 5", "4 2", "1 3")
+_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25)
+_MOST_STEPS = 6
+MOST_SERIES = 7
+"""Methods that a plot can tell apart."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One number of a curve.
+
+    Args:
+        x: where it stands.
+        y: a fraction.
+        low: lower end of its interval, or None.
+        high: upper end, or None.
+    """
+
+    x: float
+    y: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The numbers of one method from left to right.
+
+    Args:
+        name: its name.
+        points: in the order of x.
+    """
+
+    name: str
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True)
+class Bars:
+    """The numbers of one method by group.
+
+    Args:
+        name: its name.
+        values: fractions in the order of the groups; None where a group holds no query.
+    """
+
+    name: str
+    values: tuple[float | None, ...]
+
+
+@dataclass(frozen=True)
+class Dated:
+    """A value of some moment.
+
+    Args:
+        name: of its method.
+        year: the moment, such as 2024.5 for the middle of 2024.
+        value: a fraction.
+        words: what is said where the mouse rests on it.
+    """
+
+    name: str
+    year: float
+    value: float
+    words: str
+
+
+@dataclass(frozen=True)
+class Trend:
+    """Values over time, of which the best so far make a line.
+
+    Args:
+        name: what they are, such as `Entries of this board`.
+        values: in any order.
+    """
+
+    name: str
+    values: tuple[Dated, ...]
+
+
+def curve_svg(curves: Sequence[Curve], *, title: str, description: str, x_label: str, y_label: str) -> str:
+    """Curves over whole numbers, such as Hits@K by turn, with a band where intervals are known.
+
+    Args:
+        curves: one to seven methods.
+        title: what the plot shows.
+        description: what a reader who does not see it is told.
+        x_label: of the axis below.
+        y_label: of the axis on the left, which shows per cent.
+
+    Returns:
+        An `svg` element.
+
+    Example:
+        >>> svg = curve_svg([Curve("A < B", (Point(1, 0.25), Point(2, 0.5)))], title="Hits", description="up",
+        ...     x_label="turn", y_label="Hits@10, %")
+        >>> "A &lt; B" in svg, "style=" in svg
+        (True, False)
+    """
+    xs = sorted({point.x for curve in curves for point in curve.points})
+    ends = [end for curve in curves for each in curve.points for end in (each.y, each.low, each.high)]
+    frame = _Frame(
+        _legend_height([curve.name for curve in curves]),
+        (xs[0] - 0.25, xs[-1] + 0.25),
+        max((end for end in ends if end is not None), default=0.0),
+    )
+    parts = [*_legend([curve.name for curve in curves]), *frame.grid(y_label)]
+    parts += [text for x in xs for text in frame.tick(x, f"{x:g}")]
+    parts.append(frame.below(x_label))
+    for number, curve in enumerate(curves):
+        band = [each for each in curve.points if each.low is not None and each.high is not None]
+        there = [f"{_n(frame.x(each.x))},{_n(frame.y(each.high or 0.0))}" for each in band]
+        back = [f"{_n(frame.x(each.x))},{_n(frame.y(each.low or 0.0))}" for each in reversed(band)]
+        line = " ".join(f"{_n(frame.x(each.x))},{_n(frame.y(each.y))}" for each in curve.points)
+        inner = []
+        if len(band) > 1:
+            inner.append(
+                f'<polygon points="{" ".join([*there, *back])}" fill="currentColor" opacity="0.13"/>'
+            )
+        inner.append(
+            f'<polyline points="{line}" fill="none" stroke="currentColor" stroke-width="2.2"{_dash(number)}/>'
+        )
+        for each in curve.points:
+            words = f"{curve.name}, {each.x:g}: {_percent(each.y)}{_interval_words(each)}"
+            inner.append(_marker(number, frame.x(each.x), frame.y(each.y), words))
+        parts.append(_series(number, inner))
+    return _svg(parts, frame.height, title, description)
+
+
+def bars_svg(groups: Sequence[str], bars: Sequence[Bars], *, title: str, description: str) -> str:
+    """Bars by group, the methods of a group below each other.
+
+    Args:
+        groups: names of the groups, from above.
+        bars: one to seven methods, each with a value for each group.
+        title: what the plot shows, with the metric.
+        description: what a reader who does not see it is told.
+
+    Returns:
+        An `svg` element.
+
+    Example:
+        >>> svg = bars_svg(["Change", "All"], [Bars("Sum", (0.5, None))], title="R@10", description="two")
+        >>> "Sum, Change: 50.00" in svg, "Sum, All" in svg
+        (True, False)
+    """
+    names = [each.name for each in bars]
+    top = _legend_height(names)
+    left = min(240.0, 20 + _LETTER * max(map(len, groups), default=0))
+    thick, gap = (18, 12) if len(bars) < 3 else (14, 12)
+    rows = len(bars) * thick + gap
+    height = top + len(groups) * rows + _BOTTOM
+    most = _ceiling(max((value for each in bars for value in each.values if value is not None), default=0.0))
+    # Behind the longest bar there is room for its letter and number.
+    wide = _WIDTH - left - 84
+    parts = list(_legend(names, letters=True))
+    for mark in _ticks(most):
+        x = left + wide * mark / most
+        parts.append(_rule(x, top, x, height - _BOTTOM))
+        parts.append(_words(x, height - _BOTTOM + 18, _axis(mark), "middle"))
+    parts.append(_words(left + wide / 2, height - 8, "per cent", "middle"))
+    for place, group in enumerate(groups):
+        above = top + place * rows + gap / 2
+        parts.append(_words(left - 8, above + len(bars) * thick / 2 + 4.5, _cut(group, left), "end"))
+        for number, each in enumerate(bars):
+            y = above + number * thick
+            value = each.values[place]
+            said = "-" if value is None else _percent(value)
+            inner = []
+            length = 0.0
+            if value is not None:
+                length = wide * value / most
+                inner.append(
+                    f'<rect x="{_n(left)}" y="{_n(y + 1)}" width="{_n(length)}" height="{thick - 3}" '
+                    f'fill="currentColor"><title>{escape(f"{each.name}, {group}: {said}")}</title></rect>'
+                )
+            parts.append(_series(number, inner))
+            letter = f"{_letter(number)} " if len(bars) > 1 else ""
+            parts.append(_words(left + length + 6, y + thick / 2 + 4, f"{letter}{said}", "start", 12))
+    return _svg(parts, height, title, description)
+
+
+def trend_svg(trends: Sequence[Trend], *, title: str, description: str, y_label: str) -> str:
+    """Values over the years, with a line through the best so far.
+
+    Args:
+        trends: such as the entries of a board and the published rows beside it, each with a value or more.
+        title: what the plot shows.
+        description: what a reader who does not see it is told.
+        y_label: of the axis on the left, which shows per cent.
+
+    Returns:
+        An `svg` element.
+
+    Example:
+        >>> one = Trend("Published", (Dated("TIRG", 2019, 0.2, "TIRG, 2019: 20.00"),))
+        >>> "TIRG, 2019: 20.00" in trend_svg([one], title="R@10", description="one", y_label="R@10, %")
+        True
+    """
+    values = [value for trend in trends for value in trend.values]
+    first, last = math.floor(min(each.year for each in values)), math.ceil(max(each.year for each in values))
+    names = [trend.name for trend in trends]
+    frame = _Frame(_legend_height(names), (first - 0.4, last + 0.4), max(each.value for each in values))
+    parts = [*_legend(names), *frame.grid(y_label)]
+    every = max(1, math.ceil((last - first + 1) / 12))
+    parts += [text for year in range(first, last + 1, every) for text in frame.tick(year, str(year))]
+    parts.append(frame.below("year"))
+    for number, trend in enumerate(trends):
+        best = _best_so_far(trend.values)
+        # Steps: what was best stays so until something is better.
+        line = [(frame.x(best[0].year), frame.y(best[0].value))]
+        for each in best[1:]:
+            line += [(frame.x(each.year), line[-1][1]), (frame.x(each.year), frame.y(each.value))]
+        line.append((frame.x(last + 0.4), line[-1][1]))
+        points = " ".join(f"{_n(x)},{_n(y)}" for x, y in line)
+        inner = [
+            f'<polyline points="{points}" fill="none" stroke="currentColor" stroke-width="2"{_dash(number)}/>'
+        ]
+        inner += [
+            _marker(number, frame.x(each.year), frame.y(each.value), each.words) for each in trend.values
+        ]
+        parts.append(_series(number, inner))
+    return _svg(parts, frame.height, title, description)
+
+
+def histogram_svg(
+    bins: Sequence[tuple[str, float, str]], *, title: str, description: str, x_label: str
+) -> str:
+    """Shares of ranges, such as of the ranks of right answers.
+
+    Args:
+        bins: from the left a range's name, its share, and its count in words.
+        title: what the plot shows.
+        description: what a reader who does not see it is told.
+        x_label: of the axis below.
+
+    Returns:
+        An `svg` element.
+
+    Example:
+        >>> bins = [("1", 0.25, "75 of 300"), ("not listed", 0.75, "225 of 300")]
+        >>> histogram_svg(bins, title="Ranks", description="...", x_label="rank").count("<rect")
+        2
+    """
+    frame = _Frame(14, (0.0, float(len(bins))), max((share for _, share, _ in bins), default=0.0))
+    parts = [*frame.grid("queries, %")]
+    for place, (label, share, words) in enumerate(bins):
+        x, width = frame.x(place + 0.14), frame.x(place + 0.86) - frame.x(place + 0.14)
+        y = frame.y(share)
+        bar = (
+            f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(frame.base - y)}" '
+            f'fill="currentColor"><title>{escape(f"{label}: {words}")}</title></rect>'
+        )
+        parts.append(_series(0, [bar]))
+        parts.append(_words(x + width / 2, y - 5, _percent(share), "middle", 12))
+        parts.append(_words(x + width / 2, frame.base + 18, label, "middle"))
+    parts.append(frame.below(x_label))
+    return _svg(parts, frame.height, title, description)
+
+
+class _Frame:
+    """Axes: numbers to places.
+
+    Args:
+        top: where the plot begins.
+        span: first and last x.
+        most: largest value.
+    """
+
+    def __init__(self, top: float, span: tuple[float, float], most: float) -> None:
+        self.top, self._span, self.most = top + 8, span, _ceiling(most)
+        self.base = self.top + _PLOT_HEIGHT
+        self.height = self.base + _BOTTOM
+
+    def x(self, value: float) -> float:
+        first, last = self._span
+        return _LEFT + (_WIDTH - _LEFT - _RIGHT) * (value - first) / (last - first)
+
+    def y(self, value: float) -> float:
+        return self.base - _PLOT_HEIGHT * value / self.most
+
+    def grid(self, label: str) -> Iterator[str]:
+        for value in _ticks(self.most):
+            y = self.y(value)
+            yield _rule(_LEFT, y, _WIDTH - _RIGHT, y)
+            yield _words(_LEFT - 8, y + 4.5, _axis(value), "end")
+        middle = (self.top + self.base) / 2
+        yield (
+            f'<text x="13" y="{_n(middle)}" font-size="13" text-anchor="middle" fill="currentColor" '
+            f'transform="rotate(-90 13 {_n(middle)})">{escape(label)}</text>'
+        )
+
+    def tick(self, value: float, label: str) -> Iterator[str]:
+        yield _words(self.x(value), self.base + 18, label, "middle")
+
+    def below(self, label: str) -> str:
+        return _words((_LEFT + _WIDTH - _RIGHT) / 2, self.height - 8, label, "middle")
+
+
+def _svg(parts: Iterable[str], height: float, title: str, description: str) -> str:
+    inner = "".join(parts)
+    # The page may hold several plots, and each names its own words.
+    name = f"p{hashlib.sha256(f'{title}{description}{inner}'.encode()).hexdigest()[:10]}"
+    return (
+        f'<svg class="plot" viewBox="0 0 {_WIDTH} {_n(height)}" width="{_WIDTH}" height="{_n(height)}" '
+        f'role="img" aria-labelledby="{name} {name}d"><title id="{name}">{escape(title)}</title>'
+        f'<desc id="{name}d">{escape(description)}</desc>{inner}</svg>'
+    )
+
+
+def _series(number: int, inner: Iterable[str]) -> str:
+    return f'<g class="s{number % MOST_SERIES + 1}">{"".join(inner)}</g>'
+
+
+def _dash(number: int) -> str:
+    dash = _DASHES[number % len(_DASHES)]
+    return f' stroke-dasharray="{dash}"' if dash else ""
+
+
+def _marker(number: int, x: float, y: float, words: str = "") -> str:
+    shapes = (
+        f'<circle cx="{_n(x)}" cy="{_n(y)}" r="4.5"',
+        f'<rect x="{_n(x - 4)}" y="{_n(y - 4)}" width="8" height="8"',
+        f'<path d="M{_n(x)} {_n(y - 5.5)}l5.5 9.5h-11z"',
+        f'<path d="M{_n(x)} {_n(y - 6)}l6 6l-6 6l-6 -6z"',
+        f'<path d="M{_n(x)} {_n(y + 5.5)}l5.5 -9.5h-11z"',
+        f'<path d="M{_n(x - 5)} {_n(y - 1.5)}h3.5v-3.5h3v3.5h3.5v3h-3.5v3.5h-3v-3.5h-3.5z"',
+        f'<rect x="{_n(x - 5.5)}" y="{_n(y - 2.5)}" width="11" height="5"',
+    )
+    said = f"<title>{escape(words)}</title>" if words else ""
+    shape = shapes[number % len(shapes)]
+    return f'{shape} fill="currentColor">{said}</{shape[1:].partition(" ")[0]}>'
+
+
+def _legend_rows(names: Sequence[str]) -> list[tuple[float, float]]:
+    """Where each name's mark stands, lines from above."""
+    x, y, places = float(_LEFT), 14.0, []
+    for name in names:
+        width = 58 + _LETTER * len(_cut(name, 460))
+        if x > _LEFT and x + width > _WIDTH - _RIGHT:
+            x, y = float(_LEFT), y + _LINE
+        places.append((x, y))
+        x += width
+    return places
+
+
+def _legend_height(names: Sequence[str]) -> float:
+    return _legend_rows(names)[-1][1] + 14
+
+
+def _legend(names: Sequence[str], *, letters: bool = False) -> Iterator[str]:
+    for number, (name, (x, y)) in enumerate(zip(names, _legend_rows(names), strict=True)):
+        if letters:
+            mark = f'<rect x="{_n(x)}" y="{_n(y - 6)}" width="24" height="12" fill="currentColor"/>'
+        else:
+            line = f'<path d="M{_n(x)} {_n(y)}h24" fill="none" stroke="currentColor"'
+            line += f' stroke-width="2.2"{_dash(number)}/>'
+            mark = line + _marker(number, x + 12, y)
+        yield _series(number, [mark])
+        letter = f"{_letter(number)} " if letters and len(names) > 1 else ""
+        yield _words(x + 30, y + 4.5, f"{letter}{_cut(name, 460)}", "start")
+
+
+def _letter(number: int) -> str:
+    return "ABCDEFG"[number % MOST_SERIES]
+
+
+def _cut(name: str, width: float) -> str:
+    """A name that is too long, with its beginning alone."""
+    most = max(4, int(width / _LETTER) - 1)
+    return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
+def _words(x: float, y: float, words: str, anchor: str, size: int = 13) -> str:
+    return (
+        f'<text x="{_n(x)}" y="{_n(y)}" font-size="{size}" text-anchor="{anchor}" fill="currentColor">'
+        f"{escape(words)}</text>"
+    )
+
+
+def _rule(x: float, y: float, to_x: float, to_y: float) -> str:
+    ends = f"M{_n(x)} {_n(y)}L{_n(to_x)} {_n(to_y)}"
+    return f'<path d="{ends}" stroke="currentColor" opacity="0.22"/>'
+
+
+def _step(most: float) -> float:
+    return next((step for step in _STEPS if most / step <= _MOST_STEPS), _STEPS[-1])
+
+
+def _ceiling(most: float) -> float:
+    """The end of an axis: a whole number of steps, above the largest value."""
+    step = _step(max(most, _STEPS[0]))
+    return min(1.0, step * max(1, math.ceil(round(most / step, 9)))) if most <= 1 else most
+
+
+def _ticks(most: float) -> list[float]:
+    step = _step(most)
+    return [number * step for number in range(int(round(most / step, 9)) + 1)]
+
+
+def _best_so_far(values: Sequence[Dated]) -> list[Dated]:
+    """Those that were better than everything of an earlier or the same moment."""
+    best: list[Dated] = []
+    for each in sorted(values, key=lambda one: (one.year, -one.value, one.name)):
+        if not best or each.value > best[-1].value:
+            best.append(each)
+    return best
+
+
+def _interval_words(point: Point) -> str:
+    if point.low is None or point.high is None:
+        return ""
+    return f" [{_percent(point.low)}, {_percent(point.high)}]"
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.2f}"
+
+
+def _axis(value: float) -> str:
+    return f"{round(100 * value, 6):g}"
+
+
+def _n(value: float) -> str:
+    """A coordinate: two digits behind the point, where they are not zero.
+
+    Example:
+        >>> _n(12.0), _n(3.14159), _n(-0.001)
+        ('12', '3.14', '0')
+    """
+    text = f"{value:.2f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
