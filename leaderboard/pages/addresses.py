@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
 from leaderboard.errors import UploadRefusedError
-from leaderboard.pages import board_page, entry_page, home_page, published_page
+from leaderboard.pages import board_page, entry_page, home_page, metric_page, published_page, suite_page
 from leaderboard.pages.site import Page, Site, missing_page
 
 Query = Mapping[str, str]
@@ -32,11 +32,26 @@ def _published(site: Site, query: Query) -> Page:
     return published_page.page(site, query)
 
 
+def _suite(site: Site, _query: Query, suite_id: str) -> Page:
+    return suite_page.page(site, suite_id)
+
+
+def _metrics(site: Site, _query: Query) -> Page:
+    return metric_page.all_page(site)
+
+
+def _metric(site: Site, _query: Query, name: str) -> Page:
+    return metric_page.one_page(site, name)
+
+
 _PAGES: dict[str, Callable[..., Page]] = {
     "": _home,
     "b/(.+)": _board,
     "e/([^/]+)": _entry,
     "published": _published,
+    "suite/(.+)": _suite,
+    "m": _metrics,
+    "m/([^/]+)": _metric,
 }
 """By the pattern of a path the function of its page, which takes the decoded groups. First match counts."""
 
