@@ -9,7 +9,16 @@ from urllib.parse import unquote
 from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
 from leaderboard.errors import UploadRefusedError
-from leaderboard.pages import board_page, entry_page, home_page, metric_page, published_page, suite_page
+from leaderboard.pages import (
+    board_page,
+    compare_page,
+    entry_page,
+    home_page,
+    metric_page,
+    published_page,
+    query_page,
+    suite_page,
+)
 from leaderboard.pages.site import Page, Site, missing_page
 
 Query = Mapping[str, str]
@@ -22,6 +31,13 @@ def _home(site: Site, _query: Query) -> Page:
 
 def _board(site: Site, query: Query, board_id: str) -> Page:
     return board_page.page(site, boards.board(board_id), query)
+
+
+def _query(site: Site, query: Query, board_id: str, query_id: str) -> Page:
+    # A board may have an id that looks like this.
+    if f"{board_id}/q/{query_id}" in boards.ids():
+        return _board(site, query, f"{board_id}/q/{query_id}")
+    return query_page.page(site, boards.board(board_id), query_id, query)
 
 
 def _entry(site: Site, _query: Query, submission_id: str) -> Page:
@@ -44,14 +60,20 @@ def _metric(site: Site, _query: Query, name: str) -> Page:
     return metric_page.one_page(site, name)
 
 
+def _compare(site: Site, query: Query) -> Page:
+    return compare_page.page(site, query)
+
+
 _PAGES: dict[str, Callable[..., Page]] = {
     "": _home,
+    "b/(.+)/q/([^/]+)": _query,
     "b/(.+)": _board,
     "e/([^/]+)": _entry,
     "published": _published,
     "suite/(.+)": _suite,
     "m": _metrics,
     "m/([^/]+)": _metric,
+    "compare": _compare,
 }
 """By the pattern of a path the function of its page, which takes the decoded groups. First match counts."""
 

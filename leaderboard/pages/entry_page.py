@@ -12,10 +12,14 @@ from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.callers import readable
 from leaderboard.identity import NOBODY
+from leaderboard.inspection.numbers import MemberNumbers
+from leaderboard.inspection.protocol import protocol_check
 from leaderboard.pages.layout import number
+from leaderboard.pages.query_page import first_query
 from leaderboard.pages.site import Page, Site
 from leaderboard.submission import Event, Submission
 from leaderboard.views import results_from, submission_view, why_not_listed
+from submissions.report.grouping import Grouping
 from submissions.scoring.score_report import shown_value
 
 _FACTS = (
@@ -101,6 +105,8 @@ def page(site: Site, submission_id: str) -> Page:
             "signature": signature_parts(submission, board),
             "happened": [_happened(event) for event in submission.events],
             "leader": _leader(rows, row),
+            "query": first_query(site, board),
+            **_looked_at(site, board, submission),
             "cite": _citation(site, board, row),
         },
     )
@@ -223,6 +229,52 @@ def _happened(event: Event) -> dict[str, Any]:
         fields = ", ".join(event.payload.get("fields") or ())
         words += f": {fields}." if fields else "."
     return {"at": event.at, "words": words, "by": event.by}
+
+
+def _looked_at(site: Site, board: Board, submission: Submission) -> dict[str, Any]:
+    """What the entry's lists show, where readers may see them: protocol, ranks, turns, aspects."""
+    server = site.server
+    if not server.lists.shown(submission):
+        return {"checked": [], "members": [], "waits": False}
+    lists, numbers = server.lists.of(submission), server.numbers.of(submission)
+    checked = [] if lists is None else protocol_check(board, lists, server.equals(submission)).findings()
+    members = [] if numbers is None else [_member(board, each) for each in numbers.members]
+    return {"checked": checked, "members": members, "waits": lists is None}
+
+
+def _member(board: Board, numbers: MemberNumbers) -> dict[str, Any]:
+    """An entry's numbers on one benchmark as templates take them."""
+    return {
+        "benchmark": numbers.benchmark,
+        "k": numbers.k,
+        "ranks": numbers.ranks,
+        "curve": numbers.curve,
+        "groupings": [
+            _grouping(board, each) for each in (numbers.aspects, numbers.lengths) if each is not None
+        ],
+    }
+
+
+def _grouping(board: Board, grouping: Grouping) -> dict[str, Any]:
+    """A table by group: of the metric that ranks, or the first one of it that is reported by group."""
+    known = grouping.groups[0].values if grouping.groups else {}
+    metric = next((term for term in board.primary_terms if term in known), next(iter(known), ""))
+    return {
+        "title": grouping.title,
+        "head": grouping.head.capitalize(),
+        "counted": grouping.counted.capitalize(),
+        "metric": metric,
+        "rows": [
+            {
+                "name": group.name,
+                "n": group.n,
+                "value": group.values.get(metric),
+                "random": group.random.get(metric),
+            }
+            for group in grouping.groups
+        ],
+        "notes": grouping.notes,
+    }
 
 
 def _leader(rows: list[Mapping[str, Any]], row: Mapping[str, Any]) -> str | None:

@@ -24,6 +24,7 @@ from submissions.rank_file.texts import is_link
 
 STYLE, SCRIPT, ICON = "site/site.css", "site/site.js", "site/icon.svg"
 SUBMISSION_SCRIPT = "site/submission.js"
+KEYS = "site/queries.js"
 PAGE_POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -60,6 +61,7 @@ class Page:
         status: HTTP status.
         image: path of a picture for previews, or empty.
         section: path of the entry of the navigation that it belongs to.
+        data: the same as JSON values, for `?format=json`; None where a page has no such form.
     """
 
     template: str
@@ -69,6 +71,7 @@ class Page:
     status: int = 200
     image: str = ""
     section: str = ""
+    data: Mapping[str, Any] | None = None
 
 
 class Links:
@@ -99,7 +102,7 @@ class Links:
         """
         up = "../" * self.here.count("/") or "./"
         said = {name: value for name, value in query.items() if value not in (None, "")}
-        asked = f"?{urlencode(said, doseq=True)}" if said else ""
+        asked = f"?{urlencode(said, doseq=True, safe=',')}" if said else ""
         return f"{up}{path}{asked}" + (f"#{quote(anchor)}" if anchor else "")
 
     def file(self, path: str) -> str:
@@ -121,6 +124,7 @@ _ASSETS = {
     STYLE: ("leaderboard.pages", "templates/site.css", "text/css; charset=utf-8"),
     SCRIPT: ("leaderboard.pages", "templates/site.js", "text/javascript; charset=utf-8"),
     SUBMISSION_SCRIPT: ("leaderboard.pages", "templates/submission.js", "text/javascript; charset=utf-8"),
+    KEYS: ("leaderboard.pages", "templates/queries.js", "text/javascript; charset=utf-8"),
     ICON: ("leaderboard.pages", "icon.svg", "image/svg+xml"),
 }
 
@@ -201,8 +205,14 @@ def environment() -> Environment:
     )
     made.filters["value"] = number
     made.filters["https"] = lambda url: url if isinstance(url, str) and is_link(url) else ""
+    made.filters["addressed"] = _addressed
     made.globals["query_path"] = query_path
     return made
+
+
+def _addressed(paths: Mapping[str, str], to: Links) -> dict[str, str]:
+    """Paths by name as addresses; those that are empty are left out."""
+    return {name: to(path) for name, path in paths.items() if path}
 
 
 def missing_page(what: str, words: str, fix: str = "") -> Page:

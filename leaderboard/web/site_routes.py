@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import quote
 
+import orjson
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
@@ -30,6 +31,8 @@ def router(server: Server) -> APIRouter:
     no_file = missing_page("Not found", "There is no such file.")
 
     def answer(request: Request, path: str, page: Page, more: Mapping[str, str] | None = None) -> Response:
+        if page.data is not None and request.query_params.get("format") == "json":
+            return whole_answer(request, orjson.dumps(page.data), "application/json")
         html = pages.written(page, Links(path))
         headers = {"Content-Security-Policy": PAGE_POLICY, **(more or {})}
         return whole_answer(request, html.encode(), "text/html; charset=utf-8", headers, page.status)

@@ -1,0 +1,397 @@
+"""Entries side by side: which differences are more than chance, and on which queries they come about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cir_datasets.common.counts import counted
+from cir_metrics.errors import CirError, UnknownNameError
+from leaderboard import boards
+from leaderboard.boards import Board
+from leaderboard.callers import readable
+from leaderboard.errors import UploadRefusedError
+from leaderboard.identity import NOBODY
+from leaderboard.inspection.differences import MOST, Differences, MetricDifference, PairDifferences
+from leaderboard.inspection.numbers import EntryNumbers, main_cutoff
+from leaderboard.pages.layout import number
+from leaderboard.pages.query_page import LAST, default_turn, hits_by
+from leaderboard.pages.site import Page, Site
+from leaderboard.submission import Submission
+from submissions.scoring.samples import is_better
+from submissions.scoring.score_report import shown_value
+
+_FLIPS = 50
+"""Queries of each pair that are listed; the query browser has all."""
+_CHOICES = 1000
+"""Rows of a board that the form lists."""
+_SMALLEST = 0.0001
+
+
+def page(site: Site, query: Mapping[str, str]) -> Page:
+    """The page.
+
+    Args:
+        site: of the server.
+        query: of the address: `e`, two to four ids of entries by commas; or `board`, to choose from.
+    """
+    ids = list(dict.fromkeys(filter(None, query.get("e", "").split(","))))
+    found: list[tuple[Submission, Board, Mapping[str, Any]]] = []
+    for each in ids:
+        try:
+            found.append(_listed(site, each))
+        except UploadRefusedError as error:
+            return _form(site, None, [], f"There is {error.message}", 404)
+        except UnknownNameError as error:
+            return _form(site, None, [], str(error), 404)
+    board = found[0][1] if found else None
+    if board is None and query.get("board"):
+        board = boards.board(query["board"])
+    if not 2 <= len(found) <= MOST:
+        said = f"{counted(len(found), 'entry', 'entries')} chosen: a comparison takes two to {MOST}."
+        return _form(site, board, ids, said if found else "", 200)
+    others = sorted({each.id for _, each, _ in found})
+    if board is None or len(others) > 1:
+        where = "; ".join(f"{_name(row)} on {each.id}" for _, each, row in found)
+        return _form(site, board, ids[:1], f"These entries stand on different boards: {where}.", 400)
+    submissions = [submission for submission, _, _ in found]
+    try:
+        differences = site.server.compared.of(submissions)
+    except CirError as error:
+        return _form(site, board, ids, f"They cannot be compared: {error}", 400)
+    rows = [row for _, _, row in found]
+    if differences is None:
+        return _waiting(board, rows)
+    return _compared(site, board, submissions, rows, differences)
+
+
+def _listed(site: Site, submission_id: str) -> tuple[Submission, Board, Mapping[str, Any]]:
+    """An entry with its board and its row.
+
+    Raises:
+        UploadRefusedError: there is no such submission, or not everybody may read it.
+        UnknownNameError: it has no line on a board.
+    """
+    submission = readable(site.server, NOBODY, submission_id)
+    board = boards.board(submission.board)
+    for row in site.server.tables.of(board).view["rows"]:
+        if row["submission"] == submission.id:
+            return submission, board, row
+    raise UnknownNameError(
+        f"Submission {submission.id} has no line on {board.title}. Fix: choose entries of its table."
+    )
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    return str(row["method"].get("name", "unnamed"))
+
+
+def _form(site: Site, board: Board | None, ids: Sequence[str], said: str, status: int) -> Page:
+    """The choice of entries: of one board, or of the boards first."""
+    rows = [] if board is None else site.server.tables.of(board).view["rows"]
+    counts = site.server.store.count_published()
+    listed = [each for each in boards.boards() if counts.get(each.id, 0) > 1 and not each.sealed]
+    return Page(
+        "compare_form.html",
+        "Compare entries" if board is None else f"Compare entries of {board.title}",
+        "Two to four entries of a board side by side: differences with intervals and tests.",
+        {
+            "board": board,
+            "said": said,
+            "ids": [*ids, *[""] * MOST][:MOST],
+            "choices": [(row["submission"], _name(row)) for row in rows[:_CHOICES]],
+            "boards": [] if board is not None else listed,
+        },
+        status=status,
+    )
+
+
+def _waiting(board: Board, rows: Sequence[Mapping[str, Any]]) -> Page:
+    names = " and ".join(map(_name, rows))
+    return Page(
+        "compare_waiting.html",
+        f"Comparing {names}",
+        f"The comparison of {names} on {board.title} is being made.",
+        {"board": board, "names": names},
+    )
+
+
+def _compared(
+    site: Site,
+    board: Board,
+    submissions: Sequence[Submission],
+    rows: Sequence[Mapping[str, Any]],
+    found: Differences,
+) -> Page:
+    """The page of a comparison that is made."""
+    numbers = site.server.numbers.side_by_side(submissions)
+    names = " and ".join(found.names)
+    pairs = [_pair(site, board, submissions, found, each) for each in found.pairs]
+    values = {
+        "board": board,
+        "entries": [
+            {"id": row["submission"], "name": name, "group": group, "row": row}
+            for row, name, group in zip(rows, found.names, found.groups, strict=True)
+        ],
+        "found": found,
+        "pairs": pairs,
+        "columns": _columns(board, rows, found.names),
+        "turns": _turns(submissions, found, numbers),
+        "aspects": _aspects(board, submissions, found, numbers),
+        "waits": len(numbers) < len(submissions) and all(map(site.server.lists.shown, submissions)),
+        "hit": _hit(board),
+    }
+    first = pairs[0]
+    return Page(
+        "compare.html",
+        f"{names} on {board.title}",
+        f"{first['difference']} {board.primary_label} on {board.title}; {first['words']}",
+        values,
+        data=_data(board, found, pairs),
+    )
+
+
+def _hit(board: Board) -> str:
+    """What a hit is."""
+    where = ""
+    if board.dialogue is not None:
+        where = ", at any round"
+    elif board.spec.kind == "multi_turn":
+        where = ", at the last turn" if default_turn(board) == LAST else ", at any turn"
+    return f"a hit has a right answer among the first {main_cutoff(board)}{where}"
+
+
+def _pair(
+    site: Site,
+    board: Board,
+    submissions: Sequence[Submission],
+    found: Differences,
+    pair: PairDifferences,
+) -> dict[str, Any]:
+    """Two entries in words and numbers."""
+    one, other = submissions[pair.first], submissions[pair.second]
+    names = found.names[pair.first], found.names[pair.second]
+    main = next((each for each in pair.metrics if each.metric == board.primary), pair.metrics[0])
+    flips = _flips(site, board, one, other)
+    return {
+        "ids": f"{one.id},{other.id}",
+        "names": names,
+        "words": _words(board, names, main, found.tests),
+        "significant": main.significant,
+        "main": main,
+        "difference": signed(board, main.metric, main.difference),
+        "low": signed(board, main.metric, main.low),
+        "high": signed(board, main.metric, main.high),
+        "flips": flips,
+        "rows": [_row(board, each) for each in sorted(pair.metrics, key=lambda each: each is not main)],
+    }
+
+
+def _words(board: Board, names: tuple[str, str], main: MetricDifference, tests: int) -> str:
+    """A sentence on a difference."""
+    by = f"by {_label(board, main.metric)}"
+    chance = (
+        f"p is {p_value(main.p)}, and {p_value(main.adjusted)} after Holm's correction over "
+        f"{counted(tests, 'test')}"
+    )
+    if not main.significant:
+        return f"{chance}: these tests do not tell {names[0]} and {names[1]} apart {by}."
+    ahead, behind = names if is_better(main.metric, main.difference, 0.0) else names[::-1]
+    return f"{chance}: {ahead} is better than {behind} {by}, and that is real at 5 %."
+
+
+def _row(board: Board, each: MetricDifference) -> dict[str, Any]:
+    return {
+        "metric": each.metric,
+        "label": _label(board, each.metric),
+        "first": shown(board, each.metric, each.first),
+        "second": shown(board, each.metric, each.second),
+        "difference": signed(board, each.metric, each.difference),
+        "interval": f"[{signed(board, each.metric, each.low)}, {signed(board, each.metric, each.high)}]",
+        "p": p_value(each.p),
+        "adjusted": p_value(each.adjusted),
+        "significant": each.significant,
+        "counts": f"{each.wins:,} / {each.ties:,} / {each.losses:,}",
+    }
+
+
+def _label(board: Board, metric: str) -> str:
+    headings = {column.metric: column.label for column in board.columns} | {
+        board.primary: board.primary_label
+    }
+    return headings.get(metric, metric)
+
+
+def _units(board: Board) -> dict[str, Any]:
+    return {column.metric: column.unit for column in board.columns} | {board.primary: board.primary_unit}
+
+
+def shown(board: Board, metric: str, value: float | None) -> str:
+    """A metric's value as its board shows it.
+
+    Args:
+        board: the board.
+        metric: its printed name.
+        value: a fraction, or a rank.
+    """
+    units = _units(board)
+    return number(value, units[metric]) if metric in units else shown_value(metric, value).strip()
+
+
+def signed(board: Board, metric: str, value: float) -> str:
+    """A difference with its sign, as `shown`.
+
+    Args:
+        board: the board.
+        metric: its printed name.
+        value: a difference of fractions, or of ranks.
+    """
+    text = shown(board, metric, value).replace("-", "−")
+    return text if text.startswith("−") else f"+{text}"
+
+
+def p_value(p: float) -> str:
+    """A p-value as tables show it.
+
+    Example:
+        >>> p_value(0.04211), p_value(0.00001)
+        ('0.0421', '<0.0001')
+    """
+    return f"{p:.4f}" if p >= _SMALLEST else f"<{_SMALLEST}"
+
+
+def _flips(site: Site, board: Board, one: Submission, other: Submission) -> dict[str, Any] | None:
+    """The queries that one of two entries hits alone, or None where their lists are not there (yet)."""
+    first, second = (site.server.lists.of(each) for each in (one, other))
+    if first is None or second is None:
+        return None
+    k, turn = main_cutoff(board), default_turn(board)
+    queries: dict[str, list[tuple[str, str]]] = {"won": [], "lost": []}
+    same = 0
+    for mine, theirs in zip(first.members, second.members, strict=True):
+        if mine.names != theirs.names:
+            return None
+        hits, others = hits_by(mine, k, turn), hits_by(theirs, k, turn)
+        same += int((hits == others).sum())
+        for name, hit, other_hit in zip(mine.names, hits.tolist(), others.tolist(), strict=True):
+            if hit != other_hit:
+                queries["won" if hit else "lost"].append((mine.benchmark, name))
+    flipped = [
+        {"id": name, "benchmark": benchmark, "outcome": outcome}
+        for outcome, each in queries.items()
+        for benchmark, name in each[: _FLIPS // 2 if all(queries.values()) else _FLIPS]
+    ]
+    return {
+        "won": len(queries["won"]),
+        "lost": len(queries["lost"]),
+        "same": same,
+        "first": {outcome: each[0] if each else None for outcome, each in queries.items()},
+        "listed": flipped,
+        "suite": board.suite is not None,
+    }
+
+
+def _columns(board: Board, rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[str, Any]:
+    """The board's columns, a row an entry."""
+    metrics = [board.primary, *(column.metric for column in board.columns if column.metric != board.primary)]
+    own = [{**row["metrics"], board.primary: row["main"]} for row in rows]
+    return {
+        "heads": [_label(board, metric) for metric in metrics],
+        "rows": [
+            (name, [shown(board, metric, each.get(metric)) for metric in metrics])
+            for name, each in zip(names, own, strict=True)
+        ],
+    }
+
+
+def _turns(
+    submissions: Sequence[Submission], found: Differences, numbers: Mapping[str, EntryNumbers]
+) -> list[dict[str, Any]]:
+    """Hits by turn of each entry with intervals, a table a benchmark."""
+    if len(numbers) < len(submissions):
+        return []
+    tables = []
+    for place, member in enumerate(numbers[submissions[0].id].members):
+        curves = [numbers[each.id].members[place].curve for each in submissions]
+        if not all(curves):
+            continue
+        longest = max(map(len, curves))
+        rows = [
+            (
+                turn + 1,
+                [
+                    f"{number(curve[turn].value, 'percent')} [{number(curve[turn].low, 'percent')}, "
+                    f"{number(curve[turn].high, 'percent')}]"
+                    if turn < len(curve)
+                    else "–"
+                    for curve in curves
+                ],
+            )
+            for turn in range(longest)
+        ]
+        tables.append({"benchmark": member.benchmark, "k": member.k, "rows": rows, "heads": found.names})
+    return tables
+
+
+def _aspects(
+    board: Board, submissions: Sequence[Submission], found: Differences, numbers: Mapping[str, EntryNumbers]
+) -> list[dict[str, Any]]:
+    """The number of each entry by aspect, a table a benchmark."""
+    if len(numbers) < len(submissions):
+        return []
+    tables = []
+    for place, member in enumerate(numbers[submissions[0].id].members):
+        groupings = [numbers[each.id].members[place].aspects for each in submissions]
+        if member.aspects is None or any(each is None for each in groupings):
+            continue
+        values = [
+            {group.key: group.values for group in each.groups} for each in groupings if each is not None
+        ]
+        known = member.aspects.groups[0].values if member.aspects.groups else {}
+        metric = next((term for term in board.primary_terms if term in known), next(iter(known), ""))
+        rows = [
+            (group.name, group.n, [shown(board, metric, each[group.key].get(metric)) for each in values])
+            for group in member.aspects.groups
+        ]
+        tables.append(
+            {
+                "benchmark": member.benchmark,
+                "metric": _label(board, metric),
+                "rows": rows,
+                "heads": found.names,
+                "notes": member.aspects.notes[1:],
+            }
+        )
+    return tables
+
+
+def _data(board: Board, found: Differences, pairs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The comparison as JSON values; numbers are fractions, those of ranks are ranks."""
+    said = []
+    for pair, words in zip(found.pairs, pairs, strict=True):
+        metrics = [
+            {name: getattr(each, name) for name in MetricDifference.__dataclass_fields__}
+            for each in pair.metrics
+        ]
+        flips = words["flips"]
+        said.append(
+            {
+                "first": found.submissions[pair.first],
+                "second": found.submissions[pair.second],
+                "metrics": metrics,
+                "won": None if flips is None else flips["won"],
+                "lost": None if flips is None else flips["lost"],
+            }
+        )
+    return {
+        "board": board.id,
+        "entries": list(found.submissions),
+        "leading_metric": found.leading,
+        "unit": found.unit,
+        "n": found.n,
+        "draws": found.draws,
+        "seed": found.seed,
+        "tests": found.tests,
+        "pairs": said,
+        "notes": list(found.notes),
+    }

@@ -1,0 +1,257 @@
+"""A query's page: what it shows is what the files rank, its filters count what `cir compare` counts."""
+
+from __future__ import annotations
+
+import html as entities
+import json
+import random
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from inspected_entries import FILES, handed_in
+from markupsafe import escape
+
+import cir_datasets
+import submissions
+from leaderboard import boards
+from leaderboard.pages.addresses import page_at
+from leaderboard.pages.query_page import default_pair
+from leaderboard.pages.site import Links, Page, Site, query_path
+from leaderboard.server import Server
+from leaderboard.settings import Settings
+from leaderboard.submission import Submission
+from leaderboard.web import site_routes
+from submissions.validation import read
+
+BOARD = "shapes/val"
+pytestmark = pytest.mark.slow
+
+
+def opened(site: Site, board: str, query_id: str, **asked: str) -> tuple[Page, str]:
+    path = query_path(board, query_id)
+    page = page_at(site, path, asked)
+    return page, site.written(page, Links(path))
+
+
+def pair(entries: dict[str, Submission]) -> str:
+    return f"{entries['sum'].id},{entries['random'].id}"
+
+
+def test_each_method_shows_the_first_ten_of_its_file_with_the_marks_of_the_row(
+    shown_site: Site, shown_entries: dict[str, Submission]
+) -> None:
+    row = cir_datasets.load(BOARD).rows()[16]
+    name = row["query_id"]
+    _, html = opened(shown_site, BOARD, name, e=pair(shown_entries))
+    lists = re.findall(r'<div class="list">.*?</div></div>', html, re.DOTALL)
+    file = read(FILES["sum"])
+    assert f'<p class="caption">{escape(row["relative_caption"])}</p>' in html
+    shown = re.findall(r"<figure( class=\"\w+\")?><img .*?title=\"([\w-]+)\".*?<figcaption>(.*?)</", lists[0])
+    assert [image for _, image, _ in shown] == file.rankings[name][:10]
+    for place, (css, image, words) in enumerate(shown, start=1):
+        kind = "✓ target" if image == row["target_image_id"] else ""
+        kind = kind or ("✓ positive" if image in row["positive_image_ids"] else "")
+        kind = kind or ("✗ hard neg." if image in row["negative_image_ids"] else "")
+        assert words == f"{place} {kind}".strip()
+        assert css == {"✓ target": ' class="good"', "✓ positive": ' class="right"', "": ""}.get(
+            kind, ' class="bad"'
+        )
+    rank = file.rankings[name].index(row["target_image_id"]) + 1
+    assert f"target at rank {rank}" in lists[0]
+    subset = re.findall(r"title=\"([\w-]+)\"", lists[2])
+    assert subset == file.subset_rankings[name]
+
+
+def test_outcomes_are_those_of_cir_compare(shown_site: Site, shown_entries: dict[str, Submission]) -> None:
+    flips = submissions.compare([FILES["sum"], FILES["random"]], metrics=["recall@10"], draws=100)
+    (flip,) = flips.pairs[0].flips
+    won, lost = ([name for _, name in each] for each in (flip.hit_to_miss, flip.miss_to_hit))
+    page, html = opened(shown_site, BOARD, won[0], e=pair(shown_entries), outcome="won")
+    same = 300 - len(won) - len(lost)
+    assert f"{len(won)} won, {len(lost)} lost, {same} same at R@10" in html
+    walked = [won[0]]
+    while page.data and page.data["next"]:
+        walked.append(page.data["next"])
+        page, _ = opened(shown_site, BOARD, walked[-1], e=pair(shown_entries), outcome="won")
+        assert page.data is not None
+        assert page.data["previous"] == walked[-2]
+        assert page.data["position"] == f"{len(walked)} of {len(won)}"
+    assert walked == won
+    other = next(name for name in cir_datasets.load(BOARD).query_ids if name not in won)
+    _, html = opened(shown_site, BOARD, other, e=pair(shown_entries), outcome="won")
+    assert f"Not among the {len(won)} of this filter" in html
+
+
+def test_aspects_filter_and_count(shown_site: Site, shown_entries: dict[str, Submission]) -> None:
+    rows = cir_datasets.load(BOARD).rows()
+    having = [row["query_id"] for row in rows if "negation" in row["aspects"]]
+    page, html = opened(shown_site, BOARD, having[0], e=pair(shown_entries), aspect="negation")
+    assert page.data is not None
+    assert page.data["next"] == having[1]
+    assert f"negation ({len(having)})</a>" in html
+    assert re.search(r'aspect=negation" aria-current="true">negation', html)
+
+
+def test_the_leaders_of_two_groups_are_shown_where_nobody_chooses() -> None:
+    rows = [{"submission": name, "group": group} for name, group in zip("abcd", (None, 1, 1, 2), strict=True)]
+    assert default_pair(rows) == ["b", "d"]
+    assert default_pair(rows[:3]) == ["a", "b"]
+    assert default_pair([]) == []
+
+
+def test_sessions_show_every_turn_and_the_turn_that_decides_is_chosen(
+    shown_site: Site, shown_entries: dict[str, Submission]
+) -> None:
+    row = cir_datasets.load("shapes/multiturn_val").rows()[2]
+    file, one = read(FILES["tirg"]), shown_entries["tirg"].id
+    _, html = opened(shown_site, "shapes/multiturn_val", row["session_id"], e=one)
+    for turn in row["turns"]:
+        assert f"<small>turn {turn['turn']}</small>{escape(turn['relative_caption'])}" in html
+    for turn, listed in enumerate(file.rankings[row["session_id"]]):
+        ranks = [listed.index(each) + 1 for each in row["ground_truth_ids"] if each in listed[:10]]
+        words = f"target at rank {min(ranks)}" if ranks else "target not among its"
+        assert re.findall(r"<small>(target .*?)</small>", html)[turn].startswith(words)
+    sessions = cir_datasets.load("shapes/multiturn_val").rows()
+    for turn in (1, 2, 3):
+        page, html = opened(
+            shown_site, "shapes/multiturn_val", row["session_id"], e=one, turn=str(turn), outcome="hit"
+        )
+        hit = sum(
+            any(
+                set(each["ground_truth_ids"]) & set(listed[:10])
+                for listed in file.rankings[each["session_id"]][:turn]
+            )
+            for each in sessions
+        )
+        assert f"<h1>{hit:,} hit, {200 - hit:,} missed at Hits@10</h1>" in html
+        assert page.data is not None
+        assert page.data["turn"] == str(turn)
+    value = submissions.score(FILES["tirg"]).metrics["hits@10@turn3"]
+    assert hit == round(200 * value)
+
+
+def test_a_dialogue_shows_what_was_said_in_each_round(
+    shown_site: Site, shown_entries: dict[str, Submission]
+) -> None:
+    talk = shown_entries["talk"]
+    lists = shown_site.server.lists.of(talk)
+    assert lists is not None
+    name = lists.member().names[0]
+    _, html = opened(shown_site, "shapes/dialogue_val", name, e=talk.id)
+    said = [escape(each.caption) for each in lists.member().rounds(name)]
+    assert re.findall(r"<strong>“(.*?)”</strong>", html) == said
+
+
+def test_pictures_of_others_are_ids_and_a_suite_has_members(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from suite_world import write_home
+
+    write_home(tmp_path / "data")
+    monkeypatch.setenv("CIR_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("CIR_VERIFICATION_MODE", "no_checks")
+    server = Server.open(Settings(tmp_path / "home"))
+    page, html = opened(Site(server), "fashioniq/val", "shirt_val_00001")
+    assert page.status == 200, html
+    assert '<span class="id">S000000002</span>' in html
+    assert "<img" not in html
+    assert "does not allow others to show them" in html
+    assert re.search(r'aria-current="true">fashioniq/shirt_val \(20\)', html)
+    server.close()
+
+
+def test_what_cannot_be_shown_is_said(shown_site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    page, html = opened(shown_site, BOARD, "shapes_val_0001")
+    assert page.status == 404
+    near = re.findall(r'<li><a href="../../../../b/shapes/val/q/(\w+)">\1</a>', html)
+    assert len(near) == 5
+    assert set(near) < set(cir_datasets.load(BOARD).query_ids)
+    assert opened(shown_site, BOARD, near[0])[0].status == 200
+    monkeypatch.setattr(shown_site.server.tables, "problem", lambda board: f"{board.id} is not here.")
+    page, html = opened(shown_site, BOARD, "shapes_val_00001")
+    assert page.status == 404
+    assert f"{BOARD} is not here." in html
+
+
+def test_entries_that_are_not_on_the_board_are_named(
+    shown_site: Site, shown_entries: dict[str, Submission]
+) -> None:
+    other = shown_entries["tirg"].id
+    _, html = opened(shown_site, BOARD, "shapes_val_00001", e=f"{shown_entries['sum'].id},{other},<b>")
+    assert f"{other} is not an entry of this board" in html
+    assert "&lt;b&gt; is not an entry of this board" in html
+
+
+ODD = ["a/b", "a%2Fb", "two words", "ü?x=1#y", '"><b>', "/q/", "....", "plain"]
+
+
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A board of a benchmark whose ids and captions are as odd as may be."""
+    folder = tmp_path_factory.mktemp("odd")
+    (folder / "odd").mkdir()
+    images = [f"image/{number} ü" for number in range(20)]
+    queries = [
+        {
+            "query_id": name,
+            "reference_image_id": images[0],
+            "relative_caption": f"<script>alert({number})</script>",
+            "target_image_id": images[number + 1],
+        }
+        for number, name in enumerate(ODD)
+    ]
+    (folder / "odd/card.yaml").write_text("name: odd\ntitle: Odd\nprivate: true\n")
+    (folder / "odd/images.txt").write_text("".join(f"{each}\n" for each in images))
+    (folder / "odd/queries.jsonl").write_text("".join(json.dumps(each) + "\n" for each in queries))
+    (folder / "home/boards").mkdir(parents=True)
+    declared = {"id": "odd/test", "benchmark": "odd/test", "order": 1, "track": "open", "group": "Own"}
+    declared |= {"title": "Odd", "short_title": "Odd", "primary": "recall@10", "primary_label": "R@10"}
+    declared |= {"columns": [{"metric": "recall@1", "label": "R@1"}], "description": "Odd ids."}
+    (folder / "home/boards/odd.yaml").write_text(json.dumps(declared))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CIR_BENCHMARKS", str(folder / "odd"))
+        patch.setenv("CIR_CACHE_HOME", str(folder / "cache"))
+        server = Server.open(Settings(folder / "home"))
+        draw = random.Random(1)
+        rankings = {name: draw.sample(images[1:], 19) for name in ODD}
+        whole = {"format": "cir-rank-file", "format_version": 1, "benchmark": "odd/test"}
+        whole |= {"benchmark_version": 1, "method": {"name": "Odd"}}
+        sent = handed_in(server, json.dumps({**whole, "rankings": rankings}).encode(), "odd.json")
+        # Intake refuses such a name; here it stands in the store.
+        evil = {"name": "<img src=x onerror=alert(1)>"}
+        server.lists.make(server.store.append(sent, [("corrected", {"fields": ["name"]})], method=evil))
+        yield Site(server)
+        server.close()
+        boards.use(None)
+
+
+@pytest.mark.parametrize("name", ODD, ids=lambda name: quote(name, safe=""))
+def test_odd_ids_have_a_page_that_links_to_its_neighbours(odd: Site, name: str) -> None:
+    app = FastAPI()
+    app.include_router(site_routes.router(odd.server))
+    with TestClient(app) as client:
+        path = f"/{query_path('odd/test', name)}"
+        answer = client.get(path)
+        assert answer.status_code == 200
+        assert f"› {escape(name)}</p>" in answer.text
+        assert "<script>alert" not in answer.text
+        assert "<img src=x" not in answer.text
+        assert "&lt;script&gt;alert" in answer.text
+        place = ODD.index(name)
+        for way, other in (("next", place + 1), ("prev", place - 1)):
+            found = re.search(rf'rel="{way}" class="[\w ]+" href="([^"]+)"', answer.text)
+            if not 0 <= other < len(ODD):
+                assert found is None
+                continue
+            assert found is not None
+            there = client.get(str(answer.request.url.join(entities.unescape(found[1]))))
+            assert json.loads(client.get(f"{there.request.url}&format=json").text)["id"] == ODD[other]
+        for address in re.findall(r'(?:src|href)="(\.[^"]*site/[^"]+)"', answer.text):
+            there = answer.request.url.join(entities.unescape(address))
+            assert urlsplit(str(there)).path.startswith("/site/")
