@@ -190,6 +190,7 @@ class _Browser:
         self.outcome = asked.get("outcome", "") if asked.get("outcome", "") in outcomes else ""
         self.aspect = asked.get("aspect", "") if asked.get("aspect", "") in queries.aspects else ""
         self.member = queries.spec.id if board.suite is not None else ""
+        self.asked_member = asked.get("member") == self.member
 
     def _methods(self, chosen: str | None) -> list[_Method]:
         by_id = {row["submission"]: row for row in self.rows}
@@ -239,7 +240,7 @@ class _Browser:
 
     def _turn(self, asked: str) -> str:
         if not self.several:
-            return ANY
+            return ""
         numbers = [str(number) for number in range(1, self._turns() + 1)]
         if asked in (ANY, LAST, *numbers):
             return asked
@@ -380,13 +381,14 @@ class _Browser:
         before, behind = places[places < here], places[places > here]
         previous = names[int(before[-1])] if len(before) else None
         following = names[int(behind[0])] if len(behind) else None
-        chosen = ",".join(each.id for each in self.methods)
+        chosen = [each.id for each in self.methods]
+        # What an address need not say is left out: a mirror has the pages without choices.
         asked_for = {
-            "e": chosen,
+            "e": "" if chosen == default_pair(self.rows) else ",".join(chosen),
             "outcome": self.outcome,
             "aspect": self.aspect,
-            "turn": self.turn if self.several else "",
-            "member": self.member,
+            "turn": "" if self.turn in ("", default_turn(self.board)) else self.turn,
+            "member": self.member if self.asked_member else "",
         }
         position = f"{len(before) + 1:,} of {len(places):,}"
         if not fits[here]:
@@ -409,7 +411,7 @@ class _Browser:
             "previous": previous,
             "following": following,
             "position": position,
-            "pair": [each.id for each in self.methods],
+            "pair": chosen,
             "choices": self._choices(),
             "pictures": {image: picture_path(self.queries.spec, image) for image in images},
             "pictures_words": "Pictures are drawn by the package; each shows its id when pointed at."
@@ -494,7 +496,7 @@ class _Browser:
             "row": row,
             "right_answers": query["targets"],
             "k": self.k,
-            "turn": self.turn if self.several else None,
+            "turn": self.turn or None,
             "outcome": self.outcome or None,
             "aspect": self.aspect or None,
             "position": position,
@@ -510,14 +512,15 @@ def hits_by(lists: MemberLists | None, k: int, turn: str) -> NDArray[np.bool_]:
     Args:
         lists: of a method.
         k: a hit has a right answer among the first k.
-        turn: `any`, `last`, or the number of a turn: a hit at this turn or before counts, as in Hits@K.
+        turn: `any`, `last`, or the number of a turn: a hit at this turn or before counts, as in Hits@K; empty
+            of single queries.
     """
     if lists is None:
         return np.zeros(0, dtype=np.bool_)
     if turn == LAST:
         return lists.hits(k)
     hits = (lists.ranks > 0) & (lists.ranks <= k)
-    if turn != ANY:
+    if turn not in ("", ANY):
         numbers = np.arange(len(hits)) - np.repeat(lists.starts[:-1], np.diff(lists.starts))
         hits &= numbers < int(turn)
     found: NDArray[np.bool_] = np.logical_or.reduceat(hits, lists.starts[:-1])

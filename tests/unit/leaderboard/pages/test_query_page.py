@@ -251,7 +251,8 @@ def test_odd_ids_have_a_page_that_links_to_its_neighbours(odd: Site, name: str) 
                 continue
             assert found is not None
             there = client.get(str(answer.request.url.join(entities.unescape(found[1]))))
-            assert json.loads(client.get(f"{there.request.url}&format=json").text)["id"] == ODD[other]
+            as_json = client.get(str(there.request.url.copy_merge_params({"format": "json"})))
+            assert as_json.json()["id"] == ODD[other]
         for address in re.findall(r'(?:src|href)="(\.[^"]*site/[^"]+)"', answer.text):
             there = answer.request.url.join(entities.unescape(address))
             assert urlsplit(str(there)).path.startswith("/site/")
