@@ -13,7 +13,7 @@ from cir_datasets.builders.base import BenchmarkBuilder
 from cir_datasets.common.row_files import NOT_UTF8, read_row_file, text_lines, unit
 from cir_datasets.errors import RecordError
 from cir_datasets.rows.records import Row, image_row
-from cir_datasets.rows.written import place_of, typed, written_schema
+from cir_datasets.rows.written import id_fault, place_of, typed, written_schema
 
 if TYPE_CHECKING:
     from cir_datasets.registry.cards import BenchmarkSpec
@@ -73,8 +73,9 @@ def listed_image(text: str) -> tuple[Row, str | None]:
         ('cat', 'pets/cat.png', None)
     """
     image_id, tab, path = text.partition("\t")
-    if not image_id or image_id != image_id.strip():
-        return {}, f"{image_id!r} is not an image id: it is empty, or has blanks around it. Fix: correct it."
+    fault = id_fault(image_id)
+    if fault is not None:
+        return {}, f"the image id {fault}"
     if tab and (not path.strip() or "\t" in path):
         return {}, f"{text!r}: an id is followed by one tab and a path. Fix: write the path, or no tab."
     if path.startswith("/") or ".." in path.split("/"):

@@ -281,7 +281,8 @@ def _rows(spec: BenchmarkSpec | None, path: Path, gallery: Collection[str], faul
                 said = [
                     *said,
                     *(
-                        f"its {role} {image!r} is not in the gallery ({len(members):,} images). {OWN_FIX}"
+                        f"its {role} {image!r} is not in the gallery ({counted(len(members), 'image')}). "
+                        f"{OWN_FIX}"
                         for role, image in named_images(fields)
                         if image not in members
                     ),

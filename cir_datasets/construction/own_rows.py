@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
@@ -18,7 +19,8 @@ from cir_datasets.construction.names import check_name
 from cir_datasets.errors import RecordError, SourceError
 from cir_datasets.prepared import load
 from cir_datasets.registry.folders import VARIABLE, folders
-from cir_datasets.rows.written import named_images, typed
+from cir_datasets.rows.written import id_fault, named_images, typed
+from cir_metrics.catalogue import METRICS, parse_metric
 from cir_metrics.errors import CallError
 
 if TYPE_CHECKING:
@@ -126,7 +128,22 @@ def own_benchmark(
     if known is None:
         named = os.environ.get(VARIABLE)
         os.environ[VARIABLE] = f"{named}{os.pathsep}{root}" if named else str(root)
-    return load(f"{name}/test")
+    loaded = load(f"{name}/test")
+    size = len(loaded.gallery or ())
+    for metric in _without_effect(metrics, size):
+        said = f"the gallery has {counted(size, 'image')}, so that this cutoff leaves none out"
+        warnings.warn(f"{name}: metric {metric}: {said}. Fix: name a smaller one.", stacklevel=2)
+    return loaded
+
+
+def _without_effect(metrics: Sequence[str], images: int) -> list[str]:
+    """The metrics whose cutoff is a gallery's size or more."""
+    cutoffs = [(metric, *parse_metric(metric)) for metric in metrics]
+    return [
+        metric
+        for metric, name, cutoff in cutoffs
+        if cutoff is not None and cutoff >= images and not METRICS[name].reads_subset
+    ]
 
 
 def _checked(rows: Any) -> list[Row]:
@@ -164,7 +181,7 @@ def _numbered(key: str, value: Any) -> Any:
 
 def _id_of(row: Row) -> str:
     """Its id, as far as it can be read."""
-    return next((f" ({key} {row[key]})" for key in ("session_id", "query_id") if key in row), "")
+    return next((f" ({key} {row[key]!s:.60})" for key in ("session_id", "query_id") if key in row), "")
 
 
 def _ids(gallery: Sequence[str]) -> list[str]:
@@ -173,10 +190,11 @@ def _ids(gallery: Sequence[str]) -> list[str]:
             f"gallery is a list of image ids, not {type(gallery).__name__}. Fix: write [...], or list(...)."
         )
     for place, image in enumerate(gallery, start=1):
-        if not isinstance(image, str) or "\n" in image or "\t" in image:
-            raise RecordError(
-                f"gallery: image {place} is {image!r}: an id is text in one line. Fix: write it so."
-            )
+        if not isinstance(image, str):
+            raise RecordError(f"gallery: image {place} is {image!r}: an id is text. Fix: write it so.")
+        fault = id_fault(image)
+        if fault is not None:
+            raise RecordError(f"gallery: image {place} {fault}")
     return list(gallery)
 
 

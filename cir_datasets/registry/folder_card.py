@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
+from cir_datasets.common.counts import counted
 from cir_datasets.common.pictures import PICTURE_FORMATS
 from cir_datasets.common.row_files import ENDINGS, NOT_UTF8, Tallied, tally, text_lines
 from cir_datasets.common.yaml import checked
@@ -274,7 +275,7 @@ def _listed(path: Path, state: tuple[int, int, int]) -> tuple[int, tuple[str, ..
         first.append(text.partition("\t")[0])
     if len(first) < _LEAST_IMAGES:
         raise CardError(
-            f"{path}: it names {len(first)} images, and a gallery has at least {_LEAST_IMAGES}. Fix: write "
-            "an image id a line."
+            f"{path}: it names {counted(len(first), 'image')}, and a gallery has at least {_LEAST_IMAGES}. "
+            "Fix: write an image id a line."
         )
     return len(first) + sum(1 for _ in lines), tuple(first)

@@ -21,6 +21,12 @@ from cir_metrics.errors import did_you_mean
 
 _NO_TEXT = re.compile("[\x00\ud800-\udfff]")
 """NUL, and halves of characters, which no UTF-8 file holds."""
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+"""What ends a line, what a terminal obeys, and what no UTF-8 file holds."""
+MOST_ID_BYTES = 2**20
+"""Of an id in UTF-8: rank files hold no longer one."""
+_SHOWN = 60
+"""Characters of a value that a message shows."""
 _ID, _TEXT, _WHOLE, _IDS, _TEXTS, _ITEMS = "an id", "text", "a whole number", "ids", "texts", "objects"
 
 QUERY = {
@@ -86,7 +92,7 @@ def place_of(path: Path, number: int, fields: Mapping[str, Any] | str) -> str:
     place = f"{path}: {unit(path)} {number}"
     for name in ("session_id", "query_id"):
         if not isinstance(fields, str) and isinstance(fields.get(name), str):
-            return f"{place} ({name} {fields[name]})"
+            return f"{place} ({name} {fields[name]:.{_SHOWN}})"
     return place
 
 
@@ -107,6 +113,22 @@ def named_images(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for place, turn in enumerate(turns if isinstance(turns, list) else (), start=1):
         if isinstance(turn, dict) and isinstance(turn.get("reference_image_id"), str):
             yield f"reference of turn {place}", turn["reference_image_id"]
+
+
+def id_fault(value: str) -> str | None:
+    """Why a text cannot be an id, and the fix; None for one that can.
+
+    Example:
+        >>> id_fault("cat 1"), id_fault("cat\\n1")
+        (None, "is 'cat\\\\n1': an id has no line breaks or other control characters. Fix: correct it.")
+    """
+    if not value or value != value.strip():
+        return f"is {value!r}: an id is not empty and has no blanks around it. Fix: correct it."
+    if _CONTROL.search(value):
+        return f"is {_shown(value)}: an id has no line breaks or other control characters. Fix: correct it."
+    if len(value) > MOST_ID_BYTES // 4 and len(value.encode()) > MOST_ID_BYTES:
+        return f"has {len(value):,} characters, and an id at most {MOST_ID_BYTES:,} bytes. Fix: shorten it."
+    return None
 
 
 def typed(fields: Mapping[str, Any], multi_turn: bool, own: Sequence[str] = ()) -> tuple[Row, list[str]]:
@@ -155,10 +177,10 @@ def _type_fault(value: Any, kind: str) -> str | None:
     if kind in (_ID, _TEXT):
         if not isinstance(value, str):
             return f"must be text, not {_shown(value)}. Fix: write it as text; in JSON in quotation marks."
+        if kind == _ID:
+            return id_fault(value)
         if _NO_TEXT.search(value):
             return f"is {_shown(value)}: it holds a character that is not text. Fix: write it anew."
-        if kind == _ID and (not value or value != value.strip()):
-            return f"is {value!r}: an id is not empty and has no blanks around it. Fix: correct it."
         return None
     if kind == _WHOLE:
         right = isinstance(value, int) and not isinstance(value, bool)
@@ -275,4 +297,4 @@ def _own_value(name: str, given: Mapping[str, Any]) -> Any:
 
 def _shown(value: Any) -> str:
     text = repr(value)
-    return text if len(text) <= 60 else f"{text[:60]}..."
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

@@ -20,6 +20,7 @@ from cir_datasets.construction.folder_check import check_folder
 from cir_datasets.construction.own_rows import own_benchmark
 from cir_metrics.errors import CirError
 from leaderboard.cli import build
+from submissions.formats.budget import LIMITS
 
 IMAGES = [f"photo{number:02d}" for number in range(60)]
 ROWS: list[dict[str, Any]] = [
@@ -117,6 +118,18 @@ BAD: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
         ("row 2 (query_id 1): relative_caption is 'a\\ud800b'", "a character that is not text"),
     ),
     "a NUL": ({"rows": changed(relative_caption="a\0b")}, ("relative_caption", "that is not text")),
+    "a terminal's escape in an id": (
+        {"rows": changed(query_id="a\x1b[2J")},
+        ("query_id is 'a\\x1b[2J': an id has no line breaks or other control characters",),
+    ),
+    "an id longer than a rank file takes": (
+        {"rows": changed(query_id="é" * (LIMITS["id"].least // 2 + 1))},
+        ("query_id has 524,289 characters, and an id at most 1,048,576 bytes. Fix: shorten it",),
+    ),
+    "a line break in the gallery": (
+        {"gallery": [*IMAGES, "a\rb"]},
+        ("gallery: image 61 is 'a\\rb'", "line br"),
+    ),
     "metrics as text": ({"metrics": "recall@1"}, ("metrics is a list", "metrics=['recall@1']")),
     "no target": ({"rows": changed(target_image_id=None)}, ("row 2 (query_id 1): it says no right answer",)),
     "a doubled id": ({"rows": changed(query_id="0")}, ("row 2 (query_id 0): its id is there twice",)),
@@ -163,6 +176,13 @@ BAD: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
 def test_queries_that_a_data_frame_numbers_have_texts_as_their_ids() -> None:
     numbered = pd.DataFrame(ROWS).assign(query_id=range(50)).to_dict("records")
     assert own_benchmark("mine", numbered, IMAGES, folder="made").query_ids == [str(n) for n in range(50)]
+
+
+def test_a_cutoff_that_leaves_no_image_out_is_warned_of() -> None:
+    with pytest.warns(
+        UserWarning, match=r"^mine: metric recall@60: the gallery has 60 images, .* Fix: name a"
+    ):
+        own_benchmark("mine", ROWS, IMAGES, folder="made", metrics=["recall@59", "recall@60"])
 
 
 @pytest.mark.parametrize("case", BAD)
