@@ -92,8 +92,8 @@ def parse_bundle_header(
     if not isinstance(runs, list):
         findings.add("bad-type", f'"runs" is {json_type(runs)}; it must be a list of rank files.')
     elif not all(isinstance(run, dict) for run in runs):
-        number = next(n for n, run in enumerate(runs, start=1) if not isinstance(run, dict))
-        findings.add("bad-type", f"run {number} is {json_type(runs[number - 1])}; it must be a rank file.")
+        place = next(place for place, run in enumerate(runs) if not isinstance(run, dict))
+        findings.add("bad-type", f"runs[{place}] is {json_type(runs[place])}; it must be a rank file.")
     else:
         return (suite, runs) if isinstance(suite, str) else None
     return None

@@ -292,6 +292,11 @@ def _members_fit(members: list[Any], suite: Suite, findings: Findings) -> bool:
         return False
     fit = True
     named = [member for member in members if isinstance(member, str)]
+    for place, member in enumerate(members):
+        if not isinstance(member, str):
+            message = f"runs[{place}] names no benchmark; it must be a rank file."
+            findings.add("wrong-benchmark", message, cause="nameless", fix=_ONE_EACH)
+            fit = False
     for member in dict.fromkeys(named):
         if named.count(member) > 1:
             message = f"{shown(member)} is answered {named.count(member)} times."

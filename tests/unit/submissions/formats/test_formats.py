@@ -235,6 +235,22 @@ def test_a_broken_bundle_has_one_finding(change: dict[str, Any], code: str) -> N
     assert codes_of({**bundle(), **change}) == [code]
 
 
+@pytest.mark.parametrize(
+    ("run", "said"),
+    [
+        ({}, "runs[1] names no benchmark; it must be a rank file."),
+        ({"benchmark": 5}, "runs[1] names no benchmark; it must be a rank file."),
+        (7, "runs[1] is a number; it must be a rank file."),
+    ],
+    ids=["empty", "number as benchmark", "number"],
+)
+def test_a_run_that_names_no_member_is_named_by_its_place(run: object, said: str) -> None:
+    document = bundle()
+    document["runs"][1] = run
+    (finding,) = submissions.validate(json.dumps(document).encode(), BY_ID).findings
+    assert finding.message == said
+
+
 def test_bundles_are_not_nested() -> None:
     document = bundle()
     document["runs"][2] = {**bundle(), "benchmark": "fashioniq/toptee_val"}
