@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 from importlib import metadata
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 from cir_metrics.errors import UnknownNameError, did_you_mean
@@ -258,7 +259,8 @@ def _brought() -> dict[str, str]:
 def _load(name: str, home: str) -> Any:
     module, _, attribute = home.partition(":")
     try:
-        cls = getattr(importlib.import_module(module), attribute)
+        loaded = importlib.import_module(module)
+        cls = getattr(loaded, attribute, None)
     except (ImportError, AttributeError, ValueError) as error:
         raise MethodError(
             f"the method {name}: {home} cannot be imported ({error}). "
@@ -269,9 +271,25 @@ def _load(name: str, home: str) -> Any:
             f"the method {name}: {home} failed while it was imported: {type(error).__name__}: {error}. "
             "Fix: correct it."
         ) from error
+    if cls is None:
+        raise MethodError(
+            f"the method {name}: the module {module} has no class {attribute!r}.{_others(loaded, attribute)}"
+        )
     if kind_of_class(cls) is None:
         raise MethodError(
             f"the method {name}: {home} has none of {', '.join(_DOES.values())}. "
             "Fix: write one of them, see docs/running.md."
         )
     return cls
+
+
+def _others(module: ModuleType, wanted: str) -> str:
+    """What a module has instead of a class: its methods, without the protocols that it may have imported."""
+    found = [
+        name
+        for name, value in vars(module).items()
+        if isinstance(value, type) and kind_of_class(value) and not getattr(value, "_is_protocol", False)
+    ]
+    if not found:
+        return " Fix: write a method there, see docs/running.md."
+    return f"{did_you_mean(wanted, found)} Fix: name one of its methods: {', '.join(found)}."

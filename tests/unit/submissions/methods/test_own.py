@@ -116,8 +116,12 @@ class TestEntryPoints:
         assert kind_of("their_methods:Alphabet") == "ranker"
         made = make_rank_file(worlds.circled(), "their_methods:Longest")
         assert (made.method.name, made.method.aggregation) == ("Longest", "latest")
-        with pytest.raises(MethodError, match="their_methods:Missing cannot be imported"):
-            make_rank_file(worlds.cirr(), "their_methods:Missing")
+        with pytest.raises(
+            MethodError,
+            match=r"the module their_methods has no class 'Longst'\. Did you mean 'Longest'\? "
+            r"Fix: name one of its methods: Longest, Alphabet",
+        ):
+            make_rank_file(worlds.cirr(), "their_methods:Longst")
         with pytest.raises(MethodError, match="has no use for --aggregation"):
             make_rank_file(worlds.circled(), "their_methods:Alphabet", aggregation="latest")
 
