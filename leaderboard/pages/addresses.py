@@ -11,6 +11,7 @@ from leaderboard import boards
 from leaderboard.errors import UploadRefusedError
 from leaderboard.pages import (
     board_page,
+    board_tabs,
     compare_page,
     entry_page,
     home_page,
@@ -30,7 +31,8 @@ def _home(site: Site, _query: Query) -> Page:
 
 
 def _board(site: Site, query: Query, board_id: str) -> Page:
-    return board_page.page(site, boards.board(board_id), query)
+    board = boards.board(board_id)
+    return board_tabs.page(site, board, query) or board_page.page(site, board, query)
 
 
 def _query(site: Site, query: Query, board_id: str, query_id: str) -> Page:

@@ -9,6 +9,7 @@ from urllib.parse import quote
 from leaderboard.boards import Board
 from leaderboard.pages.board_rows import lines_of, read_choices, shown
 from leaderboard.pages.board_table import table_values
+from leaderboard.pages.board_tabs import tabs_of
 from leaderboard.pages.site import Page, Site
 from leaderboard.views import held_back_words
 
@@ -28,6 +29,8 @@ def page(site: Site, board: Board, query: Mapping[str, str]) -> Page:
     values = {
         "board": board,
         "path": f"b/{quote(board.id)}",
+        "tab": "",
+        "tabs": tabs_of(board),
         "embed": False,
         "choices": found.choices,
         "total": len(lines),

@@ -1,0 +1,342 @@
+"""Tabs of a board's page: numbers by aspect or member, by turn, over the years, drawn and as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from urllib.parse import quote
+
+from cir_datasets.common.tables import Cell, Table
+from cir_datasets.pages import table_values
+from leaderboard.boards import Board
+from leaderboard.inspection.numbers import EntryNumbers, MemberNumbers, main_cutoff
+from leaderboard.pages.plots import (
+    MOST_SERIES,
+    Bars,
+    Curve,
+    Dated,
+    Point,
+    Trend,
+    bars_svg,
+    curve_svg,
+    trend_svg,
+)
+from leaderboard.pages.published_rows import rows_for
+from leaderboard.pages.site import Page, Site
+from submissions.scoring.score_report import main_value, shown_value
+
+TABLE, ASPECTS, TURNS, TREND = "", "aspects", "turns", "trend"
+_FIRST_SHOWN = 5
+"""Methods that are drawn where the address names none."""
+_OFFERED = 60
+"""Methods that a reader may choose of, from above."""
+
+
+def tabs_of(board: Board) -> dict[str, str]:
+    """The tabs of a board by their name in the address, with their words; the table's name is empty.
+
+    Args:
+        board: the board.
+
+    Example:
+        >>> from leaderboard import boards
+        >>> tabs_of(boards.board("shapes/multiturn_val"))
+        {'': 'Table', 'turns': 'Turns', 'trend': 'Trend'}
+    """
+    found = {TABLE: "Table"}
+    if board.suite is not None:
+        found[ASPECTS] = "Members"
+    elif not board.sealed and board.spec.kind == "single_turn" and not board.dialogue:
+        found |= {ASPECTS: "Aspects"} if board.spec.card.report.by_aspect else {}
+    if not board.sealed and board.suite is None and (board.spec.kind == "multi_turn" or board.dialogue):
+        found[TURNS] = "Turns"
+    if board.primary_unit == "percent":
+        found[TREND] = "Trend"
+    return found
+
+
+def page(site: Site, board: Board, query: Mapping[str, str]) -> Page | None:
+    """The page of a tab, or None where the address names none that the board has.
+
+    Args:
+        site: of the server.
+        board: which board.
+        query: of the address: `tab`, `e` (ids of entries by commas) and `metric`.
+    """
+    tab, tabs = query.get("tab", ""), tabs_of(board)
+    if tab == TABLE or tab not in tabs:
+        return None
+    rows = site.server.tables.of(board).view["rows"]
+    chosen, remarks = _chosen(rows, query.get("e", ""))
+    if tab == TREND:
+        shown = _trend(board, rows)
+    elif board.suite is not None:
+        shown = _members(board, chosen)
+    else:
+        shown = _by_group(site, board, chosen, query, tab)
+    words = tabs[tab]
+    names = {row["submission"] for row in chosen}
+    values = {
+        "board": board,
+        "path": f"b/{quote(board.id)}",
+        "tab": tab,
+        "tabs": tabs,
+        "remarks": [*remarks, *shown.pop("remarks", [])],
+        "offered": []
+        if tab == TREND
+        else [
+            {"id": row["submission"], "name": _name(row), "chosen": row["submission"] in names}
+            for row in rows[:_OFFERED]
+        ],
+        "most": MOST_SERIES,
+        "metric": "",
+        "metrics": [],
+        **shown,
+    }
+    return Page(
+        "board_tab.html",
+        f"{board.title}: {words.lower()}",
+        f"{words} of {board.title}: {shown['about']}",
+        values,
+    )
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    return str(row["method"].get("name", "unnamed"))
+
+
+def _chosen(rows: Sequence[Mapping[str, Any]], asked: str) -> tuple[list[Mapping[str, Any]], list[str]]:
+    """The rows that are drawn, and what is said of the others that the address names."""
+    ids = list(dict.fromkeys(filter(None, asked.split(","))))
+    by_id = {row["submission"]: row for row in rows}
+    found = [by_id[each] for each in ids if each in by_id]
+    remarks = []
+    if len(found) < len(ids):
+        remarks.append("Entries that do not stand on this board are left out.")
+    if len(found) > MOST_SERIES:
+        remarks.append(f"The first {MOST_SERIES} of {len(found)} methods are shown.")
+    if not found:
+        found = [row for row in rows if row["rank"] is not None][:_FIRST_SHOWN]
+    return found[:MOST_SERIES], remarks
+
+
+def _by_group(
+    site: Site, board: Board, chosen: Sequence[Mapping[str, Any]], query: Mapping[str, str], tab: str
+) -> dict[str, Any]:
+    """Aspects or turns of the chosen entries, as far as their numbers are there."""
+    found, waiting = [], []
+    for row in chosen:
+        submission = site.server.store.submission(row["submission"])
+        numbers = None if submission is None else site.server.numbers.of(submission)
+        if numbers is None:
+            waiting.append(_name(row))
+        else:
+            found.append((_name(row), numbers))
+    shown = _turns(board, found) if tab == TURNS else _aspects(board, found, query.get("metric", ""))
+    if waiting:
+        words = f"Not there yet: {', '.join(waiting)}. Their lists are read in the background; load this page"
+        shown["remarks"] = [f"{words} again in a few seconds."]
+    return shown
+
+
+def _aspects(board: Board, found: Sequence[tuple[str, EntryNumbers]], asked: str) -> dict[str, Any]:
+    metrics = list(board.spec.card.report.by_aspect)
+    metric = asked if asked in metrics else board.primary if board.primary in metrics else metrics[0]
+    label = _label(board, metric)
+    about = f"{label} by aspect, of all queries that have it."
+    shown: dict[str, Any] = {"about": about, "metric": metric, "plot": "", "tables": []}
+    shown["metrics"] = [(each, _label(board, each)) for each in metrics]
+    groupings = [(name, each.first.aspects) for name, each in found if each.first.aspects is not None]
+    if not groupings:
+        return shown
+    groups = groupings[0][1].groups
+    bars = [
+        Bars(name, tuple(group.values.get(metric) for group in grouping.groups))
+        for name, grouping in groupings
+    ]
+    shown["plot"] = bars_svg(
+        [f"{group.name} ({group.n})" for group in groups],
+        bars,
+        title=f"{label} by aspect",
+        description=f"{about} The same numbers stand in the table below.",
+    )
+    means = groupings[0][1].means
+    rows = []
+    for place, group in enumerate((*groups, *means)):
+        line = [(*grouping.groups, *grouping.means)[place] for _, grouping in groupings]
+        expected = group.random.get(metric)
+        cells = [_cell(metric, each.values.get(metric)) for each in line]
+        rows.append((Cell(group.name), Cell(f"{group.n:,}", group.n), *cells, _cell(metric, expected)))
+    heads = ("aspect", "queries", *(name for name, _ in groupings), "random order")
+    notes = (f"{label} in per cent.", *groupings[0][1].notes)
+    shown["tables"] = [table_values(Table("", heads, tuple(rows), notes))]
+    return shown
+
+
+def _turns(board: Board, found: Sequence[tuple[str, EntryNumbers]]) -> dict[str, Any]:
+    k = main_cutoff(board)
+    each_round = "round" if board.dialogue is not None else "turn"
+    about = (
+        f"Hits@{k} by {each_round}: share of all sessions that have found a target among the first {k} "
+        f"at that {each_round} or before; bands are 95 % intervals over sessions."
+    )
+    shown: dict[str, Any] = {"about": about, "plot": "", "tables": []}
+    curves = [(name, each.first) for name, each in found if each.first.curve]
+    if not curves:
+        return shown
+    drawn = [
+        Curve(name, tuple(Point(float(each.turn), each.value, each.low, each.high) for each in numbers.curve))
+        for name, numbers in curves
+    ]
+    shown["plot"] = curve_svg(
+        drawn,
+        title=f"Hits@{k} by {each_round}",
+        description=f"{about} The same numbers stand in the table below.",
+        x_label=each_round,
+        y_label=f"Hits@{k}, %",
+    )
+    names = tuple(name for name, _ in curves)
+    rows = []
+    for place, first in enumerate(curves[0][1].curve):
+        points = [numbers.curve[place] for _, numbers in curves]
+        ends = [f"{100 * each.value:.2f} [{100 * each.low:.2f}, {100 * each.high:.2f}]" for each in points]
+        rows.append((Cell(str(first.turn)), *(Cell(words) for words in ends)))
+    head = f"Hits@{k} with its 95 % interval, per cent"
+    shown["tables"] = [table_values(Table(head, (each_round, *names), tuple(rows)))]
+    shown["tables"] += [
+        table_values(each)
+        for each in (_ranks_by_turn([each for _, each in curves], names), _by_length(curves, k))
+        if each is not None
+    ]
+    return shown
+
+
+def _ranks_by_turn(numbers: Sequence[MemberNumbers], names: tuple[str, ...]) -> Table | None:
+    groupings = [each.turns for each in numbers if each.turns is not None]
+    if len(groupings) < len(numbers):
+        return None
+    rows = tuple(
+        (
+            Cell(group.name),
+            Cell(f"{group.n:,}", group.n),
+            *(_cell("mean_rank", each.groups[place].values.get("mean_rank")) for each in groupings),
+        )
+        for place, group in enumerate(groupings[0].groups)
+    )
+    note = "Over the sessions that still run; a target that is not listed has the length of the list + 1."
+    return Table("Mean rank at the turn itself", ("turn", "sessions", *names), rows, (note,))
+
+
+def _by_length(curves: Sequence[tuple[str, MemberNumbers]], k: int) -> Table | None:
+    groupings = [each.lengths for _, each in curves if each.lengths is not None]
+    if len(groupings) < len(curves):
+        return None
+    name = f"final_recall@{k}"
+    rows = tuple(
+        (
+            Cell(group.name),
+            Cell(f"{group.n:,}", group.n),
+            *(_cell(name, each.groups[place].values.get(name)) for each in groupings),
+        )
+        for place, group in enumerate(groupings[0].groups)
+    )
+    heads = ("turns", "sessions", *(name for name, _ in curves))
+    return Table(f"Recall@{k} at the last turn by number of turns, per cent", heads, rows)
+
+
+def _members(board: Board, chosen: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Of a suite what ranks, member by member: the board's own numbers."""
+    members, label = board.benchmarks, board.primary_label
+    about = f"{label} on each benchmark of the suite."
+    shown: dict[str, Any] = {"about": about, "plot": "", "tables": []}
+    if not chosen:
+        return shown
+    bars = []
+    for row in chosen:
+        values = []
+        for member in members:
+            suffix = f"@{member}"
+            own = {
+                name.removesuffix(suffix): each
+                for name, each in row["metrics"].items()
+                if name.endswith(suffix)
+            }
+            values.append(main_value(board.primary.replace("@micro", ""), own))
+        bars.append(Bars(_name(row), tuple(values)))
+    shown["plot"] = bars_svg(
+        list(members),
+        bars,
+        title=f"{label} by benchmark",
+        description=f"{about} The same numbers stand in the table below.",
+    )
+    rows = tuple(
+        (Cell(member), *(_cell(board.primary, each.values[place]) for each in bars))
+        for place, member in enumerate(members)
+    )
+    heads = ("benchmark", *(each.name for each in bars))
+    shown["tables"] = [table_values(Table("", heads, rows, (f"{label} in per cent.",)))]
+    return shown
+
+
+def _trend(board: Board, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    label = board.primary_label
+    about = f"{label} over the years; a line goes through the best so far."
+    shown: dict[str, Any] = {"about": about, "plot": "", "tables": []}
+    own, told = [], []
+    for row in rows:
+        if row["rank"] is not None and not row["baseline"] and row["published_at"]:
+            moment = datetime.fromisoformat(row["published_at"])
+            words = f"{_name(row)}, {moment:%Y-%m-%d}: {100 * row['main']:.2f}"
+            own.append((f"{moment:%Y-%m-%d}", Dated(_name(row), _year(moment), row["main"], words)))
+    for line in rows_for(board):
+        number, year = line.numbers.get(board.primary), line.row.year
+        if number is not None and year is not None and not line.other_split:
+            words = f"{line.row.method}, {year}: {number.text} ({line.where})"
+            value = float(number.value) / 100
+            told.append((str(year), Dated(line.row.method, float(year), value, words), line.where))
+    trends = [
+        Trend(name, tuple(values))
+        for name, values in (
+            ("Entries of this board", [each for _, each in own]),
+            ("Published results, as reported", [each for _, each, _ in told]),
+        )
+        if values
+    ]
+    if not trends:
+        return shown
+    shown["plot"] = trend_svg(
+        trends,
+        title=f"{label} over the years",
+        description=f"{about} The same numbers stand in the tables below.",
+        y_label=f"{label}, %",
+    )
+    by_moment = sorted(own, key=lambda each: each[0])
+    if own:
+        cells = tuple((Cell(at), Cell(each.name), _cell(board.primary, each.value)) for at, each in by_moment)
+        shown["tables"].append(
+            table_values(Table("Entries of this board", ("published", "method", label), cells))
+        )
+    if told:
+        lines = tuple(
+            (Cell(at), Cell(each.name), _cell(board.primary, each.value), Cell(where))
+            for at, each, where in sorted(told, key=lambda one: (one[0], one[1].value))
+        )
+        note = "As reported; whether the protocols agree is said on the page of published results."
+        heads = ("year", "method", label, "source")
+        shown["tables"].append(table_values(Table("Published results, as reported", heads, lines, (note,))))
+    return shown
+
+
+def _year(moment: datetime) -> float:
+    return moment.year + (moment.timetuple().tm_yday - 1) / 366
+
+
+def _label(board: Board, metric: str) -> str:
+    if metric == board.primary:
+        return board.primary_label
+    return next((column.label for column in board.columns if column.metric == metric), metric)
+
+
+def _cell(metric: str, value: float | None) -> Cell:
+    return Cell(shown_value(metric, value).strip(), value)

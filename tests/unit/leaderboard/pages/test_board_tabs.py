@@ -1,0 +1,177 @@
+"""Tabs of a board's page: the numbers of `cir score` by group, drawn and as tables, for chosen entries."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from full_boards import add_entry
+from inspected_entries import FILES, all_entries
+from read_pages import read, words
+
+from leaderboard import boards
+from leaderboard.pages import board_tabs
+from leaderboard.pages.board_tabs import tabs_of
+from leaderboard.server import Server
+from leaderboard.settings import Settings
+from leaderboard.submission import Submission
+from submissions import score
+from submissions.report import full_report
+
+VAL, SESSIONS, TALK = "b/shapes/val", "b/shapes/multiturn_val", "b/shapes/dialogue_val"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    opened = Server.open(Settings(tmp_path_factory.mktemp("home")))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def entries(server: Server) -> dict[str, Submission]:
+    found = all_entries(server)
+    for each in found.values():
+        assert server.lists.make(each) is not None
+    return found
+
+
+def tables(page: Any) -> list[list[list[str]]]:
+    """Of each table its rows, the head first, as texts."""
+    return [
+        [[words(cell) for cell in row.select("th, td")] for row in table.select("tr")]
+        for table in page.select("table.numbers")
+    ]
+
+
+def test_aspects_are_those_of_the_score(server: Server, entries: dict[str, Submission]) -> None:
+    page = read(server, VAL, tab="aspects")
+    ((head, *rows),) = tables(page)
+    assert head == ["aspect", "queries", "Image + text, sum (shapes encoder)", "Random", "random order"]
+    both = [full_report(score(FILES[name])).groupings["by_aspect"] for name in ("sum", "random")]
+    groups = [*both[0].groups, *both[0].means]
+    assert [row[0] for row in rows] == [group.name for group in groups]
+    for place, row in enumerate(rows):
+        found = [[*each.groups, *each.means][place].values["recall@10"] for each in both]
+        assert row[2:4] == [f"{100 * (value or 0):.2f}" for value in found]
+        assert row[1] == str(groups[place].n)
+    plot = page.select_one("svg.plot")
+    assert plot.select_one("title").text == "R@10 by aspect"
+    assert [words(each) for each in page.select(".tabs a")] == ["Table", "Aspects", "Trend"]
+    assert words(page.select_one(".tabs [aria-current]")) == "Aspects"
+    other = tables(read(server, VAL, tab="aspects", metric="map@10"))
+    assert other[0][1][2] == f"{100 * (both[0].groups[0].values['map@10'] or 0):.2f}"
+
+
+def test_turns_are_those_of_the_score_with_intervals(server: Server, entries: dict[str, Submission]) -> None:
+    page = read(server, SESSIONS, tab="turns")
+    hits, ranks, lengths = tables(page)
+    groupings = full_report(score(FILES["tirg"])).groupings
+    found = [f"{100 * (group.values['hits@10'] or 0):.2f}" for group in groupings["by_turn"].groups]
+    assert [row[1].partition(" ")[0] for row in hits[1:]] == found
+    assert all(row[1].endswith("]") for row in hits[1:])
+    assert [row[2] for row in ranks[1:]] == [
+        f"{group.values['mean_rank']:.2f}" for group in groupings["by_turn"].groups
+    ]
+    assert [row[:2] for row in lengths[1:]] == [
+        [group.name, str(group.n)] for group in groupings["by_length"].groups
+    ]
+    assert page.select_one("svg.plot polygon") is not None
+    rounds = read(server, TALK, tab="turns")
+    assert [row[0] for row in tables(rounds)[0]] == ["round", "1", "2", "3", "4", "5"]
+    assert len(tables(rounds)) == 1
+
+
+def test_the_address_chooses_the_entries(server: Server, entries: dict[str, Submission]) -> None:
+    page = read(server, VAL, tab="aspects", e=f"{entries['random'].id},nobody")
+    assert tables(page)[0][0] == ["aspect", "queries", "Random", "random order"]
+    assert words(page.select_one(".notice")) == "Entries that do not stand on this board are left out."
+    boxes = {box["value"]: box.has_attr("checked") for box in page.select(".picked input[type=checkbox]")}
+    assert boxes == {entries["sum"].id: False, entries["random"].id: True}
+
+
+def test_numbers_that_are_not_there_yet_are_named(
+    server: Server, entries: dict[str, Submission], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(server.numbers), "of", lambda self, submission: None)
+    page = read(server, VAL, tab="aspects")
+    said = words(page.select_one(".notice"))
+    assert said.startswith("Not there yet: Image + text, sum (shapes encoder), Random. Their lists are read")
+    assert tables(page) == []
+    assert page.select_one("svg.plot") is None
+
+
+def test_a_tab_that_a_board_has_not_shows_its_table(server: Server, entries: dict[str, Submission]) -> None:
+    for tab in ("turns", "nothing", ""):
+        assert read(server, VAL, tab=tab).select_one(".standings") is not None
+
+
+@pytest.mark.parametrize(
+    ("board", "tabs"),
+    [
+        ("shapes/val", ["", "aspects", "trend"]),
+        ("cirr/val", ["", "trend"]),
+        ("fashioniq/val", ["", "aspects", "trend"]),
+        ("circo/val", ["", "aspects", "trend"]),
+        ("circo/dialogue_val", ["", "turns", "trend"]),
+        ("circled", ["", "aspects", "trend"]),
+        ("circled/cirr_val", ["", "turns", "trend"]),
+    ],
+)
+def test_boards_have_the_tabs_that_fit(board: str, tabs: list[str]) -> None:
+    assert list(tabs_of(boards.board(board))) == tabs
+
+
+def test_a_sealed_board_shows_no_numbers_by_query() -> None:
+    sealed = boards.board("shapes/val").model_copy(update={"track": "sealed", "ground_truth": "/t"})
+    assert list(tabs_of(sealed)) == ["", "trend"]
+
+
+def test_the_trend_has_entries_and_published_rows_of_the_same_split(server: Server) -> None:
+    page = read(server, "b/fashioniq/val", tab="trend")
+    ((head, *rows),) = tables(page)
+    assert head == ["year", "method", "Average", "source"]
+    assert ["2024", "DQU-CIR", "71.77"] in [row[:3] for row in rows]
+    assert [row[0] for row in rows] == sorted(row[0] for row in rows)
+    assert words(page.select_one("svg.plot title")) == "Average over the years"
+    assert page.select_one(".picked") is None
+
+
+def test_entries_of_the_board_stand_at_their_day(tmp_path: Any) -> None:
+    opened = Server.open(Settings(tmp_path / "home"))
+    evil = "<script>alert(1)</script>"
+    add_entry(opened.store, 1, 0.9, name=evil)
+    add_entry(opened.store, 2, 0.5, baseline=True)
+    ((head, *rows),) = tables(page := read(opened, VAL, tab="trend"))
+    opened.close()
+    assert head == ["published", "method", "R@10"]
+    assert [row[:2] for row in rows] == [[time.strftime("%Y-%m-%d", time.gmtime()), evil]]
+    assert page.select("main script") == []
+
+
+def test_a_suites_members_stand_side_by_side() -> None:
+    board = boards.board("fashioniq/val")
+    metrics = {
+        f"recall@{k}@{member}": value / k
+        for member, value in zip(board.benchmarks, (1, 2, 3), strict=True)
+        for k in (10, 50)
+    }
+    row = {"submission": "a", "method": {"name": "Ours"}, "metrics": metrics}
+    shown = board_tabs._members(board, [row])
+    (table,) = shown["tables"]
+    cells = [[cell.text for cell in line] for line in table["rows"]]
+    assert cells == [
+        [member, f"{value * 6:.2f}"] for member, value in zip(board.benchmarks, (1, 2, 3), strict=True)
+    ]
+    assert "Ours, fashioniq/toptee_val: 18.00" in shown["plot"]
+    assert board_tabs._members(board, [])["plot"] == ""
+
+
+def test_no_more_methods_are_drawn_than_can_be_told_apart() -> None:
+    rows = [{"submission": str(number), "rank": number, "method": {}} for number in range(1, 10)]
+    chosen, remarks = board_tabs._chosen(rows, ",".join(str(number) for number in range(1, 10)))
+    assert [row["submission"] for row in chosen] == list("1234567")
+    assert remarks == ["The first 7 of 9 methods are shown."]
+    assert len(board_tabs._chosen(rows, "")[0]) == 5
