@@ -82,6 +82,7 @@ def page(site: Site, board: Board, query: Mapping[str, str]) -> Page | None:
         "path": f"b/{quote(board.id)}",
         "tab": tab,
         "tabs": tabs,
+        "asked": query.get("e", ""),
         "remarks": [*remarks, *shown.pop("remarks", [])],
         "offered": []
         if tab == TREND
