@@ -23,7 +23,7 @@ from leaderboard.server import Server
 from submissions.rank_file.texts import is_link
 
 STYLE, SCRIPT, ICON = "site/site.css", "site/site.js", "site/icon.svg"
-SUBMISSION_SCRIPT = "site/submission.js"
+SUBMISSION_SCRIPT, SUBMIT_SCRIPT = "site/submission.js", "site/submit.js"
 KEYS = "site/queries.js"
 PAGE_POLICY = "; ".join(
     (
@@ -123,6 +123,7 @@ def query_path(board_id: str, query_id: str) -> str:
 _ASSETS = {
     STYLE: ("leaderboard.pages", "templates/site.css", "text/css; charset=utf-8"),
     SCRIPT: ("leaderboard.pages", "templates/site.js", "text/javascript; charset=utf-8"),
+    SUBMIT_SCRIPT: ("leaderboard.pages", "templates/submit.js", "text/javascript; charset=utf-8"),
     SUBMISSION_SCRIPT: ("leaderboard.pages", "templates/submission.js", "text/javascript; charset=utf-8"),
     KEYS: ("leaderboard.pages", "templates/queries.js", "text/javascript; charset=utf-8"),
     ICON: ("leaderboard.pages", "icon.svg", "image/svg+xml"),

@@ -1,92 +1,155 @@
-"""The submit page: a rank file is checked; what then becomes of it is on the submission's own page."""
+"""The submit page: a file is dropped and checked; what then becomes of it is on the submission's own page.
+
+Gradio makes what is interactive: the drop zone, the choice of a board, the button. Around them stands the
+layout of all pages.
+"""
 
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
 from leaderboard import boards
+from leaderboard.boards import Board
 from leaderboard.callers import sender_of
+from leaderboard.destination import HEAD_BYTES, named_board
 from leaderboard.errors import FileStoreError, UploadRefusedError
 from leaderboard.identity.signed_in import name_signed_in, session_of
 from leaderboard.intake import Cover, checked_method, chunks_of
-from leaderboard.pages.layout import GO_TO, HIDDEN, html_block, page_foot, page_head
-from leaderboard.pages.markup import element, text
-from leaderboard.pages.outcome import progress_html, refusal_html
+from leaderboard.pages.findings import refusal
+from leaderboard.pages.site import Page, environment
 from leaderboard.server import Server
 from leaderboard.views import submission_page
 from submissions.formats.containers import label_of
 
 log = logging.getLogger("leaderboard.pages")
 
+PATH = "submit"
 _AS_NAMED = "the one that the file names"
+_HIDDEN: Any = "hidden"
+"""Of a component that only carries a value from one step to the next."""
+_GO_ON = """(address) => {
+  if (address) window.location.assign(address);
+  else setTimeout(() => document.querySelector("#outcome .outcome")?.focus(), 50);
+}"""
+"""Opens the page of the submission; where there is none, the focus moves to what is said instead."""
 _NO_FILE = UploadRefusedError("missing-file", "no file is chosen.", fix="choose one above")
 _NO_FILES = UploadRefusedError(
     "files-unavailable",
     "the server cannot read or write rank files now.",
     fix="try again later; if it stays so, tell its organisers",
 )
+_CHOOSE = "choose the board that it answers in the list Board, if it is one of them, then check it"
 _AT_ONCE = 8
 """Clicks that are answered at the same time."""
 
 
 def build(demo: Any, server: Server) -> None:
-    """Add the page to the pages' Blocks."""
-    with demo.route("Submit", "/submit"):
-        page_head("Submit")
-        html_block(_INTRO)
-        who = html_block("", elem_id="who")
+    """Add the page to Gradio's Blocks."""
+    with demo.route("Submit", f"/{PATH}"):
+        gr.Navbar(visible=False)
         choices = [(_AS_NAMED, ""), *((f"{board.title} ({board.id})", board.id) for board in boards.boards())]
         file = gr.File(
             label="Rank file, bundle or transcript", type="filepath", elem_id="field-file", height=180
         )
+        named = _html(elem_id="named")
+        as_named = gr.Button("Take the board that the file names", visible=False, elem_id="as-named")
         board = gr.Dropdown(choices, value="", label="Board", elem_id="field-board")
         send = gr.Button("Check", variant="primary", elem_id="send")
-        outcome = html_block("", elem_id="outcome")
-        where = gr.Textbox(visible=HIDDEN)
-        page_foot()
+        outcome = _html(elem_id="outcome")
+        where = gr.Textbox(visible=_HIDDEN)
 
         def prepare(request: gr.Request) -> str:
             asked = str(request.query_params.get("board", ""))
             return asked if asked in boards.ids() else ""
 
+        def look(board_id: str, path: str | None) -> tuple[str, Any]:
+            said, is_other = named_html(server, board_id, path)
+            return said, gr.Button(visible=is_other)
+
         def check(request: gr.Request, board_id: str, path: str | None) -> tuple[str, str]:
             return checked(server, request, board_id, path)
 
-        if server.settings.accounts == "oauth":
-            demo.load(who_html, outputs=who, show_progress="hidden", api_visibility="private")
-        demo.load(prepare, outputs=board, show_progress="hidden", api_visibility="private")
+        quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+        demo.load(prepare, outputs=board, **quiet)
+        gr.on([file.change, board.change], look, inputs=[board, file], outputs=[named, as_named], **quiet)
+        as_named.click(lambda: "", outputs=board, **quiet)
         sent = send.click(
-            check,
-            inputs=[board, file],
-            outputs=[outcome, where],
-            show_progress="hidden",
-            api_visibility="private",
-            concurrency_limit=_AT_ONCE,
+            check, inputs=[board, file], outputs=[outcome, where], concurrency_limit=_AT_ONCE, **quiet
         )
-        sent.then(None, inputs=where, js=GO_TO)
+        sent.then(None, inputs=where, js=_GO_ON)
 
 
-_INTRO = element("div", element("h1", "Submit a rank file, a bundle or a transcript"), "title") + element(
-    "p",
-    "A bundle holds one rank file for each member of a suite, and goes to the suite's board. "
-    "First the file is checked: you see what is wrong with it, as cir validate shows it, and its scores, "
-    "which nobody else sees. Then you complete the words about the method, and publish it if you want.",
-    "lead",
-)
+def page(server: Server, request: Any, head: str, application: str) -> Page:
+    """The page around Gradio's part.
+
+    Args:
+        server: the leaderboard.
+        request: who asks: signed in or not.
+        head: what Gradio needs in the page's head, HTML.
+        application: the element in which it draws, HTML.
+    """
+    oauth = server.settings.accounts == "oauth"
+    values = {
+        "gradio_head": head,
+        "gradio_app": application,
+        "oauth": oauth,
+        "who": name_signed_in(session_of(request)) if oauth else "",
+        "url": server.settings.url or str(request.base_url).rstrip("/"),
+    }
+    return Page(
+        "submit.html",
+        "Submit",
+        "Send a rank file, a bundle or a transcript: it is checked, scored, and published when you say so.",
+        values,
+        section=PATH,
+    )
 
 
-def who_html(request: gr.Request) -> str:
-    """As whom the browser has signed in, or the way to sign in. A new tab, since a Space's page is framed."""
-    name = name_signed_in(session_of(request))
-    if not name:
-        words, address = "Sign in with Hugging Face", "./login/huggingface?_target_url=/submit"
-        return element("p", element("a", words, "button", href=address, target="_blank", rel="noopener"))
-    out = element("a", "sign out", href="./logout?_target_url=/submit")
-    return element("p", f"Signed in as {text(name)} · {out}")
+def theme() -> Any:
+    """A plain theme that loads no font from anywhere; `style.css` gives it the colours of all pages."""
+    sans = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Helvetica Neue", "Arial", "sans-serif")
+    mono = ("ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "DejaVu Sans Mono", "monospace")
+    fonts = {
+        "font": [gr.themes.Font(name) for name in sans],
+        "font_mono": [gr.themes.Font(name) for name in mono],
+    }
+    return gr.themes.Base(radius_size="sm", spacing_size="md", text_size="md", **fonts)
+
+
+def css() -> str:
+    """The style sheet of Gradio's part."""
+    return (resources.files("leaderboard.pages") / "style.css").read_text(encoding="utf-8")
+
+
+def named_html(server: Server, board_id: str, path: str | None) -> tuple[str, bool]:
+    """Where a file would be checked, before it is sent: said as soon as it is chosen.
+
+    Args:
+        server: the leaderboard.
+        board_id: the board chosen; empty goes by the file.
+        path: the uploaded file, or None where none is chosen.
+
+    Returns:
+        What the page says, and whether another board is chosen than the one that the file names.
+    """
+    if path is None or not Path(path).is_file():
+        return "", False
+    with Path(path).open("rb") as handle:
+        head = handle.read(HEAD_BYTES)
+    named, said = named_board(head), {"message": "", "fix": ""}
+    board: Board | None
+    try:
+        board = server.intake.board(board_id, head)
+    except UploadRefusedError as error:
+        board, said = None, {"message": error.message, "fix": _fix(error)}
+    is_other = named is not None and bool(board_id) and named.id != board_id
+    return _filled("named.html", board=board, named=named, **said), is_other
 
 
 def checked(server: Server, request: gr.Request, board_id: str, path: str | None) -> tuple[str, str]:
@@ -102,7 +165,7 @@ def checked(server: Server, request: gr.Request, board_id: str, path: str | None
         What the page shows, and the address of the submission's own page, or nothing.
     """
     if path is None or not Path(path).is_file():
-        return refusal_html(_NO_FILE), ""
+        return _refused(_NO_FILE), ""
     try:
         sender = sender_of(request, server)
         cover = Cover(
@@ -115,14 +178,33 @@ def checked(server: Server, request: gr.Request, board_id: str, path: str | None
         )
         submission, new = server.intake.take(board_id, chunks_of(Path(path)), cover)
     except UploadRefusedError as error:
-        return refusal_html(error), ""
+        return _refused(error), ""
     except FileStoreError as error:
         # Where the files lie is for the organisers.
         log.error("%s", error)
-        return refusal_html(_NO_FILES), ""
+        return _refused(_NO_FILES), ""
     Path(path).unlink(missing_ok=True)
     address = submission_page(submission.id, sender.edit_key if new else "")
-    return progress_html("Received and stored. Opening its page…"), f".{address}"
+    return _filled("taken.html"), f".{address}"
+
+
+def _html(**options: Any) -> Any:
+    """A place for finished HTML."""
+    return gr.HTML("", apply_default_css=False, js_on_load=None, **options)
+
+
+def _refused(error: UploadRefusedError) -> str:
+    groups = refusal(error)
+    return _filled("refusal.html", groups=[replace(group, fixes=(_fix(error),)) for group in groups])
+
+
+def _fix(error: UploadRefusedError) -> str:
+    """What to do about a refusal on this page, which has a list of all boards."""
+    return _CHOOSE if error.code in ("missing-board", "unknown-board") else error.fix
+
+
+def _filled(template: str, **values: Any) -> str:
+    return environment().get_template(template).render(**values)
 
 
 def _named_after(path: str) -> dict[str, Any]:

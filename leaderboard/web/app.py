@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import gradio as gr
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 from starlette.middleware import Middleware
@@ -25,6 +25,7 @@ from cir_metrics.signature import package_version
 from leaderboard import settings
 from leaderboard.errors import ServeError
 from leaderboard.pages import about_page, layout, status_page, submit_page
+from leaderboard.pages.site import Links, Site
 from leaderboard.queue.processes import WorkerProcesses
 from leaderboard.server import Server
 from leaderboard.settings import Settings, check_place
@@ -32,6 +33,7 @@ from leaderboard.web import api, gradio_routes, site_routes
 from leaderboard.web.bodies import Bodies, BodyLimit, Patience
 from leaderboard.web.failures import JsonErrors
 from leaderboard.web.forms import FormLimits
+from leaderboard.web.gradio_layout import InLayout
 from leaderboard.web.gradio_routes import PagesOnly
 from leaderboard.web.headers import SecurityHeaders
 from leaderboard.web.options import WebOptions
@@ -164,8 +166,8 @@ def mount_pages(app: FastAPI, server: Server, uploads: UploadFolder) -> None:
             app,
             demo,
             path="/",
-            theme=layout.theme(),
-            css=layout.css(),
+            theme=submit_page.theme(),
+            css=submit_page.css(),
             footer_links=[],
             run_history=False,
             ssr_mode=False,
@@ -182,7 +184,14 @@ def mount_pages(app: FastAPI, server: Server, uploads: UploadFolder) -> None:
         )
     largest = server.settings.max_upload_bytes + api.FORM_OVERHEAD
     guarded = RoomForUploads(mount.app, uploads, largest)
-    mount.app = PagesOnly(guarded, [f"/{page[0]}" for page in demo.pages if page[0]])
+    needed = PagesOnly(guarded, [f"/{page[0]}" for page in demo.pages if page[0]])
+    site = Site(server)
+
+    def whole(request: Request, head: str, application: str) -> str:
+        page = submit_page.page(server, request, head, application)
+        return site.written(page, Links(submit_page.PATH))
+
+    mount.app = InLayout(needed, f"/{submit_page.PATH}", whole)
 
 
 def pages(server: Server) -> Any:

@@ -1,4 +1,4 @@
-"""The routes of Gradio that the pages need, in a file of its own: they change with Gradio's version."""
+"""The routes of Gradio that the page /submit needs; a file of its own, for they change with its version."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 UPLOAD = "/gradio_api/upload"
 
 _READ = re.compile(
-    r"/(?:assets|static)/[\w./-]+"
+    r"/assets/[\w.-]+"
+    r"|/static/js/iframeResizer\.contentWindow\.min\.js"
     r"|/theme\.css"
     r"|/gradio_api/(?:queue/data|upload_progress)"
 )

@@ -1,0 +1,410 @@
+"""Files are sent, corrected, published and withdrawn in headless Chromium, on pages of a real server."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from shapes_dialogues import BOARD as TALKING
+from shapes_dialogues import as_lines, shapes_dialogue
+
+pytestmark = pytest.mark.browser
+
+HOSTILE = (
+    "<script>alert(1)</script><img src=x onerror=alert(2)> ${alert(3)} {{value}} [x](javascript:alert(4))"
+)
+
+
+@pytest.fixture(scope="module")
+def server(world: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    # Caches of its own: what other tests have prepared would open boards that are closed here.
+    folder = tmp_path_factory.mktemp("submitting")
+    alone = {"CIR_DATA_HOME": "", "CIR_CACHE_HOME": str(folder / "cache")}
+    with world.serving(folder / "home", **alone) as running:
+        yield running
+
+
+def written(path: Path, document: dict[str, Any]) -> Path:
+    path.write_text(json.dumps(document))
+    return path
+
+
+def choose(page: Any, server: Any, file: Path, board: str = "") -> None:
+    page.goto(f"{server.url}/submit?board={board}")
+    page.wait_for_selector("#send")
+    page.wait_for_load_state("networkidle")
+    if board:
+        page.wait_for_function(
+            "id => document.querySelector('#field-board input').value.includes(`(${id})`)", arg=board
+        )
+    page.set_input_files("#field-file input[type=file]", str(file))
+    page.wait_for_selector(f"#field-file :text('{file.stem}')")
+
+
+def send(page: Any, server: Any, file: Path, board: str = "") -> None:
+    choose(page, server, file, board)
+    page.click("#send")
+
+
+def focus_is_in(page: Any, selector: str) -> bool:
+    return bool(page.evaluate("where => !!document.activeElement.closest(where)", selector))
+
+
+def test_a_rank_file_is_checked_then_published_with_the_words_of_the_form(
+    page: Any, server: Any, world: ModuleType, tmp_path: Path
+) -> None:
+    own = {"backbone": "ViT-B/16", "zero_shot": True, "caption_rule": "the first alone"}
+    document = world.rank_file(1, "From the browser", hits=0.5, **own)
+    send(page, server, written(tmp_path / "run.json", document))
+    page.wait_for_selector("#outcome.good")
+    assert focus_is_in(page, "#outcome")
+    assert "From the browser" in page.inner_text("#outcome h2")
+    assert "shapes/val#2 | data:" in page.inner_text("#outcome .signature")
+    assert "not on the board" in page.inner_text("#outcome")
+    assert page.inner_text("#outcome .figures .main").split() == ["R@10", "50.00"]
+    assert "From the browser" not in [row["method"]["name"] for row in server.rows()]
+    assert page.get_by_label("Method name").input_value() == "From the browser"
+    assert page.get_by_label("Backbone").input_value() == "CLIP ViT-B/16"
+    assert page.get_by_label("Zero-shot").input_value() == "yes"
+    page.get_by_label("Backbone").fill("ViT-B/32")
+    page.get_by_label("Submitted by").fill("A team")
+    page.click("#more summary")
+    assert page.get_by_label("Caption rule").input_value() == "other: the first alone"
+    page.get_by_label("Text fields").fill("relative_caption, captions")
+    page.get_by_label("Aggregation").fill("latest")
+    page.get_by_label("Trained on").fill("made-up triplets")
+    page.get_by_label("Caption rule").fill("joined by a blank")
+    page.click("#act-publish")
+    page.wait_for_selector("#said:text('Published.')")
+    assert focus_is_in(page, "#outcome")
+    (entry,) = [row for row in server.rows() if row["method"]["name"] == "From the browser"]
+    assert entry["submitter"] == "A team"
+    assert entry["method"] == {
+        "name": "From the browser",
+        "backbone": "CLIP ViT-B/32",
+        "zero_shot": True,
+        "caption_rule": "space",
+        "text_fields": ["relative_caption", "captions"],
+        "aggregation": "latest",
+        "trained_on": ["made-up triplets"],
+    }
+    assert page.get_by_label("Caption rule").input_value() == "space"
+    page.click(".to-board")
+    row = page.wait_for_selector("tr.marked")
+    assert "From the browser" in row.inner_text()
+    assert f"{100 * entry['main']:.2f}" in row.inner_text()
+    page.go_back()
+    page.wait_for_selector("#act-correct")
+    page.press("#word-name", "Enter")  # saves, and does not take it off the board
+    page.wait_for_selector("#said:text('Nothing has changed.')")
+
+
+def test_a_broken_file_shows_its_findings_and_leaves_no_row(
+    page: Any, server: Any, world: ModuleType, tmp_path: Path
+) -> None:
+    before = server.rows()
+    document = world.broken(world.rank_file(2, "Broken"))
+    query = next(iter(document["rankings"]))
+    document["rankings"]["no such query"] = document["rankings"][query]
+    send(page, server, written(tmp_path / "broken.json", document))
+    page.wait_for_selector("#outcome.bad h2:text('Refused: 2 errors')")
+    assert focus_is_in(page, "#outcome")
+    groups = page.locator(".finding").all_inner_texts()
+    assert [group.split()[:2] for group in groups] == [
+        ["unknown-query", "error"],
+        ["duplicate-image", "error"],
+    ]
+    assert f"{query}, position 2" in groups[1]
+    assert "is ranked 1st and 2nd" in groups[1]
+    assert "cir validate broken.json" in groups[1]
+    assert server.rows() == before
+    page.reload()
+    page.wait_for_selector("#outcome.bad h2:text('Refused')")
+    assert page.query_selector("#desk") is None
+    page.click("a:text('Send a corrected file')")
+    page.wait_for_selector("#send")
+    assert page.url.endswith("/submit?board=shapes%2Fval")
+
+
+def test_without_javascript_a_submission_can_be_read_and_refreshes_itself(
+    browser: Any, server: Any, world: ModuleType
+) -> None:
+    document = world.broken(world.rank_file(21, "Broken and read"))
+    refused = server.submitted(world.as_bytes(document))
+    shown = server.submitted(world.as_bytes(world.rank_file(22, "Read without a script", hits=0.25)))
+    context = browser.new_context(java_script_enabled=False, viewport={"width": 390, "height": 800})
+    page = context.new_page()
+    page.goto(server.url + refused["outcome_page"])
+    assert "duplicate-image" in page.inner_text(".finding")
+    assert "Fix:" in page.inner_text(".finding")
+    page.goto(server.url + shown["outcome_page"])
+    assert "25.00" in page.inner_text("#outcome")
+    assert "needs JavaScript" in page.inner_text("#desk")
+    page.click(".to-board")
+    assert "Read without a script" in page.inner_text("tr.marked")
+    late = server.upload(world.as_bytes(world.rank_file(23, "Looked at while it waits"))).json()
+    page.goto(server.url + late["outcome_page"])
+    # No script asks: the page's own <meta> loads it again until it is judged.
+    page.wait_for_selector("#outcome.good")
+    assert "Looked at while it waits" in page.inner_text("#outcome h2")
+    context.close()
+
+
+def test_a_file_on_a_wrong_board_is_sent_to_the_right_one_by_a_click(
+    page: Any, server: Any, world: ModuleType, tmp_path: Path
+) -> None:
+    file = written(tmp_path / "run.json", world.rank_file(11, "On the wrong board"))
+    send(page, server, file, board="shapes/multiturn_val")
+    page.wait_for_selector("#outcome.bad h2:text('Refused')")
+    assert "send it to the board shapes/val" in page.inner_text(".finding .fix")
+    page.click("button:text('Check it on Shapes, single-turn')")
+    page.wait_for_selector("#outcome.good")
+    assert focus_is_in(page, "#outcome")
+    assert "On the wrong board" in page.inner_text("#outcome h2")
+
+
+def test_a_transcript_goes_from_a_board_of_rank_files_to_the_table_of_dialogues(
+    page: Any, server: Any, tmp_path: Path
+) -> None:
+    talk, empty = tmp_path / "talk.jsonl", tmp_path / "empty.jsonl"
+    talk.write_bytes(as_lines(shapes_dialogue(name="Talked", words="<b>no</b> star")))
+    empty.write_bytes(b"")
+    send(page, server, empty, board=TALKING)
+    page.wait_for_selector("#outcome .finding")
+    assert "write the transcript again" in page.inner_text("#outcome")
+    send(page, server, talk, board="shapes/val")
+    page.wait_for_selector("#outcome.bad h2:text('Refused')")
+    assert "it is a transcript of dialogues, not a rank file" in page.inner_text(".finding")
+    page.click("button:text('Check it on Shapes, dialogue')")
+    page.wait_for_selector("#outcome.good")
+    assert "Talked" in page.inner_text("#outcome h2")
+    page.click("#act-publish")
+    page.click(".to-board")
+    shown = page.wait_for_selector("tr.marked").inner_text()
+    (entry,) = server.rows(TALKING)
+    assert (entry["method"]["name"], entry["rank"]) == ("Talked", 1)
+    assert "Talked" in shown
+    assert f"{100 * entry['main']:.2f}" in shown
+
+
+def test_a_rank_file_on_a_board_of_dialogues_is_sent_to_its_own_by_a_click(
+    page: Any, server: Any, world: ModuleType, tmp_path: Path
+) -> None:
+    send(page, server, written(tmp_path / "run.json", world.rank_file(12, "No dialogue")), board=TALKING)
+    page.wait_for_selector("#outcome.bad h2:text('Refused')")
+    assert "it is a rank file, not a transcript" in page.inner_text(".finding")
+    page.click("button:text('Check it on Shapes, single-turn')")
+    page.wait_for_selector("#outcome.good")
+    assert "No dialogue" in page.inner_text("#outcome h2")
+
+
+def test_the_board_is_said_in_words_before_the_file_is_checked(
+    page: Any, server: Any, world: ModuleType, tmp_path: Path
+) -> None:
+    file = written(tmp_path / "run.json", world.rank_file(41, "Named"))
+    choose(page, server, file)
+    page.wait_for_selector("#named :text('it will be checked there')")
+    assert "Shapes, single-turn (shapes/val)" in page.inner_text("#named")
+    choose(page, server, file, board="shapes/multiturn_val")
+    page.wait_for_selector("#named :text('you chose Shapes, multi-turn')")
+    page.click("#as-named")
+    page.wait_for_selector("#named :text('it will be checked there')")
+    page.wait_for_selector("#as-named", state="hidden")
+    page.click("#send")
+    page.wait_for_selector("#outcome.good")
+    assert page.inner_text(".crumbs").split(" › ")[1] == "Shapes, single-turn"
+
+
+def test_a_file_that_names_no_board_is_asked_for_one(page: Any, server: Any, tmp_path: Path) -> None:
+    choose(page, server, written(tmp_path / "run.json", {"0": [1, 2]}))
+    page.wait_for_selector("#named :text('name no benchmark')")
+    page.click("#send")
+    page.wait_for_selector("#outcome .outcome.bad")
+    page.wait_for_function("document.activeElement.matches('#outcome .outcome')")
+    shown = page.inner_text("#outcome .finding")
+    assert "missing-board" in shown
+    assert "in the list Board" in shown
+    page.click("#field-board input")
+    assert page.get_by_role("option", name="Shapes, single-turn (shapes/val)").is_visible()
+
+
+def test_without_a_file_the_page_says_so(page: Any, server: Any) -> None:
+    page.goto(f"{server.url}/submit")
+    # The button is drawn before Gradio has connected it; the page is ready when its requests are done.
+    page.wait_for_load_state("networkidle")
+    page.click("#send")
+    page.wait_for_selector("#outcome .outcome.bad")
+    assert "no file is chosen" in page.inner_text("#outcome")
+
+
+def test_a_board_without_data_refuses_on_the_page(
+    page: Any, server: Any, world: ModuleType, tmp_path: Path
+) -> None:
+    send(page, server, written(tmp_path / "run.json", world.rank_file(6)), board="cirr/val")
+    page.wait_for_selector("#outcome .finding")
+    assert "board-unavailable" in page.inner_text("#outcome")
+    assert "cir datasets prepare cirr/val" in page.inner_text("#outcome")
+
+
+def test_the_page_stands_in_the_layout_of_all_pages(browser: Any, server: Any) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{server.url}/submit")
+    assert page.title() == "Submit · CIR leaderboard"
+    links = page.locator("header nav a").all_inner_texts()
+    assert links == ["Boards", "Published results", "Metrics", "Submit", "About"]
+    assert page.get_attribute("meta[property='og:title']", "content") == "Submit"
+    assert page.query_selector("meta[property='og:image']") is None
+    assert f"cir submit FILE --to {server.url}" in page.inner_text("main pre")
+    context.close()
+
+
+def test_a_private_link_opens_the_desk_and_goes_to_nobody_else(
+    browser: Any, world: ModuleType, tmp_path: Path
+) -> None:
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, accept_downloads=True)
+    page = context.new_page()
+    page.set_default_timeout(30_000)
+    asked: list[str] = []
+    with_key: list[str] = []
+
+    def note(request: Any) -> None:
+        # What goes over the wire as an address: without what stands behind the #.
+        headers = request.all_headers()
+        asked.append(request.url.partition("#")[0] + headers.get("referer", ""))
+        with_key.extend([request.url] if "x-edit-key" in headers else [])
+
+    with world.serving(tmp_path / "home", CIR_LEADERBOARD_ACCOUNTS="tokens") as server:
+        file = written(tmp_path / "run.json", world.rank_file(12, "By private link", notes="folded away"))
+        page.on("requestfinished", note)
+        send(page, server, file)
+        page.wait_for_selector(".notice:has-text('bookmark it')")
+        page.wait_for_selector("#act-publish")
+        link = page.url
+        key = link.partition("#")[2]
+        assert key.startswith("edit_")
+        page.keyboard.press("Control+Home")
+        page.focus("a.skip")
+        page.keyboard.press("Enter")
+        assert (focus_is_in(page, "#main"), page.url) == (True, link)
+        page.goto("about:blank")
+        page.goto(link)
+        page.wait_for_selector("#act-publish")
+        page.get_by_label("Method name").fill("Renamed")
+        page.get_by_label("Paper").fill("javascript:alert(1)")
+        page.click("#act-publish")
+        page.wait_for_selector("#trouble :text('https')")
+        assert focus_is_in(page, "#trouble")
+        assert page.get_by_label("Method name").input_value() == "Renamed"
+        page.get_by_label("Paper").fill("https://example.org/paper")
+        page.click("#act-publish")
+        page.wait_for_selector("#said:text('Published.')")
+        assert server.rows()[0]["method"]["notes"] == "folded away"
+        assert "corrected" in page.inner_text(".events")
+        assert "name: By private link → Renamed" in page.inner_text(".events")
+        page.click("#receipt-box summary")
+        with page.expect_download() as given:
+            page.click("text=Download the receipt")
+        given.value.save_as(tmp_path / "receipt.json")
+        checked = world.cir("receipt", "verify", str(tmp_path / "receipt.json"), str(file))
+        assert checked.returncode == 0, checked.stderr
+        stranger = link.partition("#")[0]
+        page.goto(stranger)
+        page.wait_for_selector("#outcome.good")
+        assert page.query_selector("#desk") is None
+        assert page.query_selector("#receipt") is None
+        page.goto("about:blank")
+        page.goto(link)
+        page.click("#act-withdraw")
+        page.wait_for_selector("#sure")
+        assert page.evaluate("document.activeElement.textContent") == "Keep it"
+        page.keyboard.press("Escape")
+        assert len(server.rows()) == 1
+        page.click("#act-withdraw")
+        page.click("#sure button:text('Withdraw it')")
+        page.wait_for_selector("#outcome.bad:has-text('withdrawn')")
+        assert focus_is_in(page, "#outcome")
+        assert server.rows() == []
+        assert "Nothing of it can be changed" in page.inner_text("#submission")
+        page.goto(stranger)
+        page.wait_for_selector("#outcome.bad:has-text('none that you may read')")
+        assert {re.sub(r"/s/\w+$", "/s/ID", one.removeprefix(server.url)) for one in with_key} > {"/s/ID"}
+        assert any("/queue/join" in request for request in asked)
+        assert [request for request in asked if key in request] == []
+        written_down = server.log.read_text() + "".join(
+            path.read_bytes().decode("latin-1") for path in server.home.rglob("*") if path.is_file()
+        )
+        assert key not in written_down
+    context.close()
+
+
+def test_hostile_ids_and_file_names_in_findings_are_text(
+    page: Any, server: Any, world: ModuleType, tmp_path: Path
+) -> None:
+    document = world.rank_file(4, "<script>alert(6)</script>")
+    document["rankings"][HOSTILE] = next(iter(document["rankings"].values()))
+    send(page, server, written(tmp_path / "a<img src=x onerror=alert(7)>.json", document))
+    page.wait_for_selector("#outcome.bad h2:text('Refused')")
+    shown = page.inner_text("#submission")
+    assert "unknown-query" in shown
+    assert "bad-metadata" in shown
+    assert "<script>alert(1)</script>" in shown
+    assert page.query_selector_all("main script, main img, main [onerror]") == []
+
+
+def test_what_owners_and_organisers_write_is_text(page: Any, server: Any, world: ModuleType) -> None:
+    document = world.rank_file(3, "Hostile notes", notes=HOSTILE, trained_on=[HOSTILE[:60]])
+    done = server.submitted(world.as_bytes(document), form={"submitter": "<b onmouseover=alert(5)>me</b>"})
+    for action, said in (("verify", {}), ("flag", {"reason": "trained on <b>test</b> data?"})):
+        assert page.request.post(f"{server.url}/api/submissions/{done['id']}/{action}", data=said).ok
+    page.goto(f"{server.url}{done['outcome_page']}")
+    shown = page.inner_text("#submission")
+    assert "The organisers warn: trained on <b>test</b> data?" in shown
+    assert "verified by the organisers" in shown
+    assert "<b onmouseover=alert(5)>me</b>" in shown
+    assert page.input_value("#word-notes") == HOSTILE
+    assert "flagged" in page.inner_text(".events")
+    page.click("#more summary")
+    page.fill("#word-paper", "<img src=x onerror=alert(8)>")
+    page.click("#act-correct")
+    page.wait_for_selector("#trouble .notice")
+    assert page.query_selector_all("main script, main img, main b, main [onerror], main [onmouseover]") == []
+
+
+def test_a_file_is_chosen_checked_and_published_by_the_keyboard_alone(
+    page: Any, server: Any, world: ModuleType, tmp_path: Path
+) -> None:
+    file = written(tmp_path / "keys.json", world.rank_file(31, "By keyboard", hits=0.75))
+
+    def tab_to(selector: str, limit: int = 60) -> None:
+        for _ in range(limit):
+            page.keyboard.press("Tab")
+            if focus_is_in(page, selector):
+                return
+        raise AssertionError(f"{selector} is not reached by Tab")
+
+    page.goto(f"{server.url}/submit")
+    page.wait_for_selector("#send")
+    page.wait_for_load_state("networkidle")
+    tab_to("#field-file button")
+    with page.expect_file_chooser() as chooser:
+        page.keyboard.press("Enter")
+    chooser.value.set_files(str(file))
+    page.wait_for_selector("#field-file :text('keys')")
+    tab_to("#send")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#outcome.good")
+    assert focus_is_in(page, "#outcome")
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    tab_to("#act-publish")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#said:text('Published.')")
+    assert focus_is_in(page, "#outcome")
+    tab_to(".to-board")
+    page.keyboard.press("Enter")
+    assert "By keyboard" in page.wait_for_selector("tr.marked").inner_text()
