@@ -14,12 +14,15 @@ from leaderboard.errors import UploadRefusedError
 from leaderboard.identity import NOBODY
 from leaderboard.inspection.differences import MOST, Differences, MetricDifference, PairDifferences
 from leaderboard.inspection.numbers import EntryNumbers, main_cutoff
+from leaderboard.pages.entry_page import curve_plot
 from leaderboard.pages.layout import number
+from leaderboard.pages.plots import Bars, bars_svg
 from leaderboard.pages.query_page import LAST, default_turn, hits_by
 from leaderboard.pages.site import Page, Site
 from leaderboard.submission import Submission
+from submissions.report.grouping import Grouping
 from submissions.scoring.samples import is_better
-from submissions.scoring.score_report import shown_value
+from submissions.scoring.score_report import is_rank, shown_value
 
 _FLIPS = 50
 """Queries of each pair that are listed; the query browser has all."""
@@ -329,7 +332,15 @@ def _turns(
             )
             for turn in range(longest)
         ]
-        tables.append({"benchmark": member.benchmark, "k": member.k, "rows": rows, "heads": found.names})
+        tables.append(
+            {
+                "benchmark": member.benchmark,
+                "k": member.k,
+                "rows": rows,
+                "heads": found.names,
+                "plot": curve_plot(list(zip(found.names, curves, strict=True)), member.k),
+            }
+        )
     return tables
 
 
@@ -360,9 +371,32 @@ def _aspects(
                 "rows": rows,
                 "heads": found.names,
                 "notes": member.aspects.notes[1:],
+                "plot": _bars(member.aspects, found.names, values, metric, _label(board, metric)),
             }
         )
     return tables
+
+
+def _bars(
+    aspects: Grouping,
+    names: Sequence[str],
+    values: Sequence[Mapping[str | int, Mapping[str, float | None]]],
+    metric: str,
+    label: str,
+) -> str:
+    """A plot by aspect; ranks are not drawn."""
+    if is_rank(metric):
+        return ""
+    drawn = [
+        Bars(name, tuple(each[group.key].get(metric) for group in aspects.groups))
+        for name, each in zip(names, values, strict=True)
+    ]
+    return bars_svg(
+        [group.name for group in aspects.groups],
+        drawn,
+        title=f"{label} by aspect",
+        description="The table below has the numbers.",
+    )
 
 
 def _data(board: Board, found: Differences, pairs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

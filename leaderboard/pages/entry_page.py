@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -12,9 +12,10 @@ from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.callers import readable
 from leaderboard.identity import NOBODY
-from leaderboard.inspection.numbers import MemberNumbers
+from leaderboard.inspection.numbers import MemberNumbers, TurnPoint
 from leaderboard.inspection.protocol import protocol_check
 from leaderboard.pages.layout import number
+from leaderboard.pages.plots import Curve, Point, curve_svg, histogram_svg
 from leaderboard.pages.query_page import first_query
 from leaderboard.pages.site import Page, Site
 from leaderboard.submission import Event, Submission
@@ -238,21 +239,49 @@ def _looked_at(site: Site, board: Board, submission: Submission) -> dict[str, An
         return {"checked": [], "members": [], "waits": False}
     lists, numbers = server.lists.of(submission), server.numbers.of(submission)
     checked = [] if lists is None else protocol_check(board, lists, server.equals(submission)).findings()
-    members = [] if numbers is None else [_member(board, each) for each in numbers.members]
+    name = str((submission.method or {}).get("name", "unnamed"))
+    members = [] if numbers is None else [_member(board, name, each) for each in numbers.members]
     return {"checked": checked, "members": members, "waits": lists is None}
 
 
-def _member(board: Board, numbers: MemberNumbers) -> dict[str, Any]:
+def _member(board: Board, name: str, numbers: MemberNumbers) -> dict[str, Any]:
     """An entry's numbers on one benchmark as templates take them."""
     return {
         "benchmark": numbers.benchmark,
         "k": numbers.k,
         "ranks": numbers.ranks,
+        "ranks_plot": histogram_svg(
+            [(each.label, each.share, f"{each.count:,}") for each in numbers.ranks],
+            title=f"Where right answers stand: {name}",
+            description="The table below has the numbers.",
+            x_label="rank of the best right answer",
+        ),
         "curve": numbers.curve,
+        "curve_plot": curve_plot([(name, numbers.curve)], numbers.k) if numbers.curve else "",
         "groupings": [
             _grouping(board, each) for each in (numbers.aspects, numbers.lengths) if each is not None
         ],
     }
+
+
+def curve_plot(curves: Sequence[tuple[str, Sequence[TurnPoint]]], k: int) -> str:
+    """Hits by turn of one method or several, with their intervals as bands.
+
+    Args:
+        curves: names, and the numbers by turn.
+        k: the cutoff.
+    """
+    drawn = [
+        Curve(name, tuple(Point(each.turn, each.value, each.low, each.high) for each in points))
+        for name, points in curves
+    ]
+    return curve_svg(
+        drawn,
+        title=f"Hits@{k} by turn",
+        description="Bands are 95 % intervals. The table below has the numbers.",
+        x_label="turn",
+        y_label=f"Hits@{k}, %",
+    )
 
 
 def _grouping(board: Board, grouping: Grouping) -> dict[str, Any]:

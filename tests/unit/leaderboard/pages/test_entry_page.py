@@ -8,13 +8,18 @@ from pathlib import Path
 
 import pytest
 from full_boards import BOARD, METRIC, add_entry
+from inspected_entries import FILES
 
+import cir_datasets
+import submissions
 from leaderboard import boards
 from leaderboard.pages.addresses import page_at
 from leaderboard.pages.site import Links, Page, Site
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.submission import Submission
+from submissions.report import full_report
+from submissions.validation import read
 
 EVIL = "\"'><script>alert(1)</script>{\\x}"
 
@@ -99,3 +104,37 @@ def test_what_waits_or_was_refused_leads_to_its_own_page(site: Site) -> None:
     assert "waits to be judged" in html
     refused = store.append(waits, [("rejected", {"findings": [], "text": ""})])
     assert "found errors" in entry(site, refused)[1]
+
+
+@pytest.mark.slow
+def test_what_the_lists_show_is_what_the_file_holds(
+    shown_site: Site, shown_entries: dict[str, Submission]
+) -> None:
+    report = submissions.score(FILES["sum"])
+    file, benchmark = read(FILES["sum"]), cir_datasets.load(BOARD)
+    _, html = entry(shown_site, shown_entries["sum"])
+    ranked = {image for ranking in file.rankings.values() for image in ranking}
+    never = len(set(benchmark.gallery or ()) - ranked)
+    assert f"<td>{never:,} of 3,940 images" in html
+    assert '<td><span class="fits">✓</span> in 0 of 300 lists (0.00 %)' in html
+    first = [file.rankings[row["query_id"]][0] == row["target_image_id"] for row in benchmark.rows()]
+    assert f'<th scope="row">1</th><td class="num">{sum(first)}</td>' in html
+    assert sum(first) == round(300 * report.metrics["recall@1"])
+    grouped = full_report(report).groupings["by_aspect"]
+    for group in grouped.groups:
+        value = f"{100 * (group.values['recall@10'] or 0):.2f}"
+        assert (
+            f'<th scope="row">{group.name}</th><td class="num">{group.n:,}</td><td class="num">{value}'
+            in html
+        )
+    assert html.count('<svg class="plot"') == 1
+
+
+@pytest.mark.slow
+def test_sessions_have_a_curve(shown_site: Site, shown_entries: dict[str, Submission]) -> None:
+    report = submissions.score(FILES["tirg"])
+    _, html = entry(shown_site, shown_entries["tirg"])
+    for turn in range(1, 7):
+        value = f"{100 * report.metrics[f'hits@10@turn{turn}']:.2f}"
+        assert f'<th scope="row">{turn}</th><td class="num">{value}</td><td class="num">[' in html
+    assert html.count('<svg class="plot"') == 2

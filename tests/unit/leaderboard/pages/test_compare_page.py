@@ -1,0 +1,161 @@
+"""Entries side by side: numbers are those of `cir compare`, and what does not compare is refused in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+
+import pytest
+from full_boards import add_entry
+from inspected_entries import FILES, handed_in
+
+import submissions
+from leaderboard import boards
+from leaderboard.inspection.differences import Differences
+from leaderboard.pages.addresses import page_at
+from leaderboard.pages.compare_page import p_value, signed
+from leaderboard.pages.site import Links, Page, Site
+from leaderboard.server import Server
+from leaderboard.settings import Settings
+from leaderboard.submission import Submission
+
+OTHER = FILES["sum"].with_name("text_only-shapes.shapes-val.json.gz")
+
+
+def opened(site: Site, **query: str) -> tuple[Page, str]:
+    page = page_at(site, "compare", query)
+    return page, site.written(page, Links("compare"))
+
+
+@pytest.fixture
+def few(tmp_path: Path) -> Iterator[Site]:
+    """Boards with entries whose files nobody has."""
+    text = (resources.files("leaderboard") / "boards/shapes_val.yaml").read_text()
+    (tmp_path / "home/boards").mkdir(parents=True)
+    again = text.replace("id: shapes/val", "id: shapes/again")
+    (tmp_path / "home/boards/again.yaml").write_text(again)
+    server = Server.open(Settings(tmp_path / "home"))
+    yield Site(server)
+    server.close()
+    boards.use(None)
+
+
+@pytest.fixture(scope="module")
+def pair(shown_site: Site, shown_entries: dict[str, Submission]) -> list[Submission]:
+    other = handed_in(shown_site.server, OTHER.read_bytes(), OTHER.name)
+    shown_site.server.lists.make(other)
+    return [shown_entries["random"], other]
+
+
+@pytest.mark.slow
+def test_numbers_are_those_of_cir_compare(shown_site: Site, pair: list[Submission]) -> None:
+    found = submissions.compare([FILES["random"], OTHER])
+    shown_site.server.compared.make(pair)
+    page, html = opened(shown_site, e=",".join(each.id for each in pair))
+    assert page.data is not None
+    (said,) = page.data["pairs"]
+    (wanted,) = found.pairs
+    assert [each["metric"] for each in said["metrics"]] == list(wanted.differences)
+    for each in said["metrics"]:
+        other = wanted.differences[each["metric"]]
+        assert each["difference"] == pytest.approx(other.difference, abs=1e-12)
+        assert (each["low"], each["high"]) == pytest.approx((other.interval.low, other.interval.high))
+        assert (each["p"], each["adjusted"]) == pytest.approx((other.test.p, other.adjusted))
+    (flips,) = wanted.flips
+    assert (said["won"], said["lost"]) == (len(flips.hit_to_miss), len(flips.miss_to_hit))
+    main = wanted.differences["recall@10"]
+    board = boards.board("shapes/val")
+    assert f'<strong class="delta">{signed(board, "recall@10", main.difference)}</strong>' in html
+    assert f"p is {p_value(main.test.p)}, and {p_value(main.adjusted)} after Holm" in html
+    verdict = "real at 5 %" if main.significant else "not told apart"
+    assert f">{verdict}</span>" in html
+
+
+@pytest.mark.slow
+def test_won_and_lost_lead_into_the_query_browser(shown_site: Site, pair: list[Submission]) -> None:
+    shown_site.server.compared.make(pair)
+    page, html = opened(shown_site, e=",".join(each.id for each in pair))
+    assert page.data is not None
+    (said,) = page.data["pairs"]
+    for outcome in ("won", "lost"):
+        links = re.findall(rf'href="\./(b/[^"?]+)\?([^"]*outcome={outcome})[^"]*">(\d+) {outcome}</a>', html)
+        ((path, query, number),) = links
+        assert int(number) == said[outcome]
+        asked = dict(part.split("=") for part in query.replace("&amp;", "&").split("&"))
+        there = page_at(shown_site, path, asked)
+        assert there.data is not None
+        assert there.data["position"] == f"1 of {said[outcome]}"
+
+
+@pytest.mark.slow
+def test_sessions_have_curves_with_bands_and_queries_have_aspects(
+    shown_site: Site, shown_entries: dict[str, Submission], pair: list[Submission]
+) -> None:
+    other = FILES["tirg"].with_name("image_only-shapes.shapes-multiturn_val.json.gz")
+    if not other.exists():
+        other = next(FILES["tirg"].parent.glob("image_only*.shapes-multiturn_val.json.gz"))
+    second = handed_in(shown_site.server, other.read_bytes(), other.name)
+    sessions = [shown_entries["tirg"], second]
+    for each in sessions:
+        shown_site.server.lists.make(each)
+    shown_site.server.compared.make(sessions)
+    _, html = opened(shown_site, e=",".join(each.id for each in sessions))
+    assert "Hits@10 by turn" in html
+    for file in (FILES["tirg"], other):
+        report = submissions.score(file)
+        for turn in (1, 3):
+            value = 100 * report.metrics[f"hits@10@turn{turn}"]
+            assert re.search(rf'<th scope="row">{turn}</th>.*?{value:.2f} \[', html)
+    shown_site.server.compared.make(pair)
+    _, html = opened(shown_site, e=",".join(each.id for each in pair))
+    table = re.findall(r'<th scope="row">Negation</th><td class="num">(\d+)</td>', html)
+    assert table == ["38"]
+    assert html.count('<svg class="plot"') == 1
+
+
+def test_what_is_not_two_to_four_entries_is_chosen_by_a_form(few: Site) -> None:
+    store = few.server.store
+    one = [add_entry(store, number) for number in range(5)]
+    _, html = opened(few)
+    assert 'href="./compare?board=shapes%2Fval"' in html
+    _, html = opened(few, board="shapes/val")
+    assert html.count("<select") == 4
+    _, html = opened(few, e=one[2].id)
+    assert f'<option value="{one[2].id}" selected>Method 2' in html
+    assert "1 entry chosen" in html
+    _, html = opened(few, e=",".join(each.id for each in one))
+    assert "5 entries chosen: a comparison takes two to 4" in html
+
+
+def test_entries_of_other_boards_or_unknown_ones_are_refused_in_a_sentence(few: Site) -> None:
+    store = few.server.store
+    one = add_entry(store, 1, name="<b>One</b>")
+    other = add_entry(store, 2, board="shapes/again")
+    page, html = opened(few, e=f"{one.id},zzz")
+    assert (page.status, "no submission &#39;zzz&#39; here" in html) == (404, True)
+    hidden = store.append(add_entry(store, 3), [("hidden", {"reason": "a reason"})])
+    page, html = opened(few, e=f"{one.id},{hidden.id}")
+    assert (page.status, "a reason" in html) == (404, False)
+    waits, _ = store.receive(board="shapes/val", sha256="b" * 64, size=1, file_name="run.json")
+    page, html = opened(few, e=f"{one.id},{waits.id}")
+    assert (page.status, "has no line on" in html) == (404, True)
+    page, html = opened(few, e=f"{one.id},{other.id}")
+    assert page.status == 400
+    assert "different boards: &lt;b&gt;One&lt;/b&gt; on shapes/val; Method 2 on shapes/again" in html
+
+
+def test_a_comparison_that_takes_long_says_so_and_looks_again(
+    few: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = ",".join(add_entry(few.server.store, number).id for number in (1, 2))
+
+    def not_yet(*_: object) -> Differences | None:
+        return None
+
+    monkeypatch.setattr(few.server.compared, "of", not_yet)
+    page, html = opened(few, e=ids)
+    assert page.status == 200
+    assert '<meta http-equiv="refresh" content="3">' in html
+    assert "is being made" in html
