@@ -245,9 +245,11 @@ class Lists:
         self._held: OrderedDict[str, tuple[str, KeptLists]] = OrderedDict()
         self._bases: dict[str, tuple[float, str | None]] = {}
         self._lock = threading.Lock()
+        self._stop = threading.Event()
 
     def close(self) -> None:
-        """End the work in the background."""
+        """End the work in the background at once; what is not made then is made when asked for again."""
+        self._stop.set()
         self._lane.shutdown(cancel_futures=True)
 
     def shown(self, submission: Submission) -> bool:
@@ -261,21 +263,28 @@ class Lists:
             self._lane.submit(self._make_later, submission)
         return found
 
-    def make(self, submission: Submission) -> KeptLists | None:
-        """An entry's lists, made now where they are not kept; None where they are not shown or not made."""
+    def make(self, submission: Submission, stopped: threading.Event | None = None) -> KeptLists | None:
+        """An entry's lists, made now where they are not kept; None where they are not shown or not made.
+
+        Args:
+            submission: the entry.
+            stopped: ends the making when it is set; None is this object's own, which `close` sets.
+        """
         found = self._kept(submission)
         etag = self._etag(submission)
         if found is not None or etag is None:
             return found
-        board = boards.board(submission.board)
+        board, stop = boards.board(submission.board), stopped or self._stop
         try:
             file = self._files.local_copy(submission.sha256)
-            packed = made_lists(file, board, submission.file_name, submission.form, self._limits)
+            packed = made_lists(file, board, submission.file_name, submission.form, self._limits, stop)
         except (PassingError, FileStoreError, LostFileError) as error:
             log.warning("the lists of submission %s are not made: %s", submission.id, error)
-            return None
+            packed = None
         found = None if packed is None else KeptLists.read(packed)
         if packed is None or found is None:
+            if stop.is_set():
+                return None
             self._failed[etag] = time.monotonic()
             return None
         row = {"changed": 0, "etag": etag, "body": packed}
@@ -284,11 +293,16 @@ class Lists:
         self._hold(submission, etag, found)
         return found
 
-    def refresh(self, submission_id: str) -> None:
-        """Make the lists of a submission that was judged just now, if they are to be shown."""
+    def refresh(self, submission_id: str, stopped: threading.Event | None = None) -> None:
+        """Make the lists of a submission that was judged just now, if they are to be shown.
+
+        Args:
+            submission_id: its id.
+            stopped: as for `make`.
+        """
         submission = self._store.submission(submission_id)
         if submission is not None:
-            self.make(submission)
+            self.make(submission, stopped)
 
     def _make_later(self, submission: Submission) -> None:
         try:

@@ -10,6 +10,7 @@ import io
 import json
 import logging
 import tempfile
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,7 +41,12 @@ UNLISTED = 0
 
 
 def made_lists(
-    file: Path, board: Board, file_name: str, form: Mapping[str, Any], limits: Limits
+    file: Path,
+    board: Board,
+    file_name: str,
+    form: Mapping[str, Any],
+    limits: Limits,
+    stopped: threading.Event | None = None,
 ) -> bytes | None:
     """The beginnings of a file's rankings, made in a process of its own.
 
@@ -50,6 +56,7 @@ def made_lists(
         file_name: the sender's name for the file.
         form: the method's fields as they were sent beside it.
         limits: what this may take, as for judging.
+        stopped: ends the process when it is set.
 
     Returns:
         An `.npz`; None where the process ended without one, which the log explains.
@@ -69,7 +76,7 @@ def made_lists(
             "ground_truth": None,
             "keys": [],
         }
-        ended = run(request, limits, module="leaderboard.inspection.making")
+        ended = run(request, limits, stopped, module="leaderboard.inspection.making")
         if "made" in ended.answer and ended.limit is None and to.is_file():
             return to.read_bytes()
         said = ended.answer.get("refused", ended.log)

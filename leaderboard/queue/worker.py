@@ -72,8 +72,8 @@ class Worker:
         store: where the submissions are.
         limits: what judging one file may take; None takes the usual limits.
         refresh: called with a board after files for it were judged and nothing waits.
-        inspect: called with the id of each submission that was judged, when nothing waits; what it raises
-            is logged.
+        inspect: called with the id of each submission that was judged, when nothing waits, and with what is
+            set when the worker stops.
         refused_days: days for which a refused file is kept; 0 for ever.
         lease_seconds: after so long without a sign of life another worker is taken to be dead.
     """
@@ -85,7 +85,7 @@ class Worker:
         *,
         limits: Limits | None = None,
         refresh: Callable[[Board], object] | None = None,
-        inspect: Callable[[str], object] | None = None,
+        inspect: Callable[[str, threading.Event], object] | None = None,
         refused_days: int = 0,
         lease_seconds: float = LEASE_SECONDS,
     ) -> None:
@@ -184,7 +184,7 @@ class Worker:
                     self._refresh(board)
         if self._inspect is not None and self._to_inspect and not self._stop.is_set():
             # One a round: what has come meanwhile does not wait for the others.
-            self._inspect(self._to_inspect.pop(0))
+            self._inspect(self._to_inspect.pop(0), self._stop)
 
     def _judge(self, job: Job) -> None:
         """Judge one job, and record its end; one that cannot be judged now is put off.

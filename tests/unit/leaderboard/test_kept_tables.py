@@ -212,6 +212,17 @@ def test_values_that_are_not_an_entrys_own_give_it_no_group(
     assert groups(tables) == {"Method 1": 1, "Method 3": None, "Method 2": 2}
 
 
+def test_a_sealed_board_has_neither_groups_nor_intervals(store: Store, tables: Tables) -> None:
+    add_entry(store, 1, 0.9)
+    open_board = boards.board(BOARD)
+    sealed = open_board.model_copy(update={"track": "sealed", "ground_truth": "/truth.parquet"})
+    (row,) = tables.refresh(sealed).view["rows"]
+    assert (row["group"], row["interval"]) == (None, None)
+    (row,) = tables.refresh(open_board).view["rows"]
+    assert row["group"] == 1
+    assert row["interval"][0] < row["main"] < row["interval"][1]
+
+
 def test_a_board_without_entries_has_no_groups_to_wait_for(tables: Tables) -> None:
     view = tables.of(boards.board(BOARD)).view
     assert (view["rows"], view["groups_pending"]) == ([], False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -140,6 +141,26 @@ def test_a_file_whose_lists_cannot_be_made_is_not_tried_over_and_over(
     assert Lists(server.store, server.files).make(one) is not None
 
 
+def test_making_ends_when_it_is_told_to(server: Server, entries: dict[str, Submission]) -> None:
+    one, stopped = entries["random"], threading.Event()
+    _forget(server, one)
+    stopped.set()
+    fresh = Lists(server.store, server.files)
+    assert fresh.make(one, stopped) is None
+    assert fresh.make(one) is not None  # which was no failure of the file's
+
+
+def test_a_file_that_is_gone_has_no_lists(
+    server: Server, entries: dict[str, Submission], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = replace(entries["random"], sha256="0" * 64, id="gone")
+    fresh = Lists(server.store, server.files)
+    assert fresh.make(one) is None
+    monkeypatch.setattr(fresh, "make", lambda *given: pytest.fail("tried at once again"))
+    assert fresh.of(one) is None
+    fresh.close()
+
+
 def test_only_what_everybody_may_see_has_lists(
     server: Server, entries: dict[str, Submission], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,7 +181,7 @@ def test_the_worker_makes_them_when_it_has_judged(
     server: Server, entries: dict[str, Submission], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
-    monkeypatch.setattr(server.worker, "_inspect", asked.append)
+    monkeypatch.setattr(server.worker, "_inspect", lambda name, stopped: asked.append(name))
     taken, _ = server.intake.take("shapes/val", [b"{}"], _cover())
     server.worker._round()
     assert asked == [taken.id]
