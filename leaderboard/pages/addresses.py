@@ -10,6 +10,7 @@ from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
 from leaderboard.errors import UploadRefusedError
 from leaderboard.pages import (
+    about_page,
     board_page,
     board_tabs,
     compare_page,
@@ -18,6 +19,7 @@ from leaderboard.pages import (
     metric_page,
     published_page,
     query_page,
+    status_page,
     suite_page,
 )
 from leaderboard.pages.site import Page, Site, missing_page
@@ -66,6 +68,14 @@ def _compare(site: Site, query: Query) -> Page:
     return compare_page.page(site, query)
 
 
+def _status(site: Site, _query: Query) -> Page:
+    return status_page.page(site)
+
+
+def _about(site: Site, _query: Query) -> Page:
+    return about_page.page(site)
+
+
 _PAGES: dict[str, Callable[..., Page]] = {
     "": _home,
     "b/(.+)/q/([^/]+)": _query,
@@ -76,6 +86,8 @@ _PAGES: dict[str, Callable[..., Page]] = {
     "m": _metrics,
     "m/([^/]+)": _metric,
     "compare": _compare,
+    "status": _status,
+    "about": _about,
 }
 """By the pattern of a path the function of its page, which takes the decoded groups. First match counts."""
 

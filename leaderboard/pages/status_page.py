@@ -1,78 +1,127 @@
-"""The status page: for people, what `/health` says to programs."""
+"""The status page: for people, what `/health` says to programs, and what each board lacks."""
 
 from __future__ import annotations
 
+import logging
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from leaderboard.pages.layout import html_block, page_foot, page_head
-from leaderboard.pages.markup import element, joined, text
+from leaderboard import boards
+from leaderboard.boards import Board
+from leaderboard.pages.home_page import state_words
+from leaderboard.pages.site import Page, Site
 from leaderboard.queue.jobs import LEASE_SECONDS
-from leaderboard.server import Server
+
+log = logging.getLogger("leaderboard.pages.status")
 
 _GIB = 2**30
 _LOW_BYTES = _GIB
+_DESCRIPTION = "Whether files are taken and judged now: queue, workers, versions, and what each board lacks."
 
 
-def build(demo: Any, server: Server) -> None:
-    """Add the page to the pages' Blocks."""
-    with demo.route("Status", "/status"):
-        page_head("")
-        shown = html_block(element("p", "Asking the server…", "loading"), elem_id="status")
-        page_foot()
+@dataclass(frozen=True)
+class BoardState:
+    """How a board is.
 
-        def look() -> str:
-            try:
-                return status_html(server.health(), datetime.now(UTC))
-            except (SQLAlchemyError, OSError):
-                words = "The server lives, but its database or its disk does not answer. Try again later."
-                return element("div", element("h3", "Not available") + element("p", words), "outcome bad")
+    Args:
+        board: the board.
+        state: `open`, or in a few words why files sent to it now are not judged.
+        lacks: what it lacks in a sentence or two, or empty.
+        entries: how many stand on it.
+    """
 
-        demo.load(look, outputs=shown, show_progress="hidden", api_visibility="private")
+    board: Board
+    state: str
+    lacks: str
+    entries: int
 
 
-def status_html(health: dict[str, Any], now: datetime) -> str:
-    """The page's content.
+def page(site: Site) -> Page:
+    """The page.
+
+    Args:
+        site: of the server.
+    """
+    now = datetime.now(UTC)
+    try:
+        health, listed = site.server.health(), board_states(site, now)
+    except (SQLAlchemyError, OSError):
+        log.exception("the status cannot be told")
+        words = "The server lives, but its database or its disk does not answer. Try again later."
+        return Page("missing.html", "Not available", words, {"words": words, "fix": ""}, status=503)
+    values = {"problems": problems(health, now), "lines": lines(health, now), "now": now, "listed": listed}
+    return Page("status.html", "Status", _DESCRIPTION, values, section="status")
+
+
+def board_states(site: Site, now: datetime) -> list[BoardState]:
+    """How every board is.
+
+    Args:
+        site: of the server.
+        now: the moment, UTC.
+    """
+    counts = site.server.store.count_published()
+    found = []
+    for board in boards.boards():
+        view = {
+            "closed": board.closed(now),
+            "paused": site.server.store.paused(board.id),
+            "unavailable": site.server.tables.problem(board),
+        }
+        state = state_words(view).partition(":")[0]
+        lacks = " ".join(_sentence(words) for words in view.values() if words)
+        found.append(BoardState(board, state, lacks, counts.get(board.id, 0)))
+    return found
+
+
+def problems(health: dict[str, Any], now: datetime) -> list[str]:
+    """What is wrong, a sentence each; empty where all is well.
 
     Args:
         health: from `Server.health`.
         now: the moment of it, UTC.
     """
-    alive = [one for one in health["workers"] if now - one["seen_at"] < timedelta(seconds=LEASE_SECONDS)]
-    problems = []
-    if not alive:
-        problems.append("No worker shows itself: what is sent is kept, and judged when one runs again.")
+    found = []
+    if not any(now - one["seen_at"] < timedelta(seconds=LEASE_SECONDS) for one in health["workers"]):
+        found.append("No worker shows itself: what is sent is kept, and judged when one runs again.")
     if health["free_bytes"] < _LOW_BYTES:
-        problems.append("The disk is nearly full: uploads may be refused.")
-    problems.extend(
-        f"The board file {text(name)} is wrong: the server's log says why. The other boards go on."
+        found.append("The disk is nearly full: uploads may be refused.")
+    found.extend(
+        f"The board file {name} is wrong: the server's log says why. The other boards go on."
         for name in health["wrong_boards"]
     )
-    said = joined(element("p", words, "notice") for words in problems) or element(
-        "p", "All is well: files are taken and judged.", "notice good"
-    )
-    since = health["oldest_waiting"]
+    return found
+
+
+def lines(health: dict[str, Any], now: datetime) -> list[tuple[str, list[str]]]:
+    """What the page lists: by name one value or several.
+
+    Args:
+        health: from `Server.health`.
+        now: the moment of it, UTC.
+    """
+    since, scored = health["oldest_waiting"], health["last_scored"]
     waits = f"{health['waiting']:,}" + ("" if since is None else f", the oldest for {_ago(now - since)}")
-    workers = joined(
-        element("div", f"version {text(one['version'])}, last sign of life {_ago(now - one['seen_at'])} ago")
+    workers = [
+        f"version {one['version']}, last sign of life {_ago(now - one['seen_at'])} ago"
         for one in health["workers"]
-    )
-    scored = health["last_scored"]
-    lines = (
-        ("Submissions that wait", waits),
-        ("Last file scored", "none yet" if scored is None else f"{_ago(now - scored)} ago"),
-        ("Workers", workers or "none"),
-        ("Free space", f"{health['free_bytes'] / _GIB:,.1f} GiB"),
-        ("Largest file", f"{health['max_upload_bytes'] / 2**20:.0f} MB"),
-        ("Boards", str(health["boards"])),
-        ("Version", f"cir-benchmarks {text(health['version'])}"),
-        ("As of", f"{now:%Y-%m-%d %H:%M:%S} UTC · {element('a', 'as JSON', href='./health')}"),
-    )
-    listed = joined(element("dt", name) + element("dd", value) for name, value in lines)
-    title = element("div", element("h1", "Status"), "title")
-    return element("div", title + said + element("dl", listed), "status")
+    ]
+    return [
+        ("Submissions that wait", [waits]),
+        ("Last file scored", ["none yet" if scored is None else f"{_ago(now - scored)} ago"]),
+        ("Workers", workers or ["none"]),
+        ("Free space", [f"{health['free_bytes'] / _GIB:,.1f} GiB"]),
+        ("Largest file", [f"{health['max_upload_bytes'] / 2**20:.0f} MB"]),
+        ("Boards", [str(health["boards"])]),
+        ("Version", [f"cir-benchmarks {health['version']}"]),
+    ]
+
+
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:].rstrip('.')}."
 
 
 def _ago(passed: timedelta) -> str:

@@ -24,7 +24,7 @@ from cir_metrics.errors import install_lines
 from cir_metrics.signature import package_version
 from leaderboard import settings
 from leaderboard.errors import ServeError
-from leaderboard.pages import about_page, layout, status_page, submit_page
+from leaderboard.pages import layout, submit_page
 from leaderboard.pages.site import Links, Site
 from leaderboard.queue.processes import WorkerProcesses
 from leaderboard.server import Server
@@ -202,8 +202,6 @@ def pages(server: Server) -> Any:
         fill_width=True,
     )
     submit_page.build(demo, server)
-    about_page.build(demo, server)
-    status_page.build(demo, server)
     demo.queue(max_size=_WAITING)
     shut_out_strangers(demo)
     return demo

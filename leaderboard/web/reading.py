@@ -15,15 +15,17 @@ from urllib.parse import urlencode
 
 import orjson
 from fastapi import APIRouter, Depends, Query, Request
-from fastapi.responses import HTMLResponse, Response
+from fastapi.responses import Response
 
 from leaderboard import boards
 from leaderboard.errors import refuse_unknown
 from leaderboard.intake import known_board
+from leaderboard.pages import api_page
+from leaderboard.pages.site import PAGE_POLICY, Links, Site
 from leaderboard.server import Server
 from leaderboard.tables import KeptTable
 from leaderboard.views import board_view
-from leaderboard.web import formats, routes_page
+from leaderboard.web import formats
 from leaderboard.web.feed import atom
 from leaderboard.web.kept_answers import etag_of, packed_answer, whole_answer
 from leaderboard.web.schemas import FAILURES, BoardsAnswer, PageAnswer, TableAnswer
@@ -31,6 +33,7 @@ from leaderboard.web.schemas import FAILURES, BoardsAnswer, PageAnswer, TableAns
 VERSION = "/api/v1"
 
 _JSON = "application/json"
+_HTML = "text/html; charset=utf-8"
 _CSV = "text/csv; charset=utf-8"
 _PARQUET = "application/vnd.apache.parquet"
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
@@ -60,6 +63,7 @@ def known_query(request: Request) -> None:
 
 def router(server: Server) -> APIRouter:
     """The routes that read."""
+    pages = Site(server)
     routes = APIRouter(responses={**FAILURES, 304: _UNCHANGED}, dependencies=[Depends(known_query)])
 
     @routes.get(f"{VERSION}/boards", response_model=BoardsAnswer)
@@ -142,7 +146,9 @@ def router(server: Server) -> APIRouter:
     @routes.get("/api", include_in_schema=False)
     def all_routes(request: Request) -> Response:
         """The routes of the API, for people."""
-        return HTMLResponse(routes_page.page(request.app.openapi()))
+        page = api_page.page(request.app.openapi())
+        html = pages.written(page, Links("api")).encode()
+        return whole_answer(request, html, _HTML, {"Content-Security-Policy": PAGE_POLICY})
 
     return routes
 

@@ -14,7 +14,7 @@ import pytest
 
 from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
-from leaderboard.pages.status_page import status_html
+from leaderboard.pages.status_page import problems
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 
@@ -91,7 +91,7 @@ def test_a_server_starts_beside_a_wrong_board_and_says_so(folder: Path) -> None:
     health = server.health()
     server.close()
     assert health["wrong_boards"] == ["own.yaml"]
-    assert "own.yaml is wrong" in status_html(health, datetime.now(UTC))
+    assert "own.yaml is wrong" in problems(health, datetime.now(UTC))[-1]
 
 
 def test_a_board_that_becomes_wrong_changes_nothing_in_what_runs(

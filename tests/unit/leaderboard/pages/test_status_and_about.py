@@ -1,0 +1,112 @@
+"""The pages about the server: its state and that of each board, and the text about the boards."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cir_datasets import registry
+from leaderboard import boards
+from leaderboard.pages.about_page import about_text
+from leaderboard.pages.addresses import page_at
+from leaderboard.pages.site import Links, Page, Site
+from leaderboard.pages.status_page import lines, problems
+from leaderboard.server import Server
+from leaderboard.settings import Settings
+
+EVIL = '"><script>alert(1)</script>'
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    server = Server.open(Settings(tmp_path / "home"))
+    yield Site(server)
+    server.close()
+
+
+def health(**parts: Any) -> dict[str, Any]:
+    well: dict[str, Any] = {
+        "version": "1.0",
+        "boards": 11,
+        "wrong_boards": [],
+        "max_upload_bytes": 2**26,
+        "waiting": 3,
+        "oldest_waiting": NOW - timedelta(minutes=5),
+        "last_scored": None,
+        "workers": [{"version": EVIL, "seen_at": NOW - timedelta(seconds=3)}],
+        "free_bytes": 2**40,
+    }
+    return well | parts
+
+
+def written(site: Site, path: str) -> tuple[Page, str]:
+    page = page_at(site, path, {})
+    return page, site.written(page, Links(path))
+
+
+def test_queue_workers_and_versions_are_listed() -> None:
+    said = {name: " ".join(values) for name, values in lines(health(), NOW)}
+    assert said["Submissions that wait"] == "3, the oldest for 5 minutes"
+    assert said["Workers"] == f"version {EVIL}, last sign of life 3 seconds ago"
+    assert said["Last file scored"] == "none yet"
+    assert said["Largest file"] == "64 MB"
+    assert problems(health(), NOW) == []
+
+
+def test_it_warns_where_nobody_judges_where_the_disk_is_full_and_of_wrong_boards() -> None:
+    late = [{"version": "1.0", "seen_at": NOW - timedelta(minutes=2)}]
+    said = problems(health(workers=late, free_bytes=2**20, wrong_boards=["own.yaml"]), NOW)
+    assert len(said) == 3
+    assert "No worker shows itself" in said[0]
+    assert "nearly full" in said[1]
+    assert "own.yaml is wrong" in said[2]
+
+
+def test_every_board_is_listed_with_what_it_lacks(site: Site) -> None:
+    site.server.store.pause("shapes/val", f"we move {EVIL}")
+    page, html = written(site, "status")
+    assert page.status == 200
+    assert re.findall(r'<th scope="row"><a href="\./b/([^"]+)"', html) == [one.id for one in boards.boards()]
+    said = unescape(html)
+    assert f"We move {EVIL}." in said
+    assert "The publisher's file data/cirr_val.json is not on this server." in said
+    assert "nothing: files for it are judged" in said
+    assert "<script>alert" not in html
+    assert 'href="./status"' in html
+    assert "http-equiv" not in html, "it is looked at again by hand"
+
+
+def test_a_database_that_does_not_answer_is_said_without_its_words(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_self: Server) -> dict[str, Any]:
+        raise OSError("/secret/place")
+
+    monkeypatch.setattr(Server, "health", broken)
+    page, html = written(site, "status")
+    assert page.status == 503
+    assert "does not answer" in html
+    assert "/secret/place" not in html
+
+
+def test_the_about_page_shows_a_rank_file_of_the_version_that_its_benchmark_has() -> None:
+    shown = re.search(r'"benchmark": "(.+?)", "benchmark_version": (\d+)', about_text(2**20))
+    assert shown is not None
+    assert int(shown[2]) == registry.spec(shown[1]).card.version
+
+
+def test_the_about_page_is_html_with_this_servers_limit(site: Site) -> None:
+    page, html = written(site, "about")
+    assert (page.status, html.count("<h1>")) == (200, 1)
+    for heading in ("Rank files", "What happens to a file", "What the numbers mean", "Limits"):
+        assert f"<h2>{heading}</h2>" in html
+    assert f"at most {site.server.settings.max_upload_bytes // 2**20} MB" in html
+    assert "{limit}" not in html
+    assert '<pre><code class="language-json">' in html
