@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from submissions_worlds import cir
+from cir_here import cir
 from typer.main import get_command
 
 from leaderboard.cli import build

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
+from cir_here import cir
 from says import says
-from submissions_worlds import cir
 
 import submissions
 from submissions import RankFile

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 import submissions_worlds as worlds
+from cir_here import cir
 from says import says
-from submissions_worlds import cir
 
 import submissions
 from cir_metrics.errors import CallError
