@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+import cir_here
 import datasets_publishers as made
 import orjson
 import pytest
@@ -199,14 +198,7 @@ def test_known_differences_agree_with_the_card(benchmark_id: str) -> None:
 
 
 def cir(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "leaderboard.cli", "datasets", "verify", *arguments],
-        cwd=ROOT,
-        env={**os.environ},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return cir_here.cir("datasets", "verify", *arguments)
 
 
 def test_the_command_exits_with_1_for_faults_alone(with_shapes: Path) -> None:

@@ -10,6 +10,7 @@ import sys
 from importlib import resources
 from pathlib import Path
 
+import cir_here
 import datasets_publishers as made
 import pytest
 from typer.testing import CliRunner
@@ -25,7 +26,6 @@ ROOT = Path(__file__).resolve().parents[4]
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
     return {
-        **os.environ,
         "CIR_CACHE_HOME": str(tmp_path / "cache"),
         "CIR_DATA_HOME": str(tmp_path / "home"),
         "HF_HOME": str(tmp_path / "hf"),
@@ -36,10 +36,15 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 def cir(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    return cir_here.cir("datasets", *arguments, **environment)
+
+
+def process(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    """For the Hub's cache: huggingface_hub reads where it is when it is imported."""
     return subprocess.run(
         [sys.executable, "-m", "leaderboard.cli", "datasets", *arguments],
         cwd=ROOT,
-        env=environment,
+        env=os.environ | environment,
         capture_output=True,
         text=True,
         check=False,
@@ -212,7 +217,7 @@ def test_show_says_what_ids_are_with_an_example(environment: dict[str, str]) -> 
 
 def test_prepare_fills_both_caches_and_says_where(environment: dict[str, str], tmp_path: Path) -> None:
     made.write_cirr(tmp_path / "home", "val")
-    done = cir(environment, "prepare", "cirr/val", "--no-checks")
+    done = process(environment, "prepare", "cirr/val", "--no-checks")
     assert done.returncode == 0, done.stderr
     head, *folders = done.stdout.splitlines()
     assert head == "cirr/val: 3 queries, 8 images in the gallery, unpinned, counts not checked"
@@ -222,7 +227,7 @@ def test_prepare_fills_both_caches_and_says_where(environment: dict[str, str], t
 
 def test_prepare_without_the_hub_cache_is_json_too(environment: dict[str, str], tmp_path: Path) -> None:
     made.write_circo(tmp_path / "given", "val", gallery=False)
-    done = cir(
+    done = process(
         environment,
         "prepare",
         "circo/val",

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import datasets_pictures as pictures
 import datasets_publishers as made
 import pytest
+from cir_here import cir
 
 import cir_datasets
 from cir_datasets import attach_images, registry
@@ -398,23 +397,12 @@ def test_coverage_without_a_gallery_list_looks_for_what_the_rows_name(home: Path
     assert (sessions.listed_by, sessions.located.total, sessions.complete) == ("rows", 3, True)
 
 
-def cir(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "leaderboard.cli", "datasets", *arguments],
-        cwd=ROOT,
-        env={**os.environ, "HF_HOME": str(tmp_path / "hf")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-def test_the_command_exits_with_1_where_images_are_missing(home: Path, images: Path, tmp_path: Path) -> None:
+def test_the_command_exits_with_1_where_images_are_missing(home: Path, images: Path) -> None:
     made.write_cirr(home, "val")
     ids = made.cirr_images("val")
     pictures.write_nlvr2(images, "val", ids[1:])
-    call = ("images", "cirr/val", "--root", str(images), "--no-checks")
-    done = cir(tmp_path, *call, "--json")
+    call = ("datasets", "images", "cirr/val", "--root", str(images), "--no-checks")
+    done = cir(*call, "--json")
     assert done.returncode == 1, done.stderr
     found = json.loads(done.stdout)
     assert (found["images"], found["found"], found["missing"], found["complete"]) == (8, 7, 1, False)
@@ -429,8 +417,8 @@ def test_the_command_exits_with_1_where_images_are_missing(home: Path, images: P
         }
     ]
     pictures.write_nlvr2(images, "val", ids[:1])
-    done = cir(tmp_path, *call, "--open")
+    done = cir(*call, "--open")
     assert (done.returncode, done.stdout) == (0, f"cirr/val: 8 of 8 images found below {images}.\n")
-    done = cir(tmp_path, "images", "cirr/val", "--root", str(images / "nowhere"), "--no-checks")
+    done = cir("datasets", "images", "cirr/val", "--root", str(images / "nowhere"), "--no-checks")
     assert done.returncode == 2
     assert "no such folder" in done.stderr

@@ -5,14 +5,13 @@ from __future__ import annotations
 import random
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import datasets_publishers as made
 import orjson
 import pytest
+from cir_here import cir
 
 import cir_datasets
 import submissions
@@ -144,13 +143,7 @@ def test_the_command_line_says_it_without_a_traceback(cache: Path, tmp_path: Pat
     run.write_bytes(make_rank_file("shapes/val", "random").to_json())
     folder = cir_datasets.prepare("shapes/val")
     flip(folder / "places.parquet", 4000)
-    done = subprocess.run(
-        [sys.executable, "-m", "leaderboard.cli", "score", str(run)],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        check=False,
-    )
+    done = cir("score", str(run))
     assert (done.returncode, done.stdout) == (1, "")
     assert "places.parquet: its sha256 is not the one" in done.stderr
     assert "Fix: `cir datasets prepare --force shapes/val`" in done.stderr

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import cir_here
 import datasets_publishers as made
 import pyarrow.parquet as pq
 import pytest
@@ -450,8 +451,7 @@ def test_metadata_that_mlcroissant_refuses_is_an_error(
 
 def test_the_command_prints_what_was_written(home: Path, tmp_path: Path) -> None:
     def cir(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "leaderboard.cli", "datasets", "publish", *arguments]
-        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        return cir_here.cir("datasets", "publish", *arguments)
 
     shared = ["--to", str(tmp_path), "--data-dir", str(home), "--no-checks"]
     done = cir("circo/val", *shared)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 from collections import Counter
 from importlib import resources
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
+from cir_here import cir
 from PIL import Image
 from typer.testing import CliRunner
 
@@ -274,20 +274,9 @@ def test_plots_are_drawn_for_anything_that_can_be_counted(tmp_path: Path) -> Non
         plots.write_plots([one], tmp_path / "file", 5)
 
 
-def cir(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "leaderboard.cli", "datasets", "stats", *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 def test_the_command_prints_json_and_draws(tmp_path: Path) -> None:
-    done = cir(
-        "shapes/multiturn_val", "shapes/val", "--no-tags", "--json", "--top", "3", "--plots", str(tmp_path)
-    )
+    options = ["--no-tags", "--json", "--top", "3", "--plots", str(tmp_path)]
+    done = cir("datasets", "stats", "shapes/multiturn_val", "shapes/val", *options)
     first, second = json.loads(done.stdout)
     assert first["turns"] == {"2": 92, "3": 56, "4": 28, "5": 15, "6": 9}
     assert (second["queries"], second["gallery"], len(second["frequent_terms"])) == (300, 3940, 3)
@@ -301,7 +290,7 @@ def test_the_command_prints_json_and_draws(tmp_path: Path) -> None:
 
 
 def test_an_unknown_id_is_a_wrong_call() -> None:
-    done = cir("shapes/vall")
+    done = cir("datasets", "stats", "shapes/vall")
     assert (done.returncode, done.stdout) == (2, "")
     assert "Did you mean 'shapes/val'?" in done.stderr
 
