@@ -12,6 +12,7 @@ from typing import Any
 
 import datasets_publishers as made
 import pytest
+from cir_here import cir
 from http_hub import TOKEN, Fault, Hub
 
 import cir_datasets
@@ -64,7 +65,33 @@ def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
 
 
 def push(hub: Hub, tmp_path: Path, *options: str, **environment: str) -> tuple[int, str, str]:
+    """In a process of its own, as a user pushes."""
     return finish(start_push(hub, tmp_path, *options, **environment))
+
+
+def push_here(
+    hub: Hub, tmp_path: Path, *options: str, ids: str = "circled/cirr_val", **environment: str
+) -> tuple[int, str, str]:
+    """In this process, which has imported everything: the same command to the same server."""
+    arguments = ["--to", "published", "--data-dir", "home", "--no-checks", "--push", "me/made-up", *options]
+    return publish_here(hub, tmp_path, *ids.split(), *arguments, **environment)
+
+
+def publish_here(hub: Hub, tmp_path: Path, *arguments: str, **environment: str) -> tuple[int, str, str]:
+    """huggingface_hub is given what it would have read from the environment."""
+    from huggingface_hub import constants
+
+    known = {"HF_ENDPOINT": hub.url, "HF_TOKEN": TOKEN, "CIR_DATA_HOME": "", "PYTHONWARNINGS": "ignore"}
+    known |= {"CIR_CACHE_HOME": str(tmp_path / "cache"), **environment}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(constants, "ENDPOINT", known["HF_ENDPOINT"])
+        template = known["HF_ENDPOINT"] + "/{repo_id}/resolve/{revision}/{filename}"
+        patch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+        patch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hf/hub"))
+        patch.setattr(constants, "HF_HUB_OFFLINE", bool(known.get("HF_HUB_OFFLINE")))
+        patch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+        done = cir("datasets", "publish", *arguments, folder=tmp_path, **known)
+    return done.returncode, done.stdout, done.stderr
 
 
 LOADS = """
@@ -116,7 +143,7 @@ def test_neither_a_message_nor_the_metadata_shows_the_password_of_an_endpoint(
 def test_the_pushed_metadata_names_the_hub_and_a_second_push_changes_nothing(
     hub: Hub, home: Path, tmp_path: Path
 ) -> None:
-    code, _, said = push(hub, tmp_path)
+    code, _, said = push_here(hub, tmp_path)
     assert code == 0, said
     files = hub.repositories["me/made-up"].files
     url = f"{hub.url}/datasets/me/made-up"
@@ -128,7 +155,7 @@ def test_the_pushed_metadata_names_the_hub_and_a_second_push_changes_nothing(
 
     # The same again makes no commit.
     first = list(hub.repositories["me/made-up"].commits)
-    code, out, said = push(hub, tmp_path)
+    code, out, said = push_here(hub, tmp_path)
     assert code == 0, said
     assert hub.repositories["me/made-up"].commits == first
     assert first[-1][0] in out
@@ -140,11 +167,11 @@ def test_stale_parquet_goes_in_the_same_commit_and_other_files_stay(
     repository = hub.repository("me/made-up")
     stale = "circo_val/validation-00000-of-00001.parquet"
     repository.commit({**repository.files, stale: b"old", "notes.txt": b"mine", "x/y.parquet": b"mine"})
-    code, out, said = push(hub, tmp_path)
+    code, out, said = push_here(hub, tmp_path)
     assert (code, out) == (2, "")
     assert "datasets/me/made-up: configurations that are published there would be removed" in said
     assert stale in repository.files
-    assert push(hub, tmp_path, "--remove-others")[0] == 0
+    assert push_here(hub, tmp_path, "--remove-others")[0] == 0
     assert len(repository.commits) == 3
     assert stale not in repository.files
     assert {"notes.txt", "x/y.parquet"} <= set(repository.files)
@@ -152,17 +179,17 @@ def test_stale_parquet_goes_in_the_same_commit_and_other_files_stay(
 
 def test_a_push_removes_no_configuration_unless_told_to(hub: Hub, home: Path, tmp_path: Path) -> None:
     made.write_for(home, "circled/circo_val")
-    code, _, said = finish(start_push(hub, tmp_path, ids="circled/cirr_val circled/circo_val"))
+    code, _, said = push_here(hub, tmp_path, ids="circled/cirr_val circled/circo_val")
     assert code == 0, said
     repository = hub.repositories["me/made-up"]
     good = repository.head
-    code, out, said = push(hub, tmp_path, "--to", "elsewhere")
+    code, out, said = push_here(hub, tmp_path, "--to", "elsewhere")
     assert (code, out) == (2, "")
     assert f"{hub.url}/datasets/me/made-up: configurations that" in said
     assert "not available: circo_val. Nothing was changed there." in said
     assert "--remove-others" in said
     assert repository.head == good
-    code, _, said = push(hub, tmp_path, "--to", "elsewhere", "--remove-others")
+    code, _, said = push_here(hub, tmp_path, "--to", "elsewhere", "--remove-others")
     assert code == 0, said
     assert not any(path.startswith("circo_val") for path in repository.files)
 
@@ -179,7 +206,7 @@ def test_a_repository_of_something_else_is_left_alone(
 ) -> None:
     repository = hub.repository("me/made-up")
     good = repository.commit({**repository.files, "croissant.json": content})
-    code, out, said = push(hub, tmp_path, "--remove-others")
+    code, out, said = push_here(hub, tmp_path, "--remove-others")
     assert (code, out) == (2, "")
     assert f"{hub.url}/datasets/me/made-up: " in said
     assert words in said
@@ -188,7 +215,7 @@ def test_a_repository_of_something_else_is_left_alone(
 
 
 def test_an_offline_push_says_how_to_go_online(hub: Hub, home: Path, tmp_path: Path) -> None:
-    code, out, said = push(hub, tmp_path, HF_HUB_OFFLINE="1")
+    code, out, said = push_here(hub, tmp_path, HF_HUB_OFFLINE="1")
     assert (code, out) == (2, "")
     assert "nothing was changed there.\n  Fix: unset HF_HUB_OFFLINE" in said
     assert hub.requests == []
@@ -216,7 +243,7 @@ def test_a_push_that_fails_leaves_the_last_revision(
     good = repository.commit({**repository.files, "README.md": b"the last good one"})
     if fault is not None:
         hub.faults["/commit/"] = fault
-    code, out, said = push(hub, tmp_path, **environment)
+    code, out, said = push_here(hub, tmp_path, **environment)
     assert (code, out) == (2, "")
     assert re.search(words, said, re.DOTALL)
     assert "The last revision there is untouched" in said
@@ -226,14 +253,14 @@ def test_a_push_that_fails_leaves_the_last_revision(
         commit == good and files["README.md"] == b"the last good one" for commit, files in repository.commits
     )
     assert not any(path.endswith(".parquet") for path in repository.files)
-    code, _, said = push(hub, tmp_path)
+    code, _, said = push_here(hub, tmp_path)
     assert code == 0, said
     assert any(path.endswith(".parquet") for path in repository.files)
 
 
 def test_a_hiccup_is_survived(hub: Hub, home: Path, tmp_path: Path) -> None:
     hub.faults |= {"/preupload/": Fault("status", times=1), "/upload/": Fault("cut upload", times=1)}
-    code, _, said = push(hub, tmp_path)
+    code, _, said = push_here(hub, tmp_path)
     assert code == 0, said
     assert len(hub.repositories["me/made-up"].commits) == 2
 
@@ -266,11 +293,11 @@ def test_uploads_that_keep_failing_leave_the_last_revision(tmp_path: Path) -> No
 
 def test_a_licence_that_forbids_copies_is_to_be_quoted(hub: Hub, tmp_path: Path) -> None:
     made.write_for(tmp_path / "home", "circo/val")
-    code, out, said = finish(start_push(hub, tmp_path, ids="circo/val"))
+    code, out, said = push_here(hub, tmp_path, ids="circo/val")
     assert (code, out) == (2, "")
     assert '--i-may-copy "CC BY-NC 4.0"' in said
     assert hub.requests == []
-    code, _, said = finish(start_push(hub, tmp_path, "--i-may-copy", "CC BY-NC 4.0", ids="circo/val"))
+    code, _, said = push_here(hub, tmp_path, "--i-may-copy", "CC BY-NC 4.0", ids="circo/val")
     assert code == 0, said
     assert "val/validation-00000-of-00001.parquet" in hub.repositories["me/made-up"].files
 
@@ -300,9 +327,8 @@ def own_folder(tmp_path: Path, card: str = "") -> None:
 
 
 def push_own(hub: Hub, tmp_path: Path, *options: str) -> tuple[int, str, str]:
-    arguments = ["publish", "mine", "--to", "published", "--push", "me/mine", *options]
-    command = ["-m", "leaderboard.cli", "datasets", *arguments]
-    return finish(start(command, hub, tmp_path, CIR_BENCHMARKS=str(tmp_path / "mine")))
+    arguments = ["mine", "--to", "published", "--push", "me/mine", *options]
+    return publish_here(hub, tmp_path, *arguments, CIR_BENCHMARKS=str(tmp_path / "mine"))
 
 
 LOADS_OWN = """
