@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
 from leaderboard.boards import Board
-from leaderboard.pages.board_rows import lines_of, read_choices, shown
+from leaderboard.pages import board_head
+from leaderboard.pages.board_queries import example_of
+from leaderboard.pages.board_rows import Line, lines_of, published_lines, read_choices, shown
 from leaderboard.pages.board_table import table_values
 from leaderboard.pages.board_tabs import tabs_of
 from leaderboard.pages.site import Page, Site
@@ -24,7 +26,7 @@ def page(site: Site, board: Board, query: Mapping[str, str]) -> Page:
     """
     view = site.server.tables.of(board).view
     choices, remarks = read_choices(board, query)
-    lines = lines_of(board, view)
+    lines = [*lines_of(board, view), *published_lines(board)]
     found = shown(board, lines, choices, remarks)
     values = {
         "board": board,
@@ -34,12 +36,28 @@ def page(site: Site, board: Board, query: Mapping[str, str]) -> Page:
         "embed": False,
         "choices": found.choices,
         "total": len(lines),
+        "open": view["paused"] is None and view["closed"] is None and view["unavailable"] is None,
+        "example": example_of(board),
+        "head": _head(site, board, view, lines),
         "table": table_values(board, view, lines, found),
         "notices": _notices(view),
         "missing_entry": _missing_entry(view, choices.entry),
         "empty": held_back_words(view) or "Nothing stands on this board yet.",
     }
     return Page("board.html", board.title, board.description, values)
+
+
+def _head(site: Site, board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> dict[str, Any]:
+    baselines = [line.name for line in lines if line.kind == "baseline"]
+    return {
+        "badges": board_head.badges(board),
+        "task": board_head.task(board),
+        "asker": board_head.asker(board),
+        "facts": board_head.facts(board, view, lines),
+        "steps": board_head.steps(board, baselines, with_tokens=site.server.settings.accounts == "tokens"),
+        "word": board_head.file_word(board),
+        "lacks": board_head.meanwhile(board, view),
+    }
 
 
 def _notices(view: Mapping[str, Any]) -> list[str]:

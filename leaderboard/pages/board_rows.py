@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 from leaderboard.boards import Board
+from leaderboard.pages.published_rows import rows_for
 from submissions.rank_file.words import OTHER
 
 PAGE_ROWS = 50
@@ -41,11 +42,15 @@ class Line:
         backbone: all that is said of it.
         caption_rule: how several captions become one text.
         submitter: who sent it.
-        received: when, ISO; empty of a published row.
+        received: when, ISO; of a published row the year, or empty.
         verified: whether the organisers have verified it.
         flag: what the organisers warn of, or None.
         differs: parts of the signature that are not the board's, `data`, `gallery`.
-        row: the table's row, or the published one.
+        texts: of a published row by metric the number as it is printed.
+        where: of a published row its source, table and row.
+        other_split: of a published row words where its numbers are of another split.
+        remarks: of a published row sentences on what is odd.
+        row: the table's row; None of a published one.
     """
 
     kind: Kind
@@ -65,12 +70,16 @@ class Line:
     flag: str | None = None
     interval: tuple[float, float] | None = None
     differs: tuple[str, ...] = ()
+    texts: Mapping[str, str] = field(default_factory=dict)
+    where: str = ""
+    other_split: str = ""
+    remarks: tuple[str, ...] = ()
     row: Any = field(default=None, compare=False, repr=False)
 
     @property
     def found_by(self) -> str:
         """What a search looks at."""
-        return _folded(f"{self.name} {self.backbone} {self.submitter}")
+        return _folded(f"{self.name} {self.backbone} {self.submitter} {self.where}")
 
 
 @dataclass(frozen=True)
@@ -239,6 +248,44 @@ def lines_of(board: Board, view: Mapping[str, Any]) -> list[Line]:
     return [_line(board, row, own, grouped=grouped) for row in view["rows"]]
 
 
+def published_lines(board: Board) -> list[Line]:
+    """Published results as rows of a board: as reported, and never in a group.
+
+    Args:
+        board: the board.
+
+    Example:
+        >>> from leaderboard import boards
+        >>> line = published_lines(boards.board("fashioniq/val"))[0]
+        >>> line.name, line.texts["mean(recall@10, recall@50)"]
+        ('DQU-CIR', '71.77')
+    """
+    units = {board.primary: board.primary_unit} | {column.metric: column.unit for column in board.columns}
+    found = []
+    for each in rows_for(board):
+        values = {
+            metric: float(number.value) / (100 if units[metric] == "percent" else 1)
+            for metric, number in each.numbers.items()
+        }
+        found.append(
+            Line(
+                kind="published",
+                id="",
+                name=each.row.method,
+                main=values.get(board.primary),
+                values=values,
+                encoder=short_encoder(each.row.backbone),
+                backbone=each.row.backbone,
+                received="" if each.row.year is None else str(each.row.year),
+                texts={metric: number.text for metric, number in each.numbers.items()},
+                where=each.where,
+                other_split=each.other_split,
+                remarks=tuple(filter(None, (each.row.protocol, *each.remarks, each.difference))),
+            )
+        )
+    return found
+
+
 def has_groups(board: Board, view: Mapping[str, Any]) -> bool:
     """Whether rows have groups rather than ranks: not on a sealed board, and not before they are made.
 
@@ -295,7 +342,8 @@ def _line(board: Board, row: Mapping[str, Any], own: Mapping[str, str] | None, *
         kind = "baseline"
     place = row["group"] if grouped else row["rank"]
     parts = _parts(row)
-    differs = [name for name, said in parts.items() if own is not None and own.get(name) != said]
+    names = {} if own is None else dict.fromkeys([*own, *parts])
+    differs = [name for name in names if own is not None and own.get(name) != parts.get(name)]
     return Line(
         kind=kind,
         id=row["submission"],

@@ -53,6 +53,7 @@ def table_values(
         "with_interval": with_interval,
         "scale": "" if scale is None else f"{_end(board, scale[0])} to {_end(board, scale[1])}",
         "rows": _rows(board, shown, scale, ruled=ruled),
+        "odd": [line for line in shown.lines if len(line.remarks) > 1 or line.other_split],
         "chips": [
             {"words": words, "query": shown.choices.query(training=word, page=None), "on": on}
             for word, words in _CHIPS
@@ -123,8 +124,11 @@ def _rows(
         found.append(
             {
                 "line": line,
-                "main": number(line.main, board.primary_unit),
-                "values": [number(line.values.get(c.metric), c.unit) for c in board.columns],
+                "main": line.texts.get(board.primary) or number(line.main, board.primary_unit),
+                "values": [
+                    line.texts.get(c.metric) or number(line.values.get(c.metric), c.unit)
+                    for c in board.columns
+                ],
                 "interval": _interval(line, board.primary_unit, scale),
                 "received": line.received[:10],
                 "moment": _moment(board, line),
@@ -137,7 +141,7 @@ def _rows(
 
 def _moment(board: Board, line: Line) -> str:
     """When a row came, exactly, and in which phase where there are several."""
-    if not line.received:
+    if line.kind == "published" or not line.received:
         return ""
     moment = datetime.fromisoformat(line.received)
     phase = board.phase(moment) if len(board.phases) > 1 and line.kind != "baseline" else None
@@ -233,4 +237,6 @@ def _note(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> str:
     if outside:
         listed = ", ".join(outside[:-1]) + (f" and {outside[-1]}" if outside[1:] else outside[0])
         said.append(f"{listed[0].upper()}{listed[1:]} stand in the order of their value, in italics.")
+    if "published" in kinds:
+        said.append("Published rows are as reported: they were not scored here, and do not compare.")
     return " ".join(said)

@@ -23,12 +23,11 @@ import httpx
 import numpy as np
 import pytest
 from challenge_world import ID, NAME, Places
+from read_pages import html_of
 from written_pages import submission_html
 
 from leaderboard import boards
-from leaderboard.identity import NOBODY, ORGANISER
 from leaderboard.identity.tokens import Tokens
-from leaderboard.pages.boards_page import page_html
 from leaderboard.queue.child import FINGERPRINTS
 from leaderboard.server import Server
 from leaderboard.settings import Settings
@@ -251,9 +250,9 @@ def test_pages_hold_nothing_of_it_for_anybody(first: Ran, monkeypatch: pytest.Mo
     server = Server.open(Settings(first.places.home))
     try:
         pages = [
-            page_html(server, {"board": ID, "entry": one}, who)
+            html_of(server, f"b/{ID}", entry=one, tab=tab)
             for one in first.ids.values()
-            for who in (NOBODY, ORGANISER)
+            for tab in ("", "about", "queries", "aspects", "turns", "trend")
         ]
         for one in first.ids.values():
             found = server.store.submission(one)

@@ -1,6 +1,10 @@
 "use strict";
-// Pages are whole without this file. It copies text, and sends a form of choices when one is changed.
+// Pages are whole without this file. It copies text, writes this site's address into commands, and sends a form
+// of choices when one is changed.
 (() => {
+  for (const one of document.querySelectorAll("[data-site]")) {
+    one.textContent = new URL(one.dataset.site, location.href).href.replace(/\/$/, "");
+  }
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-copy]");
     if (!button) return;

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from read_pages import read, words
 
 import submissions
 from leaderboard import boards
@@ -18,7 +19,6 @@ from leaderboard.errors import UploadRefusedError
 from leaderboard.identity.tokens import digest
 from leaderboard.intake import Cover, checked_method
 from leaderboard.life import act
-from leaderboard.pages.boards_page import page_html
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.store.transfer import export_store
@@ -116,9 +116,10 @@ def test_an_oracle_is_shown_marked_and_has_no_rank_anywhere(server: Server) -> N
     grouped = server.tables.of(BOARD).view["rows"]
     assert [(row["submission"], row["group"]) for row in grouped] == [(plain.id, 1), (oracle.id, None)]
     assert "-  oracle  Upper bound" in board_text(BOARD, entries)
-    page = page_html(server, {"board": BOARD.id})
-    assert 'title="knows what no user&#x27;s query holds; has no rank">oracle</span>' in page
-    assert "scored on other data" not in page
+    page = read(server, f"b/{BOARD.id}")
+    (badge,) = page.select(".badge.oracle")
+    assert badge["title"] == "knows what no user's query holds; has no rank"
+    assert "does not compare" not in words(page.select_one(".standings"))
     (first, second) = pq.read_table(io.BytesIO(formats.as_parquet(view))).to_pylist()
     assert (first["rank"], first["is_oracle"], first["oracle"]) == (1, False, None)
     assert (second["rank"], second["is_oracle"], second["oracle"]) == (None, True, "target_captions")

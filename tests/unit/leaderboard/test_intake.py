@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import read_pages
 
 from cir_metrics.errors import CallError
 from leaderboard import boards, settings
 from leaderboard.errors import UploadRefusedError
 from leaderboard.intake import Cover, Intake, checked_method, chunks_of
-from leaderboard.pages.boards_page import page_html
 from leaderboard.quotas import Allowance, Quotas
 from leaderboard.server import Server
 from leaderboard.settings import Settings
@@ -95,7 +95,7 @@ def test_a_board_takes_less_than_its_server(tmp_path: Path) -> None:
         board, others = boards.board("shapes/small"), boards.board("shapes/val")
         assert server.tables.of(board).view["max_upload_bytes"] == 2**20
         assert server.tables.of(others).view["max_upload_bytes"] == server.settings.max_upload_bytes
-        assert "<li>files up to 1 MB</li>" in page_html(server, {"board": "shapes/small"})
+        assert "rank file, up to 1 MB" in read_pages.html_of(server, "b/shapes/small")
     finally:
         server.close()
         boards.use(None)

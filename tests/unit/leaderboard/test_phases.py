@@ -12,6 +12,7 @@ import pytest
 import sqlalchemy as sa
 from full_boards import add_entry
 from leaderboard_world import rank_file
+from read_pages import html_of, read, words
 from written_pages import submission_html
 
 from leaderboard import boards
@@ -20,7 +21,6 @@ from leaderboard.data import problem
 from leaderboard.errors import UploadRefusedError
 from leaderboard.intake import Cover, Intake
 from leaderboard.life import act
-from leaderboard.pages.boards_page import page_html
 from leaderboard.queue.worker import Worker
 from leaderboard.quotas import Allowance, Quotas
 from leaderboard.server import Server
@@ -77,8 +77,10 @@ def test_outside_a_phase_a_file_is_refused_and_the_next_one_named(server: Server
     assert f"test, opens on {NOW + timedelta(days=3):%Y-%m-%d}" in error.message
     write(server.settings.home, {"name": "test", "opens": -5, "closes": -3})
     assert "its last phase, test, closed" in refused(intake).message
-    page = page_html(server, {"board": BOARD})
-    assert "This board takes no submissions now: its last phase, test, closed" in page
+    page = read(server, f"b/{BOARD}")
+    said = words(page.select_one(".notice"))
+    assert "This board takes no submissions now: its last phase, test, closed" in said
+    assert page.select("#enter, .title .button") == []
 
 
 def test_a_phase_has_quotas_of_its_own_and_counts_what_came_in_it(server: Server, intake: Intake) -> None:
@@ -118,8 +120,8 @@ def test_a_file_of_an_earlier_phase_is_sent_again_in_the_next(server: Server, in
     assert {row["submission"] for row in found} == {first.id, second.id}
     phases = [{"name": "dev", "opens": -1, "closes": 0}, {"name": "test", "opens": 0, "closes": 1}]
     write(server.settings.home, *phases)
-    page = page_html(server, {"board": BOARD})
-    assert [page.count(f", {name}</td>") for name in ("dev", "test")] == [1, 1]
+    moments = [each["title"] for each in read(server, f"b/{BOARD}").select(".standings time")]
+    assert sorted(moment.partition(", phase ")[2] for moment in moments) == ["dev", "test"]
 
 
 def test_where_a_phase_has_quotas_a_token_is_needed(server: Server, intake: Intake) -> None:
@@ -136,10 +138,10 @@ def test_results_are_shown_when_the_phase_has_closed(server: Server) -> None:
     assert tables.of(board).view["rows"] == []
     assert server.entries(board) == []
     shown = tables.of(board).view
-    words = f"1 entry, shown from {NOW + timedelta(days=1):%Y-%m-%d at %H:%M} UTC."
-    assert (shown["entries"], held_back_words(shown)) == (1, words)
-    assert words in board_text(board, [], held_back=held_back_words(shown))
-    assert words in page_html(server, {"board": BOARD})
+    promise = f"1 entry, shown from {NOW + timedelta(days=1):%Y-%m-%d at %H:%M} UTC."
+    assert (shown["entries"], held_back_words(shown)) == (1, promise)
+    assert promise in board_text(board, [], held_back=held_back_words(shown))
+    assert promise in html_of(server, f"b/{BOARD}")
     view = submission_view(entry)
     assert (view["scores"], view["scores_from"]) == (None, (NOW + timedelta(days=1)).isoformat())
     assert "results are shown when its phase has closed" in view["message"]
@@ -162,10 +164,10 @@ def test_the_page_and_the_api_say_the_phases(server: Server) -> None:
         {"name": "test", "opens": 2, "closes": 4, "results": "at_end"},
     ]
     write(server.settings.home, *phases)
-    page = page_html(server, {"board": BOARD})
-    assert "phase dev: " in page
-    assert "UTC; 2 a day, 3 in all" in page
-    assert "UTC; results at its end" in page
+    said = words(read(server, f"b/{BOARD}").select_one(".facts"))
+    assert "Phases dev: " in said
+    assert "UTC, 2 a day, 3 in all" in said
+    assert "UTC, results at its end" in said
     view = server.tables.of(boards.board(BOARD)).view
     assert [phase["name"] for phase in view["phases"]] == ["dev", "test"]
     assert view["closed"] is None

@@ -11,7 +11,8 @@ from full_boards import START, a_submission
 
 from leaderboard import boards
 from leaderboard.commands import board_text
-from leaderboard.pages.boards_page import _intro, _parts_shown, _short
+from leaderboard.pages.board_head import facts
+from leaderboard.pages.board_rows import lines_of
 from leaderboard.standings import Entry, checked_gallery, standings
 from leaderboard.submission import Event, Submission
 from leaderboard.views import table_view
@@ -42,19 +43,23 @@ def rows(*found: Submission) -> list[dict[str, Any]]:
     return written
 
 
+def gallery_said(found: list[Entry]) -> str:
+    view = table_view(CIRCO, found, 2**20)
+    return next(fact.said for fact in facts(CIRCO, view, lines_of(CIRCO, view)) if fact.term == "Gallery")
+
+
 def test_a_gallery_that_was_not_checked_is_not_stated() -> None:
     unchecked = entries(submission("a", 1))
     assert checked_gallery(CIRCO, unchecked) is None
     assert "gallery not checked, " in board_text(CIRCO, unchecked)
-    assert "<li>gallery not checked</li>" in _intro(CIRCO, table_view(CIRCO, unchecked, 2**20))
-    assert "123,403 images</li>" not in _intro(CIRCO, table_view(CIRCO, unchecked, 2**20))
+    assert gallery_said(unchecked) == "not checked (123,403 by the card)"
     assert table_view(CIRCO, unchecked, 2**20)["protocol"]["gallery_checked"] is False
 
 
 def test_a_gallery_that_was_checked_is_stated_as_the_signatures_have_it() -> None:
     checked = entries(submission("a", 1, size=3000))
     assert "gallery 3,000, " in board_text(CIRCO, checked)
-    assert "<li>gallery of 3,000 images</li>" in _intro(CIRCO, table_view(CIRCO, checked, 2**20))
+    assert gallery_said(checked) == "3,000 (hash 9be02d1)"
     assert table_view(CIRCO, checked, 2**20)["protocol"]["gallery_checked"] is True
 
 
@@ -68,22 +73,15 @@ def test_an_empty_board_states_the_gallery_only_where_its_list_is_at_hand(
 
 
 def test_signatures_show_the_parts_that_differ() -> None:
-    found = rows(submission("a", 1), submission("b", 2, size=3000, metric="1:released_code"))
-    shown = _parts_shown(found)
-    assert {row["method"]["name"]: _short(row, shown) for row in found} == {
-        "a": "data:4f1c2ab gallery:unknown metric:1 v:0.1.0",
-        "b": "data:4f1c2ab gallery:3000:9be02d1 metric:1:released_code v:0.1.0",
-    }
-    alike = rows(submission("a", 1), submission("b", 2))
-    assert _short(alike[0], _parts_shown(alike)) == "data:4f1c2ab v:0.1.0"
+    def differing(*found: Submission) -> dict[str, tuple[str, ...]]:
+        view = table_view(CIRCO, entries(*found), 2**20)
+        return {line.name: line.differs for line in lines_of(CIRCO, view)}
 
-
-def test_a_check_that_only_one_skipped_is_shown() -> None:
-    found = rows(submission("a", 1), submission("b", 2, skipped="counts"))
-    assert [_short(row, _parts_shown(found)) for row in found] == [
-        "data:4f1c2ab v:0.1.0 skipped:counts",
-        "data:4f1c2ab v:0.1.0",
-    ]
+    code = submission("b", 2, size=3000, metric="1:released_code")
+    assert differing(submission("a", 1), code) == {"a": ("gallery", "metric"), "b": ()}
+    assert differing(submission("a", 1), submission("b", 2)) == {"a": (), "b": ()}
+    unchecked = submission("b", 2, skipped="counts")
+    assert differing(submission("a", 1), unchecked) == {"a": ("skipped",), "b": ()}
 
 
 def test_no_name_imitates_the_mark_of_a_baseline() -> None:

@@ -7,11 +7,16 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import challenge_world
 import pytest
+from bs4 import BeautifulSoup
 from full_boards import BOARD, METRIC, START, a_submission, add_entry
 from read_pages import column, followed, html_of, read, words
 
+import cir_datasets
 from leaderboard import boards
+from leaderboard.challenge.making import Rules, default_phase, make
+from leaderboard.challenge.material import Material
 from leaderboard.pages.board_rows import PAGE_ROWS, lines_of, read_choices, shown
 from leaderboard.server import Server
 from leaderboard.settings import Settings
@@ -20,6 +25,10 @@ from leaderboard.submission import Event, Submission
 from leaderboard.views import table_view
 
 PATH = f"b/{BOARD}"
+TALK = (
+    "cir multiround --benchmark shapes/val --method image_text_sum --simulator oracle --max-rounds 5 --k 10 "
+    "--history average --out dialogue.jsonl"
+)
 EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>"
 
 
@@ -36,6 +45,7 @@ def refreshed(server: Server) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    cir_datasets.load(BOARD)  # an example needs prepared queries
     server = Server.open(Settings(tmp_path_factory.mktemp("mixed")))
     add_entry(server.store, 1, 0.9, submitter="Ada's lab", backbone="CLIP ViT-B/32 (openai)", zero_shot=True)
     add_entry(server.store, 2, 0.88, backbone="shapes (x)", zero_shot=False, trained_on=["shapes/train"])
@@ -127,7 +137,7 @@ def test_what_is_not_known_in_an_address_is_said_and_left_alone(mixed: Server) -
 def test_filters_that_leave_nothing_say_so_and_link_to_all(mixed: Server) -> None:
     page = read(mixed, PATH, q="no such method")
     assert page.select(".standings") == []
-    panel = page.select_one(".panel")
+    panel = page.select_one(".panel:not(.head)")
     assert "No row fits these choices" in words(panel)
     assert panel is not None
     assert panel.select_one("a")["href"] == f"../../{PATH}"
@@ -180,7 +190,7 @@ def test_a_long_table_has_pages_and_a_permalink_opens_the_one_that_holds_it(serv
 
 def test_an_entry_that_is_not_on_the_board_is_said_and_no_row_is_marked(mixed: Server) -> None:
     page = read(mixed, PATH, entry=EVIL)
-    assert page.select("tr.marked, main script, main img") == []
+    assert page.select("tr.marked, main script, [onerror]") == []
     assert f"The entry {EVIL[:100]} does not stand on this board" in words(page.select_one(".notice"))
 
 
@@ -201,7 +211,7 @@ def test_what_people_write_is_text_in_every_place(server: Server) -> None:
     for query in ({}, {"q": EVIL}, {"encoder": EVIL}, {"sort": EVIL}, {"entry": EVIL}, {"hide": EVIL}):
         text = html_of(server, PATH, **query)
         page = read(server, PATH, **query)
-        assert page.select("main script, main img, [onerror]") == []
+        assert page.select("main script, [onerror], [src=x]") == []
         assert "<script>alert" not in text
         assert [a["href"] for a in page.select("a") if a["href"].lower().startswith("javascript")] == []
     assert column(read(server, PATH), "name")[0] in (EVIL, "Method 2")
@@ -243,3 +253,147 @@ def test_a_board_without_entries_says_so(server: Server) -> None:
 def test_the_metric_that_ranks_is_named(mixed: Server) -> None:
     (head,) = read(mixed, PATH).select("thead th.main")
     assert (words(head).rstrip(" ▾"), head["title"], head["aria-sort"]) == ("R@10", METRIC, "descending")
+
+
+def facts_of(page: BeautifulSoup) -> dict[str, str]:
+    pairs = page.select(".head .facts > div")
+    return {words(pair.select_one("dt")): words(pair.select_one("dd")) for pair in pairs}
+
+
+def test_the_head_says_what_is_ranked_by_what_and_on_which_protocol(mixed: Server) -> None:
+    page = read(mixed, PATH)
+    assert words(page.select_one("h1")) == "Shapes, single-turn"
+    assert words(page.select_one(".badges")) == "open: anyone can recompute synthetic"
+    assert words(page.select_one(".task")) == (
+        "Given a picture and a sentence that says what to change, rank 3,940 pictures so that the wanted one "
+        "is among the first ten."
+    )
+    assert facts_of(page) == {
+        "Ranked by": "R@10, higher is better",
+        "Queries": "300",
+        "Gallery": "100",  # as the made-up signatures of these entries have it
+        "Reference": "removed from the ranking",
+        "Chance": "0.25 %",
+        "Versions": "benchmark 2, metric 1",
+        "Entries": "3 methods, 1 baseline, 1 oracle",
+        "File": "rank file, up to 64 MB",
+    }
+    example = page.select_one(".example")
+    assert example is not None
+    pictures = example.select("img")
+    assert [picture["alt"].partition(":")[0] for picture in pictures] == ["reference", "right"]
+    assert all(picture["src"].startswith("../../site/pictures/shapes/") for picture in pictures)
+    assert words(example.select_one(".caption")).startswith("“")
+
+
+def test_three_steps_are_commands_of_this_board(mixed: Server) -> None:
+    page = read(mixed, PATH)
+    assert [words(each) for each in page.select("#enter h3")] == ["Rank", "Check the rank file", "Submit"]
+    lines = [line for each in page.select("#enter pre") for line in each.get_text().splitlines()]
+    assert lines == [
+        "cir datasets prepare shapes/val",
+        'cir rank --benchmark shapes/val --lists rankings.json --method "My method" --out run.json',
+        "cir run --benchmark shapes/val --method random --out run.json",
+        "cir score run.json",
+        "cir submit run.json --to URL --board shapes/val",
+    ]
+    assert page.select_one("#enter [data-site]")["data-site"] == "../../"
+
+
+@pytest.mark.parametrize(
+    ("board", "badge", "sentence", "command", "fact"),
+    [
+        (
+            "fashioniq/val",
+            "suite of 3",
+            "each of three galleries so that the wanted one is among the first ten, and at least among the",
+            'cir rank --benchmark fashioniq/val --lists rankings/ --method "My method" --out run.json',
+            ("File", "bundle, up to 64 MB"),
+        ),
+        (
+            "shapes/dialogue_val",
+            "dialogue",
+            "in each round a new sentence about the best picture that was found",
+            TALK,
+            ("Chance", "no closed form"),
+        ),
+        (
+            "shapes/multiturn_val",
+            "sessions",
+            "Given a picture and, turn by turn, sentences that say what to change",
+            "cir run --benchmark shapes/multiturn_val --method random --out run.json",
+            ("Sessions", "200"),
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) and "/" in value and " " not in value else "",
+)
+def test_each_kind_of_board_says_its_own_task_and_way_in(
+    server: Server,
+    monkeypatch: pytest.MonkeyPatch,
+    board: str,
+    badge: str,
+    sentence: str,
+    command: str,
+    fact: tuple[str, str],
+) -> None:
+    monkeypatch.setattr("leaderboard.data.problem", lambda _board: None)
+    page = read(server, f"b/{board}")
+    assert badge in words(page.select_one(".badges"))
+    assert sentence in words(page.select_one(".task"))
+    assert command in page.select_one("#enter").get_text().splitlines()
+    assert facts_of(page)[fact[0]] == fact[1]
+    if board == "shapes/dialogue_val":
+        assert "A simulated user (oracle) compares captions" in words(page.select_one("main"))
+
+
+def test_chance_needs_no_data_where_queries_have_one_target(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("CIR_DATA_HOME", raising=False)
+    # (5/2296 + 1/5) / 2: the reference is removed, and a subset has five others.
+    assert facts_of(read(server, "b/cirr/val"))["Chance"] == f"{100 * (5 / 2296 + 1 / 5) / 2:.2f} %"
+    assert facts_of(read(server, "b/circo/val"))["Chance"] == "not known here"
+
+
+def test_a_closed_board_says_what_it_lacks_and_shows_published_results(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("CIR_DATA_HOME", raising=False)
+    page = read(server, "b/fashioniq/val")
+    notice = words(page.select_one(".notice"))
+    assert "This board takes no submissions now" in notice
+    assert "cir datasets prepare fashioniq/val" in notice
+    assert page.select("#enter, .title .button") == []
+    assert "An invented example" in words(page.select_one(".example"))
+    assert {row["class"][0] for row in page.select(".standings tbody tr")} == {"published"}
+    assert set(column(page, "place")) == {"–"}
+    by_name = {words(row.select_one(".name")): row for row in page.select(".standings tbody tr")}
+    assert words(by_name["DQU-CIR"].select_one(".main")) == "71.77"
+    assert "published" in words(by_name["DQU-CIR"].select_one(".training"))
+    odd = words(page.select_one(".odd"))
+    assert "SPRC has other numbers elsewhere: 62.13" in odd
+    assert page.select("input[form=compare]") == []
+    hidden = read(server, "b/fashioniq/val", hide="published")
+    assert "No row fits" in words(hidden.select_one(".panel:not(.head)"))
+
+
+def test_a_sealed_board_shows_no_picture_and_says_where_its_folder_comes_from(
+    places: challenge_world.Places, material: Material
+) -> None:
+    name = challenge_world.NAME
+    make(material, Rules(name, "Autumn", str(places.ground_truth), (default_phase(),)))
+    server = Server.open(Settings(places.home, accounts="tokens"))
+    try:
+        page = read(server, f"b/{challenge_world.ID}")
+    finally:
+        server.close()
+    assert "sealed: the organisers keep the answers" in words(page.select_one(".badges"))
+    assert page.select(".example img") == []
+    assert "picture-" not in str(page)
+    commands = page.select_one("#enter").get_text()
+    assert f"cir challenge join {challenge_world.NAME}" in commands
+    assert "cir validate run.json" in commands
+    assert "cir score" not in commands
+    assert "export CIR_LEADERBOARD_TOKEN=TOKEN" in commands
