@@ -5,6 +5,7 @@ None is ranked with ours: nothing says that two tables ranked the same images by
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -22,6 +23,8 @@ from leaderboard import boards
 from leaderboard.pages.published_rows import boards_of
 from leaderboard.pages.site import Page, Site
 
+_KEPT = 256
+"""Choices of benchmark and method whose tables a process keeps."""
 _KINDS = ("", "average precision", "by round of a dialogue", "by category")
 
 
@@ -109,10 +112,9 @@ def page(site: Site, query: Mapping[str, str]) -> Page:
     benchmark, method = query.get("benchmark", "").strip(), query.get("method", "").strip()
     all_benchmarks = _benchmarks()
     all_methods = sorted({name for row in published() for name in row.names}, key=str.casefold)
-    rows = [row for row in published() if not method or _is_called(row, method)]
     shown = [name for name in all_benchmarks if benchmark in ("", name)]
-    tables = [table for name in shown for table in tables_of(name, rows)]
-    rows = [row for row in rows if any(name in shown for name, _ in row.values)]
+    tables = [table for name in shown for table in tables_of(name, method.casefold())]
+    rows = [row for row in _rows_of(method) if any(name in shown for name, _ in row.values)]
     told = [one for one in several_numbers() if _is_shown(one, benchmark, method)]
     return Page(
         "published.html",
@@ -177,14 +179,16 @@ def column_of(metric: str) -> Column:
     return Column(metric, head, f"m/{entry.name}")
 
 
-def tables_of(benchmark: str, rows: Sequence[Reported]) -> list[Numbers]:
-    """The tables of one benchmark: its numbers, those by round of a dialogue, those by category.
+@functools.lru_cache(_KEPT)
+def tables_of(benchmark: str, method: str = "") -> tuple[Numbers, ...]:
+    """The tables of one benchmark: its numbers, average precision, rounds of a dialogue, categories.
 
     Args:
         benchmark: its id.
-        rows: to choose from.
+        method: whose rows alone are wanted; empty for all.
     """
     found = []
+    rows = _rows_of(method)
     own = [(row, numbers_of(row)) for row in rows if any(name == benchmark for name, _ in row.values)]
     has_recall = any(
         name == benchmark and metric == "recall@1" for row in published() for name, metric in row.values
@@ -201,9 +205,10 @@ def tables_of(benchmark: str, rows: Sequence[Reported]) -> list[Numbers]:
                 of_kind.append((row, numbers))
         if of_kind:
             found.append(_table(benchmark, words, of_kind))
-    return found
+    return tuple(found)
 
 
+@functools.cache
 def several_numbers() -> tuple[Told, ...]:
     """The methods to which sources give different numbers, a benchmark at a time."""
     held: dict[tuple[str, str], list[Difference]] = {}
@@ -313,6 +318,10 @@ def _anchor(method: str, benchmark: str) -> str:
     return "several-" + "".join(
         each if each.isalnum() else "-" for each in f"{method} {benchmark}".casefold()
     )
+
+
+def _rows_of(method: str) -> list[Reported]:
+    return [row for row in published() if not method or _is_called(row, method)]
 
 
 def _is_called(row: Reported, method: str) -> bool:

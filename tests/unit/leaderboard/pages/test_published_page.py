@@ -101,7 +101,7 @@ def test_a_choice_of_nothing_says_so(site: Site, query: dict[str, str], said: st
 
 def test_without_a_server_it_has_no_form(site: Site) -> None:
     class Still(Links):
-        live = False
+        live, note = False, "a copy"
 
     html = site.written(page_at(site, "published", {}), Still("published"))
     assert "<form" not in html
