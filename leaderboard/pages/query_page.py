@@ -19,6 +19,7 @@ from cir_datasets.browse import ShownRanking, images_of, query_card
 from cir_metrics.catalogue import parse_metric
 from leaderboard.boards import Board
 from leaderboard.inspection.numbers import main_cutoff
+from leaderboard.inspection.reports import benchmark_here
 from leaderboard.pages.pictures import picture_path
 from leaderboard.pages.site import Page, Site, missing_page, query_path
 from submissions.scoring.score_report import member_metric
@@ -104,17 +105,12 @@ def queries_of(benchmark_id: str) -> _Queries:
     Args:
         benchmark_id: its id; nothing is fetched for it where `leaderboard.data.problem` says nothing.
     """
-    import cir_datasets
-
-    benchmark = cir_datasets.load(benchmark_id)
-    return _rows_of(benchmark_id, benchmark.data_hash)
+    return _rows_of(benchmark_id, benchmark_here(benchmark_id).data_hash)
 
 
 @functools.lru_cache(_BENCHMARKS)
 def _rows_of(benchmark_id: str, _data_hash: str) -> _Queries:
-    import cir_datasets
-
-    benchmark = cir_datasets.load(benchmark_id)
+    benchmark = benchmark_here(benchmark_id)
     return _Queries(benchmark.spec, dict(zip(benchmark.query_ids, benchmark.rows(), strict=True)))
 
 

@@ -1,0 +1,127 @@
+"""The query browser, an entry and a comparison in headless Chromium, with and without JavaScript."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+SECONDS = 90.0
+
+
+@dataclass
+class Shown:
+    """A served leaderboard with two entries whose lists are read."""
+
+    url: str
+    ids: tuple[str, str]
+
+    def query(self, number: int, **asked: str) -> str:
+        chosen = {"e": ",".join(self.ids), **asked}
+        words = "&".join(f"{name}={value}" for name, value in chosen.items())
+        return f"{self.url}/b/shapes/val/q/shapes_val_{number:05d}?{words}"
+
+
+@pytest.fixture(scope="module")
+def shown(world: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shown]:
+    """The first of the two hits the first 120 of 300 queries, the second the first 60."""
+    with world.serving(tmp_path_factory.mktemp("queries") / "home") as server:
+        sent = [
+            server.submitted(world.as_bytes(world.rank_file(number, name, hits=hits)))["id"]
+            for number, (name, hits) in enumerate([("More", 0.4), ("Fewer", 0.2)])
+        ]
+        found = Shown(server.url, (sent[0], sent[1]))
+        until = time.monotonic() + SECONDS
+        while "Where they differ" not in server.get(found.query(0).removeprefix(server.url)).text:
+            assert time.monotonic() < until, "the lists are not read"
+            time.sleep(0.5)
+        yield found
+
+
+def here(page: Any) -> str:
+    """The query and the place in its filter."""
+    name = page.inner_text(".crumbs").rpartition("› ")[2].strip()
+    return f"{name}, {page.inner_text('.steps .where')}"
+
+
+def test_filters_and_keys_walk_through_what_one_method_wins(page: Any, shown: Shown) -> None:
+    page.goto(shown.query(3))
+    assert "Where they differ" in page.inner_text("h1")
+    won = page.get_by_role("link", name="Won (")
+    number = int(won.inner_text().partition("(")[2].rstrip(")"))
+    assert number == 60
+    won.click()
+    page.wait_for_url("**outcome=won**")
+    assert here(page) == f"shapes_val_00060, 1 of {number}"
+    page.keyboard.press("j")
+    page.wait_for_url("**00061?**")
+    page.keyboard.press("j")
+    page.wait_for_url("**00062?**")
+    page.keyboard.press("k")
+    page.wait_for_url("**00061?**")
+    assert here(page) == f"shapes_val_00061, 2 of {number}"
+    assert "outcome=won" in page.url
+    page.get_by_text("Lost (0)", exact=True).wait_for()
+
+
+def test_keys_are_left_to_a_field_and_to_shortcuts(page: Any, shown: Shown) -> None:
+    page.goto(shown.query(61, outcome="won"))
+    before = page.url
+    page.focus("#method-0")
+    page.keyboard.press("k")
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("Control+k")
+    page.wait_for_timeout(300)
+    assert page.url == before
+
+
+def test_choosing_a_method_sends_the_form_and_keeps_the_filter(page: Any, shown: Shown) -> None:
+    page.goto(shown.query(61, outcome="won", aspect="change"))
+    page.select_option("#method-1", "")
+    page.wait_for_url(lambda url: f"e={shown.ids[1]}" not in url and shown.ids[1] not in url)
+    assert "aspect=change" in page.url
+    assert "missed at R@10" in page.inner_text("h1")
+    assert page.locator(".query .list").count() == 2, "a ranking and the ranking of the subset"
+
+
+def test_without_javascript_links_and_the_form_do_the_same(browser: Any, shown: Shown) -> None:
+    context = browser.new_context(java_script_enabled=False, viewport={"width": 390, "height": 800})
+    page = context.new_page()
+    page.goto(shown.query(60, outcome="won"))
+    page.get_by_role("link", name="Next →").click()
+    assert here(page) == "shapes_val_00061, 2 of 60"
+    page.select_option("#method-1", "")
+    page.get_by_role("button", name="Show these").click()
+    assert "missed at R@10" in page.inner_text("h1")
+    assert page.locator("main").bounding_box()["width"] <= 390
+    context.close()
+
+
+def test_pictures_are_there_and_the_page_does_not_move(page: Any, shown: Shown) -> None:
+    page.goto(shown.query(3))
+    page.wait_for_load_state("networkidle")
+    loaded = page.evaluate("[...document.querySelectorAll('.query img')].map(i => i.naturalWidth)")
+    assert len(loaded) > 10
+    assert set(loaded[:10]) == {96}
+    shifts = page.evaluate(
+        """() => new Promise(done => { let sum = 0; new PerformanceObserver(list => { for (const e of
+        list.getEntries()) sum += e.value; }).observe({type: 'layout-shift', buffered: true});
+        setTimeout(() => done(sum), 300); })"""
+    )
+    assert shifts < 0.1
+
+
+def test_an_entry_leads_to_its_queries_and_to_a_comparison(page: Any, shown: Shown) -> None:
+    page.goto(f"{shown.url}/e/{shown.ids[1]}")
+    assert "R@10 20.00 [" in page.inner_text(".score")
+    page.get_by_role("link", name="Compare with the first").click()
+    page.get_by_text("real at 5 %").first.wait_for()
+    assert "−20.00" in page.inner_text(".delta")
+    page.get_by_role("link", name="60 lost").first.click()
+    page.wait_for_url("**outcome=lost**")
+    assert here(page) == "shapes_val_00060, 1 of 60"
