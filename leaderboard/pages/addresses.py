@@ -37,6 +37,13 @@ def _board(site: Site, query: Query, board_id: str) -> Page:
     return board_tabs.page(site, board, query) or board_page.page(site, board, query)
 
 
+def _plot(site: Site, query: Query, board_id: str) -> Page:
+    # A board may have an id that looks like this.
+    if f"{board_id}/plot" in boards.ids():
+        return _board(site, query, f"{board_id}/plot")
+    return board_tabs.plot_page(site, boards.board(board_id), query)
+
+
 def _query(site: Site, query: Query, board_id: str, query_id: str) -> Page:
     # A board may have an id that looks like this.
     if f"{board_id}/q/{query_id}" in boards.ids():
@@ -79,6 +86,7 @@ def _about(site: Site, _query: Query) -> Page:
 _PAGES: dict[str, Callable[..., Page]] = {
     "": _home,
     "b/(.+)/q/([^/]+)": _query,
+    "b/(.+)/plot": _plot,
     "b/(.+)": _board,
     "e/([^/]+)": _entry,
     "published": _published,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from html import escape
 from typing import Any
 from urllib.parse import quote
 
 from cir_datasets.common.tables import Cell, Table
 from cir_datasets.pages import table_values
+from cir_metrics.errors import UnknownNameError
 from leaderboard.boards import Board
 from leaderboard.inspection.numbers import EntryNumbers, MemberNumbers, main_cutoff
 from leaderboard.pages.plots import (
@@ -23,7 +25,7 @@ from leaderboard.pages.plots import (
     trend_svg,
 )
 from leaderboard.pages.published_rows import rows_for
-from leaderboard.pages.site import Page, Site
+from leaderboard.pages.site import PLOT_POLICY, Page, Site
 from submissions.scoring.score_report import main_value, shown_value
 
 TABLE, ASPECTS, TURNS, TREND = "", "aspects", "turns", "trend"
@@ -64,9 +66,36 @@ def page(site: Site, board: Board, query: Mapping[str, str]) -> Page | None:
         board: which board.
         query: of the address: `tab`, `e` (ids of entries by commas) and `metric`.
     """
-    tab, tabs = query.get("tab", ""), tabs_of(board)
-    if tab == TABLE or tab not in tabs:
+    tab = query.get("tab", "")
+    if tab == TABLE or tab not in tabs_of(board):
         return None
+    words, values = _values(site, board, query, tab)
+    title = f"{board.title}: {words.lower()}"
+    return Page("board_tab.html", title, f"{words} of {board.title}: {values['about']}", values)
+
+
+def plot_page(site: Site, board: Board, query: Mapping[str, str]) -> Page:
+    """The page of a tab's plot by plotly, which is loaded there and nowhere else.
+
+    Args:
+        site: of the server.
+        board: which board.
+        query: as for `page`.
+
+    Raises:
+        UnknownNameError: the address names no tab that the board has.
+    """
+    tab = query.get("tab", "")
+    if tab == TABLE or tab not in tabs_of(board):
+        raise UnknownNameError(f"no plot {tab!r} of {board.id}. Fix: go there from a tab of the board.")
+    words, values = _values(site, board, query, tab)
+    title = f"{board.title}: {words.lower()}, interactive"
+    return Page("board_plot.html", title, f"{words} of {board.title}.", values, policy=PLOT_POLICY)
+
+
+def _values(site: Site, board: Board, query: Mapping[str, str], tab: str) -> tuple[str, dict[str, Any]]:
+    """The tab's words, and what its template asks for."""
+    tabs = tabs_of(board)
     rows = site.server.tables.of(board).view["rows"]
     chosen, remarks = _chosen(rows, query.get("e", ""))
     if tab == TREND:
@@ -75,8 +104,11 @@ def page(site: Site, board: Board, query: Mapping[str, str]) -> Page | None:
         shown = _members(board, chosen)
     else:
         shown = _by_group(site, board, chosen, query, tab)
-    words = tabs[tab]
     names = {row["submission"] for row in chosen}
+    offered = [
+        {"id": row["submission"], "name": _name(row), "chosen": row["submission"] in names}
+        for row in ([] if tab == TREND else rows[:_OFFERED])
+    ]
     values = {
         "board": board,
         "path": f"b/{quote(board.id)}",
@@ -84,23 +116,14 @@ def page(site: Site, board: Board, query: Mapping[str, str]) -> Page | None:
         "tabs": tabs,
         "asked": query.get("e", ""),
         "remarks": [*remarks, *shown.pop("remarks", [])],
-        "offered": []
-        if tab == TREND
-        else [
-            {"id": row["submission"], "name": _name(row), "chosen": row["submission"] in names}
-            for row in rows[:_OFFERED]
-        ],
+        "offered": offered,
         "most": MOST_SERIES,
         "metric": "",
         "metrics": [],
+        "figure": {},
         **shown,
     }
-    return Page(
-        "board_tab.html",
-        f"{board.title}: {words.lower()}",
-        f"{words} of {board.title}: {shown['about']}",
-        values,
-    )
+    return tabs[tab], values
 
 
 def _name(row: Mapping[str, Any]) -> str:
@@ -162,6 +185,7 @@ def _aspects(board: Board, found: Sequence[tuple[str, EntryNumbers]], asked: str
         title=f"{label} by aspect",
         description=f"{about} The same numbers stand in the table below.",
     )
+    shown["figure"] = _bar_figure([group.name for group in groups], bars, label)
     means = groupings[0][1].means
     rows = []
     for place, group in enumerate((*groups, *means)):
@@ -180,7 +204,7 @@ def _turns(board: Board, found: Sequence[tuple[str, EntryNumbers]]) -> dict[str,
     each_round = "round" if board.dialogue is not None else "turn"
     about = (
         f"Hits@{k} by {each_round}: share of all sessions that have found a target among the first {k} "
-        f"at that {each_round} or before; bands are 95 % intervals over sessions."
+        f"at that {each_round} or before, with 95 % intervals over sessions."
     )
     shown: dict[str, Any] = {"about": about, "plot": "", "tables": []}
     curves = [(name, each.first) for name, each in found if each.first.curve]
@@ -197,6 +221,7 @@ def _turns(board: Board, found: Sequence[tuple[str, EntryNumbers]]) -> dict[str,
         x_label=each_round,
         y_label=f"Hits@{k}, %",
     )
+    shown["figure"] = _curve_figure(drawn, each_round, f"Hits@{k}, %")
     names = tuple(name for name, _ in curves)
     rows = []
     for place, first in enumerate(curves[0][1].curve):
@@ -271,6 +296,7 @@ def _members(board: Board, chosen: Sequence[Mapping[str, Any]]) -> dict[str, Any
         title=f"{label} by benchmark",
         description=f"{about} The same numbers stand in the table below.",
     )
+    shown["figure"] = _bar_figure(list(members), bars, label)
     rows = tuple(
         (Cell(member), *(_cell(board.primary, each.values[place]) for each in bars))
         for place, member in enumerate(members)
@@ -312,6 +338,7 @@ def _trend(board: Board, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         description=f"{about} The same numbers stand in the tables below.",
         y_label=f"{label}, %",
     )
+    shown["figure"] = _trend_figure(trends, f"{label}, %")
     by_moment = sorted(own, key=lambda each: each[0])
     if own:
         cells = tuple((Cell(at), Cell(each.name), _cell(board.primary, each.value)) for at, each in by_moment)
@@ -327,6 +354,76 @@ def _trend(board: Board, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         heads = ("year", "method", label, "source")
         shown["tables"].append(table_values(Table("Published results, as reported", heads, lines, (note,))))
     return shown
+
+
+def _bar_figure(groups: Sequence[str], bars: Sequence[Bars], label: str) -> dict[str, Any]:
+    """What plotly draws; per cent. Colours are the style sheet's, which the page's script takes."""
+    data = [
+        {
+            "type": "bar",
+            "orientation": "h",
+            "name": escape(each.name),
+            "x": [None if value is None else 100 * value for value in each.values],
+            "y": list(groups),
+        }
+        for each in bars
+    ]
+    axes = {
+        "xaxis": {"title": {"text": f"{label}, %"}},
+        "yaxis": {"autorange": "reversed", "automargin": True},
+    }
+    return {
+        "data": data,
+        "layout": {"barmode": "group", "height": 120 + len(groups) * (22 * len(bars) + 14), **axes},
+    }
+
+
+def _curve_figure(curves: Sequence[Curve], x_label: str, y_label: str) -> dict[str, Any]:
+    data = []
+    for each in curves:
+        ends = [(point.y if p is None else p) for point in each.points for p in (point.low, point.high)]
+        data.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "name": escape(each.name),
+                "x": [point.x for point in each.points],
+                "y": [100 * point.y for point in each.points],
+                "error_y": {
+                    "type": "data",
+                    "symmetric": False,
+                    "array": [
+                        100 * (high - point.y) for point, high in zip(each.points, ends[1::2], strict=True)
+                    ],
+                    "arrayminus": [
+                        100 * (point.y - low) for point, low in zip(each.points, ends[::2], strict=True)
+                    ],
+                },
+            }
+        )
+    axes = {
+        "xaxis": {"title": {"text": x_label}, "dtick": 1},
+        "yaxis": {"title": {"text": y_label}, "rangemode": "tozero"},
+    }
+    return {"data": data, "layout": {"height": 480, **axes}}
+
+
+def _trend_figure(trends: Sequence[Trend], y_label: str) -> dict[str, Any]:
+    data = [
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "name": escape(each.name),
+            "x": [value.year for value in each.values],
+            "y": [100 * value.value for value in each.values],
+            # Plotly reads some tags in texts: names of others stay text.
+            "text": [escape(value.words) for value in each.values],
+            "hovertemplate": "%{text}<extra></extra>",
+        }
+        for each in trends
+    ]
+    axes = {"xaxis": {"title": {"text": "year"}, "tickformat": "d"}, "yaxis": {"title": {"text": y_label}}}
+    return {"data": data, "layout": {"height": 480, **axes}}
 
 
 def _year(moment: datetime) -> float:

@@ -37,6 +37,8 @@ PAGE_POLICY = "; ".join(
     )
 )
 """Of the reading pages, which hold no script and no style of their own."""
+PLOT_POLICY = PAGE_POLICY.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'")
+"""Of pages with an interactive plot, whose library writes styles of its own; scripts are the site's still."""
 
 _NAVIGATION = (
     ("", "Boards"),
@@ -61,6 +63,7 @@ class Page:
         status: HTTP status.
         image: path of a picture for previews, or empty.
         section: path of the entry of the navigation that it belongs to.
+        policy: what it may load, as its Content-Security-Policy says.
         data: the same as JSON values, for `?format=json`; None where a page has no such form.
     """
 
@@ -71,6 +74,7 @@ class Page:
     status: int = 200
     image: str = ""
     section: str = ""
+    policy: str = PAGE_POLICY
     data: Mapping[str, Any] | None = None
 
 
@@ -107,7 +111,7 @@ class Links:
 
     def file(self, path: str) -> str:
         """The address of a style sheet, script or picture of the site."""
-        return self(path, v=asset_version(path)) if path in _ASSETS else self(path)
+        return self(path, v=asset_version(path)) if path in _ASSETS or path in _OF_SERVERS else self(path)
 
 
 def query_path(board_id: str, query_id: str) -> str:
@@ -130,15 +134,28 @@ _ASSETS = {
 }
 
 
+PLOTLY, PLOT_SCRIPT = "site/plotly.min.js", "site/plot.js"
+_OF_SERVERS = {
+    PLOTLY: ("plotly", "package_data/plotly.min.js", "text/javascript; charset=utf-8"),
+    PLOT_SCRIPT: ("leaderboard.pages", "templates/plot.js", "text/javascript; charset=utf-8"),
+}
+"""Files that only pages of a server need, which a mirror has not."""
+
+
 def assets() -> tuple[str, ...]:
     """Paths of the files that pages need besides themselves."""
     return tuple(_ASSETS)
 
 
+def server_assets() -> tuple[str, ...]:
+    """Paths of the files that only pages of a server need."""
+    return tuple(_OF_SERVERS)
+
+
 @functools.cache
 def asset(path: str) -> tuple[bytes, str]:
     """A style sheet, script or icon: its bytes and its media type."""
-    package, name, media_type = _ASSETS[path]
+    package, name, media_type = (_ASSETS | _OF_SERVERS)[path]
     return (resources.files(package) / name).read_bytes(), media_type
 
 
@@ -180,7 +197,7 @@ class Site:
                 to=links,
                 live=links.live,
                 site=self.name,
-                policy=PAGE_POLICY,
+                policy=page.policy,
                 # What the address of a copy is, nobody knows here.
                 canonical=f"{address}/{links.here}" if address and links.live else "",
                 picture=f"{address}/{page.image}" if address and links.live and page.image else "",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from leaderboard.pages.site import PAGE_POLICY
+from leaderboard.pages.site import PAGE_POLICY, PLOT_POLICY
 
 _POLICY = "; ".join(
     (
@@ -36,7 +36,9 @@ class SecurityHeaders:
     def __init__(self, app: ASGIApp, framed_by: str = "'self'", policy: str = _POLICY) -> None:
         """Put them together once."""
         self._app = app
-        self._policies = {own: f"{own}; frame-ancestors {framed_by}" for own in (policy, PAGE_POLICY)}
+        self._policies = {
+            own: f"{own}; frame-ancestors {framed_by}" for own in (policy, PAGE_POLICY, PLOT_POLICY)
+        }
         self._policy = policy
         self._headers = {
             "X-Content-Type-Options": "nosniff",
@@ -55,7 +57,7 @@ class SecurityHeaders:
                 headers = MutableHeaders(scope=message)
                 said = headers.get("content-security-policy", "")
                 headers.update(self._headers)
-                # An answer may say the stricter policy, and nothing else.
+                # An answer may say a stricter policy of these, and nothing else.
                 headers["Content-Security-Policy"] = self._policies.get(said, self._policies[self._policy])
             await send(message)
 

@@ -14,7 +14,7 @@ from leaderboard.callers import as_whom, caller_of, readable
 from leaderboard.errors import UploadRefusedError
 from leaderboard.pages import pictures, site, submission_page
 from leaderboard.pages.addresses import FIRST_PARTS, page_at
-from leaderboard.pages.site import PAGE_POLICY, Links, Page, Site, missing_page
+from leaderboard.pages.site import Links, Page, Site, missing_page
 from leaderboard.server import Server
 from leaderboard.views import entry_page
 from leaderboard.views import submission_page as address_of
@@ -34,7 +34,7 @@ def router(server: Server) -> APIRouter:
         if page.data is not None and request.query_params.get("format") == "json":
             return whole_answer(request, orjson.dumps(page.data), "application/json")
         html = pages.written(page, Links(path))
-        headers = {"Content-Security-Policy": PAGE_POLICY, **(more or {})}
+        headers = {"Content-Security-Policy": page.policy, **(more or {})}
         return whole_answer(request, html.encode(), "text/html; charset=utf-8", headers, page.status)
 
     @routes.get("/submission")
@@ -59,7 +59,7 @@ def router(server: Server) -> APIRouter:
     def file(request: Request, name: str) -> Response:
         """A style sheet, script or icon of the pages."""
         path = f"site/{name}"
-        if path not in site.assets():
+        if path not in (*site.assets(), *site.server_assets()):
             return answer(request, path, no_file)
         body, media_type = site.asset(path)
         return Response(body, media_type=media_type, headers=_FOR_EVER)
