@@ -6,6 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from markupsafe import Markup
+
+from leaderboard.pages.markdown import inline_html_of
 from leaderboard.pages.site import Page
 
 
@@ -23,8 +26,8 @@ class Route:
 
     method: str
     path: str
-    words: str
-    names: tuple[tuple[str, str], ...]
+    words: Markup
+    names: tuple[tuple[str, Markup], ...]
     answers: tuple[str, ...]
 
 
@@ -44,7 +47,7 @@ def page(document: Mapping[str, Any]) -> Page:
         "api.html",
         "API",
         f"The {len(listed)} routes of the leaderboard's API: boards, entries, submissions and the feed.",
-        {"routes": listed, "intro": info.get("description", "")},
+        {"routes": listed, "intro": inline_html_of(info.get("description", ""))},
         section="api",
     )
 
@@ -63,8 +66,8 @@ def _route(method: str, path: str, route: Mapping[str, Any]) -> Route:
     return Route(
         method.upper(),
         path,
-        route.get("description", ""),
-        (*names, *_bodies(route)),
+        inline_html_of(route.get("description", "")),
+        tuple((name, inline_html_of(words)) for name, words in (*names, *_bodies(route))),
         tuple(sorted(answers)),
     )
 

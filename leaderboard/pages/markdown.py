@@ -27,6 +27,19 @@ def html_of(text: str) -> Markup:
     return Markup(reader.renderer.render(_tidied(reader.parse(text)), reader.options, {}))
 
 
+def inline_html_of(text: str) -> Markup:
+    """The HTML of a line of Markdown, without a paragraph around it.
+
+    Args:
+        text: the Markdown.
+
+    Example:
+        >>> inline_html_of("`a` < b")
+        Markup('<code>a</code> &lt; b')
+    """
+    return Markup(_reader().renderInline(text))
+
+
 def _tidied(tokens: list[Token]) -> list[Token]:
     """Without heads of tables that are empty, and without blank lines at the end of code."""
     found: list[Token] = []
