@@ -115,6 +115,10 @@ class InputError(MetricError, ValueError):
     """Predictions, references or arguments of a metric are malformed."""
 
 
+class SettingError(InputError, CallError):
+    """A number of draws, a seed or a level that the caller chose is out of range."""
+
+
 def without_passwords(text: str) -> str:
     """A text whose addresses show neither user and password nor a token of the query.
 

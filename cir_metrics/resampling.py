@@ -18,7 +18,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cir_metrics.errors import InputError
+from cir_metrics.errors import InputError, SettingError
 from cir_metrics.inputs import as_array, is_whole
 from cir_metrics.sums import ExactColumns, FloatArray
 
@@ -28,6 +28,8 @@ SEED = 2026
 """Seed where the caller names none."""
 LEVEL = 0.95
 """Share of the draws that an interval holds."""
+ALPHA = 0.05
+"""Level of significance where the caller names none."""
 
 _CELLS = 2**21
 """Counts that are held at a time, 16 MB: in small products, threads mostly wait for each other."""
@@ -44,16 +46,16 @@ def generator(seed: int, key: str = "") -> np.random.PCG64:
         numpy's PCG64, seeded by `seed` and the first 8 bytes of the key's sha256.
 
     Raises:
-        InputError: the seed is not a whole number, or below 0.
+        SettingError: the seed is not a whole number, or below 0.
 
     Example:
         >>> generator(1, "cirr/val").random_raw() == generator(1, "cirr/val").random_raw()
         True
     """
     if not is_whole(seed):
-        raise InputError(f"seed={seed!r}; a seed is a whole number from 0 on. Fix: pass another.")
+        raise SettingError(f"seed={seed!r}; a seed is a whole number from 0 on. Fix: pass another.")
     if seed < 0:
-        raise InputError(f"seed={seed}; a seed is 0 or more. Fix: pass another.")
+        raise SettingError(f"seed={seed}; a seed is 0 or more. Fix: pass another.")
     named = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big")
     return np.random.PCG64(np.random.SeedSequence([seed, named]))
 
@@ -177,12 +179,12 @@ def check_draws(draws: int) -> int:
     """The number of draws.
 
     Raises:
-        InputError: it is not a whole number, or below 1.
+        SettingError: it is not a whole number, or below 1.
     """
     if not is_whole(draws):
-        raise InputError(f"draws={draws!r}; draws are counted, a whole number from 1 on. Fix: use {DRAWS}.")
+        raise SettingError(f"draws={draws!r}; draws are counted, a whole number from 1 on. Fix: use {DRAWS}.")
     if draws < 1:
-        raise InputError(f"draws={draws}; at least one is needed. Fix: use {DRAWS}.")
+        raise SettingError(f"draws={draws}; at least one is needed. Fix: use {DRAWS}.")
     return draws
 
 
@@ -190,10 +192,22 @@ def check_level(level: float) -> None:
     """Refuse a level that is not a share.
 
     Raises:
-        InputError: it is not a number, or not above 0 and below 1.
+        SettingError: it is not a number, or not above 0 and below 1.
     """
     if not is_share(level):
-        raise InputError(f"level={level!r}; a level is above 0 and below 1. Fix: use {LEVEL}.")
+        raise SettingError(f"level={level!r}; a level is above 0 and below 1. Fix: use {LEVEL}.")
+
+
+def check_alpha(alpha: float) -> None:
+    """Refuse a level of significance that is not a share.
+
+    Raises:
+        SettingError: it is not a number, or not above 0 and below 1.
+    """
+    if not is_share(alpha):
+        raise SettingError(
+            f"alpha={alpha!r}; a level of significance is above 0 and below 1. Fix: use {ALPHA}."
+        )
 
 
 def is_share(value: object) -> bool:

@@ -173,7 +173,7 @@ def _renderer(format: str) -> Callable[[Sequence[Table]], str]:
     }
     if format not in writers:
         raise UnknownNameError(
-            f"no format {format!r}.{did_you_mean(format, FORMATS)} There are {', '.join(FORMATS)}."
+            f"no format {format!r}.{did_you_mean(format, FORMATS)} Fix: use one of {', '.join(FORMATS)}."
         )
     return writers[format]
 

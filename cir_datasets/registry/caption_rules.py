@@ -100,7 +100,7 @@ def caption_rule(name: str) -> CaptionRule:
     if name not in _rules():
         known = caption_rule_names()
         raise UnknownNameError(
-            f"no caption rule {name!r}.{did_you_mean(name, known)} There are {', '.join(known)}."
+            f"no caption rule {name!r}.{did_you_mean(name, known)} Fix: use one of {', '.join(known)}."
         )
     return _rules()[name]
 

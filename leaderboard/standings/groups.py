@@ -14,12 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from cir_metrics.errors import InputError
-from cir_metrics.resampling import DRAWS, SEED, check_draws, check_values, is_share
+from cir_metrics.resampling import ALPHA, DRAWS, SEED, check_alpha, check_draws, check_values
 from cir_metrics.significance import NEAR, PairedTests, holm
 from cir_metrics.sums import FloatArray, exact_mean, exact_means
 from leaderboard.boards import Board
 from leaderboard.standings import Entry
-from submissions.comparison.result import ALPHA
 
 _EQUAL = 2 * NEAR
 """Means that differ by no more than this, or than this share, are equal: boards round to twelve digits."""
@@ -298,10 +297,7 @@ def _matrix(values: Sequence[FloatArray]) -> FloatArray:
 
 
 def _checked_draws(draws: int | None, m: int, alpha: float) -> int:
-    if not is_share(alpha):
-        raise InputError(
-            f"alpha={alpha!r}; a level of significance is above 0 and below 1. Fix: use {ALPHA}."
-        )
+    check_alpha(alpha)
     if draws is None:
         draws = DRAWS
         while m > alpha * (1 + draws):

@@ -224,13 +224,13 @@ def _files(
         for each in (*filter(None, [which]), *wanted):
             if each not in ASPECTS:
                 raise UnknownNameError(
-                    f"no aspect {each!r}.{did_you_mean(each, ASPECTS)} There are {', '.join(ASPECTS)}."
+                    f"no aspect {each!r}.{did_you_mean(each, ASPECTS)} Fix: use one of {', '.join(ASPECTS)}."
                 )
         named.setdefault(which, []).append(read_captions(path))
     for each in wanted:
         if each not in ASPECTS:
             raise UnknownNameError(
-                f"no aspect {each!r}.{did_you_mean(each, ASPECTS)} There are {', '.join(ASPECTS)}."
+                f"no aspect {each!r}.{did_you_mean(each, ASPECTS)} Fix: use one of {', '.join(ASPECTS)}."
             )
     by_template = isinstance(manner, English)
     found: dict[str, Sequence[CaptionFile]] = {}

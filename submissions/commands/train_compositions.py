@@ -244,7 +244,7 @@ def _recipe(name: str, triplets: int | None, together: int, decay: str | None) -
 
     if name not in RECIPES:
         hint = did_you_mean(name, tuple(RECIPES))
-        raise UnknownNameError(f"no recipe {name!r}.{hint} There are {', '.join(RECIPES)}.")
+        raise UnknownNameError(f"no recipe {name!r}.{hint} Fix: use one of {', '.join(RECIPES)}.")
     found = RECIPES[name]
     return dataclasses.replace(
         found,

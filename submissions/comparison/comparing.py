@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cir_metrics.catalogue import parse_metric
-from cir_metrics.errors import CallError, InputError, UnknownNameError, did_you_mean
-from cir_metrics.resampling import DRAWS, SEED, is_share, percentile_interval
+from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
+from cir_metrics.resampling import ALPHA, DRAWS, SEED, check_alpha, percentile_interval
 from cir_metrics.significance import holm, paired_differences, randomisation_test, rank_groups
 from cir_metrics.sums import exact_means, exact_sums
 from submissions.comparison.keys import check_comparable, check_same_order
-from submissions.comparison.result import ALPHA, ComparedMethod, Comparison, Difference, Flips, Pair
+from submissions.comparison.result import ComparedMethod, Comparison, Difference, Flips, Pair
 from submissions.formats.budget import MAX_BYTES
 from submissions.scoring.further_metrics import metric_names
 from submissions.scoring.intervals import Interval
@@ -72,7 +72,7 @@ def compare(
         RefusedError: validation found errors in a file.
         WithheldError: the benchmark's ground truth is not public.
         MissingFileError: no file has that name.
-        InputError: draws, seed or alpha are out of range.
+        SettingError: draws, seed or alpha are out of range.
 
     Example:
         >>> from submissions import make_rank_file
@@ -84,10 +84,7 @@ def compare(
     """
     if isinstance(files, str | bytes | os.PathLike) or len(files) < 2:
         raise CallError("a comparison needs two rank files or more. Fix: name another one.")
-    if not is_share(alpha):
-        raise InputError(
-            f"alpha={alpha!r}; a level of significance is above 0 and below 1. Fix: use {ALPHA}."
-        )
+    check_alpha(alpha)
     wanted = None if metrics is None else metric_names(metrics)
     if wanted == ():
         raise CallError("metrics names nothing. Fix: name a metric, or leave it out for the board's.")
@@ -312,7 +309,7 @@ def _not_compared(
                 "Fix: score all files by the same further metrics."
             )
     return UnknownNameError(
-        f"no metric {name!r} to compare.{did_you_mean(name, common)} There are {', '.join(common)}."
+        f"no metric {name!r} to compare.{did_you_mean(name, common)} Fix: use one of {', '.join(common)}."
     )
 
 

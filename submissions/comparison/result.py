@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cir_datasets.common.counts import counted
 from cir_datasets.common.tables import Cell, Table, render_or_json
+from cir_metrics.resampling import ALPHA
 from cir_metrics.significance import PValue
 from submissions.scoring.intervals import METHOD, Interval
 from submissions.scoring.samples import is_better
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
     from submissions.comparison.plot import Row
 
-ALPHA = 0.05
-"""Level of significance where the caller names none."""
 FIRST_FLIPS = 5
 """Ids of flipped queries that JSON shows in each direction; the file of flips has all."""
 _SMALLEST = 0.0001

@@ -165,7 +165,7 @@ class LanguageWords:
         if prompt not in FORMS:
             raise UnknownNameError(
                 f"no form for the prompt {prompt!r}.{did_you_mean(prompt, FORMS)} "
-                f"There are {', '.join(sorted(FORMS))}."
+                f"Fix: use one of {', '.join(sorted(FORMS))}."
             )
         flat = [image for question in questions for image in question.pictures]
         opened = {picture.id: picture for picture in pictures_by_id(self._pictures, dict.fromkeys(flat))}

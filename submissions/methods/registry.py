@@ -226,7 +226,7 @@ def class_of(name: str, kind: Kind | None = None) -> Any:
             )
         names = method_names()
         raise UnknownNameError(
-            f"no method {name!r}.{did_you_mean(name, names)} There are {', '.join(names)}."
+            f"no method {name!r}.{did_you_mean(name, names)} Fix: use one of {', '.join(names)}."
         )
     cls = _load(name, known.get(name, name))
     if kind is not None and kind_of_class(cls) != kind:

@@ -80,15 +80,15 @@ class SC4CIR:
         for each in named:
             if each not in PROCESSES:
                 raise UnknownNameError(
-                    f"no process {each!r}.{did_you_mean(each, PROCESSES)} There are {', '.join(PROCESSES)}. "
-                    "Fix: write one of them, or several as in s1+s3."
+                    f"no process {each!r}.{did_you_mean(each, PROCESSES)} "
+                    f"Fix: use one of {', '.join(PROCESSES)}, or several as in s1+s3."
                 )
         if len(set(named)) < len(named):
             raise MethodError(f"rerank_processes={self.processes!r}: one is named twice. Fix: name it once.")
         if self.turns not in TURNS:
             raise UnknownNameError(
                 f"no choice of turns {self.turns!r}.{did_you_mean(str(self.turns), TURNS)} "
-                f"There are {', '.join(TURNS)}."
+                f"Fix: use one of {', '.join(TURNS)}."
             )
 
     @property

@@ -111,7 +111,7 @@ class SimulatedUser:
         """See the class."""
         if way not in WAYS:
             raise UnknownNameError(
-                f"no simulator {way!r}.{did_you_mean(way, WAYS)} There are {', '.join(WAYS)}."
+                f"no simulator {way!r}.{did_you_mean(way, WAYS)} Fix: use one of {', '.join(WAYS)}."
             )
         if not isinstance(language, FormLanguage):
             raise MethodError(

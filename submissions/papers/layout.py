@@ -106,7 +106,7 @@ def layout(name: str) -> Layout:
     if name not in _layouts():
         raise UnknownNameError(
             f"no table for {name!r}.{did_you_mean(name, layout_names())} "
-            f"There are {', '.join(layout_names())}."
+            f"Fix: use one of {', '.join(layout_names())}."
         )
     return _layouts()[name]
 

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 from cir_datasets.common.tables import Cell, Table, render_or_json
 from cir_datasets.registry.published import Reported, chosen, published, published_file
 from cir_datasets.registry.suites import suite
-from cir_metrics.errors import CallError, InputError
-from cir_metrics.resampling import DRAWS, SEED, is_share
+from cir_metrics.errors import CallError
+from cir_metrics.resampling import ALPHA, DRAWS, SEED, check_alpha
 from submissions.comparison.comparing import letter
-from submissions.comparison.result import ALPHA
 from submissions.formats.budget import MAX_BYTES
 from submissions.papers.columns import PaperColumn, columns_of, value_of
 from submissions.papers.layout import Layout, TableLayout, layout
@@ -154,7 +153,7 @@ def paper_table(
         RefusedError: validation found errors in a file.
         WithheldError: the benchmark's ground truth is not public.
         MissingFileError: no file has that name.
-        InputError: alpha is out of range.
+        SettingError: alpha is out of range.
 
     Example:
         >>> from submissions import make_rank_file
@@ -167,10 +166,7 @@ def paper_table(
         raise CallError("a table needs a list of rank files, or published rows. Fix: name the files.")
     if isinstance(published, str):
         raise CallError(f"published={published!r} is one word. Fix: pass a list, [{published!r}].")
-    if not is_share(alpha):
-        raise InputError(
-            f"alpha={alpha!r}; a level of significance is above 0 and below 1. Fix: use {ALPHA}."
-        )
+    check_alpha(alpha)
     if significance and len(files) < 2:
         raise CallError("significance needs two methods or more. Fix: name another file, or leave it out.")
     methods: list[ScoreReport] = []

@@ -114,7 +114,8 @@ def aggregation(name: str, *, alpha: float | None = None) -> Aggregation:
     """
     if name not in AGGREGATIONS:
         raise UnknownNameError(
-            f"no aggregation {name!r}.{did_you_mean(name, AGGREGATIONS)} There are {', '.join(AGGREGATIONS)}."
+            f"no aggregation {name!r}.{did_you_mean(name, AGGREGATIONS)} "
+            f"Fix: use one of {', '.join(AGGREGATIONS)}."
         )
     if name != "weighted":
         if alpha is not None:

@@ -236,7 +236,7 @@ class RunOptions:
         for name in changes:
             if name not in names:
                 raise UnknownNameError(
-                    f"no option {name!r}.{did_you_mean(name, names)} There are {', '.join(names)}."
+                    f"no option {name!r}.{did_you_mean(name, names)} Fix: use one of {', '.join(names)}."
                 )
         return replace(self, **changes)
 

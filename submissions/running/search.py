@@ -90,7 +90,7 @@ def check_search(name: str) -> None:
     """
     if name not in SEARCHES:
         raise UnknownNameError(
-            f"no search {name!r}.{did_you_mean(name, SEARCHES)} There are {', '.join(SEARCHES)}."
+            f"no search {name!r}.{did_you_mean(name, SEARCHES)} Fix: use one of {', '.join(SEARCHES)}."
         )
 
 

@@ -102,7 +102,9 @@ def train_composition(
 
     if composition not in COMPOSITIONS:
         hint = did_you_mean(composition, tuple(COMPOSITIONS))
-        raise UnknownNameError(f"no composition {composition!r}.{hint} There are {', '.join(COMPOSITIONS)}.")
+        raise UnknownNameError(
+            f"no composition {composition!r}.{hint} Fix: use one of {', '.join(COMPOSITIONS)}."
+        )
     _check(recipe, batch_size, epochs, epoch_steps, hold_out, patience, validation, init, composition)
     if validation == benchmark:
         raise CallError(
@@ -244,7 +246,7 @@ def _check(
         if value < 0:
             raise CallError(f"{name}={value}; it is 0 or more. Fix: choose a larger one.")
     if recipe.decay not in DECAYS:
-        raise UnknownNameError(f"no decay {recipe.decay!r}. There are {', '.join(DECAYS)}.")
+        raise UnknownNameError(f"no decay {recipe.decay!r}. Fix: use one of {', '.join(DECAYS)}.")
     if not 0 <= hold_out < 1:
         raise CallError(f"hold_out={hold_out}; it is a share from 0 to below 1. Fix: 0.1 is a usual one.")
     if hold_out and validation is not None:

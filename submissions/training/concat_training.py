@@ -73,7 +73,7 @@ def train_concat(
 
     if loss not in LOSSES:
         raise UnknownNameError(
-            f"no loss {loss!r}.{did_you_mean(loss, LOSSES)} There are {', '.join(LOSSES)}."
+            f"no loss {loss!r}.{did_you_mean(loss, LOSSES)} Fix: use one of {', '.join(LOSSES)}."
         )
     root = Path(folder).expanduser()
     plan.check()

@@ -11,10 +11,9 @@ import numpy as np
 
 from cir_datasets.common.tables import Cell, Table, render_or_json
 from cir_metrics.errors import CallError
-from cir_metrics.resampling import DRAWS, SEED
+from cir_metrics.resampling import ALPHA, DRAWS, SEED
 from cir_metrics.significance import kendall_tau
 from submissions.comparison.comparing import compare
-from submissions.comparison.result import ALPHA
 from submissions.errors import ComparisonError
 from submissions.scoring.score_report import shown_value
 from submissions.transcripts.checking import check_transcript

@@ -123,7 +123,7 @@ def convert(
         raise CallError(f"files is of type {type(files).__name__}. Fix: pass a list, such as ['run.json'].")
     if to not in FORMATS:
         raise UnknownNameError(
-            f"no format {to!r}.{did_you_mean(to, FORMATS)} There are {', '.join(FORMATS)}."
+            f"no format {to!r}.{did_you_mean(to, FORMATS)} Fix: use one of {', '.join(FORMATS)}."
         )
     if compress and to not in _COMPRESSIBLE:
         why = "is compressed already" if to == PARQUET else "is read by others as plain JSON"

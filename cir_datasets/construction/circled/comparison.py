@@ -51,7 +51,8 @@ def compared(
     """
     if way not in WAYS:
         raise UnknownNameError(
-            f"no way {way!r} to put queries together.{did_you_mean(way, WAYS)} There are {', '.join(WAYS)}."
+            f"no way {way!r} to put queries together.{did_you_mean(way, WAYS)} "
+            f"Fix: use one of {', '.join(WAYS)}."
         )
     able = [query for query in queries if query["caption"]]
     made = _concatenated(able, Draws("concatenation", seed), limit) if way == WAYS[0] else _chained(able)

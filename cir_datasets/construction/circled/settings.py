@@ -80,7 +80,7 @@ class CircledSettings:
             if value not in known:
                 raise UnknownNameError(
                     f"{name}={value!r}: there is no such choice.{did_you_mean(value, known)} "
-                    f"There are {', '.join(known)}."
+                    f"Fix: use one of {', '.join(known)}."
                 )
 
     def to_dict(self) -> dict[str, Any]:

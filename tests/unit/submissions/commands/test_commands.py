@@ -214,7 +214,7 @@ def test_score_prints_further_metrics_intervals_and_a_plot(folder: Path) -> None
     [
         (
             ["--format", "cvs"],
-            "cir: no format 'cvs'. Did you mean 'csv'? There are table, json, csv, latex, markdown.\n",
+            "cir: no format 'cvs'. Did you mean 'csv'? Fix: use one of table, json, csv, latex, markdown.\n",
         ),
         (
             ["--json", "--format", "csv"],

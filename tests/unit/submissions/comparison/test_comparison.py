@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 import submissions
 from cir_datasets.rows.benchmark import Benchmark
-from cir_metrics.errors import CallError, InputError, UnknownNameError
+from cir_metrics.errors import CallError, SettingError, UnknownNameError
 from cir_metrics.resampling import bootstrap_means, percentile_interval
 from leaderboard.cli import build
 from submissions import ComparisonError
@@ -398,12 +398,16 @@ def test_rows_in_another_order_are_refused() -> None:
         (lambda: submissions.compare("ab"), CallError, "a comparison needs two rank files or more"),
         (
             lambda: submissions.compare(REPORTS, alpha=5),
-            InputError,
+            SettingError,
             r"alpha=5; a level of significance is",
         ),
-        (lambda: submissions.compare(REPORTS, draws=0), InputError, "draws=0; at least one is needed"),
-        (lambda: submissions.compare(REPORTS, alpha="x"), InputError, r"alpha='x'; a level of significance"),
-        (lambda: submissions.compare(REPORTS, draws=1.5), InputError, r"draws=1\.5; draws are counted"),
+        (lambda: submissions.compare(REPORTS, draws=0), SettingError, "draws=0; at least one is needed"),
+        (
+            lambda: submissions.compare(REPORTS, alpha="x"),
+            SettingError,
+            r"alpha='x'; a level of significance",
+        ),
+        (lambda: submissions.compare(REPORTS, draws=1.5), SettingError, r"draws=1\.5; draws are counted"),
         (lambda: submissions.compare(REPORTS, metrics=[]), CallError, r"metrics names nothing\. Fix: name a"),
         (
             lambda: submissions.compare(REPORTS, metrics="recall@5"),
@@ -413,13 +417,14 @@ def test_rows_in_another_order_are_refused() -> None:
         (
             lambda: submissions.compare(REPORTS, metrics=["recal@5"]),
             UnknownNameError,
-            r"no metric 'recal@5' to compare\. Did you mean 'recall@5'\? There are recall@1, ",
+            r"no metric 'recal@5' to compare\. Did you mean 'recall@5'\? Fix: use one of recall@1, ",
         ),
     ],
 )
 def test_a_wrong_call_is_named(call: Any, error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
+    with pytest.raises(error, match=message) as caught:
         call()
+    assert caught.value.exit_code == 2
 
 
 @pytest.fixture(scope="module")

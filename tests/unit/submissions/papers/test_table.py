@@ -21,7 +21,7 @@ from cir_datasets.errors import CardError
 from cir_datasets.registry import spec
 from cir_datasets.registry.suites import suite
 from cir_datasets.rows.benchmark import Benchmark
-from cir_metrics.errors import CallError, InputError, UnknownNameError
+from cir_metrics.errors import CallError, SettingError, UnknownNameError
 from leaderboard.cli import build
 from submissions import ComparisonError, RefusedError, paper_table, score
 from submissions.papers.marks import standing_out
@@ -347,7 +347,7 @@ REFUSED = [
     ),
     (_row_of_elsewhere, UnknownNameError, ["are of mmeb/cirr, mmeb/fashioniq", "Fix: leave it out"]),
     (_one_method, CallError, ["two methods or more", "Fix: "]),
-    (_alpha, InputError, ["alpha=1.0", "Fix: use 0.05"]),
+    (_alpha, SettingError, ["alpha=1.0", "Fix: use 0.05"]),
     (_name_of_nothing, CallError, ["x.json, which is not among the files", "Fix: "]),
     (_other_data, ComparisonError, ["data (fashioniq/dress_val)", "Fix: score both on the same data"]),
 ]

@@ -183,7 +183,12 @@ def test_scores_are_aggregated_as_vectors_are(turns: list[int], seed: int, name:
 @pytest.mark.parametrize(
     ("name", "alpha", "error", "text"),
     [
-        ("latst", None, UnknownNameError, "no aggregation 'latst'. Did you mean 'latest'? There are latest,"),
+        (
+            "latst",
+            None,
+            UnknownNameError,
+            "no aggregation 'latst'. Did you mean 'latest'? Fix: use one of latest,",
+        ),
         ("latest", 0.5, MethodError, "alpha=0.5: latest has no alpha. Fix: leave it out, or use weighted."),
         ("weighted", 0.0, MethodError, "alpha=0.0; it is more than 0 and at most 1."),
         ("weighted", 1.5, MethodError, "alpha=1.5; it is more than 0 and at most 1."),

@@ -82,7 +82,9 @@ def test_options_are_an_object_or_keywords_which_go_first() -> None:
 
 def test_an_unknown_option_names_the_nearest() -> None:
     for make, what in ((make_rank_file, "shapes/val"), (make_bundle, "fashioniq/val")):
-        with pytest.raises(UnknownNameError, match=r"no option 'devise'\. Did you mean 'device'\? There are"):
+        with pytest.raises(
+            UnknownNameError, match=r"no option 'devise'\. Did you mean 'device'\? Fix: use one of"
+        ):
             make(what, "random", devise="cpu")  # type: ignore[operator]
 
 

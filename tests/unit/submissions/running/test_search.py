@@ -196,7 +196,7 @@ def test_recall_is_never_rounded_up_to_all() -> None:
 def test_unknown_searches_and_galleries_too_small_for_one_are_refused() -> None:
     gallery, ids, _ = world(images=100)
     with pytest.raises(
-        UnknownNameError, match=r"no search 'hsnw'. Did you mean 'hnsw'\? There are exact, flat"
+        UnknownNameError, match=r"no search 'hsnw'. Did you mean 'hnsw'\? Fix: use one of exact, flat"
     ):
         Searcher(gallery, ids, "hsnw")
     with pytest.raises(MethodError, match="ivfpq learns 256 codes, and the gallery has 100 images"):

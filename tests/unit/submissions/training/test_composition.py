@@ -359,7 +359,11 @@ def test_triplets_without_a_negative_are_refused(world: dict[str, Any], tmp_path
     ("options", "error", "words"),
     [
         ({"composition": "maaf"}, UnknownNameError, "no composition 'maaf'"),
-        ({"recipe": Recipe(decay="never")}, UnknownNameError, "no decay 'never'. There are epoch, step."),
+        (
+            {"recipe": Recipe(decay="never")},
+            UnknownNameError,
+            "no decay 'never'. Fix: use one of epoch, step.",
+        ),
         ({"patience": 2}, CallError, "patience=2 and nothing to measure on"),
         ({"hold_out": 1.0}, CallError, "hold_out=1.0"),
         ({"validation": "cirr/train"}, CallError, "validation=cirr/train is trained on as well"),
