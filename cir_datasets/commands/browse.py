@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from cir_datasets.commands.options import DataDir, Images, NoChecks, mode_of
+from cir_datasets.commands.values import benchmark_values
 from cir_metrics.terminal import echo
 
 PageOut = Annotated[
@@ -27,7 +28,12 @@ PagePictures = Annotated[
 
 
 def browse_benchmark(
-    benchmark: Annotated[str, typer.Argument(metavar="ID", help="A benchmark's id, such as cirr/val.")],
+    benchmark: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID", autocompletion=benchmark_values, help="A benchmark's id, such as cirr/val."
+        ),
+    ],
     out: PageOut = None,
     images: Images = None,
     pictures: PagePictures = None,

@@ -9,9 +9,12 @@ from typing import Annotated
 import typer
 
 from cir_datasets.commands.options import DataDir, Json, NoChecks, mode_of
+from cir_datasets.commands.values import benchmark_values
 from cir_metrics.terminal import echo
 
-_Id = Annotated[str, typer.Argument(metavar="ID", help="A benchmark's id (cirr/val).")]
+_Id = Annotated[
+    str, typer.Argument(metavar="ID", autocompletion=benchmark_values, help="A benchmark's id (cirr/val).")
+]
 _Images = Annotated[
     list[Path] | None,
     typer.Option(

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from cir_datasets.commands.options import Json, JsonBenchmarks
+from cir_datasets.commands.values import benchmark_values
 from cir_metrics.terminal import echo
 
 
@@ -37,6 +38,7 @@ def show_benchmark(
         str,
         typer.Argument(
             metavar="ID",
+            autocompletion=benchmark_values,
             help="A benchmark's id (cirr/val), a name for all its configurations, or a suite's id.",
         ),
     ],

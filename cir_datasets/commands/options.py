@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from cir_datasets.commands.values import benchmark_values, format_values
 from cir_metrics.terminal import echo
 
 
@@ -70,7 +71,11 @@ _NO_CHECKS = (
 
 Benchmarks = Annotated[
     list[str],
-    typer.Argument(metavar="ID...", help="Benchmark ids, names (all configurations) or suites."),
+    typer.Argument(
+        metavar="ID...",
+        autocompletion=benchmark_values,
+        help="Benchmark ids, names (all configurations) or suites.",
+    ),
 ]
 DataDir = Annotated[Path | None, typer.Option("--data-dir", help=_DATA_DIR)]
 NoChecks = Annotated[bool, typer.Option("--no-checks", help=_NO_CHECKS)]
@@ -89,6 +94,7 @@ Format = Annotated[
     str | None,
     typer.Option(
         "--format",
+        autocompletion=format_values,
         help="table (per cent; the default), json (fractions), csv (a line a number), latex, markdown.",
     ),
 ]

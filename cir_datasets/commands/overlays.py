@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from cir_datasets.commands.options import DataDirAnywhere, Json, NoChecksAnywhere
+from cir_datasets.commands.values import benchmark_values
 from cir_datasets.common.counts import counted
 from cir_metrics.terminal import aligned, echo
 
@@ -35,7 +36,12 @@ def add_overlay_file(
     ],
     benchmark: Annotated[
         str | None,
-        typer.Option("--benchmark", "-b", help="Id of the benchmark, where the file does not name it."),
+        typer.Option(
+            "--benchmark",
+            "-b",
+            autocompletion=benchmark_values,
+            help="Id of the benchmark, where the file does not name it.",
+        ),
     ] = None,
     name: Annotated[
         str | None,

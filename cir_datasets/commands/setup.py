@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from cir_datasets.commands.options import DataDirAnywhere, NoChecks, mode_of
+from cir_datasets.commands.values import benchmark_values
 from cir_metrics.terminal import echo
 
 _SECONDS = 3.0
@@ -26,6 +27,7 @@ def setup_command(
         list[str] | None,
         typer.Argument(
             metavar="[ID]...",
+            autocompletion=benchmark_values,
             help="Benchmark ids, names (all configurations) or suites; default: all whose files are here.",
         ),
     ] = None,

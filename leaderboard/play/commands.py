@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cir_datasets.commands.options import DataDirAnywhere, Images, NoChecksAnywhere
+from cir_datasets.commands.values import benchmark_values
 from cir_metrics.errors import CallError, missing_extra
 from cir_metrics.terminal import echo
 from submissions.commands.options import (
@@ -45,7 +46,10 @@ def play_command(
     benchmark: Annotated[
         str | None,
         typer.Option(
-            "--benchmark", "-b", help="Id of the benchmark, of single queries; default: shapes/val."
+            "--benchmark",
+            "-b",
+            autocompletion=benchmark_values,
+            help="Id of the benchmark, of single queries; default: shapes/val.",
         ),
     ] = None,
     method: MethodName = "image_text_sum",

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from cir_datasets.commands.options import DataDirAnywhere, Format, JsonFormat, NoChecksAnywhere
+from cir_datasets.commands.values import metric_values
 from cir_datasets.common.counts import counted
 from cir_metrics.terminal import echo
 from submissions.commands.options import Benchmark, plot_file
@@ -24,7 +25,11 @@ def compare_command(
     benchmark: Benchmark = None,
     metric: Annotated[
         list[str] | None,
-        typer.Option("--metric", help="Metric: one to compare; may be repeated; default: all of the board."),
+        typer.Option(
+            "--metric",
+            autocompletion=metric_values,
+            help="Metric: one to compare; may be repeated; default: all of the board.",
+        ),
     ] = None,
     format: Format = None,
     as_json: JsonFormat = False,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cir_datasets.commands.options import DataDirAnywhere, Images, NoChecksAnywhere
+from cir_datasets.commands.values import benchmark_values
 from cir_datasets.common.counts import counted
 from cir_metrics.terminal import echo
 from submissions.commands.options import Address, Device, Dtype, Encoder, Engine, Revision
@@ -27,7 +28,10 @@ def embed_command(
     benchmark: Annotated[
         str,
         typer.Option(
-            "--benchmark", "-b", help="Id of the benchmark, or suite, whose galleries are embedded."
+            "--benchmark",
+            "-b",
+            autocompletion=benchmark_values,
+            help="Id of the benchmark, or suite, whose galleries are embedded.",
         ),
     ],
     encoder: Encoder = None,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cir_datasets.commands.options import DataDirAnywhere, NoChecksAnywhere
+from cir_datasets.commands.values import benchmark_values
 from cir_datasets.common.counts import counted
 from cir_metrics.terminal import echo
 from submissions.commands.options import (
@@ -48,7 +49,10 @@ Images = Annotated[
 Source = Annotated[
     str | None,
     typer.Option(
-        "--benchmark", "-b", help="Id of the benchmark, whose gallery is taken, such as shapes/val."
+        "--benchmark",
+        "-b",
+        autocompletion=benchmark_values,
+        help="Id of the benchmark, whose gallery is taken, such as shapes/val.",
     ),
 ]
 

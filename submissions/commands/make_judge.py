@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cir_datasets.commands.options import DataDirAnywhere, Images, NoChecksAnywhere
+from cir_datasets.commands.values import format_values
 from cir_metrics.terminal import echo
 from submissions.commands.options import Prompts, Seed, SingleQueries
 
@@ -105,7 +106,12 @@ def judge_command(
     images: Images = None,
     prompts: Prompts = None,
     format: Annotated[
-        str, typer.Option("--format", help="table (the default), json, csv, latex or markdown.")
+        str,
+        typer.Option(
+            "--format",
+            autocompletion=format_values,
+            help="table (the default), json, csv, latex or markdown.",
+        ),
     ] = "table",
     data_dir: DataDirAnywhere = None,
     no_checks: NoChecksAnywhere = False,

@@ -7,6 +7,9 @@ from typing import Annotated
 
 import typer
 
+from cir_datasets.commands.values import benchmark_values
+from submissions.commands.values import method_values
+
 ENCODER_HELP = "Encoder: a name on the Hub, a folder, or shapes (the shipped one, the default on shapes)"
 LANGUAGE_HELP = (
     "Language backend: oracle (shapes), openai:MODEL, transformers:FOLDER_OR_NAME, SEES+WRITES; options "
@@ -28,6 +31,7 @@ Benchmark = Annotated[
     typer.Option(
         "--benchmark",
         "-b",
+        autocompletion=benchmark_values,
         help="Id of the benchmark, or suite, that the file answers; formats of others do not say it "
         "themselves.",
     ),
@@ -35,12 +39,20 @@ Benchmark = Annotated[
 """Of a file that is judged."""
 SingleQueries = Annotated[
     str,
-    typer.Option("--benchmark", "-b", help="Id of the benchmark, of single queries with public targets."),
+    typer.Option(
+        "--benchmark",
+        "-b",
+        autocompletion=benchmark_values,
+        help="Id of the benchmark, of single queries with public targets.",
+    ),
 ]
 MethodName = Annotated[
     str,
     typer.Option(
-        "--method", "-m", help="Name of the method, of cir methods list, or module:Class of your own."
+        "--method",
+        "-m",
+        autocompletion=method_values,
+        help="Name of the method, of cir methods list, or module:Class of your own.",
     ),
 ]
 Encoder = Annotated[str | None, typer.Option("--encoder", "-e", help=f"{ENCODER_HELP}.")]
@@ -54,7 +66,8 @@ CaptionRule = Annotated[
 Normalise = Annotated[
     bool,
     typer.Option(
-        "--normalise/--no-normalise", help="Normalise: queries have length 1 before they are added."
+        "--normalise/--no-normalise",
+        help="Scale embeddings to length 1: the query of each round, before rounds are added.",
     ),
 ]
 Checkpoint = Annotated[

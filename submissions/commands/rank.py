@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cir_datasets.commands.options import DataDirAnywhere, NoChecksAnywhere
+from cir_datasets.commands.values import benchmark_values
 from cir_metrics.terminal import echo
 from submissions.commands.depth import warn_of_short_rankings
 from submissions.commands.options import KeptImages
@@ -39,7 +40,13 @@ _DOORS = ("scores", "query_embeddings", "lists")
 
 def rank_command(
     benchmark: Annotated[
-        str, typer.Option("--benchmark", "-b", help="Id of the benchmark, or suite, that was ranked.")
+        str,
+        typer.Option(
+            "--benchmark",
+            "-b",
+            autocompletion=benchmark_values,
+            help="Id of the benchmark, or suite, that was ranked.",
+        ),
     ],
     method: Annotated[
         str,
@@ -91,7 +98,7 @@ def rank_command(
         bool,
         typer.Option(
             "--normalise/--no-normalise",
-            help="Normalise: embeddings have length 1, so that their cosine ranks; else their dot product.",
+            help="Scale embeddings to length 1, so that their cosine ranks; else their dot product does.",
         ),
     ] = True,
     k: KeptImages = None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cir_datasets.commands.options import DataDirAnywhere, Images, NoChecksAnywhere
+from cir_datasets.commands.values import benchmark_values
 from cir_datasets.common.counts import counted
 from cir_datasets.common.estimates import PICTURE_TOKENS
 from cir_metrics.terminal import echo
@@ -28,6 +29,7 @@ from submissions.commands.options import (
     Workers,
 )
 from submissions.commands.outputs import check_file, check_folder
+from submissions.commands.values import method_values
 from submissions.commands.words import as_text, find_modules_here, report_usage
 from submissions.methods.sc4cir import SC4CIR, Cost
 from submissions.running.options import RunOptions
@@ -42,12 +44,21 @@ _CALL_SECONDS = 2.0
 
 def run_command(
     benchmark: Annotated[
-        str, typer.Option("--benchmark", "-b", help="Id of the benchmark, or suite, to rank.")
+        str,
+        typer.Option(
+            "--benchmark",
+            "-b",
+            autocompletion=benchmark_values,
+            help="Id of the benchmark, or suite, to rank.",
+        ),
     ],
     method: Annotated[
         str | None,
         typer.Option(
-            "--method", "-m", help="Name of the method, of cir methods list, or module:Class of your own."
+            "--method",
+            "-m",
+            autocompletion=method_values,
+            help="Name of the method, of cir methods list, or module:Class of your own.",
         ),
     ] = None,
     all_baselines: Annotated[
@@ -74,7 +85,8 @@ def run_command(
         float | None,
         typer.Option(
             "--alpha",
-            help="Of weighted: factor on a turn's weight with every later turn, above 0 to 1; default 0.8.",
+            help="With --aggregation weighted: every later turn multiplies an earlier turn's weight by it, "
+            "above 0 to 1; default 0.8.",
         ),
     ] = None,
     k: KeptImages = None,

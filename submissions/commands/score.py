@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cir_datasets.commands.options import DataDirAnywhere, Format, JsonFormat, NoChecksAnywhere
+from cir_datasets.commands.values import metric_values
 from cir_datasets.common.counts import counted
 from cir_metrics.terminal import echo
 from submissions.commands.options import Benchmark, plot_file
@@ -29,6 +30,7 @@ def score_command(
         list[str] | None,
         typer.Option(
             "--metric",
+            autocompletion=metric_values,
             help="Metric: one to score, such as recall@20 or, with a variant, "
             "pnr_map@10:released_code; may be repeated; default: all of the board.",
         ),

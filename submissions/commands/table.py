@@ -7,14 +7,20 @@ from typing import Annotated
 import typer
 
 from cir_datasets.commands.options import DataDirAnywhere, NoChecksAnywhere
+from cir_datasets.commands.values import format_values
 from cir_metrics.terminal import echo
 from submissions.commands.options import Benchmark
+from submissions.commands.values import table_values
 
 
 def table_command(
     kind: Annotated[
         str,
-        typer.Option("--for", help="fashioniq, cirr, circo, circled, fisd, zerosight or shapes."),
+        typer.Option(
+            "--for",
+            autocompletion=table_values,
+            help="fashioniq, cirr, circo, circled, fisd, zerosight or shapes.",
+        ),
     ],
     files: Annotated[
         list[str] | None,
@@ -27,7 +33,7 @@ def table_command(
         list[str] | None,
         typer.Option(
             "--name",
-            help="Name of what is made: a row's, as FILE=NAME with the file of its method; may be repeated.",
+            help="Name of what is made, here of a row: FILE=NAME, with a file of the row; may be repeated.",
         ),
     ] = None,
     published: Annotated[
@@ -46,6 +52,7 @@ def table_command(
         str,
         typer.Option(
             "--format",
+            autocompletion=format_values,
             help="table (per cent; default), latex (booktabs, graphicx), markdown, csv or json (fractions).",
         ),
     ] = "table",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cir_datasets.commands.options import DataDirAnywhere, Images, NoChecksAnywhere
+from cir_datasets.commands.values import benchmark_values
 from cir_metrics.terminal import echo
 from submissions.commands.options import Device, Revision
 from submissions.commands.train_compositions import cirplant_command, tirg_command
@@ -128,7 +129,12 @@ def pic2word_command(
     ] = None,
     benchmark: Annotated[
         str | None,
-        typer.Option("--benchmark", "-b", help="Id of the benchmark, whose gallery is trained on."),
+        typer.Option(
+            "--benchmark",
+            "-b",
+            autocompletion=benchmark_values,
+            help="Id of the benchmark, whose gallery is trained on.",
+        ),
     ] = None,
     encoder: EncoderOption = "shapes",
     revision: Revision = None,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cir_datasets.commands.values import benchmark_values
 from cir_metrics.terminal import echo
 
 if TYPE_CHECKING:
@@ -31,7 +32,10 @@ OutOption = Annotated[
 BenchmarkOption = Annotated[
     str,
     typer.Option(
-        "--benchmark", "-b", help="Id of the benchmark, whose queries are trained on, such as cirr/train."
+        "--benchmark",
+        "-b",
+        autocompletion=benchmark_values,
+        help="Id of the benchmark, whose queries are trained on, such as cirr/train.",
     ),
 ]
 CaptionRuleOption = Annotated[

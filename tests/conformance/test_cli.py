@@ -196,9 +196,15 @@ def test_an_example_fits_a_terminal_and_can_be_copied(path: tuple[str, ...], com
         ("cir mul", ["multiround"]),
         ("cir datasets overlay a", ["add"]),
         ("cir score --per", ["--per-query"]),
+        ("cir run --benchmark cirr/", ["cirr/test1", "cirr/train", "cirr/val"]),
+        ("cir datasets show fashioniq/v", ["fashioniq/val", "fashioniq/val_union"]),
+        ("cir play --method cire", ["cirevl"]),
+        ("cir table --for circ", ["circled", "circo"]),
+        ("cir score run.json --format l", ["latex"]),
+        ("cir compare --benchmark circo/val --metric map@5", ["map@5", "map@50"]),
     ],
 )
-def test_shells_complete_commands_and_options(
+def test_shells_complete_commands_options_and_their_values(
     words: str, found: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COMP_WORDS", words)
