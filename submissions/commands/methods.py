@@ -61,8 +61,9 @@ def show_method(
     if as_json:
         echo(as_text(card.model_dump(mode="json")))
         return
-    echo(f"{card.title} ({card.name})\n{card.summary}\n")
+    echo(f"{card.title} ({card.name})\n{card.summary or 'Its docstring is empty.'}\n")
     fields = card.model_dump(mode="json", exclude={"name", "title", "summary"})
     for field, value in fields.items():
         text = ", ".join(value) if isinstance(value, list) else value
-        echo(f"{field + ':':<10} {text or '-'}")
+        if text or ":" not in name:  # nobody wrote a card for a class of one's own
+            echo(f"{field + ':':<10} {text or '-'}")

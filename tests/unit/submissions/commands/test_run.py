@@ -345,4 +345,6 @@ def test_a_class_of_the_working_directory_is_shown_as_it_is_run(
     monkeypatch.setattr(sys, "path", [path for path in sys.path if path not in ("", str(tmp_path))])
     card = json.loads(cir("methods", "show", "shown_here:Shown", "--json").stdout)
     assert card["summary"] == "Ranks as the gallery lies."
+    lines = cir("methods", "show", "shown_here:Shown").stdout.splitlines()
+    assert [line for line in lines if line.endswith(" -")] == [], "nobody wrote a card for it"
     assert {"Composer", "Ranker", "Scorer"} <= set(dir(submissions.methods)), "the kinds that it may be"
