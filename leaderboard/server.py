@@ -87,7 +87,12 @@ class Server:
         tables = Tables(store, settings.max_upload_bytes)
         lists = Lists(store, files)
         worker = Worker(
-            files, store, refresh=tables.refresh, inspect=lists.refresh, refused_days=settings.refused_days
+            files,
+            store,
+            refresh=tables.refresh,
+            inspect=lists.refresh,
+            uninspected=lists.missing,
+            refused_days=settings.refused_days,
         )
         numbers = Numbers(store, lists)
         compared = Compared(store, numbers)

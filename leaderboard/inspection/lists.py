@@ -50,6 +50,7 @@ _DATA_SECONDS = 30.0
 """As for tables: how long what was prepared is taken to be as it was."""
 _AGAIN_SECONDS = 600.0
 """After so long a file whose lists could not be made is tried again."""
+_PREFIX = "lists:"
 _HELD = 24
 """Entries whose lists are kept in memory."""
 
@@ -304,6 +305,14 @@ class Lists:
         if submission is not None:
             self.make(submission, stopped)
 
+    def missing(self) -> list[str]:
+        """Ids of the entries that are to be shown and have no lists yet, board by board."""
+        query = sa.select(views.c.name).where(views.c.name.startswith(_PREFIX))
+        with self._store.database.read() as connection:
+            kept = set(connection.scalars(query))
+        entries = (entry for board in boards.boards() for entry in self._store.published(board.id))
+        return [entry.id for entry in entries if _name(entry) not in kept and self.shown(entry)]
+
     def _make_later(self, submission: Submission) -> None:
         try:
             self.make(submission)
@@ -378,7 +387,7 @@ class Lists:
 
 
 def _name(submission: Submission) -> str:
-    return f"lists:{submission.id}"
+    return f"{_PREFIX}{submission.id}"
 
 
 def outcomes(one: Sequence[bool] | NDArray[np.bool_], other: Sequence[bool] | NDArray[np.bool_]) -> list[str]:

@@ -74,6 +74,7 @@ class Worker:
         refresh: called with a board after files for it were judged and nothing waits.
         inspect: called with the id of each submission that was judged, when nothing waits, and with what is
             set when the worker stops.
+        uninspected: gives the ids of entries that nobody has inspected, asked once when `run` begins.
         refused_days: days for which a refused file is kept; 0 for ever.
         lease_seconds: after so long without a sign of life another worker is taken to be dead.
     """
@@ -86,6 +87,7 @@ class Worker:
         limits: Limits | None = None,
         refresh: Callable[[Board], object] | None = None,
         inspect: Callable[[str, threading.Event], object] | None = None,
+        uninspected: Callable[[], list[str]] = list,
         refused_days: int = 0,
         lease_seconds: float = LEASE_SECONDS,
     ) -> None:
@@ -93,8 +95,8 @@ class Worker:
         self._files = files
         self._store = store
         self._limits = limits or Limits()
-        self._refresh, self._inspect = refresh, inspect
-        self._to_inspect: list[str] = []
+        self._refresh, self._inspect, self._uninspected = refresh, inspect, uninspected
+        self._to_inspect: list[str] | None = None
         self._lease_seconds = lease_seconds
         name = f"{socket.gethostname()[:32]}:{os.getpid()}:{secrets.token_hex(3)}"
         keep_for = timedelta(days=refused_days)
@@ -171,19 +173,28 @@ class Worker:
         for submission_id in self._jobs.take_back(CRASHED):
             log.warning("submission %s: its worker has stopped; it is judged again or ended", submission_id)
         changed: set[str] = set()
+        judged: list[str] = []
         while not self._stop.is_set() and (job := self._jobs.take()) is not None:
             changed.add(job.submission.board)
             try:
                 self._judge(job)
-                self._to_inspect.append(job.submission.id)
+                judged.append(job.submission.id)
             except (PassingError, ChildCrashedError) as error:
                 log.warning("submission %s waits: %s", job.submission.id, error)
         if self._refresh is not None:
             for board in boards.boards():
                 if board.id in changed and not self._stop.is_set():
                     self._refresh(board)
-        if self._inspect is not None and self._to_inspect and not self._stop.is_set():
-            # One a round: what has come meanwhile does not wait for the others.
+        self._inspect_one(judged)
+
+    def _inspect_one(self, judged: list[str]) -> None:
+        """Inspect one entry, those judged just now first: what has come meanwhile need not wait."""
+        if self._inspect is None or self._stop.is_set():
+            return
+        if self._to_inspect is None:
+            self._to_inspect = self._uninspected()
+        self._to_inspect[:0] = judged
+        if self._to_inspect:
             self._inspect(self._to_inspect.pop(0), self._stop)
 
     def _judge(self, job: Job) -> None:

@@ -20,6 +20,7 @@ from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
 from leaderboard.inspection import lists as module
 from leaderboard.inspection.lists import KeptLists, Lists, outcomes
+from leaderboard.queue.worker import Worker
 from leaderboard.server import Server
 from leaderboard.store.schema import views
 from leaderboard.submission import Submission
@@ -193,6 +194,25 @@ def test_the_worker_makes_them_when_it_has_judged(
     with server.store.database.read() as connection:
         mine = views.c.name == f"lists:{entries['sum'].id}"
         assert connection.execute(sa.select(views.c.etag).where(mine)).scalar() is not None
+
+
+def test_a_worker_begins_with_entries_that_nobody_has_inspected(
+    server: Server, entries: dict[str, Submission]
+) -> None:
+    missing = set(server.lists.missing())
+    entry = next(iter(entries.values()))
+    lists = server.lists.make(entry)
+    assert lists is not None
+    assert entry.id not in server.lists.missing()
+    asked: list[str] = []
+    worker = Worker(
+        server.files, server.store, inspect=lambda one, _: asked.append(one), uninspected=lambda: ["a", "b"]
+    )
+    worker._round()
+    worker._round()
+    worker._round()
+    assert asked == ["a", "b"]
+    assert missing <= {one.id for one in entries.values()}
 
 
 def test_names_that_are_not_there_are_said(server: Server, entries: dict[str, Submission]) -> None:
