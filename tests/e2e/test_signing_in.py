@@ -99,26 +99,29 @@ def test_the_same_in_a_browser(
     provider.user = "ada"
     # Chromium keeps a cookie that is for https where the address is of this machine.
     page.goto(f"{server.url}/login/huggingface?_target_url=/submit")
-    page.wait_for_selector("#who :text('Signed in as ada')")
+    page.wait_for_selector("#who:has-text('Signed in as ada')")
     file = tmp_path / "mine.json"
     file.write_text(json.dumps(world.rank_file(3, "From a browser")))
     page.wait_for_load_state("networkidle")
     page.set_input_files("#field-file input[type=file]", str(file))
     page.wait_for_selector("#field-file :text('mine')")
     page.click("#send")
-    page.wait_for_selector(".outcome.good")
+    page.wait_for_selector("#outcome.good")
     address = page.url
     assert "From a browser" in page.inner_text("#outcome")
-    assert page.is_visible("#act-publish")
+    page.get_by_label("Submitted by").fill("Ada herself")
+    page.click("#act-correct")
+    page.wait_for_selector("#said:text('Saved.')")
+    assert "by its owner" in page.inner_text(".events")
     other = browser.new_context().new_page()
     other.goto(address)
-    other.wait_for_selector(".outcome.bad")
+    other.wait_for_selector("#outcome.bad")
     assert "From a browser" not in other.inner_text("body")
     provider.user = "bob"
     other.goto(f"{server.url}/login/huggingface?_target_url=/submit")
-    other.wait_for_selector("#who :text('Signed in as bob')")
+    other.wait_for_selector("#who:has-text('Signed in as bob')")
     other.goto(address)
-    other.wait_for_selector(".outcome.bad")
+    other.wait_for_selector("#outcome.bad")
     assert "From a browser" not in other.inner_text("body")
     other.context.close()
 

@@ -123,13 +123,12 @@ def test_what_the_rank_files_own_up_to_counts_for_the_whole(server: Any) -> None
     assert (row["method"]["zero_shot"], row["method"]["trained_on"]) == (False, ["FashionIQ train"])
 
 
-def send(page: Any, server: Any, file: Path) -> None:
+def choose(page: Any, server: Any, file: Path) -> None:
     page.goto(f"{server.url}/submit")
     page.wait_for_selector("#send")
     page.wait_for_load_state("networkidle")
     page.set_input_files("#field-file input[type=file]", str(file))
     page.wait_for_selector(f"#field-file :text('{file.stem}')")
-    page.click("#send")
 
 
 @pytest.mark.browser
@@ -137,10 +136,12 @@ def test_the_page_finds_the_suites_board_and_shows_the_members(
     page: Any, server: Any, tmp_path: Path
 ) -> None:
     file = written(tmp_path / "bundle.json", suite_world.bundle("From the browser", (0.6, 0.35, 0.2)))
-    send(page, server, file)
-    page.wait_for_selector(".outcome.good")
-    assert "for FashionIQ, validation, average of the categories" in page.inner_text("body")
-    rows = [line.split() for line in page.inner_text(".outcome.good .members").splitlines()]
+    choose(page, server, file)
+    page.wait_for_selector("#named :text('FashionIQ, validation, average of the categories')")
+    page.click("#send")
+    page.wait_for_selector("#outcome.good")
+    assert "FashionIQ, validation, average of the categories" in page.inner_text(".crumbs")
+    rows = [line.split() for line in page.inner_text("table.numbers").splitlines()]
     assert ["fashioniq/shirt_val", "35.00", "35.00", "35.00", "35.00"] in rows
     page.click("#act-publish")
     page.click(".to-board")
@@ -155,7 +156,8 @@ def test_the_page_finds_the_suites_board_and_shows_the_members(
 @pytest.mark.browser
 @pytest.mark.parametrize("how", ["missing", "doubled"])
 def test_the_page_says_what_is_wrong_with_a_bundle(page: Any, server: Any, tmp_path: Path, how: str) -> None:
-    send(page, server, written(tmp_path / f"{how}.json", suite_world.broken(how)))
-    page.wait_for_selector(".outcome.bad")
-    assert suite_world.REFUSALS[how][1] in page.inner_text(".outcome.bad .findings")
+    choose(page, server, written(tmp_path / f"{how}.json", suite_world.broken(how)))
+    page.click("#send")
+    page.wait_for_selector("#outcome.bad h2")
+    assert suite_world.REFUSALS[how][1] in page.inner_text(".findings")
     assert named(server, "Broken") == []
