@@ -24,8 +24,8 @@ from cir_metrics.errors import install_lines
 from cir_metrics.signature import package_version
 from leaderboard import settings
 from leaderboard.errors import ServeError
-from leaderboard.pages import layout, submit_page
-from leaderboard.pages.site import Links, Site
+from leaderboard.pages import submit_page
+from leaderboard.pages.site import ICON, Links, Site, asset
 from leaderboard.queue.processes import WorkerProcesses
 from leaderboard.server import Server
 from leaderboard.settings import Settings, check_place
@@ -107,7 +107,8 @@ def create_app(
 
     @app.get("/favicon.ico", include_in_schema=False)
     def icon() -> Response:
-        return Response(layout.icon(), media_type="image/svg+xml")
+        body, media_type = asset(ICON)
+        return Response(body, media_type=media_type)
 
     mount_pages(app, server, uploads)
     return app

@@ -239,21 +239,24 @@ def test_a_page_comes_from_this_server_alone(server: Any) -> None:
         assert "connect-src 'self'" in answer.headers["content-security-policy"]
 
 
-def through_the_page(server: Any, page: str, field: int, path: str) -> str:
-    """What a page's handler answers where a client names `path` as the file in one of its fields."""
+def through_the_page(server: Any, page: str, field: int, path: str, place: int = -1) -> str:
+    """What a page's handler answers where a client names `path` as the file in one of its fields.
+
+    `place` chooses one of the handlers with such a field: the last checks the file, the first looks at it.
+    """
     found = re.search(r"window\.gradio_config = (\{.*?\});</script>", server.get(page).text, re.DOTALL)
     assert found is not None
     handlers = json.loads(found[1])["dependencies"]
-    handler = next(handler for handler in handlers if len(handler["inputs"]) > field)
+    handler = [handler for handler in handlers if len(handler["inputs"]) > field][place]
     data: list[Any] = [""] * len(handler["inputs"])
     data[field] = {"path": path, "meta": {"_type": "gradio.FileData"}}
-    session = hashlib.sha256(f"{page}{field}{path}".encode()).hexdigest()[:12]
+    session = hashlib.sha256(f"{page}{field}{place}{path}".encode()).hexdigest()[:12]
     body = {"data": data, "fn_index": handler["id"], "session_hash": session}
     httpx.post(f"{server.url}/gradio_api/queue/join", json=body, timeout=30).raise_for_status()
     return str(server.get("/gradio_api/queue/data", params={"session_hash": session}).text)
 
 
-FIELDS = [("/submit", 0), ("/submit", 1)]
+FIELDS = [(0, 0), (1, 0), (1, -1)]
 
 
 def test_the_page_takes_an_uploaded_file(server: Any) -> None:
@@ -264,11 +267,11 @@ def test_the_page_takes_an_uploaded_file(server: Any) -> None:
     assert "wrong-format" in server.finished(taken[1])["findings_text"]
 
 
-@pytest.mark.parametrize(("page", "field"), FIELDS)
-def test_the_page_takes_no_file_of_this_machine(server: Any, tmp_path: Path, page: str, field: int) -> None:
+@pytest.mark.parametrize(("field", "place"), FIELDS)
+def test_the_page_takes_no_file_of_this_machine(server: Any, tmp_path: Path, field: int, place: int) -> None:
     secret = tmp_path / f"secret{field}.json"
     secret.write_text('{"benchmark": "shapes/val", "secret": "of the server"}')
-    answer = through_the_page(server, page, field, str(secret))
+    answer = through_the_page(server, "/submit", field, str(secret), place)
     assert '"success":false' in answer
     assert "/s/" not in answer
     assert "of the server" not in answer
@@ -276,10 +279,10 @@ def test_the_page_takes_no_file_of_this_machine(server: Any, tmp_path: Path, pag
     assert list(Path(server.home).rglob(f"{digest}*")) == []
 
 
-@pytest.mark.parametrize(("page", "field"), FIELDS)
-def test_the_server_fetches_no_address(server: Any, page: str, field: int) -> None:
+@pytest.mark.parametrize(("field", "place"), FIELDS)
+def test_the_server_fetches_no_address(server: Any, field: int, place: int) -> None:
     with HttpServer(lambda _: as_json({})) as bait:
-        answer = through_the_page(server, page, field, f"{bait.url}/run.json")
+        answer = through_the_page(server, "/submit", field, f"{bait.url}/run.json", place)
     assert '"success":false' in answer
     assert bait.requests == []
 

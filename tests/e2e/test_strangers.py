@@ -114,10 +114,15 @@ def test_no_route_tells_of_what_is_not_public(server: Any, hidden: dict[str, Any
 
 @pytest.mark.browser
 def test_no_page_tells_of_what_is_not_public(server: Any, hidden: dict[str, Any], page: Any) -> None:
-    for path in ("/", "/submit", "/about", f"/?board=shapes/val&entry={hidden['id']}"):
+    one = hidden["id"]
+    paths = ("/", "/submit", "/about", f"/b/shapes/val?entry={one}", f"/e/{one}", f"/s/{one}")
+    for path in (*paths, f"/s/{one}#edit_{'x' * 40}", f"/submission?id={one}"):
+        page.goto("about:blank")
         page.goto(server.url + path)
         page.wait_for_load_state("networkidle")
         assert said_in(page.content().encode(), hidden) == [], path
+    assert page.url == f"{server.url}/s/{one}"
+    assert "none that you may read" in page.inner_text("#outcome")
 
 
 def test_the_page_reads_no_file_of_this_machine(server: Any, world: ModuleType, tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_reading_takes_the_parameters_that_it_has(server: tuple[Any, Server]) ->
 
 def test_what_is_not_the_api_takes_any(server: tuple[Any, Server]) -> None:
     client, _ = server
-    for path in ("/api", "/?board=shapes%2Fval", "/submission?id=abc", "/about"):
+    for path in ("/api", "/?board=shapes%2Fval", "/b/shapes/val", "/about"):
         mark = "&" if "?" in path else "?"
         assert client.get(f"{path}{mark}utm_source=mail&fbclid=1").status_code == 200
     assert client.get("/api/nothing?utm_source=mail").status_code == 404
