@@ -12,7 +12,7 @@ from leaderboard.pages.board_queries import example_of
 from leaderboard.pages.board_rows import Line, lines_of, published_lines, read_choices, shown
 from leaderboard.pages.board_table import table_values
 from leaderboard.pages.board_tabs import tabs_of
-from leaderboard.pages.site import Page, Site
+from leaderboard.pages.site import FRAMED_POLICY, Page, Site
 from leaderboard.views import held_back_words
 
 
@@ -28,12 +28,14 @@ def page(site: Site, board: Board, query: Mapping[str, str]) -> Page:
     choices, remarks = read_choices(board, query)
     lines = [*lines_of(board, view), *published_lines(board)]
     found = shown(board, lines, choices, remarks)
+    embed = query.get("embed") == "1"
     values = {
         "board": board,
         "path": f"b/{quote(board.id)}",
         "tab": "",
         "tabs": tabs_of(board),
-        "embed": False,
+        "embed": embed,
+        "address": site.server.settings.url or "URL",
         "choices": found.choices,
         "total": len(lines),
         "open": view["paused"] is None and view["closed"] is None and view["unavailable"] is None,
@@ -44,6 +46,8 @@ def page(site: Site, board: Board, query: Mapping[str, str]) -> Page:
         "missing_entry": _missing_entry(view, choices.entry),
         "empty": held_back_words(view) or "Nothing stands on this board yet.",
     }
+    if embed:
+        return Page("board_embed.html", board.title, board.description, values, policy=FRAMED_POLICY)
     return Page("board.html", board.title, board.description, values)
 
 

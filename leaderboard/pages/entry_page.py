@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from cir_metrics.errors import UnknownNameError
@@ -14,6 +12,7 @@ from leaderboard.callers import readable
 from leaderboard.identity import NOBODY
 from leaderboard.inspection.numbers import MemberNumbers, TurnPoint
 from leaderboard.inspection.protocol import protocol_check
+from leaderboard.pages.citation import citation
 from leaderboard.pages.layout import number
 from leaderboard.pages.plots import Curve, Point, curve_svg, histogram_svg
 from leaderboard.pages.query_page import first_query
@@ -58,18 +57,6 @@ _HAPPENED = {
     "unflagged": "The organisers took the flag back.",
     "erased": "Its sender's words were erased.",
 }
-_BIBTEX = {
-    "\\": r"{\textbackslash}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "_": r"\_",
-    "%": r"\%",
-    "^": r"\^{}",
-    "~": r"\~{}",
-}
 
 
 def page(site: Site, submission_id: str) -> Page:
@@ -108,7 +95,7 @@ def page(site: Site, submission_id: str) -> Page:
             "leader": _leader(rows, row),
             "query": first_query(site, board),
             **_looked_at(site, board, submission),
-            "cite": _citation(site, board, row),
+            "cite": citation(board, row, site.name, site.server.settings.url),
         },
     )
 
@@ -310,33 +297,3 @@ def _leader(rows: list[Mapping[str, Any]], row: Mapping[str, Any]) -> str | None
     """The first entry, or for the first the second: what this one is compared with."""
     others = [each["submission"] for each in rows if each["submission"] != row["submission"]]
     return others[0] if others else None
-
-
-def _citation(site: Site, board: Board, row: Mapping[str, Any]) -> dict[str, str]:
-    """BibTeX, and a line of text."""
-    name, id_ = str(row["method"].get("name", "unnamed")), row["submission"]
-    when = datetime.fromisoformat(row["published_at"] or row["received_at"])
-    value = f"{board.primary_label} {number(row['main'], board.primary_unit)}"
-    address = f"{site.server.settings.url}/e/{id_}" if site.server.settings.url else ""
-    by = f"{row['submitter']}. " if row["submitter"] else ""
-    where = f", {address}" if address else ""
-    line = (
-        f"{by}{name}: {value} on {board.title}. {site.name}, entry {id_}, {when:%Y-%m-%d}{where}. "
-        f"Signature: {row['signature']}."
-    )
-    fields = {
-        "title": f"{{{_bibtex(name)}: {_bibtex(value)} on {_bibtex(board.title)}}}",
-        "author": f"{{{_bibtex(row['submitter'] or name)}}}",
-        "year": f"{when:%Y}",
-        "howpublished": _bibtex(f"{site.name}, entry {id_}, {when:%Y-%m-%d}"),
-        **({"url": address} if address else {}),
-        "note": _bibtex(f"Signature: {row['signature']}"),
-    }
-    lines = "".join(f"  {field:<12} = {{{said}}},\n" for field, said in fields.items())
-    return {"line": line, "bibtex": f"@misc{{cir-{id_},\n{lines}}}"}
-
-
-def _bibtex(text: str) -> str:
-    """Text as a BibTeX field holds it, on one line."""
-    plain = re.sub(r"\s+", " ", text)
-    return "".join(_BIBTEX.get(letter, letter) for letter in plain)

@@ -40,6 +40,9 @@ PAGE_POLICY = "; ".join(
 PLOT_POLICY = PAGE_POLICY.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'")
 """Of pages with an interactive plot, whose library writes styles of its own; scripts are the site's still."""
 
+FRAMED_POLICY = PAGE_POLICY.replace("form-action 'self'", "form-action 'none'")
+"""Of a page that other sites may show in a frame."""
+
 _NAVIGATION = (
     ("", "Boards"),
     ("published", "Published results"),

@@ -1,4 +1,4 @@
-"""A board's table for spreadsheets and data frames: CSV and Parquet, with the same columns and values."""
+"""A board's table in other forms: CSV and Parquet with the same columns and values, LaTeX, and BibTeX."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cir_datasets.common.spreadsheets import guarded
+from cir_datasets.common.tables import Cell, Table, render
+from leaderboard.boards import Board
+from leaderboard.pages.citation import citation
+from leaderboard.pages.layout import number
 from submissions.rank_file.model import Method
 
 """What a spreadsheet takes for the beginning of a formula; the wide letters too."""
@@ -97,6 +101,46 @@ def as_parquet(view: Mapping[str, Any]) -> bytes:
     written = io.BytesIO()
     pq.write_table(pa.Table.from_arrays(arrays, schema=schema), written)
     return written.getvalue()
+
+
+def as_latex(board: Board, view: Mapping[str, Any]) -> bytes:
+    """A board's table as LaTeX with the columns of its page; it needs the packages booktabs and graphicx.
+
+    Args:
+        board: the board.
+        view: from `table_view`.
+    """
+    units = {column.metric: column.unit for column in board.columns}
+    heads = ("Method", "Group", board.primary_label, *(column.label for column in board.columns))
+    rows, rules, group = [], [], None
+    for place, row in enumerate(view["rows"]):
+        if row["group"] is not None:
+            if group not in (None, row["group"]):
+                rules.append(place)
+            group = row["group"]
+        kind = " (oracle)" if row["is_oracle"] else " (baseline)" if row["baseline"] else ""
+        values = [Cell(number(row["main"], board.primary_unit), row["main"])]
+        for metric, unit in units.items():
+            value = row["metrics"].get(metric)
+            values.append(Cell("-" if value is None else number(value, unit), value))
+        name = Cell(f"{row['method'].get('name', 'unnamed')}{kind}")
+        rows.append((name, Cell("-" if row["group"] is None else str(row["group"]), row["group"]), *values))
+    notes = () if not view["rows"] else (f"Signature: {view['rows'][0]['signature']}",)
+    table = Table(board.title, heads, tuple(rows), notes, rules=tuple(rules))
+    return (render([table], "latex") + "\n").encode()
+
+
+def as_bibtex(board: Board, view: Mapping[str, Any], site: str, server: str) -> bytes:
+    """The entries of a board as BibTeX, one each.
+
+    Args:
+        board: the board.
+        view: from `table_view`.
+        site: what the server calls itself.
+        server: its address, or empty where it is not known.
+    """
+    entries = [citation(board, row, site, server)["bibtex"] for row in view["rows"]]
+    return "".join(f"{entry}\n\n" for entry in entries).encode()
 
 
 def _metrics(view: Mapping[str, Any]) -> list[str]:

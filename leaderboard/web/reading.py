@@ -36,15 +36,26 @@ _JSON = "application/json"
 _HTML = "text/html; charset=utf-8"
 _CSV = "text/csv; charset=utf-8"
 _PARQUET = "application/vnd.apache.parquet"
+_LATEX = "application/x-latex; charset=utf-8"
+_BIBTEX = "application/x-bibtex; charset=utf-8"
+_SUFFIXES = {"latex": "tex", "bibtex": "bib"}
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
-_OTHERS = {"text/csv": {"schema": {"type": "string"}}, _PARQUET: _BINARY}
+_TEXT = {"schema": {"type": "string"}}
+_OTHERS = {
+    "text/csv": _TEXT,
+    "application/x-latex": _TEXT,
+    "application/x-bibtex": _TEXT,
+    _PARQUET: _BINARY,
+}
 _UNCHANGED = {"description": "as the ETag in If-None-Match says, nothing has changed"}
 _LEVEL = 6
 _DERIVED = 64
 _PAGE, _LONGEST_PAGE = 100, 1000
 _LARGEST = 2**31 - 1
 
-Format = Annotated[Literal["json", "csv", "parquet"], Query(description="how the table is written")]
+Format = Annotated[
+    Literal["json", "csv", "parquet", "latex", "bibtex"], Query(description="how the table is written")
+]
 BoardId = Annotated[str, Query(description="the board's id, such as `cirr/val`")]
 
 
@@ -95,10 +106,20 @@ def router(server: Server) -> APIRouter:
         table = server.tables.of(board)
         if format == "json":
             return packed_answer(request, table.etag, table.packed, _JSON)
-        headers = {"Content-Disposition": f'attachment; filename="{board.id.replace("/", "-")}.{format}"'}
+        suffix = _SUFFIXES.get(format, format)
+        headers = {"Content-Disposition": f'attachment; filename="{board.id.replace("/", "-")}.{suffix}"'}
         if format == "csv":
             etag, packed = _derived(table, "csv", lambda: formats.as_csv(table.view))
             return packed_answer(request, etag, packed, _CSV, headers)
+        if format == "latex":
+            etag, packed = _derived(table, format, lambda: formats.as_latex(board, table.view))
+            return packed_answer(request, etag, packed, _LATEX, headers)
+        if format == "bibtex":
+            site, address = server.settings.name, server.settings.url
+            etag, packed = _derived(
+                table, (format, site, address), lambda: formats.as_bibtex(board, table.view, site, address)
+            )
+            return packed_answer(request, etag, packed, _BIBTEX, headers)
         return whole_answer(request, formats.as_parquet(table.view), _PARQUET, headers)
 
     @routes.get(f"{VERSION}/entries", response_model=PageAnswer)

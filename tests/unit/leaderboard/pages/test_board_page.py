@@ -10,8 +10,11 @@ from typing import Any
 import challenge_world
 import pytest
 from bs4 import BeautifulSoup
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
 from full_boards import BOARD, METRIC, START, a_submission, add_entry
 from read_pages import column, followed, html_of, read, words
+from starlette.middleware import Middleware
 
 import cir_datasets
 from leaderboard import boards
@@ -23,6 +26,8 @@ from leaderboard.settings import Settings
 from leaderboard.standings import standings
 from leaderboard.submission import Event, Submission
 from leaderboard.views import table_view
+from leaderboard.web import formats, site_routes
+from leaderboard.web.headers import SecurityHeaders
 
 PATH = f"b/{BOARD}"
 TALK = (
@@ -397,3 +402,38 @@ def test_a_sealed_board_shows_no_picture_and_says_where_its_folder_comes_from(
     assert "cir validate run.json" in commands
     assert "cir score" not in commands
     assert "export CIR_LEADERBOARD_TOKEN=TOKEN" in commands
+
+
+def test_the_table_goes_along_in_other_forms_with_hostile_names_escaped(server: Server) -> None:
+    name = "50% {\\input} _a_ & #1"
+    add_entry(server.store, 1, 0.9, name=name, paper="https://example.org/p")
+    add_entry(server.store, 2, 0.1, baseline=True)
+    view = refreshed(server)
+    board = boards.board(BOARD)
+    latex = formats.as_latex(board, view).decode()
+    assert "50\\% \\{\\textbackslash{}input\\} \\_a\\_ \\& \\#1 & 1 & " in latex
+    assert "Method 2 (baseline) & -- & " in latex
+    assert "Method & Group & R@10 & R@1 & R@50" in latex
+    bibtex = formats.as_bibtex(board, view, "Boards", "https://board.example.org").decode()
+    assert bibtex.count("@misc{cir-") == 2
+    assert "{50\\% \\{{\\textbackslash}input\\} \\_a\\_ \\& \\#1: R@10 " in bibtex
+    assert f"https://board.example.org/e/{view['rows'][0]['submission']}" in bibtex
+    assert "Paper: https://example.org/p." in bibtex
+
+
+def test_links_beside_the_table_lead_to_its_other_forms_and_one_may_be_framed(mixed: Server) -> None:
+    page = read(mixed, PATH)
+    links = {words(each): each["href"] for each in page.select(".exports a")}
+    assert links["CSV"] == "../../api/v1/boards/shapes/val?format=csv"
+    assert links["BibTeX"].endswith("?format=bibtex")
+    assert links["Feed"] == "../../api/v1/feed.atom?board=shapes%2Fval"
+    assert "/b/shapes/val?embed=1" in page.select_one("#frame").get_text()
+    app = FastAPI(middleware=[Middleware(SecurityHeaders)])
+    app.include_router(site_routes.router(mixed))
+    client = TestClient(app)
+    for query, ancestors in (("", "frame-ancestors 'self'"), ("?embed=1", "frame-ancestors *")):
+        assert client.get(f"/{PATH}{query}").headers["content-security-policy"].endswith(ancestors)
+    bare = read(mixed, PATH, embed="1")
+    assert bare.select("form, nav, header, script, input") == []
+    assert len(bare.select(".standings tbody tr")) == 5
+    assert bare.select_one("h1 a")["target"] == "_blank"
