@@ -69,7 +69,8 @@
   };
   const say = () => {
     const first = found.length ? page * size + 1 : 0;
-    by("where").textContent = first + " to " + Math.min(found.length, (page + 1) * size) + " of " + found.length.toLocaleString("en");
+    const [from, to, all] = [first, Math.min(found.length, (page + 1) * size), found.length].map((each) => each.toLocaleString("en"));
+    by("where").textContent = from + " to " + to + " of " + all;
     by("back").disabled = page === 0;
     by("next").disabled = page === last();
   };
