@@ -199,8 +199,14 @@ class _Browser:
             wanted = [each for each in wanted if each in by_id]
             if len(wanted) > _METHODS:
                 self.notes.append(f"A page shows {_METHODS} methods; the others are left out.")
-        names = [str(by_id[each]["method"].get("name", "unnamed")) for each in wanted[:_METHODS]]
-        return [self._method(each, name) for each, name in zip(wanted[:_METHODS], names, strict=True)]
+        wanted = wanted[:_METHODS]
+        names = [str(by_id[each]["method"].get("name", "unnamed")) for each in wanted]
+        # Two of one name are told apart by their ids.
+        names = [
+            f"{name} ({each})" if names.count(name) > 1 else name
+            for each, name in zip(wanted, names, strict=True)
+        ]
+        return [self._method(each, name) for each, name in zip(wanted, names, strict=True)]
 
     def _method(self, submission_id: str, name: str) -> _Method:
         submission = self.site.server.store.submission(submission_id)

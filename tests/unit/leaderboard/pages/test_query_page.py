@@ -179,6 +179,28 @@ def test_what_cannot_be_shown_is_said(shown_site: Site, monkeypatch: pytest.Monk
     assert f"{BOARD} is not here." in html
 
 
+def test_a_sealed_board_shows_no_query_and_no_lists_and_compares_nothing(
+    shown_site: Site, shown_entries: dict[str, Submission], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sealed = boards.board(BOARD).model_copy(update={"track": "sealed", "ground_truth": "/nowhere"})
+    find = boards.board
+    monkeypatch.setattr(boards, "board", lambda name: sealed if name == BOARD else find(name))
+    row = cir_datasets.load(BOARD).rows()[3]
+    page, html = opened(shown_site, BOARD, row["query_id"], e=pair(shown_entries))
+    assert (page.status, page.data) == (404, None)
+    assert "is sealed" in html
+    assert row["target_image_id"] not in html
+    assert row["relative_caption"] not in html
+    one = page_at(shown_site, f"e/{shown_entries['sum'].id}", {})
+    html = shown_site.written(one, Links("e/x"))
+    assert "rank files are not given out" in html
+    for words in (">sha256 ", "/file", "Protocol check", "Where right answers stand", "Its queries"):
+        assert words not in html
+    refused = page_at(shown_site, "compare", {"e": pair(shown_entries)})
+    assert refused.status == 400
+    assert "sealed board" in shown_site.written(refused, Links("compare"))
+
+
 def test_entries_that_are_not_on_the_board_are_named(
     shown_site: Site, shown_entries: dict[str, Submission]
 ) -> None:
