@@ -13,7 +13,7 @@ from leaderboard.boards import Board
 from leaderboard.errors import SubmissionStoreError
 from leaderboard.inspection.differences import Compared
 from leaderboard.inspection.lists import Lists
-from leaderboard.inspection.numbers import Numbers
+from leaderboard.inspection.numbers import GroupedNumbers
 from leaderboard.intake import Intake
 from leaderboard.queue.worker import Worker
 from leaderboard.quotas import Allowance, Quotas
@@ -55,7 +55,7 @@ class Server:
     quotas: Quotas
     tables: Tables
     lists: Lists
-    numbers: Numbers
+    numbers: GroupedNumbers
     compared: Compared
 
     @classmethod
@@ -94,7 +94,7 @@ class Server:
             uninspected=lists.missing,
             refused_days=settings.refused_days,
         )
-        numbers = Numbers(store, lists)
+        numbers = GroupedNumbers(store, lists)
         compared = Compared(store, numbers)
         return cls(settings, store, files, intake, worker, key, quotas, tables, lists, numbers, compared)
 

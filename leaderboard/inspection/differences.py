@@ -24,7 +24,7 @@ from cir_metrics.errors import CallError
 from cir_metrics.signature import package_version
 from leaderboard import boards
 from leaderboard.inspection.lists import KeptLists, outcomes
-from leaderboard.inspection.numbers import Numbers
+from leaderboard.inspection.numbers import GroupedNumbers
 from leaderboard.inspection.reports import report_head
 from leaderboard.store import Store
 from leaderboard.store.database import upsert
@@ -152,7 +152,7 @@ class Compared:
         numbers: gives the entries' scores.
     """
 
-    def __init__(self, store: Store, numbers: Numbers) -> None:
+    def __init__(self, store: Store, numbers: GroupedNumbers) -> None:
         """Nothing is compared before it is asked for."""
         self._store, self._numbers = store, numbers
         self._lane = ThreadPoolExecutor(max_workers=1, thread_name_prefix="compare")

@@ -107,7 +107,7 @@ class EntryNumbers:
         return self.members[0]
 
 
-class Numbers:
+class GroupedNumbers:
     """The numbers by group of all entries.
 
     Args:
