@@ -25,7 +25,7 @@ from fastapi import FastAPI
 
 import cir_datasets
 from cir_datasets.common.staging import staging_folder
-from cir_metrics.errors import CallError
+from cir_metrics.errors import CallError, CirError
 from cir_metrics.signature import package_version
 from leaderboard import boards
 from leaderboard.boards import Board
@@ -42,7 +42,9 @@ _PARTIAL = ".cir-mirror-"
 _LONGEST = 120
 """Characters of a part of a file's name; systems take 255 bytes."""
 _WHOLE = ("", "m", "published", "about")
+_FORMATS = ("csv", "json", "parquet")
 _DOWNLOAD = re.compile(r"api/v1/boards/(?P<board>.+)")
+_QUERY = re.compile(r"b/(?P<board>.+)/q/(?P<query>[^/]+)")
 _HOLLOW = re.compile(r'(<a\b[^<>]*?) href=""')
 
 Address = tuple[str, tuple[tuple[str, str], ...]]
@@ -126,7 +128,7 @@ class Mirror:
         self._leaders: set[str] = set()
         self._queries: dict[str, set[str]] = {}
         self.left_out: dict[str, int] = {}
-        self._found = _Crawl()
+        self._crawl = _Crawl()
         self._waiting: deque[Address] = deque()
         self._app = FastAPI()
         api.add_routes(self._app, server)
@@ -141,6 +143,11 @@ class Mirror:
     def _look(self, server: Server, board: Board, queries: int) -> None:
         rows = server.tables.refresh(board).view["rows"]
         self._entries |= {row["submission"] for row in rows}
+        for row in rows:
+            # Pages show what they find made; a reader of a mirror cannot come again.
+            submission = server.store.submission(row["submission"])
+            if submission is not None:
+                server.lists.make(submission)
         groups: dict[int, str] = {}
         for row in rows:
             if row["group"] is not None:
@@ -160,13 +167,15 @@ class Mirror:
         """
         pages = 0
         # The boards come first, so that links to their rows know on which page these stand.
-        for path in [*(f"b/{board.id}" for board in self._boards), ""]:
+        for path in [*(f"b/{quote(board.id)}" for board in self._boards), ""]:
             self._file_of((path, ()), "")
+            for form in _FORMATS if path else ():
+                self._file_of((path.replace("b/", "api/v1/boards/", 1), (("format", form),)), "")
             pages += self._write_waiting(folder, advance)
-        for refused in self._found.refused:
-            self._found.unsure |= self._found.linked.get(refused, set())
-        for file in self._found.unsure & self._found.files.keys():
-            self._write_page(folder, self._found.files[file])
+        for refused in self._crawl.refused:
+            self._crawl.unsure |= self._crawl.linked.get(refused, set())
+        for file in self._crawl.unsure & self._crawl.files.keys():
+            self._write_page(folder, self._crawl.files[file])
         for path in assets():
             self._save(folder, path, self._answer(path, ()))
         files = [path for path in folder.rglob("*") if path.is_file()]
@@ -178,7 +187,7 @@ class Mirror:
             address = self._waiting.popleft()
             path, query = address
             if path.startswith("site/") or _DOWNLOAD.fullmatch(path):
-                self._save(folder, self._found.by_address[address], self._answer(path, query))
+                self._save(folder, self._crawl.by_address[address], self._answer(path, query))
             elif self._write_page(folder, address):
                 pages += 1
                 advance(1)
@@ -186,46 +195,60 @@ class Mirror:
 
     def _write_page(self, folder: Path, address: Address) -> bool:
         path, query = address
-        file = self._found.by_address[address]
-        page = page_at(self.site, path, dict(query))
-        if page.status != 200:
-            self._found.refused.add(address)
-            del self._found.files[file]
+        file = self._crawl.by_address[address]
+        page = page_at(self.site, path, dict(query)) if self._is_made(path, dict(query)) else None
+        if page is None or page.status != 200:
+            self._crawl.refused.add(address)
+            del self._crawl.files[file]
             return False
         html = self.site.written(page, MirrorLinks(path, file, self._file_of, self._note))
         # A link to what is not here becomes words: an empty address would be the page itself.
         html = _HOLLOW.sub(r"\1", html)
         for found in re.finditer(r'\bid="entry-([^"]+)"', html):
-            self._found.rows.setdefault(f"{path} {found[1]}", file)
+            self._crawl.rows.setdefault(f"{path} {found[1]}", file)
         self._save(folder, file, html.encode())
         return True
+
+    def _is_made(self, path: str, query: Mapping[str, str]) -> bool:
+        """Whether what a page shows is known, after making it where that takes long."""
+        if path != "compare":
+            return True
+        server = self.site.server
+        found = [server.store.submission(name) for name in query["e"].split(",")]
+        try:
+            return server.compared.make([one for one in found if one is not None]) is not None
+        except CirError:  # entries that do not compare
+            return False
 
     def _file_of(self, address: Address, here: str) -> str:
         """The file of an address, which is then made; empty where there is none."""
         path, query = address
         if path.startswith("b/") and ("page", "1") in query:
             address = path, query = path, tuple(each for each in query if each != ("page", "1"))
+        if _QUERY.fullmatch(path) and not _QUERY.fullmatch(self._crawl.files.get(here, ("", ()))[0]):
+            # From elsewhere the query is what matters; a filter of its own page would be another page.
+            address = path, query = path, ()
         row = dict(query).get("entry", "")
         if row and path.startswith("b/"):
-            file = self._found.rows.get(f"{path} {row}", "")
+            file = self._crawl.rows.get(f"{path} {row}", "")
             if not file:
-                self._found.unsure.add(here)
+                self._crawl.unsure.add(here)
             return file
-        if address in self._found.refused or not self._has(path, dict(query)):
+        if address in self._crawl.refused or not self._has(path, dict(query)):
             return ""
         if here:
-            self._found.linked.setdefault(address, set()).add(here)
-        file = self._found.by_address.get(address, "")
+            self._crawl.linked.setdefault(address, set()).add(here)
+        file = self._crawl.by_address.get(address, "")
         if not file:
             file = self._free(file_name(path, dict(query)))
-            self._found.files[file] = address
-            self._found.by_address[address] = file
+            self._crawl.files[file] = address
+            self._crawl.by_address[address] = file
             self._waiting.append(address)
         return file
 
     def _free(self, file: str) -> str:
         """A name that no other file has where capitals do not count."""
-        taken = {name.casefold() for name in self._found.files}
+        taken = {name.casefold() for name in self._crawl.files}
         stem, dot, ending = file.rpartition(".")
         number = 1
         while file.casefold() in taken:
@@ -245,11 +268,12 @@ class Mirror:
         if path == "compare":
             asked = query.get("e", "").split(",")
             return set(query) == {"e"} and len(asked) == 2 and set(asked) <= self._leaders
+        one = _QUERY.fullmatch(path)
+        if one:
+            return not query and unquote(one["query"]) in self._queries.get(unquote(one["board"]), ())
         if first == "b":
-            board, slash, asked_query = rest.rpartition("/q/")
-            if slash:
-                return not query and unquote(asked_query) in self._queries.get(unquote(board), ())
-            return set(query) <= {"tab", "page"} and query.get("page") != "all"
+            whole = set(query) <= {"tab", "page", "metric"} and query.get("page") != "all"
+            return whole and unquote(rest) in self._queries
         download = _DOWNLOAD.fullmatch(path)
         if download:
             return set(query) <= {"format"} and unquote(download["board"]) in self._queries

@@ -181,6 +181,23 @@ def test_the_script_of_the_board_api_prints_its_parts() -> None:
 
 
 @pytest.mark.slow
+def test_the_script_of_the_board_page_prints_its_parts() -> None:
+    # Where Chromium is not installed the script says so.
+    output = keeps_its_word(
+        "board_page.py",
+        "--entries",
+        "60",
+        "--requests",
+        "4",
+        "--repeat",
+        "1",
+        absent="first row in Chromium, median s",
+    )
+    tasks = re.findall(r"^(\w+) +\d+\.\d +\d+\.\d$", output, re.MULTILINE)
+    assert tasks == ["same", "others", "unchanged"]
+
+
+@pytest.mark.slow
 def test_the_script_of_intake_prints_its_parts() -> None:
     output = keeps_its_word("intake.py", "--clients", "3", "--uploads", "2", "--queries", "60")
     tasks = re.findall(r"^(\w+) +\d+\.\d +\d+\.\d +\d+$", output, re.MULTILINE)

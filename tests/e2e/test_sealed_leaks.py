@@ -146,6 +146,7 @@ def ran(world: ModuleType, folder: Path, truth: int) -> Ran:
     for command in (
         ["export", str(folder / "exported")],
         ["backup", "--to", str(folder / "backups")],
+        ["export-html", str(folder / "mirror")],
         [
             "export-hub",
             ID,
