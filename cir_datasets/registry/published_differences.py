@@ -38,7 +38,7 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Difference:
+class SeveralNumbers:
     """One method, benchmark and metric, and numbers that differ.
 
     Args:
@@ -72,7 +72,7 @@ def numbers_of(row: Reported) -> dict[tuple[str, str], Number]:
 
 
 @functools.cache
-def differences() -> tuple[Difference, ...]:
+def differences() -> tuple[SeveralNumbers, ...]:
     """Every method, benchmark and metric for which sources give numbers that differ, method by method.
 
     Versions that one table tells apart by name or backbone are not counted, nor are rows whose stated
@@ -96,11 +96,13 @@ def differences() -> tuple[Difference, ...]:
     return tuple(sorted(found, key=lambda one: one.method.casefold()))
 
 
-def _difference(key: str, benchmark: str, metric: str, rows: list[tuple[Reported, Number]]) -> Difference:
+def _difference(key: str, benchmark: str, metric: str, rows: list[tuple[Reported, Number]]) -> SeveralNumbers:
     ordered = tuple(sorted(rows, key=lambda one: -one[1].value))
     # The shortest spelling is the name without what a source adds to it.
     name = min((row.names[-1] for row, _ in rows), key=len)
-    return Difference(name, benchmark, metric, ordered, _explanations().get((key, benchmark), UNEXPLAINED))
+    return SeveralNumbers(
+        name, benchmark, metric, ordered, _explanations().get((key, benchmark), UNEXPLAINED)
+    )
 
 
 def _key(row: Reported) -> str:

@@ -41,7 +41,7 @@ class Leaders:
 
 
 @dataclass(frozen=True)
-class Card:
+class BoardCard:
     """A board on the first page.
 
     Args:
@@ -74,7 +74,7 @@ def page(site: Site) -> Page:
         site: of the server.
     """
     cards = [card(board, site.server.tables.of(board)) for board in boards.boards()]
-    kinds: dict[str, list[Card]] = {}
+    kinds: dict[str, list[BoardCard]] = {}
     for one in cards:
         kinds.setdefault(one.board.group, []).append(one)
     example = task_example()
@@ -94,23 +94,23 @@ def page(site: Site) -> Page:
     )
 
 
-def card(board: Board, table: KeptTable) -> Card:
+def card(board: Board, table: KeptTable) -> BoardCard:
     """A board's card, made once a table.
 
     Args:
         board: the board.
         table: its table.
     """
-    found: Card | None = table.derived.get("card")
+    found: BoardCard | None = table.derived.get("card")
     if found is None:
         found = table.derived["card"] = _card(board, table.view)
     return found
 
 
-def _card(board: Board, view: Mapping[str, Any]) -> Card:
+def _card(board: Board, view: Mapping[str, Any]) -> BoardCard:
     state = state_words(view)
     best = best_for(board) if state != "open" or not view["rows"] else None
-    return Card(
+    return BoardCard(
         board=board,
         metric=column_of(board.primary).head if len(board.primary_terms) > 1 else board.primary_label,
         over=_over(board),

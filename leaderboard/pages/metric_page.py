@@ -23,7 +23,7 @@ _LOWER = ("mean_rank",)
 
 
 @dataclass(frozen=True)
-class Section:
+class CardSection:
     """A section of a metric's card.
 
     Args:
@@ -116,7 +116,7 @@ def uses(entry: MetricEntry) -> list[Use]:
 
 
 @functools.cache
-def card_sections(name: str) -> tuple[Section, ...]:
+def card_sections(name: str) -> tuple[CardSection, ...]:
     """The sections of a metric's card.
 
     Args:
@@ -124,7 +124,7 @@ def card_sections(name: str) -> tuple[Section, ...]:
     """
     parts = _card(name).split("\n## ")[1:]
     titled = (part.partition("\n") for part in parts)
-    return tuple(Section(title.replace("`", ""), html_of(text)) for title, _, text in titled)
+    return tuple(CardSection(title.replace("`", ""), html_of(text)) for title, _, text in titled)
 
 
 def card_head(name: str) -> Markup:
@@ -140,8 +140,8 @@ def _card(name: str) -> str:
     return (resources.files("cir_metrics") / name / "README.md").read_text(encoding="utf-8")
 
 
-def _renamed(section: Section) -> Section:
-    return Section(_HEADINGS.get(section.title, section.title), section.html)
+def _renamed(section: CardSection) -> CardSection:
+    return CardSection(_HEADINGS.get(section.title, section.title), section.html)
 
 
 def _plain(metric: str) -> str:

@@ -14,7 +14,7 @@ from itertools import groupby
 from cir_datasets.registry.cards import benchmark_ids
 from cir_datasets.registry.ids import base_spec
 from cir_datasets.registry.published import Reported, published
-from cir_datasets.registry.published_differences import Difference, Number, differences, numbers_of
+from cir_datasets.registry.published_differences import Number, SeveralNumbers, differences, numbers_of
 from cir_datasets.registry.schema import main_metric_terms
 from cir_datasets.registry.suites import suite, suite_ids
 from cir_metrics.catalogue import METRICS, parse_metric
@@ -29,7 +29,7 @@ _KINDS = ("", "average precision", "by round of a dialogue", "by category")
 
 
 @dataclass(frozen=True)
-class Column:
+class ReportedColumn:
     """A metric of a table of published numbers.
 
     Args:
@@ -44,7 +44,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Line:
+class ReportedRow:
     """A published row in the table of one benchmark.
 
     Args:
@@ -61,7 +61,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Numbers:
+class ReportedTable:
     """The published numbers of one benchmark that are of one kind.
 
     Args:
@@ -74,8 +74,8 @@ class Numbers:
 
     benchmark: str
     kind: str
-    columns: tuple[Column, ...]
-    lines: tuple[Line, ...]
+    columns: tuple[ReportedColumn, ...]
+    lines: tuple[ReportedRow, ...]
     claims: tuple[tuple[str, str, str], ...]
 
 
@@ -96,7 +96,7 @@ class Told:
     method: str
     benchmark: str
     anchor: str
-    columns: tuple[Column, ...]
+    columns: tuple[ReportedColumn, ...]
     rows: tuple[tuple[Reported, tuple[Number | None, ...]], ...]
     apart: tuple[Decimal, ...]
     why: str
@@ -150,7 +150,7 @@ def title_of(benchmark: str) -> str:
     return benchmark
 
 
-def column_of(metric: str) -> Column:
+def column_of(metric: str) -> ReportedColumn:
     """A metric as a column of published numbers.
 
     Args:
@@ -164,23 +164,23 @@ def column_of(metric: str) -> Column:
     """
     terms = main_metric_terms(metric)
     if len(terms) > 1:
-        return Column(metric, f"Mean of {', '.join(column_of(term).head for term in terms)}", "")
+        return ReportedColumn(metric, f"Mean of {', '.join(column_of(term).head for term in terms)}", "")
     plain, _, aspect = metric.partition(" of ")
     plain, _, variant = plain.partition(":")
     name, _, turn = plain.partition("@turn")
     try:
         entry = METRICS[parse_metric(name)[0]]
     except CirError:  # of another benchmark's own scores
-        return Column(metric, metric, "")
+        return ReportedColumn(metric, metric, "")
     head = name.replace(entry.printed, entry.short, 1)
     head += f", round {turn}" if turn else ""
     head += f", {aspect}" if aspect else ""
     head += " by released code" if variant == "released_code" else ""
-    return Column(metric, head, f"m/{entry.name}")
+    return ReportedColumn(metric, head, f"m/{entry.name}")
 
 
 @functools.lru_cache(_KEPT)
-def tables_of(benchmark: str, method: str = "") -> tuple[Numbers, ...]:
+def tables_of(benchmark: str, method: str = "") -> tuple[ReportedTable, ...]:
     """The tables of one benchmark: its numbers, average precision, rounds of a dialogue, categories.
 
     Args:
@@ -211,14 +211,14 @@ def tables_of(benchmark: str, method: str = "") -> tuple[Numbers, ...]:
 @functools.cache
 def several_numbers() -> tuple[Told, ...]:
     """The methods to which sources give different numbers, a benchmark at a time."""
-    held: dict[tuple[str, str], list[Difference]] = {}
+    held: dict[tuple[str, str], list[SeveralNumbers]] = {}
     for one in sorted(differences(), key=lambda one: _rank_of(one.metric)):
         held.setdefault((one.method, one.benchmark), []).append(one)
     ordered = sorted(held.items(), key=lambda item: (item[0][0].casefold(), item[0][1]))
     return tuple(_told(method, benchmark, found) for (method, benchmark), found in ordered)
 
 
-def _told(method: str, benchmark: str, found: Sequence[Difference]) -> Told:
+def _told(method: str, benchmark: str, found: Sequence[SeveralNumbers]) -> Told:
     rows = {id(row): row for one in found for row, _ in one.numbers}
     by_row = [{id(row): number for row, number in one.numbers} for one in found]
     return Told(
@@ -232,7 +232,7 @@ def _told(method: str, benchmark: str, found: Sequence[Difference]) -> Told:
     )
 
 
-def _table(benchmark: str, kind: str, rows: Sequence[tuple[Reported, dict[str, Number]]]) -> Numbers:
+def _table(benchmark: str, kind: str, rows: Sequence[tuple[Reported, dict[str, Number]]]) -> ReportedTable:
     metrics = _in_order([metric for _, numbers in rows for metric in numbers])
     anchors = {
         (id(row), one.benchmark): _anchor(one.method, one.benchmark)
@@ -253,7 +253,7 @@ def _table(benchmark: str, kind: str, rows: Sequence[tuple[Reported, dict[str, N
         else:
             first[key] = (row, numbers)
     lines = [
-        Line(
+        ReportedRow(
             row,
             tuple(numbers.get(metric) for metric in metrics),
             tuple(also.get(key, ())),
@@ -262,7 +262,7 @@ def _table(benchmark: str, kind: str, rows: Sequence[tuple[Reported, dict[str, N
         for key, (row, numbers) in first.items()
     ]
     claims = dict.fromkeys((f"{row.cite}, {row.table}", row.protocol, row.table_note) for row, _ in rows)
-    return Numbers(
+    return ReportedTable(
         benchmark,
         kind,
         tuple(column_of(metric) for metric in metrics),
@@ -271,7 +271,7 @@ def _table(benchmark: str, kind: str, rows: Sequence[tuple[Reported, dict[str, N
     )
 
 
-def _place(line: Line, metric: str) -> tuple[bool, float]:
+def _place(line: ReportedRow, metric: str) -> tuple[bool, float]:
     """Lines with a number in the first column first, the best of them first."""
     number = line.numbers[0]
     sign = 1 if "rank" in metric else -1

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from cir_datasets.registry.published import Reported, published
-from cir_datasets.registry.published_differences import Difference, Number, differences, numbers_of
+from cir_datasets.registry.published_differences import Number, SeveralNumbers, differences, numbers_of
 from cir_datasets.registry.schema import main_metric_terms
 from leaderboard import boards
 from leaderboard.boards import Board
@@ -34,7 +34,7 @@ class PublishedLine:
     numbers: Mapping[str, Number]
     remarks: tuple[str, ...] = ()
     other_split: str = ""
-    differs: tuple[Difference, ...] = field(default=(), compare=False)
+    differs: tuple[SeveralNumbers, ...] = field(default=(), compare=False)
 
     @property
     def where(self) -> str:
@@ -47,7 +47,7 @@ class PublishedLine:
         return difference_words(self.differs[0], self.row) if self.differs else ""
 
 
-def difference_words(found: Difference, row: Reported) -> str:
+def difference_words(found: SeveralNumbers, row: Reported) -> str:
     """What other sources print for a row's method, and why, where known.
 
     Args:

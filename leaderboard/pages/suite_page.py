@@ -37,7 +37,7 @@ class Member:
 
 
 @dataclass(frozen=True)
-class Line:
+class SuiteLine:
     """An entry of the suite's board.
 
     Args:
@@ -106,14 +106,14 @@ def _member(benchmark: str) -> Member:
     return Member(benchmark, title, own[0].id if own else "", config.queries, config.gallery)
 
 
-def _line(found: Suite, row: Mapping[str, Any]) -> Line:
+def _line(found: Suite, row: Mapping[str, Any]) -> SuiteLine:
     terms = main_metric_terms(found.main_metric)
     members = []
     for name in found.benchmarks:
         values = [row["metrics"].get(f"{term}@{name}") for term in terms]
         known = [value for value in values if value is not None]
         members.append(sum(known) / len(terms) if len(known) == len(terms) else None)
-    return Line(row, str(row["method"].get("name", "unnamed")), tuple(members))
+    return SuiteLine(row, str(row["method"].get("name", "unnamed")), tuple(members))
 
 
 def _reported(found: Suite) -> list[ReportedLine]:

@@ -8,13 +8,13 @@ import pytest
 
 from cir_datasets.common.yaml import own_yaml
 from cir_datasets.registry.published import published
-from cir_datasets.registry.published_differences import UNEXPLAINED, Difference, differences, numbers_of
+from cir_datasets.registry.published_differences import UNEXPLAINED, SeveralNumbers, differences, numbers_of
 
 FASHIONIQ_MEAN = ("fashioniq/val", "mean(recall@10, recall@50)")
 CIRR_MEAN = ("cirr/test1", "mean(recall@5, recall_subset@1)")
 
 
-def difference(method: str, benchmark: str, metric: str) -> Difference:
+def difference(method: str, benchmark: str, metric: str) -> SeveralNumbers:
     return next(
         one for one in differences() if (one.method, one.benchmark, one.metric) == (method, benchmark, metric)
     )
