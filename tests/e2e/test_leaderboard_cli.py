@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from cir_here import cir
 from http_hub import HttpServer, Reply, Request, as_json
 from shapes_dialogues import as_lines, shapes_dialogue
 
@@ -27,6 +28,13 @@ def rows(home: Path) -> list[dict[str, Any]]:
         return [entry.to_dict() for entry in opened.entries(boards.board("shapes/val"))]
     finally:
         opened.store.close()
+
+
+@pytest.fixture(autouse=True)
+def _no_boards_of_a_command() -> Iterator[None]:
+    """A command that ran in this process leaves no organiser's boards to the next test."""
+    yield
+    boards.use(None)
 
 
 @pytest.fixture
@@ -49,13 +57,13 @@ def server(world: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Itera
         yield running
 
 
-def test_add_puts_a_file_on_its_board_once(world: ModuleType, good: Path, tmp_path: Path) -> None:
+def test_add_puts_a_file_on_its_board_once(good: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
-    first = world.cir("leaderboard", "add", "--baseline", str(good), "--home", str(home))
+    first = cir("leaderboard", "add", "--baseline", str(good), "--home", str(home))
     assert first.returncode == 0, first.stderr
     assert first.stdout.split("\t")[:3] == ["shapes/val", "Command line", "recall@10"]
     assert first.stdout.strip().endswith("added")
-    second = world.cir("leaderboard", "add", "--baseline", str(good), "--home", str(home))
+    second = cir("leaderboard", "add", "--baseline", str(good), "--home", str(home))
     assert second.stdout.strip().endswith("already there")
     (row,) = rows(home)
     assert row["baseline"] is True
@@ -69,7 +77,7 @@ def test_a_baseline_takes_the_place_of_an_earlier_one_with_its_name(
     newer.write_bytes(world.as_bytes(world.rank_file(3, "Command line", hits=0.5)))
     other.write_bytes(world.as_bytes(world.rank_file(4, "Another", hits=0.1)))
     for path in (good, other, newer):
-        assert world.cir("leaderboard", "add", "--baseline", str(path), "--home", str(home)).returncode == 0
+        assert cir("leaderboard", "add", "--baseline", str(path), "--home", str(home)).returncode == 0
     assert [row["method"]["name"] for row in rows(home)] == ["Command line", "Another"]
     opened = Server.open(Settings(home))
     try:
@@ -77,26 +85,24 @@ def test_a_baseline_takes_the_place_of_an_earlier_one_with_its_name(
     finally:
         opened.store.close()
     # The earlier file may come back: it is an entry again, and the newer one goes.
-    back = world.cir("leaderboard", "add", "--baseline", str(good), "--home", str(home))
+    back = cir("leaderboard", "add", "--baseline", str(good), "--home", str(home))
     assert back.stdout.strip().endswith("added")
     assert [row["sha256"] for row in rows(home) if row["method"]["name"] == "Command line"] == [
         hashlib.sha256(good.read_bytes()).hexdigest()
     ]
 
 
-def test_add_goes_on_after_a_refused_file_and_exits_with_1(
-    world: ModuleType, good: Path, bad: Path, tmp_path: Path
-) -> None:
+def test_add_goes_on_after_a_refused_file_and_exits_with_1(good: Path, bad: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
-    done = world.cir("leaderboard", "add", str(bad), str(good), "--board", "shapes/val", "--home", str(home))
+    done = cir("leaderboard", "add", str(bad), str(good), "--board", "shapes/val", "--home", str(home))
     assert done.returncode == 1
     assert "duplicate-image" in done.stderr
     assert "1 of 2 files are not on a board" in done.stderr
     assert [row["method"]["name"] for row in rows(home)] == ["Command line"]
 
 
-def test_add_names_a_missing_file(world: ModuleType, tmp_path: Path) -> None:
-    done = world.cir("leaderboard", "add", "missing.json", "--home", str(tmp_path / "home"))
+def test_add_names_a_missing_file(tmp_path: Path) -> None:
+    done = cir("leaderboard", "add", "missing.json", "--home", str(tmp_path / "home"))
     assert done.returncode == 2
     assert "missing.json: no such file" in done.stderr
 
@@ -107,35 +113,36 @@ def test_submit_prints_scores_and_the_row(world: ModuleType, server: Any, good: 
     assert "recall@10" in done.stdout
     assert "shapes/val#2 | data:" in done.stdout
     (row,) = [row for row in server.rows() if row["method"]["name"] == "Command line"]
-    assert f"{server.url}/?board=shapes%2Fval&entry={row['submission']}" in done.stdout
+    entry = row["submission"]
+    assert f"{server.url}/b/shapes/val?entry={entry}#entry-{entry}" in done.stdout
     again = world.cir("submit", str(good), "--to", server.url + "/", "--json")
     assert again.returncode == 0, again.stderr
-    assert json.loads(again.stdout)["id"] == row["submission"]
+    assert json.loads(again.stdout)["id"] == entry
     assert "on that board already" in again.stderr
 
 
 def test_submit_keeps_a_receipt_that_is_checked_offline(
-    world: ModuleType, server: Any, good: Path, bad: Path, tmp_path: Path
+    server: Any, good: Path, bad: Path, tmp_path: Path
 ) -> None:
     receipt, key = tmp_path / "receipt.json", tmp_path / "key.pem"
-    done = world.cir("submit", str(good), "--to", server.url, "--receipt", str(receipt))
+    done = cir("submit", str(good), "--to", server.url, "--receipt", str(receipt))
     assert done.returncode == 0, done.stderr
     assert f"Receipt: {receipt}" in done.stderr
     key.write_bytes(server.get("/api/key").content)
-    checked = world.cir("receipt", "verify", str(receipt), str(good), "--key", str(key))
+    checked = cir("receipt", "verify", str(receipt), str(good), "--key", str(key))
     assert checked.returncode == 0, checked.stderr
     assert "shapes/val" in checked.stdout
     found = json.loads(receipt.read_bytes())
     assert found["sha256"] == hashlib.sha256(good.read_bytes()).hexdigest()
     assert server.get(found["status_url"]).json()["id"] == found["id"]
     assert server.upload(good.read_bytes()).json()["receipt"] == found  # again, byte for byte
-    other = world.cir("receipt", "verify", str(receipt), str(bad), "--key", str(key))
+    other = cir("receipt", "verify", str(receipt), str(bad), "--key", str(key))
     assert other.returncode == 1
     assert f"cir: {bad}: " in other.stderr
 
 
 def test_submit_says_when_a_server_gives_no_receipt_or_that_of_another_file(
-    world: ModuleType, good: Path, tmp_path: Path
+    good: Path, tmp_path: Path
 ) -> None:
     receipt = tmp_path / "receipt.json"
     answer: dict[str, Any] = {"id": "1", "state": "received", "new": True}
@@ -145,12 +152,12 @@ def test_submit_says_when_a_server_gives_no_receipt_or_that_of_another_file(
 
     with HttpServer(reply) as old:
         command = ["submit", str(good), "--to", old.url, "--board", "shapes/val", "--receipt", str(receipt)]
-        none = world.cir(*command)
+        none = cir(*command)
         key = SigningKey.open(tmp_path / "key.pem", make=True)
         claim = {"id": "1", "board": "shapes/val", "sha256": "0" * 64, "size": good.stat().st_size}
         texts = {"received_at": "", "status_url": "", "server": ""}
         answer["receipt"] = key.sign(**claim, **texts).model_dump()
-        other = world.cir(*command)
+        other = cir(*command)
     assert none.returncode == 2
     assert "gave no receipt. Fix: " in none.stderr
     assert other.returncode == 2
@@ -158,9 +165,9 @@ def test_submit_says_when_a_server_gives_no_receipt_or_that_of_another_file(
     assert not receipt.exists()
 
 
-def test_submit_validates_here_first(world: ModuleType, server: Any, bad: Path) -> None:
+def test_submit_validates_here_first(server: Any, bad: Path) -> None:
     before = server.rows()
-    done = world.cir("submit", str(bad), "--to", server.url)
+    done = cir("submit", str(bad), "--to", server.url)
     assert done.returncode == 1
     assert "is not sent" in done.stderr
     assert "duplicate-image" in done.stderr
@@ -168,20 +175,16 @@ def test_submit_validates_here_first(world: ModuleType, server: Any, bad: Path) 
     assert server.rows() == before
 
 
-def test_a_board_that_is_unknown_here_is_left_to_the_server(
-    world: ModuleType, server: Any, good: Path
-) -> None:
-    done = world.cir("submit", str(good), "--to", server.url, "--board", "elsewhere/val")
+def test_a_board_that_is_unknown_here_is_left_to_the_server(server: Any, good: Path) -> None:
+    done = cir("submit", str(good), "--to", server.url, "--board", "elsewhere/val")
     assert done.returncode == 2
     assert "unknown-board: no board 'elsewhere/val' here" in done.stderr
 
 
-def test_a_transcript_does_not_travel_to_a_board_of_rank_files(
-    world: ModuleType, server: Any, tmp_path: Path
-) -> None:
+def test_a_transcript_does_not_travel_to_a_board_of_rank_files(server: Any, tmp_path: Path) -> None:
     talk = tmp_path / "talk.jsonl"
     talk.write_bytes(as_lines(shapes_dialogue(sessions=2)))
-    done = world.cir("submit", str(talk), "--to", server.url, "--board", "shapes/val")
+    done = cir("submit", str(talk), "--to", server.url, "--board", "shapes/val")
     assert done.returncode == 2
     assert "is a transcript of dialogues, and the board shapes/val of " in done.stderr
     assert "choose one of dialogues with --board: shapes/dialogue_val, " in done.stderr
@@ -214,17 +217,15 @@ def test_submit_asks_the_server_for_its_boards_and_nothing_here(
     assert "one of shapes/ours" in unknown.stderr
 
 
-def test_add_to_a_board_that_is_unknown_is_a_wrong_call(
-    world: ModuleType, good: Path, tmp_path: Path
-) -> None:
-    done = world.cir("leaderboard", "add", str(good), "--board", "nope", "--home", str(tmp_path / "home"))
+def test_add_to_a_board_that_is_unknown_is_a_wrong_call(good: Path, tmp_path: Path) -> None:
+    done = cir("leaderboard", "add", str(good), "--board", "nope", "--home", str(tmp_path / "home"))
     assert (done.returncode, done.stdout) == (2, "")
     assert "no board 'nope' here" in done.stderr
 
 
-def test_add_lists_every_outcome_as_json(world: ModuleType, good: Path, bad: Path, tmp_path: Path) -> None:
+def test_add_lists_every_outcome_as_json(good: Path, bad: Path, tmp_path: Path) -> None:
     home = ("--board", "shapes/val", "--home", str(tmp_path / "home"))
-    done = world.cir("leaderboard", "add", str(good), str(bad), "--json", *home)
+    done = cir("leaderboard", "add", str(good), str(bad), "--json", *home)
     assert done.returncode == 1
     outcomes = json.loads(done.stdout)
     assert [(one["path"], one["state"], one["new"]) for one in outcomes] == [
@@ -234,27 +235,27 @@ def test_add_lists_every_outcome_as_json(world: ModuleType, good: Path, bad: Pat
     assert outcomes[1]["findings"][0]["code"] == "duplicate-image"
 
 
-def test_what_names_no_board_is_told_what_to_do(world: ModuleType, tmp_path: Path) -> None:
+def test_what_names_no_board_is_told_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "odd.json"
     path.write_text(json.dumps({"version": "rc2", "metric": "recall", "100": ["dev-0-0-img0"]}))
-    done = world.cir("submit", str(path), "--to", "http://127.0.0.1:9")
+    done = cir("submit", str(path), "--to", "http://127.0.0.1:9")
     assert (done.returncode, done.stdout) == (2, "")
     said = "not name its benchmark. Fix: choose one with --board; http://127.0.0.1:9/api/v1/boards lists"
     assert said in done.stderr
     assert "--benchmark" not in done.stderr
 
 
-def test_submit_to_nobody_is_a_clear_error(world: ModuleType, good: Path) -> None:
-    done = world.cir("submit", str(good), "--to", "http://127.0.0.1:9")
+def test_submit_to_nobody_is_a_clear_error(good: Path) -> None:
+    done = cir("submit", str(good), "--to", "http://127.0.0.1:9")
     assert done.returncode == 2
     assert "http://127.0.0.1:9: no leaderboard answers there" in done.stderr
     assert "Fix:" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_submit_to_something_else_is_a_clear_error(world: ModuleType, good: Path) -> None:
+def test_submit_to_something_else_is_a_clear_error(good: Path) -> None:
     with HttpServer(lambda _: Reply(b"<html>hello</html>")) as stranger:
-        done = world.cir("submit", str(good), "--to", stranger.url)
+        done = cir("submit", str(good), "--to", stranger.url)
     assert done.returncode == 2
     assert "no leaderboard of ours" in done.stderr
 
@@ -303,15 +304,15 @@ def test_what_a_server_says_is_written_out_and_the_password_of_its_address_is_no
 
 
 @pytest.mark.parametrize("address", ["me:hunter2@host", "http://me:hunter2/x@host", "ftp://me:hunter2@host"])
-def test_an_address_that_is_none_shows_no_password(address: str, world: ModuleType, good: Path) -> None:
-    done = world.cir("submit", str(good), "--to", address)
+def test_an_address_that_is_none_shows_no_password(address: str, good: Path) -> None:
+    done = cir("submit", str(good), "--to", address)
     assert done.returncode == 2
     assert "not an address. Fix: write http:// or https://" in done.stderr
     assert "hunter2" not in done.stderr
 
 
-def test_submit_wants_an_address(world: ModuleType, good: Path) -> None:
-    done = world.cir("submit", str(good), "--to", "localhost:7860")
+def test_submit_wants_an_address(good: Path) -> None:
+    done = cir("submit", str(good), "--to", "localhost:7860")
     assert done.returncode == 2
     assert "write http:// or https://" in done.stderr
 
