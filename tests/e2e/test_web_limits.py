@@ -17,6 +17,7 @@ from typing import Any
 
 import httpx
 import pytest
+from cir_here import cir
 
 MIB = 2**20
 MEMORY_MIB = 400
@@ -378,8 +379,8 @@ def test_inside_a_space_the_hub_may_show_the_pages(world: ModuleType, tmp_path: 
         assert "Invalid HTTP request" in (logs / "web.log").read_text()
 
 
-def test_a_host_that_is_not_a_name_is_refused_at_start(world: ModuleType, tmp_path: Path) -> None:
-    done = world.cir("leaderboard", "serve", "--home", str(tmp_path), "--allowed-host", "https://a.example/")
+def test_a_host_that_is_not_a_name_is_refused_at_start(tmp_path: Path) -> None:
+    done = cir("leaderboard", "serve", "--home", str(tmp_path), "--allowed-host", "https://a.example/")
     assert done.returncode == 2
     assert "is not a host name" in done.stderr
 
@@ -448,27 +449,33 @@ def test_a_slow_sender_is_refused_and_an_idle_connection_ends(world: ModuleType,
             connection.close()
 
 
-def test_busy_connections_beyond_the_limit_are_answered_503(world: ModuleType, tmp_path: Path) -> None:
-    with world.serving(tmp_path / "home", CIR_DATA_HOME="", CIR_LEADERBOARD_CONNECTIONS="16") as running:
-        with contextlib.ExitStack() as stack:
-            for _ in range(16):
-                busy = stack.enter_context(socket.create_connection(address(running)))
-                busy.sendall(head(running, "POST", "/api/submissions?board=shapes/val", "Content-Length: 9"))
-            time.sleep(0.5)
-            answer = running.get("/health")
-            assert answer.status_code == 503
-            assert error_of(answer)["code"] == "too-many-connections"
+@pytest.fixture(scope="module")
+def few(world: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A server that takes 16 connections."""
+    home = tmp_path_factory.mktemp("few") / "home"
+    with world.serving(home, CIR_DATA_HOME="", CIR_LEADERBOARD_CONNECTIONS="16") as running:
+        yield running
+
+
+def test_busy_connections_beyond_the_limit_are_answered_503(few: Any) -> None:
+    with contextlib.ExitStack() as stack:
+        for _ in range(16):
+            busy = stack.enter_context(socket.create_connection(address(few)))
+            busy.sendall(head(few, "POST", "/api/submissions?board=shapes/val", "Content-Length: 9"))
         time.sleep(0.5)
-        assert running.get("/health").status_code == 200
+        answer = few.get("/health")
+        assert answer.status_code == 503
+        assert error_of(answer)["code"] == "too-many-connections"
+    time.sleep(0.5)
+    assert few.get("/health").status_code == 200
 
 
-def test_idle_connections_beyond_the_limit_make_room(world: ModuleType, tmp_path: Path) -> None:
-    few = {"CIR_DATA_HOME": "", "CIR_LEADERBOARD_CONNECTIONS": "16"}
-    with world.serving(tmp_path / "home", **few) as running, contextlib.ExitStack() as stack:
-        idle = [stack.enter_context(socket.create_connection(address(running))) for _ in range(20)]
-        assert running.get("/health").status_code == 200
+def test_idle_connections_beyond_the_limit_make_room(few: Any) -> None:
+    with contextlib.ExitStack() as stack:
+        idle = [stack.enter_context(socket.create_connection(address(few))) for _ in range(20)]
+        assert few.get("/health").status_code == 200
         assert idle[0].recv(1) == b""
-        idle[-1].sendall(head(running, "GET", "/health"))
+        idle[-1].sendall(head(few, "GET", "/health"))
         assert idle[-1].recv(65536).startswith(b"HTTP/1.1 200 ")
 
 
@@ -524,38 +531,42 @@ def answers(server: Any) -> bool:
         return False
 
 
-def test_uploads_through_the_page_cannot_fill_the_disk(world: ModuleType, tmp_path: Path) -> None:
-    mebibyte = {"CIR_LEADERBOARD_MAX_UPLOAD_MB": "1", "CIR_LEADERBOARD_PAGE_UPLOADS_MB": "1"}
-    with world.serving(tmp_path / "home", **mebibyte) as running:
-        url = f"{running.url}/gradio_api/upload"
-
-        def sent(name: str, content: Any) -> httpx.Response:
-            return httpx.post(url, files={"files": (name, content)}, timeout=30)
-
-        first = sent("first.json", b"1" * 700_000)
-        assert first.status_code == 200
-        refused = sent("second.json", b"2" * 700_000)
-        assert (refused.status_code, error_of(refused)["code"]) == (507, "uploads-full")
-        # Without a length, an upload may become as large as the route takes.
-        unsaid = httpx.post(url, content=form(iter([FILE_PART])), headers=FORM, timeout=30)
-        assert (unsaid.status_code, error_of(unsaid)["code"]) == (507, "uploads-full")
-        assert sent("third.json", b"3" * 200_000).status_code == 200
-        folder = running.home / "page_uploads"
-        assert Path(first.json()[0]).is_relative_to(folder)
-        assert sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) == 900_000
-        # The API has a way of its own into the store.
-        assert running.upload(world.as_bytes(world.rank_file(1))).status_code == 202
-
-
-def test_a_boards_own_limit_ends_a_form_while_it_comes(world: ModuleType, tmp_path: Path) -> None:
-    own = tmp_path / "home" / "boards" / "small.yaml"
+@pytest.fixture(scope="module")
+def small(world: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A server with little room for the pages' uploads, and a board whose files are small."""
+    home = tmp_path_factory.mktemp("small") / "home"
+    own = home / "boards" / "small.yaml"
     own.parent.mkdir(parents=True)
     shapes = (world.ROOT / "leaderboard" / "boards" / "shapes_val.yaml").read_text()
     own.write_text(shapes.replace("id: shapes/val", "id: shapes/small") + "\nmax_mb: 1\n")
+    with world.serving(home, CIR_LEADERBOARD_PAGE_UPLOADS_MB="1") as running:
+        yield running
+
+
+def test_uploads_through_the_page_cannot_fill_the_disk(small: Any, world: ModuleType) -> None:
+    url = f"{small.url}/gradio_api/upload"
+
+    def sent(name: str, content: Any) -> httpx.Response:
+        return httpx.post(url, files={"files": (name, content)}, timeout=30)
+
+    first = sent("first.json", b"1" * 700_000)
+    assert first.status_code == 200
+    refused = sent("second.json", b"2" * 700_000)
+    assert (refused.status_code, error_of(refused)["code"]) == (507, "uploads-full")
+    # Without a length, an upload may become as large as the route takes.
+    unsaid = httpx.post(url, content=form(iter([FILE_PART])), headers=FORM, timeout=30)
+    assert (unsaid.status_code, error_of(unsaid)["code"]) == (507, "uploads-full")
+    assert sent("third.json", b"3" * 200_000).status_code == 200
+    folder = small.home / "page_uploads"
+    assert Path(first.json()[0]).is_relative_to(folder)
+    assert sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) == 900_000
+    # The API has a way of its own into the store.
+    assert small.upload(world.as_bytes(world.rank_file(1))).status_code == 202
+
+
+def test_a_boards_own_limit_ends_a_form_while_it_comes(small: Any) -> None:
     begun = b"--b\r\n" + FILE_PART.replace(b'"files"', b'"file"') + b" " * (MIB + 2**16)
-    with world.serving(tmp_path / "home") as running:
-        path = "/api/submissions?board=shapes/small"
-        lines = (f"Content-Length: {30 * MIB}", "Content-Type: " + FORM["content-type"])
-        answer = exchanged(running, head(running, "POST", path, *lines) + begun)
-        assert b" 413 " in answer.partition(b"\r\n")[0]
-        assert b"1,048,576 bytes, the limit of the board shapes/small" in answer
+    lines = (f"Content-Length: {30 * MIB}", "Content-Type: " + FORM["content-type"])
+    answer = exchanged(small, head(small, "POST", "/api/submissions?board=shapes/small", *lines) + begun)
+    assert b" 413 " in answer.partition(b"\r\n")[0]
+    assert b"1,048,576 bytes, the limit of the board shapes/small" in answer
