@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cir_metrics.errors import UnknownNameError
+from cir_metrics.catalogue import parse_metric
+from cir_metrics.errors import CirError, UnknownNameError
 from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.callers import readable
@@ -173,8 +174,18 @@ def metrics_table(board: Board, row: Mapping[str, Any]) -> dict[str, Any]:
     for name in listed:
         value = own[name]
         shown = number(value, units[name]) if name in units else shown_value(name, value).strip()
-        rows.append({"metric": name, "label": headings.get(name, ""), "shown": shown})
+        rows.append(
+            {"metric": name, "label": headings.get(name, ""), "shown": shown, "page": _metric_path(name)}
+        )
     return {"rows": rows}
+
+
+def _metric_path(name: str) -> str:
+    """Path of a metric's page; empty of a mean of several and of a suite's member."""
+    try:
+        return f"m/{parse_metric(name.removesuffix('@micro'))[0]}"
+    except CirError:
+        return ""
 
 
 def signature_parts(submission: Submission, board: Board) -> dict[str, Any]:

@@ -415,6 +415,7 @@ class _Browser:
             "position": position,
             "pair": chosen,
             "choices": self._choices(),
+            "marks": _marks(query, card.get("methods", ())),
             "pictures": {image: picture_path(self.queries.spec, image) for image in images},
             "pictures_words": "Pictures are drawn by the package; each shows its id when pointed at."
             if drawn
@@ -506,6 +507,14 @@ class _Browser:
             "next": following,
             "methods": methods,
         }
+
+
+def _marks(query: Mapping[str, Any], methods: Sequence[Mapping[str, Any]]) -> set[str]:
+    """The marks that the page has, whose meaning it says."""
+    lists = [one for turn in query["turns"] for one in turn["lists"]]
+    lists += [each["shown"] for method in methods for each in method["rounds"]]
+    found = {kind for one in lists for kind in one["kinds"]}
+    return found | ({"good"} if query["targets"] else set()) | ({"right"} if query["positives"] else set())
 
 
 def hits_by(lists: MemberLists | None, k: int, turn: str) -> NDArray[np.bool_]:
