@@ -13,6 +13,7 @@ from cir_datasets.pages import table_values
 from cir_metrics.errors import UnknownNameError
 from leaderboard.boards import Board
 from leaderboard.inspection.numbers import EntryNumbers, MemberNumbers, main_cutoff
+from leaderboard.pages import board_about
 from leaderboard.pages.plots import (
     MOST_SERIES,
     Bars,
@@ -28,7 +29,7 @@ from leaderboard.pages.published_rows import rows_for
 from leaderboard.pages.site import PLOT_POLICY, Page, Site
 from submissions.scoring.score_report import main_value, shown_value
 
-TABLE, ASPECTS, TURNS, TREND = "", "aspects", "turns", "trend"
+TABLE, ASPECTS, TURNS, TREND, ABOUT = "", "aspects", "turns", "trend", "about"
 _FIRST_SHOWN = 5
 """Methods that are drawn where the address names none."""
 _OFFERED = 60
@@ -44,7 +45,7 @@ def tabs_of(board: Board) -> dict[str, str]:
     Example:
         >>> from leaderboard import boards
         >>> tabs_of(boards.board("shapes/multiturn_val"))
-        {'': 'Table', 'turns': 'Turns', 'trend': 'Trend'}
+        {'': 'Table', 'turns': 'Turns', 'trend': 'Trend', 'about': 'About'}
     """
     found = {TABLE: "Table"}
     if board.suite is not None:
@@ -55,7 +56,7 @@ def tabs_of(board: Board) -> dict[str, str]:
         found[TURNS] = "Turns"
     if board.primary_unit == "percent":
         found[TREND] = "Trend"
-    return found
+    return {**found, ABOUT: "About"}
 
 
 def page(site: Site, board: Board, query: Mapping[str, str]) -> Page | None:
@@ -69,6 +70,8 @@ def page(site: Site, board: Board, query: Mapping[str, str]) -> Page | None:
     tab = query.get("tab", "")
     if tab == TABLE or tab not in tabs_of(board):
         return None
+    if tab == ABOUT:
+        return board_about.page(site, board, tabs_of(board))
     words, values = _values(site, board, query, tab)
     title = f"{board.title}: {words.lower()}"
     return Page("board_tab.html", title, f"{words} of {board.title}: {values['about']}", values)
@@ -86,7 +89,7 @@ def plot_page(site: Site, board: Board, query: Mapping[str, str]) -> Page:
         UnknownNameError: the address names no tab that the board has.
     """
     tab = query.get("tab", "")
-    if tab == TABLE or tab not in tabs_of(board):
+    if tab in (TABLE, ABOUT) or tab not in tabs_of(board):
         raise UnknownNameError(f"no plot {tab!r} of {board.id}. Fix: go there from a tab of the board.")
     words, values = _values(site, board, query, tab)
     title = f"{board.title}: {words.lower()}, interactive"

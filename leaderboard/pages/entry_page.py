@@ -192,7 +192,7 @@ def signature_parts(submission: Submission, board: Board) -> dict[str, Any]:
     """The signature of what ranks: its text, and each part with what it says."""
     signature = (submission.scores or {})["signatures"][board.primary_terms[0]]
     text = str(signature["text"])
-    return {"text": text, "parts": [(part, _meaning(part)) for part in text.split(" | ")]}
+    return {"text": text, "parts": [(part, part_meaning(part)) for part in text.split(" | ")]}
 
 
 _MEANINGS = {
@@ -215,7 +215,8 @@ _MEANINGS = {
 }
 
 
-def _meaning(part: str) -> str:
+def part_meaning(part: str) -> str:
+    """What a part of a signature says; empty where it is not known."""
     name, colon, _ = part.partition(":")
     if colon and name in _MEANINGS:
         return _MEANINGS[name]

@@ -199,6 +199,26 @@ def test_an_entry_that_is_not_on_the_board_is_said_and_no_row_is_marked(mixed: S
     assert f"The entry {EVIL[:100]} does not stand on this board" in words(page.select_one(".notice"))
 
 
+@pytest.mark.parametrize("board", [BOARD, "fashioniq/val", "shapes/dialogue_val", "circled"])
+def test_the_last_tab_says_the_whole_protocol(mixed: Server, board: str) -> None:
+    page = read(mixed, f"b/{board}", tab="about")
+    found = boards.board(board)
+    listed = [words(each) for each in page.select("table tbody th")]
+    assert listed[: len(found.benchmarks)] == list(found.benchmarks)
+    paths = [each["href"] for each in page.select("main ul a")]
+    assert any(path.startswith("../../m/" if "/" in board else "../m/") for path in paths)
+    said = words(page.select_one("main"))
+    card = found.spec.card
+    assert card.license.annotations in said
+    assert " ".join(card.traps[0].split()) in said
+    assert "inside a tie the earlier entry stands first" in said
+    if board == BOARD:
+        assert "the rows that were scored" in said
+        assert "image only: 44.67" in said
+    if board == "fashioniq/val":
+        assert "fashioniq/val_union" in said
+
+
 def test_what_people_write_is_text_in_every_place(server: Server) -> None:
     add_entry(
         server.store,

@@ -124,12 +124,12 @@ def test_a_tab_that_a_board_has_not_shows_its_table(server: Server, entries: dic
     ],
 )
 def test_boards_have_the_tabs_that_fit(board: str, tabs: list[str]) -> None:
-    assert list(tabs_of(boards.board(board))) == tabs
+    assert list(tabs_of(boards.board(board))) == [*tabs, "about"]
 
 
 def test_a_sealed_board_shows_no_numbers_by_query() -> None:
     sealed = boards.board("shapes/val").model_copy(update={"track": "sealed", "ground_truth": "/t"})
-    assert list(tabs_of(sealed)) == ["", "trend"]
+    assert list(tabs_of(sealed)) == ["", "trend", "about"]
 
 
 def test_the_trend_has_entries_and_published_rows_of_the_same_split(server: Server) -> None:

@@ -1,0 +1,116 @@
+"""The last tab of a board: its whole protocol, its data and licence, and what does not compare with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from cir_datasets.registry.suites import suite as suite_of
+from cir_datasets.registry.suites import suite_ids
+from cir_metrics.catalogue import parse_metric
+from leaderboard.boards import Board
+from leaderboard.pages.board_head import asker, phase_words
+from leaderboard.pages.entry_page import part_meaning
+from leaderboard.pages.layout import number
+from leaderboard.pages.site import Page, Site
+from submissions.report.floors import FLOOR_NAMES
+from submissions.scoring.score_report import member_metric
+
+_TIES = (
+    "Ranks are places in the lists that were handed in: whoever wrote a list has broken its ties. On the "
+    "board equal values share a rank; inside a tie the earlier entry stands first."
+)
+
+
+def page(site: Site, board: Board, tabs: Mapping[str, str]) -> Page:
+    """The page of the tab.
+
+    Args:
+        site: of the server.
+        board: which one.
+        tabs: the board's, from `board_tabs.tabs_of`.
+    """
+    rows = site.server.tables.of(board).view["rows"]
+    signature = next((row["signature"] for row in rows if row["rank"] is not None), "")
+    card = board.spec.card
+    values = {
+        "board": board,
+        "path": f"b/{quote(board.id)}",
+        "tab": "about",
+        "tabs": tabs,
+        "card": card,
+        "asker": asker(board),
+        "members": [_member(spec.id, spec.config) for spec in board.specs],
+        "metrics": _metrics(board),
+        "signature": [(part, part_meaning(part)) for part in signature.split(" | ") if part],
+        "others": _others(board),
+        "traps": card.traps,
+        "differences": [
+            each.text()
+            for each in (
+                *card.known_differences,
+                *(d for s in board.specs for d in s.config.known_differences),
+            )
+        ],
+        "floors": _floors(board),
+        "phases": [phase_words(phase) for phase in board.phases],
+        "ties": _TIES,
+    }
+    about = f"The protocol of {board.title}: data, licence, metrics, signature, and what does not compare."
+    return Page("board_about.html", f"{board.title}: about", about, values)
+
+
+def _member(name: str, config: Any) -> dict[str, Any]:
+    turns = ", ".join(f"{count:,} of {length}" for length, count in (config.turns or {}).items())
+    return {
+        "id": name,
+        "split": config.split,
+        "queries": "–" if config.queries is None else f"{config.queries:,}",
+        "gallery": "–" if config.gallery is None else f"{config.gallery:,}",
+        "reference": config.reference,
+        "subset": "–" if config.subset is None else str(config.subset),
+        "turns": turns or "–",
+    }
+
+
+def _metrics(board: Board) -> list[dict[str, str]]:
+    """What ranks and what stands beside it, each with its metric's page."""
+    labels = {column.metric: column.label for column in board.columns}
+    named = [*board.primary_terms, *(metric for metric in labels if metric not in board.primary_terms)]
+    found = []
+    for metric in named:
+        own = metric.rpartition("@")[0] if "/" in metric else member_metric(metric)
+        label = board.primary_label if metric == board.primary else labels.get(metric, metric)
+        ranks = "ranks" if metric in board.primary_terms else ""
+        found.append({"metric": metric, "label": label, "path": f"m/{parse_metric(own)[0]}", "ranks": ranks})
+    return found
+
+
+def _others(board: Board) -> list[str]:
+    """Protocols of the same data that are known here under other ids; their numbers do not compare."""
+    card = board.spec.card
+    suites = [
+        name
+        for name in suite_ids()
+        if name != board.benchmark
+        and any(member.startswith(f"{card.name}/") for member in suite_of(name).benchmarks)
+    ]
+    own = set(board.benchmarks)
+    configs = [f"{card.name}/{config}" for config in card.configs if f"{card.name}/{config}" not in own]
+    return [*suites, *configs]
+
+
+def _floors(board: Board) -> list[dict[str, str]]:
+    """Recorded floors of what ranks, where the card has them for all its terms."""
+    if board.suite is not None or board.dialogue is not None:
+        return []
+    recorded = board.spec.card.floors.get(board.spec.config_name)
+    found = []
+    for name, floor in {} if recorded is None else recorded.methods().items():
+        values = [floor.metrics.get(term) for term in board.primary_terms]
+        known = [value for value in values if value is not None]
+        if known and len(known) == len(values):
+            shown = number(sum(known) / len(known), board.primary_unit)
+            found.append({"name": FLOOR_NAMES[name], "value": shown, "command": floor.command})
+    return found
