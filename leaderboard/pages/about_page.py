@@ -1,4 +1,7 @@
-"""The page about the boards: what a rank file is, what is checked and what is kept."""
+"""The page about the boards, in a file of its own: each page of the leaderboard is in one.
+
+It says what a rank file is, what is checked and what is kept.
+"""
 
 from __future__ import annotations
 
