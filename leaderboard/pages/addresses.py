@@ -1,4 +1,7 @@
-"""Which address has which page, in a file of its own: the server and the static mirror read one table."""
+"""Which address has which page, in a file of its own: the server and the static mirror read one table.
+
+A page's module is imported when the page is first asked for: whoever only sends files needs none of them.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +12,6 @@ from urllib.parse import unquote
 from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
 from leaderboard.errors import UploadRefusedError
-from leaderboard.pages import (
-    about_page,
-    board_page,
-    board_tabs,
-    compare_page,
-    entry_page,
-    home_page,
-    metric_page,
-    published_page,
-    query_page,
-    status_page,
-    suite_page,
-)
 from leaderboard.pages.site import Page, Site, missing_page
 
 Query = Mapping[str, str]
@@ -29,15 +19,21 @@ Query = Mapping[str, str]
 
 
 def _home(site: Site, _query: Query) -> Page:
+    from leaderboard.pages import home_page
+
     return home_page.page(site)
 
 
 def _board(site: Site, query: Query, board_id: str) -> Page:
+    from leaderboard.pages import board_page, board_tabs
+
     board = boards.board(board_id)
     return board_tabs.page(site, board, query) or board_page.page(site, board, query)
 
 
 def _plot(site: Site, query: Query, board_id: str) -> Page:
+    from leaderboard.pages import board_tabs
+
     # A board may have an id that looks like this.
     if f"{board_id}/plot" in boards.ids():
         return _board(site, query, f"{board_id}/plot")
@@ -45,6 +41,8 @@ def _plot(site: Site, query: Query, board_id: str) -> Page:
 
 
 def _query(site: Site, query: Query, board_id: str, query_id: str) -> Page:
+    from leaderboard.pages import query_page
+
     # A board may have an id that looks like this.
     if f"{board_id}/q/{query_id}" in boards.ids():
         return _board(site, query, f"{board_id}/q/{query_id}")
@@ -52,34 +50,50 @@ def _query(site: Site, query: Query, board_id: str, query_id: str) -> Page:
 
 
 def _entry(site: Site, _query: Query, submission_id: str) -> Page:
+    from leaderboard.pages import entry_page
+
     return entry_page.page(site, submission_id)
 
 
 def _published(site: Site, query: Query) -> Page:
+    from leaderboard.pages import published_page
+
     return published_page.page(site, query)
 
 
 def _suite(site: Site, _query: Query, suite_id: str) -> Page:
+    from leaderboard.pages import suite_page
+
     return suite_page.page(site, suite_id)
 
 
 def _metrics(site: Site, _query: Query) -> Page:
+    from leaderboard.pages import metric_page
+
     return metric_page.all_page(site)
 
 
 def _metric(site: Site, _query: Query, name: str) -> Page:
+    from leaderboard.pages import metric_page
+
     return metric_page.one_page(site, name)
 
 
 def _compare(site: Site, query: Query) -> Page:
+    from leaderboard.pages import compare_page
+
     return compare_page.page(site, query)
 
 
 def _status(site: Site, _query: Query) -> Page:
+    from leaderboard.pages import status_page
+
     return status_page.page(site)
 
 
 def _about(site: Site, _query: Query) -> Page:
+    from leaderboard.pages import about_page
+
     return about_page.page(site)
 
 

@@ -20,7 +20,6 @@ from fastapi.responses import Response
 from leaderboard import boards
 from leaderboard.errors import refuse_unknown
 from leaderboard.intake import known_board
-from leaderboard.pages import api_page
 from leaderboard.pages.site import PAGE_POLICY, Links, Site
 from leaderboard.server import Server
 from leaderboard.tables import KeptTable
@@ -167,6 +166,8 @@ def router(server: Server) -> APIRouter:
     @routes.get("/api", include_in_schema=False)
     def all_routes(request: Request) -> Response:
         """The routes of the API, for people."""
+        from leaderboard.pages import api_page
+
         page = api_page.page(request.app.openapi())
         html = pages.written(page, Links("api")).encode()
         return whole_answer(request, html, _HTML, {"Content-Security-Policy": PAGE_POLICY})

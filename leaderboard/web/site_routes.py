@@ -12,7 +12,7 @@ from fastapi.responses import RedirectResponse, Response
 from cir_metrics.errors import UnknownNameError
 from leaderboard.callers import as_whom, caller_of, readable
 from leaderboard.errors import UploadRefusedError
-from leaderboard.pages import pictures, site, submission_page
+from leaderboard.pages import pictures, site
 from leaderboard.pages.addresses import FIRST_PARTS, page_at
 from leaderboard.pages.site import Links, Page, Site, missing_page
 from leaderboard.server import Server
@@ -45,6 +45,8 @@ def router(server: Server) -> APIRouter:
     @routes.get("/s/{submission_id}")
     def one_submission(request: Request, submission_id: str) -> Response:
         """A submission, as whoever asks may see it: the one page that is not the same for everybody."""
+        from leaderboard.pages import submission_page
+
         path = f"s/{quote(submission_id, safe='')}"
         try:
             caller = caller_of(request, server)
