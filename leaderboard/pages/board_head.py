@@ -40,7 +40,7 @@ class Fact:
 
 
 @dataclass(frozen=True)
-class Step:
+class EntryStep:
     """One step of entering: what to do, the commands, and whether the page to submit belongs to it."""
 
     title: str
@@ -151,7 +151,7 @@ def facts(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> list[
     ]
 
 
-def steps(board: Board, names: Collection[str] = (), *, with_tokens: bool = False) -> list[Step]:
+def steps(board: Board, names: Collection[str] = (), *, with_tokens: bool = False) -> list[EntryStep]:
     """How a file gets onto a board, in three steps with their commands; URL stands for the server's address.
 
     Args:
@@ -177,18 +177,18 @@ def steps(board: Board, names: Collection[str] = (), *, with_tokens: bool = Fals
         last += " The organisers give you the token."
     return [
         _first_step(board, out),
-        Step(f"Check the {word}", checked, (check,)),
-        Step("Submit", last, (*token, submit), submits=True),
+        EntryStep(f"Check the {word}", checked, (check,)),
+        EntryStep("Submit", last, (*token, submit), submits=True),
     ]
 
 
-def _first_step(board: Board, out: str) -> Step:
+def _first_step(board: Board, out: str) -> EntryStep:
     benchmark = shlex.quote(board.benchmark)
     if board.dialogue is not None:
         words = (
             f"cir multiround plays every query of {board.benchmark} with its user and writes a transcript."
         )
-        return Step("Play the dialogues", words, (_prepare(board), _multiround(board, out)))
+        return EntryStep("Play the dialogues", words, (_prepare(board), _multiround(board, out)))
     name, _, config = board.benchmark.partition("/")
     get: tuple[str, ...] = (_prepare(board),)
     if board.sealed and config == CONFIG:
@@ -206,7 +206,7 @@ def _first_step(board: Board, out: str) -> Step:
     if board.spec.config.subset and any(term.startswith("recall_subset") for term in board.primary_terms):
         own = own.replace(" --method", " --subset-lists subsets.json --method")
     tried = f"cir run --benchmark {benchmark} --method random --out {out}"
-    return Step(title, words, (*get, own, tried))
+    return EntryStep(title, words, (*get, own, tried))
 
 
 def _prepare(board: Board) -> str:

@@ -33,7 +33,7 @@ _SHORT = 60
 
 
 @dataclass(frozen=True)
-class Picture:
+class ShownPicture:
     """A picture of an example.
 
     Args:
@@ -46,7 +46,7 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Example:
+class BoardExample:
     """One query or session.
 
     Args:
@@ -58,9 +58,9 @@ class Example:
         id: of the query; empty of an invented one.
     """
 
-    reference: Picture
+    reference: ShownPicture
     captions: tuple[str, ...]
-    target: Picture
+    target: ShownPicture
     right: int | None
     source: str = ""
     id: str = ""
@@ -88,7 +88,7 @@ def queries_here(spec: BenchmarkSpec) -> Sequence[Row] | None:
     return None if benchmark is None else _rows(benchmark.id, benchmark.data_hash)
 
 
-def example_of(board: Board) -> Example:
+def example_of(board: Board) -> BoardExample:
     """An example of what a board asks: of its own data where that is here, else an invented one in words.
 
     Args:
@@ -108,7 +108,7 @@ def example_of(board: Board) -> Example:
     captions = [_caption(turn) for turn in row.get("turns") or [row]]
     first = (row.get("turns") or [row])[0]
     target = _picture(board.spec, targets[0])
-    return Example(
+    return BoardExample(
         _picture(board.spec, first["reference_image_id"]),
         tuple(captions),
         target,
@@ -150,11 +150,11 @@ def _caption(turn: Any) -> str:
     return ", and ".join(turn.get("captions") or filter(None, [turn["relative_caption"]]))
 
 
-def _picture(spec: BenchmarkSpec, image_id: str | None) -> Picture:
-    return Picture("" if image_id is None else picture_path(spec, image_id), image_id or "none")
+def _picture(spec: BenchmarkSpec, image_id: str | None) -> ShownPicture:
+    return ShownPicture("" if image_id is None else picture_path(spec, image_id), image_id or "none")
 
 
-def _invented(board: Board) -> Example:
+def _invented(board: Board) -> BoardExample:
     known: dict[str, dict[str, Any]] = own_yaml("leaderboard", "pages/examples.yaml")
     own = known.get(board.spec.card.name, known[board.spec.kind])
     why = (
@@ -162,10 +162,10 @@ def _invented(board: Board) -> Example:
         if board.sealed
         else "the queries were not prepared on this server"
     )
-    return Example(
-        Picture("", own["reference"]),
+    return BoardExample(
+        ShownPicture("", own["reference"]),
         tuple(own["captions"]),
-        Picture("", own["target"]),
+        ShownPicture("", own["target"]),
         None,
         f"An invented example: {why}.",
     )

@@ -59,7 +59,7 @@ ANY, LAST = "any", "last"
 
 
 @dataclass(frozen=True)
-class _Method:
+class _ShownMethod:
     """A chosen entry.
 
     Args:
@@ -74,7 +74,7 @@ class _Method:
 
 
 @dataclass(frozen=True)
-class _Queries:
+class _QueryRows:
     """The rows of a benchmark by id, in its order."""
 
     spec: BenchmarkSpec
@@ -99,7 +99,7 @@ class _Queries:
         return max((len(row.get("turns") or (1,)) for row in self.rows.values()), default=1)
 
 
-def queries_of(benchmark_id: str) -> _Queries:
+def queries_of(benchmark_id: str) -> _QueryRows:
     """The queries of a benchmark that is prepared here.
 
     Args:
@@ -109,9 +109,9 @@ def queries_of(benchmark_id: str) -> _Queries:
 
 
 @functools.lru_cache(_BENCHMARKS)
-def _rows_of(benchmark_id: str, _data_hash: str) -> _Queries:
+def _rows_of(benchmark_id: str, _data_hash: str) -> _QueryRows:
     benchmark = benchmark_here(benchmark_id)
-    return _Queries(benchmark.spec, dict(zip(benchmark.query_ids, benchmark.rows(), strict=True)))
+    return _QueryRows(benchmark.spec, dict(zip(benchmark.query_ids, benchmark.rows(), strict=True)))
 
 
 def page(site: Site, board: Board, query_id: str, asked: Mapping[str, str]) -> Page:
@@ -140,7 +140,7 @@ def page(site: Site, board: Board, query_id: str, asked: Mapping[str, str]) -> P
     return _Browser(site, board, found, query_id, asked).page()
 
 
-def _find(board: Board, query_id: str, member: str) -> _Queries | list[str]:
+def _find(board: Board, query_id: str, member: str) -> _QueryRows | list[str]:
     """The queries among which an id is, or the ids that are nearest to it."""
     members = [each for each in board.benchmarks if member in ("", each)] or list(board.benchmarks)
     near: list[str] = []
@@ -171,7 +171,7 @@ class _Browser:
     """
 
     def __init__(
-        self, site: Site, board: Board, queries: _Queries, query_id: str, asked: Mapping[str, str]
+        self, site: Site, board: Board, queries: _QueryRows, query_id: str, asked: Mapping[str, str]
     ) -> None:
         self.site, self.board, self.queries, self.id = site, board, queries, query_id
         self.rows = site.server.tables.of(board).view["rows"]
@@ -188,7 +188,7 @@ class _Browser:
         self.member = queries.spec.id if board.suite is not None else ""
         self.asked_member = asked.get("member") == self.member
 
-    def _methods(self, chosen: str | None) -> list[_Method]:
+    def _methods(self, chosen: str | None) -> list[_ShownMethod]:
         by_id = {row["submission"]: row for row in self.rows}
         if chosen is None:
             wanted = default_pair(self.rows)
@@ -208,34 +208,34 @@ class _Browser:
         ]
         return [self._method(each, name) for each, name in zip(wanted, names, strict=True)]
 
-    def _method(self, submission_id: str, name: str) -> _Method:
+    def _method(self, submission_id: str, name: str) -> _ShownMethod:
         submission = self.site.server.store.submission(submission_id)
         if submission is None:
-            return _Method(submission_id, name, None)
+            return _ShownMethod(submission_id, name, None)
         kept = self.site.server.lists.of(submission)
         if kept is None:
             self.waits = True
             self.notes.append(
                 f"The lists of {name} are being read from its file. This page looks again in ten seconds."
             )
-            return _Method(submission_id, name, None)
-        return _Method(submission_id, name, kept.member(self.queries.spec.id))
+            return _ShownMethod(submission_id, name, None)
+        return _ShownMethod(submission_id, name, kept.member(self.queries.spec.id))
 
-    def _checked(self, method: _Method) -> _Method:
+    def _checked(self, method: _ShownMethod) -> _ShownMethod:
         """A method whose lists are of the queries shown; dialogues may be of some of a benchmark's alone."""
         lists = method.lists
         if lists is None or lists.names == list(self.queries.rows):
             return method
         rows = self.queries.rows
         if self.id in lists.names and not self.narrowed and all(name in rows for name in lists.names):
-            self.queries = _Queries(self.queries.spec, {name: rows[name] for name in lists.names})
+            self.queries = _QueryRows(self.queries.spec, {name: rows[name] for name in lists.names})
             self.narrowed = True
             return method
         self.notes.append(f"{method.name} answers other queries, and is not shown.")
         return replace(method, lists=None)
 
     @property
-    def deciding(self) -> list[_Method]:
+    def deciding(self) -> list[_ShownMethod]:
         """The methods that decide what is won and lost: the first two, where both have lists."""
         first = self.methods[:2]
         return first if all(each.lists is not None for each in first) else []
