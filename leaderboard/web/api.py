@@ -162,6 +162,7 @@ def _router(server: Server) -> APIRouter:
         return await run_in_threadpool(_taken, server, submission, sender, new=new)
 
     @router.post(V1_UPLOAD_PATH + "/{submission_id}/send-on", **passing_on)
+    @router.post(UPLOAD_PATH + "/{submission_id}/send-on", include_in_schema=False)
     def send_on(submission_id: str, request: Request, body: NoBody | None = None) -> JSONResponse:
         """Send a file that was refused to the board that it names; its private link opens the new one too."""
         refused, _ = changeable(server, caller_of(request, server), submission_id)

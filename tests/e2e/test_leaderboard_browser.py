@@ -113,11 +113,13 @@ def test_pages_load_nothing_from_elsewhere(page: Any, server: Any) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     for path, selector in (
-        ("/", ".picker"),
+        ("/", ".cards"),
+        ("/b/shapes/val", ".facts"),
         ("/submit", "#send"),
-        ("/submission", ".outcome"),
-        ("/status", ".status"),
-        ("/about", ".about h2"),
+        ("/status", "main h1"),
+        ("/about", "main h2"),
+        ("/published", "main h2"),
+        ("/m/pnr_map", "main h2"),
     ):
         page.goto(server.url + path)
         page.wait_for_selector(selector)
@@ -134,9 +136,9 @@ def test_pages_fit_the_window(browser: Any, server: Any, world: ModuleType, widt
     for path, selector in (
         ("/?board=shapes/val", ".standings"),
         ("/submit", "#send"),
-        (done["outcome_page"], "#act-withdraw"),
-        ("/status", ".status"),
-        ("/about", ".about h2"),
+        (done["outcome_page"], "main h1"),
+        ("/status", "main h1"),
+        ("/about", "main h2"),
     ):
         page.goto(server.url + path)
         page.wait_for_selector(selector)
