@@ -223,6 +223,7 @@ def _router(server: Server) -> APIRouter:
         return {**view, "equals": server.equals(done)}
 
     @router.get(f"{VERSION}/submissions/{{submission_id}}/receipt", response_model=Receipt, **logins)
+    @router.get(UPLOAD_PATH + "/{submission_id}/receipt", include_in_schema=False)
     def receipt(submission_id: str, request: Request) -> Receipt:
         """The server's signed receipt for a file, for whoever sent it; it is the same each time."""
         submission, _ = changeable(server, caller_of(request, server), submission_id)
