@@ -272,7 +272,7 @@ class Mirror:
         if one:
             return not query and unquote(one["query"]) in self._queries.get(unquote(one["board"]), ())
         if first == "b":
-            whole = set(query) <= {"tab", "page", "metric"} and query.get("page") != "all"
+            whole = set(query) <= {"tab", "page", "metric", "member"} and query.get("page") != "all"
             return whole and unquote(rest) in self._queries
         download = _DOWNLOAD.fullmatch(path)
         if download:

@@ -29,7 +29,7 @@ def page(site: Site, board: Board, tabs: Mapping[str, str]) -> Page:
     Args:
         site: of the server.
         board: which one.
-        tabs: the board's, from `board_tabs.tabs_of`.
+        tabs: the board's, from `board_tabs.tabs_here`.
     """
     rows = site.server.tables.of(board).view["rows"]
     signature = next((row["signature"] for row in rows if row["rank"] is not None), "")

@@ -11,7 +11,7 @@ from leaderboard.pages import board_head
 from leaderboard.pages.board_queries import example_of
 from leaderboard.pages.board_rows import Line, lines_of, published_lines, read_choices, shown
 from leaderboard.pages.board_table import table_values
-from leaderboard.pages.board_tabs import tabs_of
+from leaderboard.pages.board_tabs import tabs_here
 from leaderboard.pages.site import FRAMED_POLICY, Page, Site
 from leaderboard.views import held_back_words
 
@@ -33,7 +33,7 @@ def page(site: Site, board: Board, query: Mapping[str, str]) -> Page:
         "board": board,
         "path": f"b/{quote(board.id)}",
         "tab": "",
-        "tabs": tabs_of(board),
+        "tabs": tabs_here(site, board),
         "embed": embed,
         "address": site.server.settings.url or "URL",
         "choices": found.choices,

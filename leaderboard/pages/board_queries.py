@@ -105,7 +105,7 @@ def example_of(board: Board) -> BoardExample:
     row = next((row for row in rows if _fits(row)), rows[0])
     targets = right_answers(row, board.spec.metrics)
     positives = {*targets, *(row.get("positive_image_ids") or ())}
-    captions = [_caption(turn) for turn in row.get("turns") or [row]]
+    captions = [caption_of(turn) for turn in row.get("turns") or [row]]
     first = (row.get("turns") or [row])[0]
     target = _picture(board.spec, targets[0])
     return BoardExample(
@@ -143,10 +143,19 @@ def _fits(row: Row) -> bool:
 
 
 def _is_short(turn: Any) -> bool:
-    return 0 < len(_caption(turn)) <= _SHORT
+    return 0 < len(caption_of(turn)) <= _SHORT
 
 
-def _caption(turn: Any) -> str:
+def caption_of(turn: Any) -> str:
+    """What a turn, or a query of one turn, says; empty where it has no words.
+
+    Args:
+        turn: a row of single queries, or one of the turns of a session.
+
+    Example:
+        >>> caption_of({"captions": ["is red", "has dots"], "relative_caption": "is red"})
+        'is red, and has dots'
+    """
     return ", and ".join(turn.get("captions") or filter(None, [turn["relative_caption"]]))
 
 

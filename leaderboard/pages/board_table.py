@@ -199,16 +199,35 @@ def _filters(lines: Sequence[Line], choices: Choices) -> list[dict[str, Any]]:
 
 
 def _pages(shown: Shown) -> list[dict[str, Any]]:
-    """The pages that are linked: the first, the last, those around; a gap has no number."""
+    """The pages that are linked; a gap has no number."""
     if shown.pages == 1:
         return []
     here = shown.choices.page or 1
-    wanted = sorted({1, shown.pages, *range(here - 2, here + 3)} & set(range(1, shown.pages + 1)))
-    found: list[dict[str, Any]] = []
-    for page in wanted:
-        if found and page - found[-1]["page"] > 1:
-            found.append({"page": page - 1, "query": None, "here": False})
-        found.append({"page": page, "query": shown.choices.query(page=page, entry=""), "here": page == here})
+    return [
+        {
+            "page": page,
+            "query": None if page is None else shown.choices.query(page=page, entry=""),
+            "here": page == here,
+        }
+        for page in linked_pages(here, shown.pages)
+    ]
+
+
+def linked_pages(here: int, pages: int) -> list[int | None]:
+    """Numbers of the pages that a page links: the first, the last, those around; None is a gap.
+
+    Args:
+        here: number of the page, from 1.
+        pages: how many there are.
+
+    Example:
+        >>> linked_pages(6, 9)
+        [1, None, 4, 5, 6, 7, 8, 9]
+    """
+    wanted = sorted({1, pages, *range(here - 2, here + 3)} & set(range(1, pages + 1)))
+    found: list[int | None] = []
+    for before, page in zip([0, *wanted], wanted, strict=False):
+        found += [page] if page - before == 1 else [None, page]
     return found
 
 

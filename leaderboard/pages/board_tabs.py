@@ -13,7 +13,7 @@ from cir_datasets.pages import table_values
 from cir_metrics.errors import UnknownNameError
 from leaderboard.boards import Board
 from leaderboard.inspection.numbers import EntryNumbers, MemberNumbers, main_cutoff
-from leaderboard.pages import board_about
+from leaderboard.pages import board_about, queries_tab
 from leaderboard.pages.plots import (
     MOST_SERIES,
     Bars,
@@ -29,7 +29,7 @@ from leaderboard.pages.published_rows import rows_for
 from leaderboard.pages.site import PLOT_POLICY, Page, Site
 from submissions.scoring.score_report import main_value, shown_value
 
-TABLE, ASPECTS, TURNS, TREND, ABOUT = "", "aspects", "turns", "trend", "about"
+TABLE, ASPECTS, TURNS, TREND, QUERIES, ABOUT = "", "aspects", "turns", "trend", "queries", "about"
 _FIRST_SHOWN = 5
 """Methods that are drawn where the address names none."""
 _OFFERED = 60
@@ -37,7 +37,7 @@ _OFFERED = 60
 
 
 def tabs_of(board: Board) -> dict[str, str]:
-    """The tabs of a board by their name in the address, with their words; the table's name is empty.
+    """The tabs that a board has on every server, by name in the address; the table's name is empty.
 
     Args:
         board: the board.
@@ -59,6 +59,20 @@ def tabs_of(board: Board) -> dict[str, str]:
     return {**found, ABOUT: "About"}
 
 
+def tabs_here(site: Site, board: Board) -> dict[str, str]:
+    """The tabs of a board on this server: its queries too, where their data is here and they may be shown.
+
+    Args:
+        site: of the server.
+        board: the board.
+    """
+    found = tabs_of(board)
+    if not queries_tab.can_list(site, board):
+        return found
+    about = found.pop(ABOUT)
+    return {**found, QUERIES: "Queries", ABOUT: about}
+
+
 def page(site: Site, board: Board, query: Mapping[str, str]) -> Page | None:
     """The page of a tab, or None where the address names none that the board has.
 
@@ -67,11 +81,13 @@ def page(site: Site, board: Board, query: Mapping[str, str]) -> Page | None:
         board: which board.
         query: of the address: `tab`, `e` (ids of entries by commas) and `metric`.
     """
-    tab = query.get("tab", "")
-    if tab == TABLE or tab not in tabs_of(board):
+    tab, tabs = query.get("tab", ""), tabs_here(site, board)
+    if tab == TABLE or tab not in tabs:
         return None
     if tab == ABOUT:
-        return board_about.page(site, board, tabs_of(board))
+        return board_about.page(site, board, tabs)
+    if tab == QUERIES:
+        return queries_tab.page(site, board, query, tabs)
     words, values = _values(site, board, query, tab)
     title = f"{board.title}: {words.lower()}"
     return Page("board_tab.html", title, f"{words} of {board.title}: {values['about']}", values)
@@ -98,7 +114,7 @@ def plot_page(site: Site, board: Board, query: Mapping[str, str]) -> Page:
 
 def _values(site: Site, board: Board, query: Mapping[str, str], tab: str) -> tuple[str, dict[str, Any]]:
     """The tab's words, and what its template asks for."""
-    tabs = tabs_of(board)
+    tabs = tabs_here(site, board)
     rows = site.server.tables.of(board).view["rows"]
     chosen, remarks = _chosen(rows, query.get("e", ""))
     if tab == TREND:

@@ -1,0 +1,117 @@
+"""The tab of a board's page that lists its queries: searched by text or id, by aspect, 50 a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from leaderboard.boards import Board
+from leaderboard.pages.board_queries import benchmark_here, caption_of
+from leaderboard.pages.board_table import linked_pages
+from leaderboard.pages.pictures import picture_path
+from leaderboard.pages.query_page import queries_of
+from leaderboard.pages.site import Page, Site
+
+if TYPE_CHECKING:
+    from cir_datasets.registry import BenchmarkSpec
+    from cir_datasets.rows.records import Row
+
+PAGE_QUERIES = 50
+"""Queries or sessions of a page."""
+_LONGEST = 100
+"""Characters of a search."""
+
+
+def can_list(site: Site, board: Board) -> bool:
+    """Whether the queries of a board are here and may be shown.
+
+    Args:
+        site: of the server.
+        board: which board; of a suite every member must be here.
+    """
+    if board.sealed or site.server.tables.problem(board) is not None:
+        return False
+    return all(benchmark_here(spec) is not None for spec in board.specs)
+
+
+def page(site: Site, board: Board, query: Mapping[str, str], tabs: Mapping[str, str]) -> Page:
+    """The page of the tab.
+
+    Args:
+        site: of the server.
+        board: one whose queries `can_list` finds here.
+        query: of the address: `q` (text or id), `aspect`, `member` (of a suite) and `page`.
+        tabs: the board's, from `board_tabs.tabs_here`.
+    """
+    member = query.get("member", "")
+    member = member if member in board.benchmarks else board.benchmarks[0]
+    queries = queries_of(member)
+    aspect = query.get("aspect", "")
+    aspect = aspect if aspect in queries.aspects else ""
+    asked = query.get("q", "").strip()[:_LONGEST]
+    having = queries.aspects[aspect].tolist() if aspect else [True] * len(queries.rows)
+    found = [
+        (name, row)
+        for (name, row), fits in zip(queries.rows.items(), having, strict=True)
+        if fits and _says(name, row, asked.casefold())
+    ]
+    pages = max(1, -(-len(found) // PAGE_QUERIES))
+    said = query.get("page", "")
+    here = min(max(int(said), 1), pages) if said.isdecimal() and len(said) < 10 else 1
+    first = (here - 1) * PAGE_QUERIES
+    kept = {"tab": "queries", "member": "" if member == board.benchmarks[0] else member}
+    kept |= {"aspect": aspect, "q": asked}
+    unit = "session" if queries.longest > 1 else "query"
+    several = "sessions" if queries.longest > 1 else "queries"
+    values = {
+        "board": board,
+        "path": f"b/{quote(board.id)}",
+        "tab": "queries",
+        "tabs": tabs,
+        "unit": unit,
+        "several": several,
+        "about": _counted(len(found), len(queries.rows), first, unit, several),
+        "kept": kept,
+        "asked": asked,
+        "aspect": aspect,
+        "aspects": [(name, int(each.sum())) for name, each in queries.aspects.items()],
+        "member": member,
+        "members": board.benchmarks if board.suite is not None else (),
+        "queries": [_line(queries.spec, *each) for each in found[first : first + PAGE_QUERIES]],
+        "pages": [(each, each == here) for each in linked_pages(here, pages)] if pages > 1 else [],
+    }
+    title = f"{board.title}: {several}" + (f", page {here}" if here > 1 else "")
+    about = f"The {several} of {board.title}, each with what methods rank first for it."
+    return Page("board_queries.html", title, about, values)
+
+
+def _says(name: str, row: Row, asked: str) -> bool:
+    """Whether an id or a caption of any turn has the text."""
+    return (
+        not asked
+        or asked in name.casefold()
+        or any(asked in caption_of(turn).casefold() for turn in row.get("turns") or [row])
+    )
+
+
+def _line(spec: BenchmarkSpec, name: str, row: Row) -> dict[str, Any]:
+    turns = row.get("turns") or [row]
+    reference = turns[0]["reference_image_id"]
+    return {
+        "id": name,
+        "caption": caption_of(turns[0]),
+        "turns": len(turns),
+        "aspects": row.get("aspects") or (),
+        "reference": reference,
+        "picture": "" if reference is None else picture_path(spec, reference),
+    }
+
+
+def _counted(matching: int, total: int, first: int, unit: str, several: str) -> str:
+    """How many there are, and which of them stand here."""
+    whole = f"{total:,} {unit if total == 1 else several}"
+    among = whole if matching == total else f"{matching:,} of {whole}"
+    if matching <= PAGE_QUERIES:
+        return f"{among}."
+    return f"{first + 1:,} to {min(first + PAGE_QUERIES, matching):,} of {among}."
