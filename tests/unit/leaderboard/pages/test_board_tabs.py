@@ -62,7 +62,9 @@ def test_aspects_are_those_of_the_score(server: Server, entries: dict[str, Submi
         assert row[1] == str(groups[place].n)
     plot = page.select_one("svg.plot")
     assert plot.select_one("title").text == "R@10 by aspect"
-    assert [words(each) for each in page.select(".tabs a")] == ["Table", "Aspects", "Trend"]
+    assert [words(each) for each in page.select(".tabs a")] == [
+        *("Table", "Aspects", "Trend", "Queries", "About")
+    ]
     assert words(page.select_one(".tabs [aria-current]")) == "Aspects"
     other = tables(read(server, VAL, tab="aspects", metric="map@10"))
     assert other[0][1][2] == f"{100 * (both[0].groups[0].values['map@10'] or 0):.2f}"

@@ -156,7 +156,7 @@ def test_a_copy_has_pages_and_no_form(server: Server) -> None:
         "tab-queries.html",
         *(f"page-{number}-tab-queries.html" for number in (2, 3, 6)),
     ]
-    assert page.select_one(".asked-for tbody a")["href"] == "q/shapes_val_00000/index.html"
+    assert page.select(".asked-for tbody a")[0]["href"] == "q/shapes_val_00000/index.html"
 
 
 def test_hostile_captions_and_ids_stay_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
