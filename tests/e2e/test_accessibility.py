@@ -15,9 +15,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 WIDTHS = (1280, 768, 390)
 THEMES = ("light", "dark")
-_SHIFTS = """() => { window.shifts = 0; new PerformanceObserver(list => {
-    for (const one of list.getEntries()) if (!one.hadRecentInput) window.shifts += one.value;
-}).observe({type: 'layout-shift', buffered: true}); }"""
 _CONTRAST = """() => {
     const channel = value => {
         value /= 255;
@@ -49,7 +46,6 @@ def opened(browser: Any, site: Any) -> Iterator[Any]:
     context = browser.new_context(bypass_csp=True)
     page = context.new_page()
     page.set_default_timeout(30_000)
-    page.add_init_script(f"({_SHIFTS})()")
     yield page
     context.close()
 
@@ -58,6 +54,10 @@ def go(page: Any, site: Any, address: str) -> None:
     page.goto(site.url + address, wait_until="load")
     if address == "/submit":
         page.wait_for_load_state("networkidle")
+    # Colours on their way from one to the other are neither.
+    page.add_style_tag(
+        content="*, *::before, *::after { transition: none !important; animation: none !important }"
+    )
 
 
 def looks(page: Any) -> Iterator[str]:

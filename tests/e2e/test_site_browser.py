@@ -13,6 +13,18 @@ from site_world import HOSTILE, LONG, LONG_BOARD
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
+INTERACTIVE = (
+    "status",
+    "submit",
+    "submission, private",
+    "submission, published",
+    "submission, rejected",
+    "submission, withdrawn",
+)
+"""Pages that need scripts, or show more with them; and one that says the time."""
+_SHIFTS = """() => { window.shifts = 0; new PerformanceObserver(list => {
+    for (const one of list.getEntries()) if (!one.hadRecentInput) window.shifts += one.value;
+}).observe({type: 'layout-shift', buffered: true}); }"""
 _FOREIGN = """() => [...document.querySelectorAll('main *')].flatMap(node => [
     ...(/^(script|b|x)$/i.test(node.tagName) ? [node.outerHTML.slice(0, 80)] : []),
     ...(node.tagName === 'IMG' && /^x$|onerror/.test(node.getAttribute('src')) ? [node.outerHTML] : []),
@@ -89,12 +101,14 @@ def test_fifty_rows_a_page_and_a_linked_row_is_in_view(page: Any, site: Any) -> 
     row = page.locator(f"#entry-{entry}")
     assert second[-1] in row.inner_text()
     assert "marked" in row.get_attribute("class")
-    assert row.evaluate(
-        """row => {
-            const box = row.getBoundingClientRect();
-            const head = document.querySelector('.standings thead').getBoundingClientRect();
+    # A browser goes to the row behind the # once the page stands.
+    page.wait_for_function(
+        """name => {
+            const box = document.getElementById(name).getBoundingClientRect();
+            const head = document.querySelector('.standings thead th').getBoundingClientRect();
             return box.top >= head.bottom - 1 && box.bottom <= innerHeight;
-        }"""
+        }""",
+        arg=f"entry-{entry}",
     )
 
 
@@ -152,6 +166,59 @@ def test_the_keyboard_reaches_the_content_first_and_focus_is_seen(page: Any, sit
         page.keyboard.press("Tab")
         page.keyboard.press("Enter")
         assert page.evaluate("document.activeElement.id") == "main"
+
+
+def test_every_page_is_quiet_steady_and_fits_at_200_percent(browser: Any, site: Any) -> None:
+    """640 pixels of two device pixels each are what a screen of 1280 shows at 200 % zoom."""
+    context = browser.new_context(viewport={"width": 640, "height": 400}, device_scale_factor=2)
+    context.add_init_script(f"({_SHIFTS})()")
+    opened = context.new_page()
+    away: list[str] = []
+    opened.on("request", lambda request: away.append(request.url))
+    found, titles, descriptions = [], {}, {}
+    for name, address in site.pages().items():
+        opened.goto(site.url + address, wait_until="load")
+        if opened.evaluate("document.documentElement.scrollWidth > innerWidth"):
+            found.append(f"{name}: wider than the window")
+        shifts = 0 if name == "submit" else opened.evaluate("window.shifts")
+        if shifts >= 0.1:
+            found.append(f"{name}: layout shifts of {shifts:.3f}")
+        if name == "submit":
+            continue
+        titles[name] = opened.title()
+        descriptions[name] = opened.get_attribute("meta[name=description]", "content")
+        for og in ("title", "description"):
+            if not opened.get_attribute(f"meta[property='og:{og}']", "content"):
+                found.append(f"{name}: no og:{og}")
+    context.close()
+    found += [f"asks {one}" for one in away if not one.startswith(site.url) and not one.startswith("data:")]
+    for kind in (titles, descriptions):
+        found += [
+            f"{name} says what {other} says: {text}"
+            for name, text in kind.items()
+            for other in kind
+            if other < name and kind[other] == text and "second page" not in (name, other)
+        ]
+    assert found == []
+
+
+def test_reading_pages_say_all_of_it_without_scripts(page: Any, without_scripts: Any, site: Any) -> None:
+    def lost(address: str) -> set[str]:
+        texts = []
+        for opened in (page, without_scripts):
+            opened.goto(site.url + address)
+            # With scripts a command names the address at which the page was opened.
+            texts.append({*re.sub(r"--to (URL|http\S+)", "--to URL", words(opened)).split()})
+        assert len(texts[1]) > 10, address
+        return texts[0] - texts[1]
+
+    for name, address in site.pages().items():
+        # What is read from a file for the first reader is there for the next one.
+        tries = 0
+        while name not in INTERACTIVE and (missing := lost(address)) and tries < 10:
+            tries += 1
+            page.wait_for_timeout(1000)
+        assert name in INTERACTIVE or not missing, (name, missing)
 
 
 def test_dark_pages_are_dark_and_light_ones_light(browser: Any, site: Any) -> None:
