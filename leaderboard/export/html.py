@@ -23,13 +23,13 @@ import httpx
 import yaml
 from fastapi import FastAPI
 
-import cir_datasets
 from cir_datasets.common.staging import staging_folder
 from cir_metrics.errors import CallError, CirError
 from cir_metrics.signature import package_version
 from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.pages.addresses import page_at
+from leaderboard.pages.board_queries import benchmark_here
 from leaderboard.pages.site import Links, Site, assets
 from leaderboard.server import Server
 from leaderboard.web import api, site_routes
@@ -342,7 +342,9 @@ def query_ids(site: Site, board: Board) -> list[str]:
     """
     if board.sealed or site.server.tables.problem(board) is not None:
         return []
-    return [name for benchmark in board.benchmarks for name in cir_datasets.load(benchmark).query_ids]
+    # Only what was prepared already: a mirror is no reason to download or to make anything.
+    here = [benchmark_here(spec) for spec in board.specs]
+    return [name for benchmark in here if benchmark is not None for name in benchmark.query_ids]
 
 
 def write_mirror(
