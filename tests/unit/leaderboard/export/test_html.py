@@ -144,11 +144,12 @@ def test_what_is_not_a_mirror_is_not_replaced(
 def test_the_command_says_where_the_mirror_begins(server: Server, tmp_path: Path) -> None:
     place = tmp_path / "mirror"
     done = CliRunner().invoke(
-        build(), ["leaderboard", "export-html", str(place), "--home", str(tmp_path / "home")]
+        build(),
+        ["leaderboard", "export-html", str(place), "--home", str(tmp_path / "home"), "--queries", "2"],
     )
     assert done.exit_code == 0, done.output
     assert done.stdout == f"{place / 'index.html'}\n"
-    assert re.search(r"\d+ pages, \d+ files, \d+\.\d MB\.\n$", done.stderr)
+    assert re.search(r"[\d,]+ pages, [\d,]+ files, \d+\.\d MB\.\n$", done.stderr)
 
 
 @pytest.mark.parametrize(
