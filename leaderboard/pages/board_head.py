@@ -41,12 +41,16 @@ class Fact:
 
 @dataclass(frozen=True)
 class EntryStep:
-    """One step of entering: what to do, the commands, and whether the page to submit belongs to it."""
+    """One step of entering: what to do, the commands, and whether the page to submit belongs to it.
+
+    `tried` is a command of its own for who has no ranking yet: it writes another file than the commands.
+    """
 
     title: str
     words: str
     commands: tuple[str, ...] = ()
     submits: bool = False
+    tried: str = ""
 
 
 def file_word(board: Board) -> str:
@@ -170,7 +174,7 @@ def steps(board: Board, names: Collection[str] = (), *, with_tokens: bool = Fals
     )
     if not board.sealed:
         checked = "It is validated, then scored beside chance and baselines: the same code as here."
-    last = "Upload it on this site, or from a terminal. Only you see the score until you publish it."
+    last = "Only you see the score until you publish it."
     if _RANDOM in names:
         last += " A random ranking is scored, and stays private: its name is that of a baseline."
     if with_tokens:
@@ -195,18 +199,15 @@ def _first_step(board: Board, out: str) -> EntryStep:
         get = ("export CIR_CHALLENGES=$PWD/challenges", f"cir challenge join {shlex.quote(name)}")
     title = "Rank" if board.suite is None else f"Rank all {_word(len(board.benchmarks))}"
     what = "a file" if board.suite is None else "one bundle of all members"
-    words = (
-        f"cir rank makes {what} of your rankings, scores or embeddings; "
-        "to try the way first, the last line ranks at random."
-    )
+    words = f"cir rank makes {what} of your rankings, scores or embeddings."
     if board.sealed and config == CONFIG:
         words = f"Unpack the organisers' folder and make it known. {words[0].upper()}{words[1:]}"
     lists = "rankings.json" if board.suite is None else "rankings/"
     own = f'cir rank --benchmark {benchmark} --lists {lists} --method "My method" --out {out}'
     if board.spec.config.subset and any(term.startswith("recall_subset") for term in board.primary_terms):
         own = own.replace(" --method", " --subset-lists subsets.json --method")
-    tried = f"cir run --benchmark {benchmark} --method random --out {out}"
-    return EntryStep(title, words, (*get, own, tried))
+    tried = f"cir run --benchmark {benchmark} --method random --out random.json"
+    return EntryStep(title, words, (*get, own), tried=tried)
 
 
 def _prepare(board: Board) -> str:

@@ -318,11 +318,14 @@ def test_three_steps_are_commands_of_this_board(mixed: Server) -> None:
     assert lines == [
         "cir datasets prepare shapes/val",
         'cir rank --benchmark shapes/val --lists rankings.json --method "My method" --out run.json',
-        "cir run --benchmark shapes/val --method random --out run.json",
         "cir score run.json",
         "cir submit run.json --to URL --board shapes/val",
     ]
     assert page.select_one("#enter [data-site]")["data-site"] == "../../"
+    # What a reader tries first must not write over the file of the commands.
+    assert "cir run --benchmark shapes/val --method random --out random.json" in words(
+        page.select_one("#enter .note code")
+    )
 
 
 @pytest.mark.parametrize(
@@ -346,7 +349,7 @@ def test_three_steps_are_commands_of_this_board(mixed: Server) -> None:
             "shapes/multiturn_val",
             "sessions",
             "Given a picture and, turn by turn, sentences that say what to change",
-            "cir run --benchmark shapes/multiturn_val --method random --out run.json",
+            "cir score run.json",
             ("Sessions", "200"),
         ),
     ],
