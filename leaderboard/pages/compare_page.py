@@ -17,7 +17,7 @@ from leaderboard.inspection.numbers import EntryNumbers, main_cutoff
 from leaderboard.pages.entry_page import curve_plot
 from leaderboard.pages.layout import number
 from leaderboard.pages.plots import Bars, bars_svg
-from leaderboard.pages.query_page import LAST, default_turn, hits_by
+from leaderboard.pages.query_page import LAST, default_turn, hit_words, hits_by
 from leaderboard.pages.site import Page, Site
 from leaderboard.submission import Submission
 from submissions.report.grouping import Grouping
@@ -161,7 +161,7 @@ def _hit(board: Board) -> str:
         where = ", at any round"
     elif board.spec.kind == "multi_turn":
         where = ", at the last turn" if default_turn(board) == LAST else ", at any turn"
-    return f"a hit has a right answer among the first {main_cutoff(board)}{where}"
+    return hit_words(board, main_cutoff(board), where)
 
 
 def _pair(
@@ -193,10 +193,9 @@ def _pair(
 def _words(board: Board, names: tuple[str, str], main: MetricDifference, tests: int) -> str:
     """A sentence on a difference."""
     by = f"by {_label(board, main.metric)}"
-    chance = (
-        f"p is {p_value(main.p)}, and {p_value(main.adjusted)} after Holm's correction over "
-        f"{counted(tests, 'test')}"
-    )
+    chance = f"p {_p_words(main.p)}"
+    if tests > 1:
+        chance += f" (after Holm's correction over the {tests} tests of this page: {_p_words(main.adjusted)})"
     if not main.significant:
         return f"{chance}: these tests do not tell {names[0]} and {names[1]} apart {by}."
     ahead, behind = names if is_better(main.metric, main.difference, 0.0) else names[::-1]
@@ -251,6 +250,10 @@ def signed(board: Board, metric: str, value: float) -> str:
     """
     text = shown(board, metric, value).replace("-", "−")
     return text if text.startswith("−") else f"+{text}"
+
+
+def _p_words(p: float) -> str:
+    return f"= {p:.4f}" if p >= _SMALLEST else f"< {_SMALLEST}"
 
 
 def p_value(p: float) -> str:

@@ -16,7 +16,7 @@ from leaderboard.inspection.protocol import protocol_check
 from leaderboard.pages.citation import citation
 from leaderboard.pages.layout import number
 from leaderboard.pages.plots import Curve, Point, curve_svg, histogram_svg
-from leaderboard.pages.query_page import first_query
+from leaderboard.pages.query_page import answer_words, first_query
 from leaderboard.pages.site import Page, Site
 from leaderboard.submission import Event, Submission
 from leaderboard.views import results_from, submission_view, why_not_listed
@@ -245,15 +245,18 @@ def _looked_at(site: Site, board: Board, submission: Submission) -> dict[str, An
 
 def _member(board: Board, name: str, numbers: MemberNumbers) -> dict[str, Any]:
     """An entry's numbers on one benchmark as templates take them."""
+    answers, best = _ranked_words(board)
     return {
         "benchmark": numbers.benchmark,
+        "answers": answers,
+        "best": best,
         "k": numbers.k,
         "ranks": numbers.ranks,
         "ranks_plot": histogram_svg(
             [(each.label, each.share, f"{each.count:,}") for each in numbers.ranks],
-            title=f"Where right answers stand: {name}",
+            title=f"Where {answers} stand: {name}",
             description="The table below has the numbers.",
-            x_label="rank of the best right answer",
+            x_label=f"rank of {best}",
         ),
         "curve": numbers.curve,
         "curve_plot": curve_plot([(name, numbers.curve)], numbers.k) if numbers.curve else "",
@@ -261,6 +264,15 @@ def _member(board: Board, name: str, numbers: MemberNumbers) -> dict[str, Any]:
             _grouping(board, each) for each in (numbers.aspects, numbers.lengths) if each is not None
         ],
     }
+
+
+def _ranked_words(board: Board) -> tuple[str, str]:
+    """What the ranks are of: in the plural, and of one query."""
+    right = answer_words(board)
+    if right == "the target":
+        return "targets", right
+    noun = right.partition(" ")[2]
+    return f"{noun}s", f"the best {noun}"
 
 
 def curve_plot(curves: Sequence[tuple[str, Sequence[TurnPoint]]], k: int) -> str:

@@ -438,15 +438,16 @@ class _Browser:
             one, other = self.hits
             won, lost = int((one & ~other).sum()), int((other & ~one).sum())
             same = len(one) - won - lost
-            return f"Where they differ: {won:,} won, {lost:,} lost, {same:,} same at {metric}"
+            return f"Where they differ: {won:,} won, {lost:,} lost, {same:,} same {metric}"
         if len(self.hits) == 1:
             hits = int(self.hits[0].sum())
-            return f"{hits:,} hit, {len(self.hits[0]) - hits:,} missed at {metric}"
+            return f"{hits:,} hit, {len(self.hits[0]) - hits:,} missed {metric}"
         return f"Query {self.id}"
 
     def _metric(self) -> str:
-        name = "Hits" if self.several else "R"
-        return f"{name}@{self.k}"
+        if self.several:
+            return f"at Hits@{self.k}"
+        return f"at R@{self.k}" if _counts_target(self.board) else f"at a cutoff of {self.k}"
 
     def explained(self) -> str:
         """What the headline counts."""
@@ -457,10 +458,10 @@ class _Browser:
         where = {ANY: f" at any {unit}", LAST: f" at the last {unit}"}.get(
             self.turn, f" at {unit} {self.turn}" + (" or before" if self.turn not in ("", "1") else "")
         )
-        hit = f"A hit has a right answer among its first {self.k}{where if self.several else ''}."
+        hit = f"{hit_words(self.board, self.k, where if self.several else '').capitalize()}."
         if len(names) == 1:
             return f"{names[0]}. {hit}"
-        won = "won is what the first hits alone, lost what the second does"
+        won = "won are queries that the first hits and the second misses, lost the other way round"
         return f"{names[0]} against {names[1]}: {won}. {hit}"
 
     def _choices(self) -> list[tuple[str, str]]:
@@ -522,7 +523,7 @@ def hits_by(lists: MemberLists | None, k: int, turn: str) -> NDArray[np.bool_]:
 
     Args:
         lists: of a method.
-        k: a hit has a right answer among the first k.
+        k: a hit has what `answer_words` names among the first k.
         turn: `any`, `last`, or the number of a turn: a hit at this turn or before counts, as in Hits@K; empty
             of single queries.
     """
@@ -536,6 +537,42 @@ def hits_by(lists: MemberLists | None, k: int, turn: str) -> NDArray[np.bool_]:
         hits &= numbers < int(turn)
     found: NDArray[np.bool_] = np.logical_or.reduceat(hits, lists.starts[:-1])
     return found
+
+
+def _counts_target(board: Board) -> bool:
+    """Whether the target alone makes a hit of a single query, as in `right_answers`."""
+    return any(metric.startswith("recall@") for metric in board.spec.metrics)
+
+
+def answer_words(board: Board) -> str:
+    """What counts as right on a board, as `right_answers` has it.
+
+    Args:
+        board: of single queries, sessions or dialogues.
+    """
+    if board.dialogue is not None:
+        return "the target"
+    if board.spec.kind == "multi_turn":
+        return "a target"
+    return "the target" if _counts_target(board) else "a positive"
+
+
+def hit_words(board: Board, k: int, where: str = "") -> str:
+    """What a hit is, in words.
+
+    Args:
+        board: the board.
+        k: the cutoff.
+        where: at which turn, in words.
+    """
+    hit = f"a hit has {answer_words(board)} among its first {k}{where}"
+    if board.dialogue is not None or board.spec.kind == "multi_turn":
+        return hit
+    return (
+        f"{hit}; other positives make no hit"
+        if _counts_target(board)
+        else f"{hit}; all positives are targets here"
+    )
 
 
 def default_turn(board: Board) -> str:

@@ -68,7 +68,10 @@ def test_numbers_are_those_of_cir_compare(shown_site: Site, pair: list[Submissio
     main = wanted.differences["recall@10"]
     board = boards.board("shapes/val")
     assert f'<strong class="delta">{signed(board, "recall@10", main.difference)}</strong>' in html
-    assert f"p is {p_value(main.test.p)}, and {p_value(main.adjusted)} after Holm" in html
+    number = {p: p_value(p) if p < 0.0001 else f"= {p:.4f}" for p in (main.test.p, main.adjusted)}
+    words = html.replace("&lt; ", "<")
+    assert f"p {number[main.test.p]} (after Holm&#39;s correction over the" in words
+    assert f"tests of this page: {number[main.adjusted]})" in words
     verdict = "real at 5 %" if main.significant else "not told apart"
     assert f">{verdict}</span>" in html
 

@@ -74,6 +74,7 @@ def test_outcomes_are_those_of_cir_compare(shown_site: Site, shown_entries: dict
     page, html = opened(shown_site, BOARD, won[0], e=pair(shown_entries), outcome="won")
     same = 300 - len(won) - len(lost)
     assert f"{len(won)} won, {len(lost)} lost, {same} same at R@10" in html
+    assert "A hit has the target among its first 10; other positives make no hit." in html
     walked = [won[0]]
     while page.data and page.data["next"]:
         walked.append(page.data["next"])
@@ -194,7 +195,7 @@ def test_a_sealed_board_shows_no_query_and_no_lists_and_compares_nothing(
     one = page_at(shown_site, f"e/{shown_entries['sum'].id}", {})
     html = shown_site.written(one, Links("e/x"))
     assert "rank files are not given out" in html
-    for words in (">sha256 ", "/file", "Protocol check", "Where right answers stand", "Its queries"):
+    for words in (">sha256 ", "/file", "Protocol check", "Where targets stand", "Its queries"):
         assert words not in html
     refused = page_at(shown_site, "compare", {"e": pair(shown_entries)})
     assert refused.status == 400
