@@ -12,20 +12,22 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NoReturn
+from urllib.parse import quote
 
 import gradio as gr
 from fastapi import FastAPI, Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import Response
+from fastapi.responses import HTMLResponse, Response
 from starlette.middleware import Middleware
 from starlette.routing import Mount
+from starlette.types import Receive, Scope, Send
 
 from cir_metrics.errors import install_lines
 from cir_metrics.signature import package_version
 from leaderboard import settings
 from leaderboard.errors import ServeError
 from leaderboard.pages import submit_page
-from leaderboard.pages.site import ICON, Links, Site, asset
+from leaderboard.pages.site import ICON, Links, Site, asset, missing_page
 from leaderboard.queue.processes import WorkerProcesses
 from leaderboard.server import Server
 from leaderboard.settings import Settings, check_place
@@ -185,8 +187,15 @@ def mount_pages(app: FastAPI, server: Server, uploads: UploadFolder) -> None:
         )
     largest = server.settings.max_upload_bytes + api.FORM_OVERHEAD
     guarded = RoomForUploads(mount.app, uploads, largest)
-    needed = PagesOnly(guarded, [f"/{page[0]}" for page in demo.pages if page[0]])
     site = Site(server)
+
+    async def missing(scope: Scope, receive: Receive, send: Send) -> None:
+        page = missing_page("Not found", "There is no page at this address.")
+        html = site.written(page, Links(quote(scope["path"].lstrip("/"))))
+        answer = HTMLResponse(html, 404, headers={"Content-Security-Policy": page.policy})
+        await answer(scope, receive, send)
+
+    needed = PagesOnly(guarded, [f"/{page[0]}" for page in demo.pages if page[0]], missing)
 
     def whole(request: Request, head: str, application: str) -> str:
         page = submit_page.page(server, request, head, application)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -28,17 +29,22 @@ class PagesOnly:
     Args:
         app: Gradio's application.
         pages: paths of the pages, with `/` in front.
+        missing: answers a browser that asks for a page that there is not.
     """
 
-    def __init__(self, app: ASGIApp, pages: Collection[str]) -> None:
-        """Remember both."""
+    def __init__(self, app: ASGIApp, pages: Collection[str], missing: ASGIApp) -> None:
+        """Remember them."""
         self._app = app
         self._pages = frozenset(pages)
+        self._missing = missing
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer 404 to every other request."""
         if scope["type"] == "lifespan" or self._is_needed(scope):
             await self._app(scope, receive, send)
+            return
+        if scope.get("method") == "GET" and "text/html" in Headers(scope=scope).get("accept", ""):
+            await self._missing(scope, receive, send)
             return
         raise HTTPException(404)
 

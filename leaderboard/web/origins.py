@@ -115,7 +115,9 @@ class ReadableFromAnywhere:
 
 
 class HeadAsGet:
-    """Answers HEAD on the API as GET is answered, without the body (RFC 9110, 9.3.2); FastAPI does not.
+    """Answers HEAD as GET is answered, without the body (RFC 9110, 9.3.2); FastAPI does not.
+
+    Gradio's own routes, whose answers may be streams without an end, are left alone.
 
     Args:
         app: what handles the request.
@@ -127,7 +129,7 @@ class HeadAsGet:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Ask for what GET gives, and leave its body out."""
-        if scope["type"] != "http" or scope["method"] != "HEAD" or not is_api(scope["path"]):
+        if scope["type"] != "http" or scope["method"] != "HEAD" or scope["path"].startswith("/gradio_api"):
             await self._app(scope, receive, send)
             return
 

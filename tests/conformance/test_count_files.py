@@ -39,7 +39,11 @@ def test_a_way_through_the_suite_stays_short(
     assert len(found.files) <= most
 
 
+_SHARED = ("options", "values", "words")
+"""Modules of commands that hold no command: options, what shells complete, words."""
+
+
 def test_cir_score_loads_no_other_command(run: Path, tmp_path: Path) -> None:
     commands = {name for name in touched(SCORE, run, tmp_path).files if ".commands." in name}
-    shared = {"cir_datasets.commands.options", "submissions.commands.options", "submissions.commands.words"}
+    shared = {f"{package}.commands.{name}" for package in ("cir_datasets", "submissions") for name in _SHARED}
     assert commands - shared == {"submissions.commands.score"}

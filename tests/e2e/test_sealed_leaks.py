@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from urllib.parse import unquote
 
 import challenge_world
 import httpx
@@ -316,11 +317,15 @@ def scrubbed(run: Ran) -> dict[tuple[str, str], tuple[int, str]]:
     def plain(text: str) -> str:
         for name, one in run.ids.items():
             text = text.replace(one, name)
+        # A page's button saves the receipt, which is in its address.
+        text = re.sub(r'(?<=href=")data:[^"]*', lambda found: unquote(found[0]), text)
+        text = re.sub(r'"signature": ?"[^"]*"', "SIGNED", text)
         text = re.sub(r"\d{4}-\d\d-\d\d[T ][\d:.+Z-]*", "TIME", text)
         text = re.sub(r"-----BEGIN PUBLIC KEY-----[^-]*", "KEY", text)
         text = re.sub(r"urn:uuid:[0-9a-f-]+", "UUID", text)
         text = re.sub(r"[0-9a-f]{7,}", "HASH", text)
         text = re.sub(r"(<summary>\S+) [0-9.]+", r"\1 N", text)
+        text = re.sub(r"<dd>\d+\.\d\d</dd>|(?<=@\d) \d+\.\d\d(?=\))", "N", text)
         text = re.sub(r'("[^"]*@\d+"|"main"|"primary"): ?[0-9.]+(e-\d+)?', r"\1: N", text)
         return re.sub(r"127\.0\.0\.1:\d+", "HOST", text)
 
