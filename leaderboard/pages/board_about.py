@@ -18,6 +18,12 @@ from submissions.report.floors import FLOOR_NAMES
 from submissions.scoring.score_report import member_metric
 
 _TIES = (
+    "Ranks are places in the lists that were handed in: whoever wrote a list has broken its ties. The "
+    "board shows rank groups: methods that paired tests on the queries cannot tell from the group's first "
+    "share one. Of equal values the earlier entry stands first."
+)
+
+_TIES_OF_SEALED = (
     "Ranks are places in the lists that were handed in: whoever wrote a list has broken its ties. On the "
     "board equal values share a rank; inside a tie the earlier entry stands first."
 )
@@ -55,7 +61,7 @@ def page(site: Site, board: Board, tabs: Mapping[str, str]) -> Page:
         ],
         "floors": _floors(board),
         "phases": [phase_words(phase) for phase in board.phases],
-        "ties": _TIES,
+        "ties": _TIES_OF_SEALED if board.sealed else _TIES,
     }
     about = f"The protocol of {board.title}: data, licence, metrics, signature, and what does not compare."
     return Page("board_about.html", f"{board.title}: about", about, values)

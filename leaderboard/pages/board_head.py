@@ -81,9 +81,16 @@ def task(board: Board) -> str:
     return f"Given {given}, rank {pictures} so that {_goal(board)}."
 
 
-def badges(board: Board) -> list[tuple[str, str, str]]:
-    """What kind of board it is: words, kind of badge, and what they mean."""
-    if board.sealed:
+def badges(board: Board, unavailable: str | None = None) -> list[tuple[str, str, str]]:
+    """What kind of board it is: words, kind of badge, and what they mean.
+
+    Args:
+        board: the board.
+        unavailable: why files cannot be judged here, or None where they can.
+    """
+    if unavailable is not None:
+        found = [("no data here: files are not judged", "flag", unavailable.replace("`", ""))]
+    elif board.sealed:
         found = [
             (
                 "sealed: the organisers keep the answers",
@@ -286,10 +293,9 @@ def meanwhile(board: Board, view: Mapping[str, Any]) -> str:
     """
     if view["unavailable"] is None or board.sealed or board.spec.config.ground_truth == "withheld":
         return ""
-    word = file_word(board)
     return (
-        f"With the publisher's files on your own machine a {word} can be scored there: "
-        f"{_prepare(board)}, then cir score."
+        "This server lacks the publisher's files. Where you have them, your own machine makes and scores a "
+        f"{file_word(board)} with the code that judges it here."
     )
 
 

@@ -44,7 +44,7 @@ def page(site: Site, board: Board, query: Mapping[str, str]) -> Page:
         "table": table_values(board, view, lines, found),
         "notices": _notices(view),
         "missing_entry": _missing_entry(view, choices.entry),
-        "empty": held_back_words(view) or "Nothing stands on this board yet.",
+        "empty": held_back_words(view) or _empty_words(board),
     }
     if embed:
         return Page("board_embed.html", board.title, board.description, values, policy=FRAMED_POLICY)
@@ -54,7 +54,7 @@ def page(site: Site, board: Board, query: Mapping[str, str]) -> Page:
 def _head(site: Site, board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> dict[str, Any]:
     baselines = [line.name for line in lines if line.kind == "baseline"]
     return {
-        "badges": board_head.badges(board),
+        "badges": board_head.badges(board, view["unavailable"]),
         "task": board_head.task(board),
         "asker": board_head.asker(board),
         "facts": board_head.facts(board, view, lines),
@@ -70,6 +70,14 @@ def _notices(view: Mapping[str, Any]) -> list[str]:
     found = [] if problem is None else [f"This board takes no submissions now: {problem}"]
     held = held_back_words(view)
     return [*found, held] if held and view["rows"] else found
+
+
+def _empty_words(board: Board) -> str:
+    better = "lowest" if board.primary_direction == "lower" else "highest"
+    return (
+        "No entry stands on this board yet. Published entries will stand here, "
+        f"the {better} {board.primary_label} first, with rank groups and intervals."
+    )
 
 
 def _missing_entry(view: Mapping[str, Any], entry: str) -> str:

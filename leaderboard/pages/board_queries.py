@@ -18,6 +18,7 @@ from cir_datasets.errors import DatasetError
 from cir_datasets.prepared.folder import last_prepared
 from leaderboard.boards import Board
 from leaderboard.pages.pictures import picture_path
+from submissions.scoring.score_report import member_metric
 
 if TYPE_CHECKING:
     from cir_datasets.registry.cards import BenchmarkSpec
@@ -54,6 +55,7 @@ class BoardExample:
         captions: what each turn says.
         target: one right answer.
         right: how many right answers there are; None where nobody is told.
+        counted: how many of them make a hit in what ranks; recall counts the target alone.
         source: a sentence on where it comes from, empty where pictures say it.
         id: of the query; empty of an invented one.
     """
@@ -62,6 +64,7 @@ class BoardExample:
     captions: tuple[str, ...]
     target: ShownPicture
     right: int | None
+    counted: int | None = None
     source: str = ""
     id: str = ""
 
@@ -103,7 +106,7 @@ def example_of(board: Board) -> BoardExample:
     if not rows:
         return _invented(board)
     row = next((row for row in rows if _fits(row)), rows[0])
-    targets = right_answers(row, board.spec.metrics)
+    targets = right_answers(row, _deciding(board))
     positives = {*targets, *(row.get("positive_image_ids") or ())}
     captions = [caption_of(turn) for turn in row.get("turns") or [row]]
     first = (row.get("turns") or [row])[0]
@@ -113,9 +116,17 @@ def example_of(board: Board) -> BoardExample:
         tuple(captions),
         target,
         len(positives),
+        len(targets),
         "" if target.path else "Images are shown by their ids: the pictures are their publisher's.",
         row.get("query_id") or row["session_id"],
     )
+
+
+def _deciding(board: Board) -> Sequence[str]:
+    """The metrics that say which pictures are right: what ranks, where it counts all positives."""
+    ranked = [member_metric(term) for term in board.primary_terms]
+    counts_all = all(metric.startswith(("map@", "pnr_map@")) for metric in ranked)
+    return ranked if counts_all else board.spec.metrics
 
 
 @functools.lru_cache(_KEPT)
@@ -176,5 +187,5 @@ def _invented(board: Board) -> BoardExample:
         tuple(own["captions"]),
         ShownPicture("", own["target"]),
         None,
-        f"An invented example: {why}.",
+        source=f"An invented example: {why}.",
     )

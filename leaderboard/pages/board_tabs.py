@@ -329,7 +329,8 @@ def _trend(board: Board, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     label = board.primary_label
     about = f"{label} over the years; a line goes through the best so far."
     shown: dict[str, Any] = {"about": about, "plot": "", "tables": []}
-    own, told = [], []
+    own: list[tuple[str, Dated]] = []
+    told: dict[str, list[tuple[str, Dated, str]]] = {}
     for row in rows:
         if row["rank"] is not None and not row["baseline"] and row["published_at"]:
             moment = datetime.fromisoformat(row["published_at"])
@@ -337,19 +338,17 @@ def _trend(board: Board, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             own.append((f"{moment:%Y-%m-%d}", Dated(_name(row), _year(moment), row["main"], words)))
     for line in rows_for(board):
         number, year = line.numbers.get(board.primary), line.row.year
-        if number is not None and year is not None and not line.other_split:
+        if number is not None and year is not None:
             words = f"{line.row.method}, {year}: {number.text} ({line.where})"
             value = float(number.value) / 100
-            told.append((str(year), Dated(line.row.method, float(year), value, words), line.where))
-    trends = [
-        Trend(name, tuple(values))
-        for name, values in (
-            ("Entries of this board", [each for _, each in own]),
-            ("Published results, as reported", [each for _, each, _ in told]),
-        )
-        if values
-    ]
+            of = f" of the test split ({line.benchmark})" if line.other_split else ""
+            dated = Dated(line.row.method, float(year), value, words)
+            told.setdefault(f"Published results{of}, as reported", []).append((str(year), dated, line.where))
+    trends = [Trend("Entries of this board", tuple(each for _, each in own))] if own else []
+    trends += [Trend(name, tuple(each for _, each, _ in lines)) for name, lines in told.items()]
     if not trends:
+        why = f"No entry with a rank is published here yet, and no published result with a year has {label}"
+        shown["remarks"] = [f"{why}: there is nothing to draw."]
         return shown
     shown["plot"] = trend_svg(
         trends,
@@ -364,14 +363,14 @@ def _trend(board: Board, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         shown["tables"].append(
             table_values(Table("Entries of this board", ("published", "method", label), cells))
         )
-    if told:
+    for name, reported in told.items():
         lines = tuple(
             (Cell(at), Cell(each.name), _cell(board.primary, each.value), Cell(where))
-            for at, each, where in sorted(told, key=lambda one: (one[0], one[1].value))
+            for at, each, where in sorted(reported, key=lambda one: (one[0], one[1].value))
         )
         note = "As reported; whether the protocols agree is said on the page of published results."
         heads = ("year", "method", label, "source")
-        shown["tables"].append(table_values(Table("Published results, as reported", heads, lines, (note,))))
+        shown["tables"].append(table_values(Table(name, heads, lines, (note,))))
     return shown
 
 

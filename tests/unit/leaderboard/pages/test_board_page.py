@@ -211,7 +211,7 @@ def test_the_last_tab_says_the_whole_protocol(mixed: Server, board: str) -> None
     card = found.spec.card
     assert card.license.annotations in said
     assert " ".join(card.traps[0].split()) in said
-    assert "inside a tie the earlier entry stands first" in said
+    assert "Of equal values the earlier entry stands first" in said
     if board == BOARD:
         assert "the rows that were scored" in said
         assert "image only: 44.67" in said
@@ -271,7 +271,7 @@ def test_until_groups_are_made_ranks_stand_in_their_place(server: Server) -> Non
 
 def test_a_board_without_entries_says_so(server: Server) -> None:
     page = read(server, "b/shapes/multiturn_val")
-    assert "Nothing stands on this board yet." in words(page.select_one("main"))
+    assert "No entry stands on this board yet." in words(page.select_one("main"))
     assert page.select(".standings, form.choices") == []
 
 
@@ -393,7 +393,15 @@ def test_a_closed_board_says_what_it_lacks_and_shows_published_results(
     notice = words(page.select_one(".notice"))
     assert "This board takes no submissions now" in notice
     assert "cir datasets prepare fashioniq/val" in notice
+    assert "open" not in words(page.select_one(".badges"))
     assert page.select("#enter, .title .button") == []
+    at_home = [line for each in page.select("#at-home pre") for line in each.get_text().splitlines()]
+    assert [line.rpartition(" --lists")[0] or line for line in at_home] == [
+        "cir datasets prepare fashioniq/dress_val fashioniq/shirt_val fashioniq/toptee_val",
+        "cir rank --benchmark fashioniq/val",
+        "cir score run.json",
+    ]
+    assert words(page.select_one(".notice code")) == "cir datasets prepare fashioniq/val"
     assert "An invented example" in words(page.select_one(".example"))
     assert {row["class"][0] for row in page.select(".standings tbody tr")} == {"published"}
     assert set(column(page, "place")) == {"–"}

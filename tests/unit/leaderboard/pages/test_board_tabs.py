@@ -144,6 +144,19 @@ def test_the_trend_has_entries_and_published_rows_of_the_same_split(server: Serv
     assert page.select_one(".picked") is None
 
 
+def test_the_trend_names_published_rows_of_another_split(server: Server) -> None:
+    page = read(server, "b/cirr/val", tab="trend")
+    captions = [words(each) for each in page.select("main caption")]
+    assert "Published results of the test split (cirr/test1), as reported" in captions
+    assert page.select_one("svg.plot") is not None
+
+
+def test_an_empty_trend_says_why(server: Server) -> None:
+    page = read(server, "b/circled/cirr_val", tab="trend")
+    assert "there is nothing to draw" in words(page.select_one(".notice"))
+    assert page.select_one("svg.plot") is None
+
+
 def test_entries_of_the_board_stand_at_their_day(tmp_path: Any) -> None:
     opened = Server.open(Settings(tmp_path / "home"))
     evil = "<script>alert(1)</script>"
