@@ -368,7 +368,10 @@ def _trend(board: Board, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             (Cell(at), Cell(each.name), _cell(board.primary, each.value), Cell(where))
             for at, each, where in sorted(reported, key=lambda one: (one[0], one[1].value))
         )
-        note = "As reported; whether the protocols agree is said on the page of published results."
+        note = (
+            "As reported; whether the protocols agree is said on the page of published results. "
+            "The year is the one that the source gives the method; where it gives none, the source's own."
+        )
         heads = ("year", "method", label, "source")
         shown["tables"].append(table_values(Table(name, heads, lines, (note,))))
     return shown

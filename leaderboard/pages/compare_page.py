@@ -14,7 +14,7 @@ from leaderboard.errors import UploadRefusedError
 from leaderboard.identity import NOBODY
 from leaderboard.inspection.differences import MOST, Differences, MetricDifference, PairDifferences
 from leaderboard.inspection.numbers import EntryNumbers, main_cutoff
-from leaderboard.pages.entry_page import curve_plot
+from leaderboard.pages.entry_page import curve_plot, metric_label
 from leaderboard.pages.layout import number
 from leaderboard.pages.plots import Bars, bars_svg
 from leaderboard.pages.query_page import LAST, default_turn, hit_words, hits_by
@@ -192,7 +192,7 @@ def _pair(
 
 def _words(board: Board, names: tuple[str, str], main: MetricDifference, tests: int) -> str:
     """A sentence on a difference."""
-    by = f"by {_label(board, main.metric)}"
+    by = f"by {metric_label(board, main.metric)}"
     chance = f"p {_p_words(main.p)}"
     if tests > 1:
         chance += f" (after Holm's correction over the {tests} tests of this page: {_p_words(main.adjusted)})"
@@ -205,7 +205,7 @@ def _words(board: Board, names: tuple[str, str], main: MetricDifference, tests: 
 def _row(board: Board, each: MetricDifference) -> dict[str, Any]:
     return {
         "metric": each.metric,
-        "label": _label(board, each.metric),
+        "label": metric_label(board, each.metric),
         "first": shown(board, each.metric, each.first),
         "second": shown(board, each.metric, each.second),
         "difference": signed(board, each.metric, each.difference),
@@ -215,13 +215,6 @@ def _row(board: Board, each: MetricDifference) -> dict[str, Any]:
         "significant": each.significant,
         "counts": f"{each.wins:,} / {each.ties:,} / {each.losses:,}",
     }
-
-
-def _label(board: Board, metric: str) -> str:
-    headings = {column.metric: column.label for column in board.columns} | {
-        board.primary: board.primary_label
-    }
-    return headings.get(metric, metric)
 
 
 def _units(board: Board) -> dict[str, Any]:
@@ -302,7 +295,7 @@ def _columns(board: Board, rows: Sequence[Mapping[str, Any]], names: Sequence[st
     metrics = [board.primary, *(column.metric for column in board.columns if column.metric != board.primary)]
     own = [{**row["metrics"], board.primary: row["main"]} for row in rows]
     return {
-        "heads": [_label(board, metric) for metric in metrics],
+        "heads": [metric_label(board, metric) for metric in metrics],
         "rows": [
             (name, [shown(board, metric, each.get(metric)) for metric in metrics])
             for name, each in zip(names, own, strict=True)
@@ -370,11 +363,11 @@ def _aspects(
         tables.append(
             {
                 "benchmark": member.benchmark,
-                "metric": _label(board, metric),
+                "metric": metric_label(board, metric),
                 "rows": rows,
                 "heads": found.names,
                 "notes": member.aspects.notes[1:],
-                "plot": _bars(member.aspects, found.names, values, metric, _label(board, metric)),
+                "plot": _bars(member.aspects, found.names, values, metric, metric_label(board, metric)),
             }
         )
     return tables

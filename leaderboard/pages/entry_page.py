@@ -16,6 +16,7 @@ from leaderboard.inspection.protocol import protocol_check
 from leaderboard.pages.citation import citation
 from leaderboard.pages.layout import number
 from leaderboard.pages.plots import Curve, Point, curve_svg, histogram_svg
+from leaderboard.pages.published_page import column_of
 from leaderboard.pages.query_page import answer_words, first_query
 from leaderboard.pages.site import Page, Site
 from leaderboard.submission import Event, Submission
@@ -81,7 +82,7 @@ def page(site: Site, submission_id: str) -> Page:
     score = score_line(board, row, rows)
     return Page(
         "entry.html",
-        name,
+        f"{name} on {board.title}",
         f"{score} by {name}: method, metrics, ranks, history, and how to cite it.",
         {
             "board": board,
@@ -178,6 +179,22 @@ def metrics_table(board: Board, row: Mapping[str, Any]) -> dict[str, Any]:
             {"metric": name, "label": headings.get(name, ""), "shown": shown, "page": _metric_path(name)}
         )
     return {"rows": rows}
+
+
+def metric_label(board: Board, metric: str) -> str:
+    """What a metric is called on all pages of a board.
+
+    Args:
+        board: the board.
+        metric: its printed name.
+    """
+    headings = {column.metric: column.label for column in board.columns} | {
+        board.primary: board.primary_label
+    }
+    if metric in headings:
+        return headings[metric]
+    head = column_of(metric).head
+    return head if board.dialogue is not None else head.replace(", round ", ", turn ")
 
 
 def _metric_path(name: str) -> str:
@@ -304,6 +321,7 @@ def _grouping(board: Board, grouping: Grouping) -> dict[str, Any]:
         "head": grouping.head.capitalize(),
         "counted": grouping.counted.capitalize(),
         "metric": metric,
+        "label": metric_label(board, metric),
         "rows": [
             {
                 "name": group.name,

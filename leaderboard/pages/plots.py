@@ -21,6 +21,8 @@ _LINE = 20
 """Height of a line of text."""
 _LETTER = 7.2
 """Width of a letter, as far as it can be known here: room is left."""
+_NAME = 31 * _LETTER
+"""Width of a name in a legend; a longer one is cut, and its title has the whole."""
 _DASHES = ("", "7 4", "2 4", "9 3 2 3", "12 5", "4 2", "1 3")
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25)
 _MOST_STEPS = 6
@@ -359,7 +361,7 @@ def _legend_rows(names: Sequence[str]) -> list[tuple[float, float]]:
     """Where each name's mark stands, lines from above."""
     x, y, places = float(_LEFT), 14.0, []
     for name in names:
-        width = 58 + _LETTER * len(_cut(name, 460))
+        width = 58 + _LETTER * len(_cut(name, _NAME))
         if x > _LEFT and x + width > _WIDTH - _RIGHT:
             x, y = float(_LEFT), y + _LINE
         places.append((x, y))
@@ -381,7 +383,7 @@ def _legend(names: Sequence[str], *, letters: bool = False) -> Iterator[str]:
             mark = line + _marker(number, x + 12, y)
         yield _series(number, [mark])
         letter = f"{_letter(number)} " if letters and len(names) > 1 else ""
-        yield _words(x + 30, y + 4.5, f"{letter}{_cut(name, 460)}", "start")
+        yield _words(x + 30, y + 4.5, f"{letter}{_cut(name, _NAME)}", "start", title=name)
 
 
 def _letter(number: int) -> str:
@@ -394,10 +396,10 @@ def _cut(name: str, width: float) -> str:
     return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
-def _words(x: float, y: float, words: str, anchor: str, size: int = 13) -> str:
+def _words(x: float, y: float, words: str, anchor: str, size: int = 13, title: str = "") -> str:
     return (
         f'<text x="{_n(x)}" y="{_n(y)}" font-size="{size}" text-anchor="{anchor}" fill="currentColor">'
-        f"{escape(words)}</text>"
+        f"{f'<title>{escape(title)}</title>' if title and title not in words else ''}{escape(words)}</text>"
     )
 
 

@@ -417,7 +417,8 @@ class _Browser:
             "choices": self._choices(),
             "marks": _marks(query, card.get("methods", ())),
             "pictures": {image: picture_path(self.queries.spec, image) for image in images},
-            "pictures_words": "Pictures are drawn by the package; each shows its id when pointed at."
+            "drawn": drawn,
+            "pictures_words": "Pictures are drawn by the package."
             if drawn
             else "Images are shown by their ids: the pictures' publisher does not allow others to show them.",
         }

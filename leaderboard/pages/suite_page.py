@@ -85,7 +85,7 @@ def page(site: Site, suite_id: str) -> Page:
     view = site.server.tables.of(board).view if board is not None else None
     return Page(
         "suite.html",
-        board.title if board is not None else found.title,
+        f"Suite: {board.title if board is not None else found.title}",
         f"{found.summary} The mean, and its {len(found.benchmarks)} members beside it."[:160],
         {
             "suite": found,

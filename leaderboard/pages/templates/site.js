@@ -1,10 +1,13 @@
 "use strict";
-// Pages are whole without this file. It copies text, writes this site's address into commands, and sends a form
-// of choices when one is changed.
+// Pages are whole without this file. It copies text, writes this site's address into commands, shows the
+// row that the address names, and sends a form of choices when one is changed.
 (() => {
   for (const one of document.querySelectorAll("[data-site]")) {
     one.textContent = new URL(one.dataset.site, location.href).href.replace(/\/$/, "");
   }
+  // The entry that the address names stands in the table, which may begin below the first screen.
+  const named = document.querySelector("tr.marked");
+  if (named && !location.hash && window.top === window) named.scrollIntoView({ block: "center", behavior: "instant" });
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-copy]");
     if (!button) return;

@@ -75,6 +75,11 @@ def test_outcomes_are_those_of_cir_compare(shown_site: Site, shown_entries: dict
     same = 300 - len(won) - len(lost)
     assert f"{len(won)} won, {len(lost)} lost, {same} same at R@10" in html
     assert "A hit has the target among its first 10; other positives make no hit." in html
+    assert html.index('<form class="choose"') < html.index('aria-label="Queries"')
+    ids = html[html.index("Show the pictures") :]
+    assert page.data is not None
+    assert f"<dt>target</dt><dd><code>{page.data['right_answers'][0]}</code>" in ids
+    assert f"1. <code>{page.data['methods'][1]['rankings'][0]['top'][0]}</code>" in ids
     walked = [won[0]]
     while page.data and page.data["next"]:
         walked.append(page.data["next"])
