@@ -33,6 +33,7 @@ from leaderboard.pages.board_queries import benchmark_here
 from leaderboard.pages.site import Links, Site, assets
 from leaderboard.server import Server
 from leaderboard.web import api, site_routes
+from leaderboard.web.reading import SUFFIXES
 
 MARKER = "mirror.json"
 """Says that a folder is a mirror, and of what; a folder with others' files has none."""
@@ -42,7 +43,7 @@ _PARTIAL = ".cir-mirror-"
 _LONGEST = 120
 """Characters of a part of a file's name; systems take 255 bytes."""
 _WHOLE = ("", "m", "published", "about")
-_FORMATS = ("csv", "json", "parquet")
+_FORMATS = ("csv", "json", "parquet", "latex", "bibtex")
 _DOWNLOAD = re.compile(r"api/v1/boards/(?P<board>.+)")
 _QUERY = re.compile(r"b/(?P<board>.+)/q/(?P<query>[^/]+)")
 _HOLLOW = re.compile(r'(<a\b[^<>]*?) href=""')
@@ -309,12 +310,15 @@ def file_name(path: str, query: Mapping[str, str]) -> str:
         'b/shapes/val/q/..%2Fa%3Cb/index.html'
         >>> file_name("api/v1/boards/shapes/val", {"format": "csv"})
         'b/shapes/val/board.csv'
+        >>> file_name("api/v1/boards/shapes/val", {"format": "latex"})
+        'b/shapes/val/board.tex'
         >>> file_name("site/pictures/shapes/2/val-000123.png", {})
         'site/pictures/shapes/2/val-000123.png'
     """
     download = _DOWNLOAD.fullmatch(path)
     if download:
-        folder, name = f"b/{download['board']}", f"board.{query.get('format', 'json')}"
+        form = query.get("format", "json")
+        folder, name = f"b/{download['board']}", f"board.{SUFFIXES.get(form, form)}"
     elif path.startswith("site/"):
         folder, _, name = path.rpartition("/")
     else:

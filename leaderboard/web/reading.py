@@ -37,7 +37,7 @@ _CSV = "text/csv; charset=utf-8"
 _PARQUET = "application/vnd.apache.parquet"
 _LATEX = "application/x-latex; charset=utf-8"
 _BIBTEX = "application/x-bibtex; charset=utf-8"
-_SUFFIXES = {"latex": "tex", "bibtex": "bib"}
+SUFFIXES = {"latex": "tex", "bibtex": "bib"}
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
 _TEXT = {"schema": {"type": "string"}}
 _OTHERS = {
@@ -105,7 +105,7 @@ def router(server: Server) -> APIRouter:
         table = server.tables.of(board)
         if format == "json":
             return packed_answer(request, table.etag, table.packed, _JSON)
-        suffix = _SUFFIXES.get(format, format)
+        suffix = SUFFIXES.get(format, format)
         headers = {"Content-Disposition": f'attachment; filename="{board.id.replace("/", "-")}.{suffix}"'}
         if format == "csv":
             etag, packed = _derived(table, "csv", lambda: formats.as_csv(table.view))
