@@ -118,7 +118,13 @@ def page(site: Site, query: Mapping[str, str]) -> Page:
     told = [one for one in several_numbers() if _is_shown(one, benchmark, method)]
     return Page(
         "published.html",
-        "Published results",
+        ": ".join(
+            (
+                "Published results",
+                *([title_of(benchmark)] if benchmark else ()),
+                *([method] if method else ()),
+            )
+        ),
         "Numbers that papers and lists print for composed image retrieval, as reported, with source, table, "
         "row and claimed protocol.",
         {

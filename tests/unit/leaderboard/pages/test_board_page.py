@@ -145,7 +145,7 @@ def test_filters_that_leave_nothing_say_so_and_link_to_all(mixed: Server) -> Non
     panel = page.select_one(".panel:not(.head)")
     assert "No row fits these choices" in words(panel)
     assert panel is not None
-    assert panel.select_one("a")["href"] == f"../../{PATH}"
+    assert panel.select_one("a")["href"] == f"../../{PATH}#table"
     assert page.select_one("input[type=search]")["value"] == "no such method"
 
 
