@@ -347,7 +347,7 @@ def _chance(board: Board) -> Fact:
         return Fact("Chance", f"{shown}{unit}", "", "what a random order is expected to score, exactly")
     if board.dialogue is not None:
         return Fact("Chance", "no closed form", "", "the rounds of a dialogue follow from each other")
-    return Fact("Chance", "not known here", "", "it depends on data that was not prepared on this server")
+    return Fact("Chance", "not known here", "", "it depends on queries that this server has not read")
 
 
 def _versions(board: Board, metrics: Mapping[str, Any]) -> str:

@@ -15,6 +15,9 @@ from leaderboard.pages.board_tabs import tabs_here
 from leaderboard.pages.site import FRAMED_POLICY, Page, Site
 from leaderboard.views import held_back_words
 
+_LONGEST_TAB = 40
+"""Characters of an unknown tab's name that are shown."""
+
 
 def page(site: Site, board: Board, query: Mapping[str, str]) -> Page:
     """The page.
@@ -29,11 +32,12 @@ def page(site: Site, board: Board, query: Mapping[str, str]) -> Page:
     lines = [*lines_of(board, view), *published_lines(board)]
     found = shown(board, lines, choices, remarks)
     embed = query.get("embed") == "1"
+    tabs = tabs_here(site, board)
     values = {
         "board": board,
         "path": f"b/{quote(board.id)}",
         "tab": "",
-        "tabs": tabs_here(site, board),
+        "tabs": tabs,
         "embed": embed,
         "address": site.server.settings.url or "URL",
         "choices": found.choices,
@@ -42,7 +46,7 @@ def page(site: Site, board: Board, query: Mapping[str, str]) -> Page:
         "example": example_of(board),
         "head": _head(site, board, view, lines),
         "table": table_values(board, view, lines, found),
-        "notices": _notices(view),
+        "notices": [*_unknown_tab(query.get("tab", ""), tabs), *_notices(view)],
         "missing_entry": _missing_entry(view, choices.entry),
         "empty": held_back_words(view) or _empty_words(board),
     }
@@ -68,6 +72,15 @@ def _head(site: Site, board: Board, view: Mapping[str, Any], lines: Sequence[Lin
         "word": board_head.file_word(board),
         "lacks": board_head.meanwhile(board, view),
     }
+
+
+def _unknown_tab(tab: str, tabs: Mapping[str, str]) -> list[str]:
+    """What is said where an address names a tab that the board has not here."""
+    if tab in tabs:
+        return []
+    shortened = tab if len(tab) <= _LONGEST_TAB else f"{tab[:_LONGEST_TAB]}…"
+    known = ", ".join(name for name in tabs if name)
+    return [f"This board has no tab {shortened} here; its table is shown. Tabs: {known}."]
 
 
 def _notices(view: Mapping[str, Any]) -> list[str]:

@@ -16,6 +16,7 @@ from cir_datasets.browse import right_answers
 from cir_datasets.common.yaml import own_yaml
 from cir_datasets.errors import DatasetError
 from cir_datasets.prepared.folder import last_prepared
+from leaderboard import data
 from leaderboard.boards import Board
 from leaderboard.pages.pictures import picture_path
 from submissions.scoring.score_report import member_metric
@@ -177,11 +178,12 @@ def _picture(spec: BenchmarkSpec, image_id: str | None) -> ShownPicture:
 def _invented(board: Board) -> BoardExample:
     known: dict[str, dict[str, Any]] = own_yaml("leaderboard", "pages/examples.yaml")
     own = known.get(board.spec.card.name, known[board.spec.kind])
-    why = (
-        "the queries of a sealed board are not shown"
-        if board.sealed
-        else "the queries were not prepared on this server"
-    )
+    if board.sealed:
+        why = "the queries of a sealed board are not shown"
+    elif data.problem(board) is None:
+        why = "the data is on this server, and its queries are not read yet"
+    else:
+        why = "the queries were not prepared on this server"
     return BoardExample(
         ShownPicture("", own["reference"]),
         tuple(own["captions"]),

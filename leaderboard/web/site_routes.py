@@ -80,6 +80,11 @@ def router(server: Server) -> APIRouter:
         path, asked = _path(request), request.query_params
         if not path and asked.get("board"):
             return RedirectResponse(f".{entry_page(asked['board'], asked.get('entry'))}", 307)
+        whole, _, after = path.rpartition("/")
+        if whole and not after and not whole.endswith("/"):
+            # Relative: a proxy may serve the site below a path of its own.
+            behind = f"?{request.url.query}" if request.url.query else ""
+            return RedirectResponse(f"../{whole.rpartition('/')[2]}{behind}", 308)
         query = {name: ",".join(asked.getlist(name)) for name in asked}
         return answer(request, path, page_at(pages, path, query))
 

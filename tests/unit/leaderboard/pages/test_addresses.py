@@ -40,6 +40,13 @@ def test_home_and_boards_answer_and_what_is_not_there_is_said(client: TestClient
     assert moved == "./b/shapes/val?entry=289f32ba7118#entry-289f32ba7118"
 
 
+def test_a_slash_at_the_end_leads_to_the_page(client: TestClient) -> None:
+    moved = client.get("/b/shapes/val/?q=one%20two")
+    assert (moved.status_code, moved.headers["location"]) == (308, "../val?q=one%20two")
+    assert client.get("/about/").headers["location"] == "../about"
+    assert client.get("/b/shapes/val//").status_code == 404
+
+
 @pytest.mark.parametrize("name", ODD, ids=["slash", "percent", "umlaut", "dots", "query", "markup"])
 def test_odd_ids_reach_their_page_whole(
     client: TestClient, name: str, monkeypatch: pytest.MonkeyPatch

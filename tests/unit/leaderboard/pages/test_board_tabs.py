@@ -110,7 +110,10 @@ def test_numbers_that_are_not_there_yet_are_named(
 
 def test_a_tab_that_a_board_has_not_shows_its_table(server: Server, entries: dict[str, Submission]) -> None:
     for tab in ("turns", "nothing", ""):
-        assert read(server, VAL, tab=tab).select_one(".standings") is not None
+        page = read(server, VAL, tab=tab)
+        assert page.select_one(".standings") is not None
+        notice = page.select_one(".notice")
+        assert (notice is None) if not tab else f"no tab {tab} here; its table is shown" in words(notice)
 
 
 @pytest.mark.parametrize(
