@@ -46,7 +46,7 @@ def page(site: Site, board: Board, tabs: Mapping[str, str]) -> Page:
         "tab": "about",
         "tabs": tabs,
         "card": card,
-        "asker": asker(board),
+        "asker": asker(board, with_settings=True),
         "members": [_member(spec.id, spec.config) for spec in board.specs],
         "metrics": _metrics(board),
         "signature": [(part, part_meaning(part)) for part in signature.split(" | ") if part],

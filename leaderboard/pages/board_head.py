@@ -112,14 +112,18 @@ def badges(board: Board, unavailable: str | None = None) -> list[tuple[str, str,
     return found
 
 
-def asker(board: Board) -> str:
-    """Who asks in a board's dialogues, and with which settings, in a sentence; empty of other boards.
+def asker(board: Board, *, with_settings: bool = False) -> str:
+    """Who asks in a board's dialogues, in a sentence; empty of other boards.
+
+    Args:
+        board: the board.
+        with_settings: whether the settings of its transcripts are said, too.
 
     Example:
         >>> from leaderboard import boards
         >>> asker(boards.board("shapes/dialogue_val"))
         'A simulated user (oracle) compares captions of the best picture and of the wanted one and says what
-        is to change, for up to five rounds. Transcripts have the settings rounds:5 k:10 ...'
+        is to change, for up to five rounds.'
     """
     if board.dialogue is None:
         return ""
@@ -132,10 +136,8 @@ def asker(board: Board) -> str:
     looks = "compares captions of the best picture and of"
     if user.get("way") == "pictures":
         looks = "looks at the best picture and at"
-    return (
-        f"{who} {looks} the wanted one and says what is to change, for up to {rounds} rounds. "
-        f"Transcripts have the settings {board.dialogue.text}."
-    )
+    said = f"{who} {looks} the wanted one and says what is to change, for up to {rounds} rounds."
+    return f"{said} Transcripts have the settings {board.dialogue.text}." if with_settings else said
 
 
 def facts(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> list[Fact]:
