@@ -100,7 +100,7 @@ def test_a_result_is_what_the_hubs_own_reader_reads(entries: list[Entry]) -> Non
         EXPORTER.revision,
     )
     assert read.value == round(100 * entries[0].value, 2)
-    assert read.source_url == "https://board.example.org/?board=shapes%2Fval&entry=000000000001"
+    assert read.source_url == "https://board.example.org/b/shapes/val?entry=000000000001#entry-000000000001"
     assert read.verify_token is None
     tasks = yaml.safe_load(files["dataset/eval.yaml"])["tasks"]
     assert tasks == [{"id": read.task_id, "config": "val", "split": "validation"}]
