@@ -52,7 +52,12 @@ def send(page: Any, server: Any, file: Path, board: str = "") -> None:
 
 
 def focus_is_in(page: Any, selector: str) -> bool:
-    return bool(page.evaluate("where => !!document.activeElement.closest(where)", selector))
+    return bool(page.evaluate("where => !!document.activeElement?.closest(where)", selector))
+
+
+def wait_for_focus_in(page: Any, selector: str) -> None:
+    # A page may come with its outcome already in it, and moves the focus when its script has begun.
+    page.wait_for_function("where => document.activeElement?.closest(where)", arg=selector)
 
 
 def test_a_rank_file_is_checked_then_published_with_the_words_of_the_form(
@@ -62,7 +67,7 @@ def test_a_rank_file_is_checked_then_published_with_the_words_of_the_form(
     document = world.rank_file(1, "From the browser", hits=0.5, **own)
     send(page, server, written(tmp_path / "run.json", document))
     page.wait_for_selector("#outcome.good")
-    assert focus_is_in(page, "#outcome")
+    wait_for_focus_in(page, "#outcome")
     assert "From the browser" in page.inner_text("#outcome h2")
     assert "shapes/val#2 | data:" in page.inner_text("#outcome .signature")
     assert "not on the board" in page.inner_text("#outcome")
@@ -81,7 +86,7 @@ def test_a_rank_file_is_checked_then_published_with_the_words_of_the_form(
     page.get_by_label("Caption rule").fill("joined by a blank")
     page.click("#act-publish")
     page.wait_for_selector("#said:text('Published.')")
-    assert focus_is_in(page, "#outcome")
+    wait_for_focus_in(page, "#outcome")
     (entry,) = [row for row in server.rows() if row["method"]["name"] == "From the browser"]
     assert entry["submitter"] == "A team"
     assert entry["method"] == {
@@ -113,7 +118,7 @@ def test_a_broken_file_shows_its_findings_and_leaves_no_row(
     document["rankings"]["no such query"] = document["rankings"][query]
     send(page, server, written(tmp_path / "broken.json", document))
     page.wait_for_selector("#outcome.bad h2:text('Refused: 2 errors')")
-    assert focus_is_in(page, "#outcome")
+    wait_for_focus_in(page, "#outcome")
     groups = page.locator(".finding").all_inner_texts()
     assert [group.split()[:2] for group in groups] == [
         ["unknown-query", "error"],
@@ -164,7 +169,7 @@ def test_a_file_on_a_wrong_board_is_sent_to_the_right_one_by_a_click(
     assert "send it to the board shapes/val" in page.inner_text(".finding .fix")
     page.click("button:text('Check it on Shapes, single-turn')")
     page.wait_for_selector("#outcome.good")
-    assert focus_is_in(page, "#outcome")
+    wait_for_focus_in(page, "#outcome")
     assert "On the wrong board" in page.inner_text("#outcome h2")
 
 
@@ -299,7 +304,7 @@ def test_a_private_link_opens_the_desk_and_goes_to_nobody_else(
         page.get_by_label("Paper").fill("javascript:alert(1)")
         page.click("#act-publish")
         page.wait_for_selector("#trouble :text('https')")
-        assert focus_is_in(page, "#trouble")
+        wait_for_focus_in(page, "#trouble")
         assert page.get_by_label("Method name").input_value() == "Renamed"
         page.get_by_label("Paper").fill("https://example.org/paper")
         page.click("#act-publish")
@@ -328,7 +333,7 @@ def test_a_private_link_opens_the_desk_and_goes_to_nobody_else(
         page.click("#act-withdraw")
         page.click("#sure button:text('Withdraw it')")
         page.wait_for_selector("#outcome.bad:has-text('withdrawn')")
-        assert focus_is_in(page, "#outcome")
+        wait_for_focus_in(page, "#outcome")
         assert server.rows() == []
         assert "Nothing of it can be changed" in page.inner_text("#submission")
         page.goto(stranger)
@@ -382,6 +387,7 @@ def test_a_file_is_chosen_checked_and_published_by_the_keyboard_alone(
     file = written(tmp_path / "keys.json", world.rank_file(31, "By keyboard", hits=0.75))
 
     def tab_to(selector: str, limit: int = 60) -> None:
+        page.wait_for_selector(selector)
         for _ in range(limit):
             page.keyboard.press("Tab")
             if focus_is_in(page, selector):
@@ -399,12 +405,12 @@ def test_a_file_is_chosen_checked_and_published_by_the_keyboard_alone(
     tab_to("#send")
     page.keyboard.press("Enter")
     page.wait_for_selector("#outcome.good")
-    assert focus_is_in(page, "#outcome")
+    wait_for_focus_in(page, "#outcome")
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     tab_to("#act-publish")
     page.keyboard.press("Enter")
     page.wait_for_selector("#said:text('Published.')")
-    assert focus_is_in(page, "#outcome")
+    wait_for_focus_in(page, "#outcome")
     tab_to(".to-board")
     page.keyboard.press("Enter")
     assert "By keyboard" in page.wait_for_selector("tr.marked").inner_text()
