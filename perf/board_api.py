@@ -146,7 +146,7 @@ def main() -> None:
         with server(home) as (address, process):
             alone = http.client.HTTPConnection(address)
             first = ask(alone, board, GZIP)[0]
-            while b'"groups_pending":true' in _body(alone, board):
+            while b'"groups_pending":true' in body_of(alone, board):
                 time.sleep(0.2)
             _, _, size, etag = ask(alone, board, GZIP)
             plain = ask(alone, board, {})[2]
@@ -185,7 +185,8 @@ def main() -> None:
     verdict.end()
 
 
-def _body(connection: http.client.HTTPConnection, path: str) -> bytes:
+def body_of(connection: http.client.HTTPConnection, path: str) -> bytes:
+    """The body of the answer to a GET."""
     connection.request("GET", path)
     return connection.getresponse().read()
 

@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from board_api import BOARD, GZIP, ask, filled, server
+from board_api import BOARD, GZIP, ask, body_of, filled, server
 from fresh import Verdict, add_bound_option, at_most
 
 BOUNDS = {
@@ -152,7 +152,7 @@ def main() -> None:
         with server(home) as (address, _):
             connection = http.client.HTTPConnection(address)
             first = ask(connection, path, GZIP)[0]
-            while b'"groups_pending":true' in _body(connection, f"/api/v1/boards/{BOARD}"):
+            while b'"groups_pending":true' in body_of(connection, f"/api/v1/boards/{BOARD}"):
                 time.sleep(0.2)
             _, _, size, tag = ask(connection, path, GZIP)
             plain = ask(connection, path, {})[2]
@@ -181,11 +181,6 @@ def main() -> None:
         verdict.show("first row in Chromium, median s", statistics.median(rows))
         verdict.note("empty page in Chromium, median s", statistics.median(nothing))
     verdict.end()
-
-
-def _body(connection: http.client.HTTPConnection, path: str) -> bytes:
-    connection.request("GET", path)
-    return connection.getresponse().read()
 
 
 if __name__ == "__main__":

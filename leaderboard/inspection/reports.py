@@ -62,7 +62,7 @@ def entry_report(
     if len(runs) != len(board.benchmarks):
         return None
     whole = runs[0] if board.suite is None else _report(scores, None, tuple(runs))
-    # As its owner calls it now; messages and two of one name are told apart by the id.
+    # As its owner calls it now; messages and two of one name are distinguished by the id.
     return replace(whole, method=str((submission.method or {}).get("name", "unnamed")), file=submission.id)
 
 

@@ -12,7 +12,7 @@ from cir_metrics.catalogue import parse_metric
 from leaderboard.boards import Board
 from leaderboard.pages.board_head import asker, phase_words
 from leaderboard.pages.entry_page import part_meaning
-from leaderboard.pages.layout import number
+from leaderboard.pages.figures import number
 from leaderboard.pages.site import Page, Site
 from submissions.report.floors import FLOOR_NAMES
 from submissions.scoring.score_report import member_metric

@@ -15,7 +15,7 @@ from cir_metrics.catalogue import METRICS, parse_metric
 from leaderboard.boards import Board, Phase
 from leaderboard.pages.board_rows import Line
 from leaderboard.pages.chance_level import chance_level
-from leaderboard.pages.layout import number
+from leaderboard.pages.figures import number
 from submissions.scoring.score_report import member_metric
 
 _NUMBERS = ("", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")

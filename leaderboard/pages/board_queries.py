@@ -18,6 +18,7 @@ from cir_datasets.errors import DatasetError
 from cir_datasets.prepared.folder import last_prepared
 from leaderboard import data
 from leaderboard.boards import Board
+from leaderboard.inspection import reports
 from leaderboard.pages.pictures import picture_path
 from submissions.scoring.score_report import member_metric
 
@@ -55,7 +56,7 @@ class BoardExample:
         reference: its first picture.
         captions: what each turn says.
         target: one right answer.
-        right: how many right answers there are; None where nobody is told.
+        right: how many right answers there are; None where that is not known.
         counted: how many of them make a hit in what ranks; recall counts the target alone.
         source: a sentence on where it comes from, empty where pictures say it.
         id: of the query; empty of an invented one.
@@ -80,7 +81,7 @@ def benchmark_here(spec: BenchmarkSpec) -> Benchmark | None:
     if last is None:
         return None
     try:
-        return _loaded(spec.id, str(last.folder))
+        return reports.benchmark_here(spec.id)
     except DatasetError as error:
         log.warning("%s cannot be read for the board's page: %s", spec.id, error)
         return None
@@ -128,13 +129,6 @@ def _deciding(board: Board) -> Sequence[str]:
     ranked = [member_metric(term) for term in board.primary_terms]
     counts_all = all(metric.startswith(("map@", "pnr_map@")) for metric in ranked)
     return ranked if counts_all else board.spec.metrics
-
-
-@functools.lru_cache(_KEPT)
-def _loaded(benchmark_id: str, _folder: str) -> Benchmark:
-    import cir_datasets
-
-    return cir_datasets.load(benchmark_id)
 
 
 @functools.lru_cache(_KEPT)

@@ -19,14 +19,14 @@ from leaderboard.pages.board_rows import (
     filter_words,
     has_groups,
 )
-from leaderboard.pages.layout import Unit, number
+from leaderboard.pages.figures import Unit, number
 
 _WIDTH, _MARGIN = 100, 5
 """Of the picture of an interval, in pixels."""
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
 _GROUPS = (
-    "A group holds the methods that paired tests on the queries do not tell from its first; inside a group "
-    "the order says nothing."
+    "A group holds the methods that no paired test on the queries finds different from its first; inside a "
+    "group the order says nothing."
 )
 _CHIPS = (("", "All"), ("zero-shot", "Zero-shot"), ("trained", "Trained"))
 _FILTERS = (("encoder", "Encoder"), ("trained_on", "Trained on"), ("caption_rule", "Caption rule"))

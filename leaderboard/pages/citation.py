@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from leaderboard.boards import Board
-from leaderboard.pages.layout import number
+from leaderboard.pages.figures import number
 from submissions.rank_file.texts import is_link
 
 _BIBTEX = {

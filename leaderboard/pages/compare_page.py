@@ -15,7 +15,7 @@ from leaderboard.identity import NOBODY
 from leaderboard.inspection.differences import MOST, Differences, MetricDifference, PairDifferences
 from leaderboard.inspection.numbers import EntryNumbers, main_cutoff
 from leaderboard.pages.entry_page import curve_plot, metric_label
-from leaderboard.pages.layout import number
+from leaderboard.pages.figures import number
 from leaderboard.pages.plots import Bars, bars_svg
 from leaderboard.pages.query_page import LAST, default_turn, hit_words, hits_by
 from leaderboard.pages.site import Page, Site
@@ -197,9 +197,9 @@ def _words(board: Board, names: tuple[str, str], main: MetricDifference, tests: 
     if tests > 1:
         chance += f" (after Holm's correction over the {tests} tests of this page: {_p_words(main.adjusted)})"
     if not main.significant:
-        return f"{chance}: these tests do not tell {names[0]} and {names[1]} apart {by}."
+        return f"{chance}: no significant difference between {names[0]} and {names[1]} {by}."
     ahead, behind = names if is_better(main.metric, main.difference, 0.0) else names[::-1]
-    return f"{chance}: {ahead} is better than {behind} {by}, and that is real at 5 %."
+    return f"{chance}: {ahead} is significantly better than {behind} {by}."
 
 
 def _row(board: Board, each: MetricDifference) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from leaderboard.identity import NOBODY
 from leaderboard.inspection.numbers import MemberNumbers, TurnPoint
 from leaderboard.inspection.protocol import protocol_check
 from leaderboard.pages.citation import citation
-from leaderboard.pages.layout import number
+from leaderboard.pages.figures import number
 from leaderboard.pages.plots import Curve, Point, curve_svg, histogram_svg
 from leaderboard.pages.published_page import column_of
 from leaderboard.pages.query_page import answer_words, first_query

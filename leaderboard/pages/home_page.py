@@ -12,7 +12,7 @@ from cir_datasets.registry import spec
 from cir_datasets.registry.published import published
 from leaderboard import boards
 from leaderboard.boards import Board
-from leaderboard.pages.layout import number
+from leaderboard.pages.figures import number
 from leaderboard.pages.pictures import picture_path
 from leaderboard.pages.published_page import column_of
 from leaderboard.pages.published_rows import PublishedLine, best_for

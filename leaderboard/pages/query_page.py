@@ -201,7 +201,7 @@ class _Browser:
                 self.notes.append(f"A page shows {_METHODS} methods; the others are left out.")
         wanted = wanted[:_METHODS]
         names = [str(by_id[each]["method"].get("name", "unnamed")) for each in wanted]
-        # Two of one name are told apart by their ids.
+        # Two of one name are distinguished by their ids.
         names = [
             f"{name} ({each})" if names.count(name) > 1 else name
             for each, name in zip(wanted, names, strict=True)

@@ -18,7 +18,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader
 
 from cir_datasets.pages import page_environment
 from cir_metrics.signature import package_version
-from leaderboard.pages.layout import number
+from leaderboard.pages.figures import number
 from leaderboard.server import Server
 from submissions.rank_file.texts import is_link
 

@@ -15,8 +15,8 @@ from leaderboard.boards import Board, all_metrics
 from leaderboard.destination import board_offered
 from leaderboard.errors import UploadRefusedError
 from leaderboard.pages import desk
+from leaderboard.pages.figures import number
 from leaderboard.pages.findings import grouped
-from leaderboard.pages.layout import number
 from leaderboard.pages.site import Page, Site
 from leaderboard.submission import By, Submission
 from leaderboard.views import results_from, submission_view, why_not_listed

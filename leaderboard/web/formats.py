@@ -13,7 +13,7 @@ from cir_datasets.common.spreadsheets import guarded
 from cir_datasets.common.tables import Cell, Table, render
 from leaderboard.boards import Board
 from leaderboard.pages.citation import citation
-from leaderboard.pages.layout import number
+from leaderboard.pages.figures import number
 from submissions.rank_file.model import Method
 
 """What a spreadsheet takes for the beginning of a formula; the wide letters too."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,20 +24,6 @@ def server(world: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Itera
     alone = {"CIR_DATA_HOME": "", "CIR_CACHE_HOME": str(folder / "cache")}
     with world.serving(folder / "home", **alone) as running:
         yield running
-
-
-def written(path: Path, document: dict[str, Any]) -> Path:
-    path.write_text(json.dumps(document))
-    return path
-
-
-def send(page: Any, server: Any, file: Path, board: str = "") -> None:
-    page.goto(f"{server.url}/submit?board={board}")
-    page.wait_for_selector("#send")
-    page.wait_for_load_state("networkidle")
-    page.set_input_files("#field-file input[type=file]", str(file))
-    page.wait_for_selector(f"#field-file :text('{file.stem}')")
-    page.click("#send")
 
 
 def test_what_users_write_is_text_and_never_markup(
@@ -89,7 +74,7 @@ def test_rank_groups_have_a_column_that_says_what_they_are(page: Any, server: An
     opens = page.eval_on_selector_all("tr.opens td.place", "cells => cells.map(cell => cell.innerText)")
     assert opens == [str(group) for group in sorted(set(groups) - {None})[1:]]
     assert page.eval_on_selector("tr.opens td", "cell => getComputedStyle(cell).borderTopWidth") == "2px"
-    assert "A group holds the methods that paired tests" in page.inner_text("main")
+    assert "A group holds the methods that no paired test" in page.inner_text("main")
 
 
 def test_the_status_page_says_what_health_says(page: Any, server: Any) -> None:

@@ -120,7 +120,7 @@ def test_an_entry_leads_to_its_queries_and_to_a_comparison(page: Any, shown: Sho
     page.goto(f"{shown.url}/e/{shown.ids[1]}")
     assert "R@10 20.00 [" in page.inner_text(".score")
     page.get_by_role("link", name="Compare with the first").click()
-    page.get_by_text("real at 5 %").first.wait_for()
+    page.get_by_text("significant at 5 %").first.wait_for()
     assert "−20.00" in page.inner_text(".delta")
     page.get_by_role("link", name="60 lost").first.click()
     page.wait_for_url("**outcome=lost**")

@@ -79,7 +79,7 @@ def test_rows_stand_by_value_and_share_groups_but_for_baselines_and_oracles(mixe
         "not stated",
     ]
     assert column(page, "encoder") == ["–", "CLIP ViT-B/32", "shapes", "–", "CLIP ViT-L/14"]
-    assert "A group holds the methods that paired tests" in words(page.select_one("main"))
+    assert "A group holds the methods that no paired test" in words(page.select_one("main"))
 
 
 def test_a_row_says_its_number_and_interval_as_the_table_has_them(mixed: Server) -> None:

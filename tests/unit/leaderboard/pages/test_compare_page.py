@@ -72,7 +72,7 @@ def test_numbers_are_those_of_cir_compare(shown_site: Site, pair: list[Submissio
     words = html.replace("&lt; ", "<")
     assert f"p {number[main.test.p]} (after Holm&#39;s correction over the" in words
     assert f"tests of this page: {number[main.adjusted]})" in words
-    verdict = "real at 5 %" if main.significant else "not told apart"
+    verdict = "significant at 5 %" if main.significant else "not significant at 5 %"
     assert f">{verdict}</span>" in html
 
 
