@@ -402,6 +402,7 @@ class _Browser:
             "rounds": dialogue,
             "headline": self.headline(),
             "explained": self.explained(),
+            "deciding": [each.name for each in self.deciding],
             "notes": self.notes,
             "waits": self.waits,
             "outcomes": list(self._outcome_choices()),
@@ -461,9 +462,8 @@ class _Browser:
         )
         hit = f"{hit_words(self.board, self.k, where if self.several else '').capitalize()}."
         if len(names) == 1:
-            return f"{names[0]}. {hit}"
-        won = "won are queries that the first hits and the second misses, lost the other way round"
-        return f"{names[0]} against {names[1]}: {won}. {hit}"
+            return hit
+        return f"Won: the first hits and the second misses; lost: the other way round. {hit}"
 
     def _choices(self) -> list[tuple[str, str]]:
         chosen = {each.id for each in self.methods}

@@ -72,6 +72,7 @@ def test_filters_and_keys_walk_through_what_one_method_wins(page: Any, shown: Sh
 def test_keys_are_left_to_a_field_and_to_shortcuts(page: Any, shown: Shown) -> None:
     page.goto(shown.query(61, outcome="won"))
     before = page.url
+    page.get_by_text("Methods", exact=True).click()
     page.focus("#method-0")
     page.keyboard.press("k")
     page.evaluate("document.activeElement.blur()")
@@ -82,6 +83,8 @@ def test_keys_are_left_to_a_field_and_to_shortcuts(page: Any, shown: Shown) -> N
 
 def test_choosing_a_method_sends_the_form_and_keeps_the_filter(page: Any, shown: Shown) -> None:
     page.goto(shown.query(61, outcome="won", aspect="change"))
+    assert page.locator("summary.set").inner_text() == "Aspect: change"
+    page.get_by_text("Methods", exact=True).click()
     page.select_option("#method-1", "")
     page.wait_for_url(lambda url: f"e={shown.ids[1]}" not in url and shown.ids[1] not in url)
     assert "aspect=change" in page.url
@@ -95,11 +98,26 @@ def test_without_javascript_links_and_the_form_do_the_same(browser: Any, shown: 
     page.goto(shown.query(60, outcome="won"))
     page.get_by_role("link", name="Next →").click()
     assert here(page) == "shapes_val_00061, 2 of 60"
+    page.get_by_text("Methods", exact=True).click()
     page.select_option("#method-1", "")
     page.get_by_role("button", name="Show these").click()
     assert "missed at R@10" in page.inner_text("h1")
     assert page.locator("main").bounding_box()["width"] <= 390
     context.close()
+
+
+def test_both_rankings_and_the_meaning_of_the_frames_are_on_the_first_screen(
+    browser: Any, shown: Shown
+) -> None:
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(shown.query(3))
+    for part in ("h1", ".chips", ".steps", ".key", ".query .list >> nth=0", ".query .list >> nth=1"):
+        box = page.locator(part).first.bounding_box()
+        assert box is not None, part
+        assert box["y"] + box["height"] <= 900, part
+    controls = (".narrow a.chip >> nth=0", ".fold summary >> nth=-1")
+    assert len({page.locator(each).bounding_box()["y"] for each in controls}) == 1, "one row"
+    page.close()
 
 
 def test_pictures_are_there_and_the_page_does_not_move(page: Any, shown: Shown) -> None:
