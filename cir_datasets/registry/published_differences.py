@@ -10,7 +10,7 @@ import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from itertools import combinations
 
 from cir_datasets.common.yaml import own_yaml
@@ -18,6 +18,7 @@ from cir_datasets.registry.published import Reported, published
 
 UNEXPLAINED = "The sources do not say why."
 _BACKBONE = re.compile(r"\b([BLHG])/(\d\d)\b")
+_SHOWN = Decimal("0.01")
 _MEAN_ERROR = Decimal("0.01")
 """How far a printed mean and the mean of printed numbers may be apart by rounding alone, in points."""
 
@@ -28,7 +29,7 @@ class Number:
 
     Args:
         value: in per cent, of ranks the rank.
-        text: as it is printed, or the mean of printed numbers.
+        text: as it is printed; the mean of printed numbers as `mean_text` writes it.
         is_derived: whether it is the mean of numbers that the source prints, and is not printed itself.
     """
 
@@ -57,8 +58,21 @@ class SeveralNumbers:
 
     @property
     def apart(self) -> Decimal:
-        """The largest distance between two of the numbers."""
-        return self.numbers[0][1].value - self.numbers[-1][1].value
+        """The largest distance between two of the numbers, as they are shown."""
+        return Decimal(self.numbers[0][1].text) - Decimal(self.numbers[-1][1].text)
+
+
+def mean_text(value: Decimal) -> str:
+    """A mean that no source prints, as it is shown: two digits, halves away from zero.
+
+    Args:
+        value: in per cent.
+
+    Example:
+        >>> [mean_text(Decimal(text)) for text in ("62.135", "57.925", "59.655", "30")]
+        ['62.14', '57.93', '59.66', '30.00']
+    """
+    return str(value.quantize(_SHOWN, ROUND_HALF_UP))
 
 
 def numbers_of(row: Reported) -> dict[tuple[str, str], Number]:
@@ -68,7 +82,7 @@ def numbers_of(row: Reported) -> dict[tuple[str, str], Number]:
         row: of `published`.
     """
     printed = {key: Number(Decimal(text), text, False) for key, text in row.values.items()}
-    return printed | {key: Number(value, f"{value.normalize():f}", True) for key, value in row.means.items()}
+    return printed | {key: Number(value, mean_text(value), True) for key, value in row.means.items()}
 
 
 @functools.cache
@@ -82,7 +96,7 @@ def differences() -> tuple[SeveralNumbers, ...]:
         >>> found = {(one.method, one.benchmark, one.metric): one for one in differences()}
         >>> one = found["SPRC", "fashioniq/val", "mean(recall@10, recall@50)"]
         >>> [number.text for _, number in one.numbers]
-        ['64.85', '62.135']
+        ['64.85', '62.14']
     """
     held: dict[tuple[str, str, str], list[tuple[Reported, Number]]] = {}
     for row in published():

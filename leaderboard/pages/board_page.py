@@ -9,7 +9,7 @@ from urllib.parse import quote
 from leaderboard.boards import Board
 from leaderboard.pages import board_head
 from leaderboard.pages.board_queries import example_of
-from leaderboard.pages.board_rows import Choices, Line, lines_of, published_lines, read_choices, shown
+from leaderboard.pages.board_rows import Line, choice_words, lines_of, published_lines, read_choices, shown
 from leaderboard.pages.board_table import table_values
 from leaderboard.pages.board_tabs import tabs_here
 from leaderboard.pages.site import FRAMED_POLICY, Page, Site
@@ -50,15 +50,10 @@ def page(site: Site, board: Board, query: Mapping[str, str]) -> Page:
         "missing_entry": _missing_entry(view, choices.entry),
         "empty": held_back_words(view) or _empty_words(board),
     }
+    title = ", ".join([board.title, *choice_words(board, found.choices)])
     if embed:
-        return Page("board_embed.html", board.title, board.description, values, policy=FRAMED_POLICY)
-    return Page("board.html", _title(board, found.choices), board.description, values)
-
-
-def _title(board: Board, choices: Choices) -> str:
-    """The board's title, with what is searched and which page of its table is shown."""
-    asked = f": “{choices.q}”" if choices.q else ""
-    return f"{board.title}{asked}" + (f", page {choices.page}" if (choices.page or 1) > 1 else "")
+        return Page("board_embed.html", f"{title}, to embed", board.description, values, policy=FRAMED_POLICY)
+    return Page("board.html", title, board.description, values)
 
 
 def _head(site: Site, board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> dict[str, Any]:

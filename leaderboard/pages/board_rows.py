@@ -205,6 +205,34 @@ def read_choices(board: Board, query: Mapping[str, str]) -> tuple[Choices, tuple
     return Choices(**said, page=page), tuple(remarks)
 
 
+def choice_words(board: Board, choices: Choices) -> list[str]:
+    """What an address chooses, for the title of its page.
+
+    Args:
+        board: the board.
+        choices: from `shown`, with the page that it is.
+
+    Example:
+        >>> from leaderboard import boards
+        >>> choice_words(boards.board("shapes/val"), Choices(q="CLIP", sort="recall@1", page=2))
+        ['search “CLIP”', 'sorted by R@1', 'page 2']
+    """
+    labels = {"name": "method", "main": board.primary_label}
+    labels |= {column.metric: column.label for column in board.columns}
+    words = [f"search “{choices.q}”"] if choices.q else []
+    words += [word for word in (choices.training, choices.encoder) if word]
+    words += [f"trained on {choices.trained_on}"] if choices.trained_on else []
+    words += [f"caption rule {choices.caption_rule}"] if choices.caption_rule else []
+    words += [{"yes": "verified", "no": "not verified"}[choices.verified]] if choices.verified else []
+    words += [f"without {KINDS[kind]}" for kind in choices.hidden]
+    if choices.sort != "main" or choices.order:
+        order = {"asc": ", ascending", "desc": ", descending"}.get(choices.order, "")
+        words.append(f"sorted by {labels.get(choices.sort, choices.sort)}{order}")
+    words += [f"entry {choices.entry}"] if choices.entry else []
+    words += ["all rows"] if choices.page == 0 else []
+    return words + ([f"page {choices.page}"] if (choices.page or 1) > 1 else [])
+
+
 def shown(board: Board, lines: Sequence[Line], choices: Choices, remarks: Sequence[str] = ()) -> Shown:
     """The page of a table that is asked for: that of the entry in view, where no page is named.
 

@@ -25,7 +25,7 @@ from leaderboard.pages.plots import (
     curve_svg,
     trend_svg,
 )
-from leaderboard.pages.published_rows import rows_for
+from leaderboard.pages.published_rows import PublishedLine, rows_for
 from leaderboard.pages.site import PLOT_POLICY, Page, Site
 from submissions.scoring.score_report import main_value, shown_value
 
@@ -89,7 +89,7 @@ def page(site: Site, board: Board, query: Mapping[str, str]) -> Page | None:
     if tab == QUERIES:
         return queries_tab.page(site, board, query, tabs)
     words, values = _values(site, board, query, tab)
-    title = f"{board.title}: {words.lower()}"
+    title = _title(board, words, values)
     return Page("board_tab.html", title, f"{words} of {board.title}: {values['about']}", values)
 
 
@@ -108,8 +108,17 @@ def plot_page(site: Site, board: Board, query: Mapping[str, str]) -> Page:
     if tab in (TABLE, ABOUT) or tab not in tabs_of(board):
         raise UnknownNameError(f"no plot {tab!r} of {board.id}. Fix: go there from a tab of the board.")
     words, values = _values(site, board, query, tab)
-    title = f"{board.title}: {words.lower()}, interactive"
+    title = f"{_title(board, words, values)}, interactive"
     return Page("board_plot.html", title, f"{words} of {board.title}.", values, policy=PLOT_POLICY)
+
+
+def _title(board: Board, words: str, values: Mapping[str, Any]) -> str:
+    """The board's, with the tab, the metric where there are several, and methods that the address names."""
+    said = [f"{board.title}: {words.lower()}"]
+    said += [label for name, label in values["metrics"][1:] if name == values["metric"]]
+    drawn = [each["name"] for each in values["offered"] if each["chosen"]] if values["asked"] else []
+    named = " and ".join([*drawn[:2], *([f"{len(drawn) - 2} more"] if drawn[2:] else [])])
+    return ", ".join(filter(None, (*said, named)))
 
 
 def _values(site: Site, board: Board, query: Mapping[str, str], tab: str) -> tuple[str, dict[str, Any]]:
@@ -330,7 +339,7 @@ def _trend(board: Board, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     about = f"{label} over the years; a line goes through the best so far."
     shown: dict[str, Any] = {"about": about, "plot": "", "tables": []}
     own: list[tuple[str, Dated]] = []
-    told: dict[str, list[tuple[str, Dated, str]]] = {}
+    told: dict[str, list[tuple[Dated, PublishedLine]]] = {}
     for row in rows:
         if row["rank"] is not None and not row["baseline"] and row["published_at"]:
             moment = datetime.fromisoformat(row["published_at"])
@@ -343,9 +352,9 @@ def _trend(board: Board, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             value = float(number.value) / 100
             of = f" of the test split ({line.benchmark})" if line.other_split else ""
             dated = Dated(line.row.method, float(year), value, words)
-            told.setdefault(f"Published results{of}, as reported", []).append((str(year), dated, line.where))
+            told.setdefault(f"Published results{of}, as reported", []).append((dated, line))
     trends = [Trend("Entries of this board", tuple(each for _, each in own))] if own else []
-    trends += [Trend(name, tuple(each for _, each, _ in lines)) for name, lines in told.items()]
+    trends += [Trend(name, tuple(each for each, _ in lines)) for name, lines in told.items()]
     if not trends:
         why = f"No entry with a rank is published here yet, and no published result with a year has {label}"
         shown["remarks"] = [f"{why}: there is nothing to draw."]
@@ -365,8 +374,13 @@ def _trend(board: Board, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         )
     for name, reported in told.items():
         lines = tuple(
-            (Cell(at), Cell(each.name), _cell(board.primary, each.value), Cell(where))
-            for at, each, where in sorted(reported, key=lambda one: (one[0], one[1].value))
+            (
+                Cell(str(line.row.year)),
+                Cell(each.name),
+                Cell(line.numbers[board.primary].text, each.value),
+                Cell(line.where),
+            )
+            for each, line in sorted(reported, key=lambda one: (one[0].year, one[0].value))
         )
         note = (
             "As reported; whether the protocols agree is said on the page of published results. "

@@ -51,7 +51,8 @@ def citation(board: Board, row: Mapping[str, Any], site: str, server: str) -> di
     )
     fields = {
         "title": f"{{{_bibtex(name)}: {_bibtex(value)} on {_bibtex(board.title)}}}",
-        "author": f"{{{_bibtex(row['submitter'] or name)}}}",
+        # Who made the method is not known where nobody says it; styles sort such an entry by its key.
+        **({"author": f"{{{_bibtex(row['submitter'])}}}"} if row["submitter"] else {"key": _bibtex(name)}),
         "year": f"{when:%Y}",
         "howpublished": _bibtex(f"{site}, entry {id_}, {when:%Y-%m-%d}"),
         **({"url": address} if address else {}),

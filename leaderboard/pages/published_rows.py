@@ -7,7 +7,13 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from cir_datasets.registry.published import Reported, published
-from cir_datasets.registry.published_differences import Number, SeveralNumbers, differences, numbers_of
+from cir_datasets.registry.published_differences import (
+    Number,
+    SeveralNumbers,
+    differences,
+    mean_text,
+    numbers_of,
+)
 from cir_datasets.registry.schema import main_metric_terms
 from leaderboard import boards
 from leaderboard.boards import Board
@@ -180,7 +186,7 @@ def _first_rounds(
     terms = [found.get(term) for term in main_metric_terms(board.primary)]
     if len(terms) > 1 and all(terms):
         mean = sum((term.value for term in terms if term), Decimal()) / len(terms)
-        found[board.primary] = Number(mean, f"{mean.normalize():f}", True)
+        found[board.primary] = Number(mean, mean_text(mean), True)
     return found
 
 

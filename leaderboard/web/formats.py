@@ -6,6 +6,7 @@ import csv
 import functools
 import io
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -113,18 +114,17 @@ def as_latex(board: Board, view: Mapping[str, Any]) -> bytes:
     units = {column.metric: column.unit for column in board.columns}
     heads = ("Method", "Group", board.primary_label, *(column.label for column in board.columns))
     rows, rules, group = [], [], None
-    for place, row in enumerate(view["rows"]):
+    for above, row in enumerate(view["rows"]):
         if row["group"] is not None:
             if group not in (None, row["group"]):
-                rules.append(place)
+                rules.append(above)
             group = row["group"]
-        kind = " (oracle)" if row["is_oracle"] else " (baseline)" if row["baseline"] else ""
         values = [Cell(number(row["main"], board.primary_unit), row["main"])]
         for metric, unit in units.items():
             value = row["metrics"].get(metric)
             values.append(Cell("-" if value is None else number(value, unit), value))
-        name = Cell(f"{row['method'].get('name', 'unnamed')}{kind}")
-        rows.append((name, Cell("-" if row["group"] is None else str(row["group"]), row["group"]), *values))
+        place = Cell("-" if row["group"] is None else str(row["group"]), row["group"])
+        rows.append((Cell(_marked(row)), place, *values))
     notes = () if not view["rows"] else (f"Signature: {view['rows'][0]['signature']}",)
     table = Table(board.title, heads, tuple(rows), notes, rules=tuple(rules))
     return (render([table], "latex") + "\n").encode()
@@ -141,6 +141,14 @@ def as_bibtex(board: Board, view: Mapping[str, Any], site: str, server: str) -> 
     """
     entries = [citation(board, row, site, server)["bibtex"] for row in view["rows"]]
     return "".join(f"{entry}\n\n" for entry in entries).encode()
+
+
+def _marked(row: Mapping[str, Any]) -> str:
+    """A method's name, and that it is an oracle or a baseline where the name does not say it."""
+    name = str(row["method"].get("name", "unnamed"))
+    kind = "oracle" if row["is_oracle"] else "baseline" if row["baseline"] else ""
+    is_said = not kind or re.search(rf"\b{kind}\b", name, re.IGNORECASE)
+    return name if is_said else f"{name} ({kind})"
 
 
 def _metrics(view: Mapping[str, Any]) -> list[str]:

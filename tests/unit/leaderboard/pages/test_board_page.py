@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -20,7 +21,9 @@ import cir_datasets
 from leaderboard import boards
 from leaderboard.challenge.making import Rules, default_phase, make
 from leaderboard.challenge.material import Material
+from leaderboard.pages.addresses import page_at
 from leaderboard.pages.board_rows import PAGE_ROWS, lines_of, read_choices, shown
+from leaderboard.pages.site import Links, Site
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.standings import standings
@@ -415,7 +418,7 @@ def test_a_closed_board_says_what_it_lacks_and_shows_published_results(
     assert words(by_name["DQU-CIR"].select_one(".main")) == "71.77"
     assert "published" in words(by_name["DQU-CIR"].select_one(".training"))
     odd = words(page.select_one(".odd"))
-    assert "SPRC has other numbers elsewhere: 62.13" in odd
+    assert "SPRC has other numbers elsewhere: 62.14 (" in odd
     assert page.select("input[form=compare]") == []
     hidden = read(server, "b/fashioniq/val", hide="published")
     assert "No row fits" in words(hidden.select_one(".panel:not(.head)"))
@@ -445,17 +448,61 @@ def test_the_table_goes_along_in_other_forms_with_hostile_names_escaped(server: 
     name = "50% {\\input} _a_ & #1"
     add_entry(server.store, 1, 0.9, name=name, paper="https://example.org/p")
     add_entry(server.store, 2, 0.1, baseline=True)
+    add_entry(server.store, 3, 0.2, baseline=True, name="A Baseline of old", submitter="A & B")
     view = refreshed(server)
     board = boards.board(BOARD)
     latex = formats.as_latex(board, view).decode()
     assert "50\\% \\{\\textbackslash{}input\\} \\_a\\_ \\& \\#1 & 1 & " in latex
     assert "Method 2 (baseline) & -- & " in latex
     assert "Method & Group & R@10 & R@1 & R@50" in latex
+    assert "\nA Baseline of old & " in latex, "its name says it"
     bibtex = formats.as_bibtex(board, view, "Boards", "https://board.example.org").decode()
-    assert bibtex.count("@misc{cir-") == 2
+    assert bibtex.count("@misc{cir-") == 3
+    assert re.findall(r"^  (?:author|key) .*$", bibtex, re.MULTILINE) == [
+        "  key          = {50\\% \\{{\\textbackslash}input\\} \\_a\\_ \\& \\#1},",
+        "  author       = {{A \\& B}},",
+        "  key          = {Method 2},",
+    ]
     assert "{50\\% \\{{\\textbackslash}input\\} \\_a\\_ \\& \\#1: R@10 " in bibtex
     assert f"https://board.example.org/e/{view['rows'][0]['submission']}" in bibtex
     assert "Paper: https://example.org/p." in bibtex
+
+
+VIEWS = (
+    {},
+    {"q": "CIRPLANT"},
+    {"q": "2"},
+    {"training": "zero-shot"},
+    {"encoder": "shapes"},
+    {"hide": "baseline"},
+    {"sort": "recall@1"},
+    {"sort": "recall@1", "order": "asc"},
+    {"page": "all"},
+    {"tab": "trend"},
+    {"tab": "about"},
+    {"tab": "aspects"},
+    {"tab": "aspects", "metric": "map@10"},
+    {"embed": "1"},
+)
+
+
+def test_each_view_of_a_board_has_its_own_title_and_the_address_of_the_plain_page(tmp_path: Path) -> None:
+    server = Server.open(Settings(tmp_path / "home", url="https://board.example.org"))
+    for seed in range(PAGE_ROWS + 1):
+        add_entry(server.store, seed, backbone="shapes (x)")
+    ids = [row["submission"] for row in refreshed(server)["rows"][:3]]
+    site = Site(server)
+    views = [*VIEWS, {"page": "2"}, {"entry": ids[0]}, {"tab": "aspects", "e": ",".join(ids)}]
+    pages = [page_at(site, PATH, view) for view in views]
+    titles = [page.title for page in pages]
+    written = [site.written(page, Links(PATH)) for page in pages]
+    server.close()
+    assert len(set(titles)) == len(titles)
+    assert titles[:2] == ["Shapes, single-turn", "Shapes, single-turn, search “CIRPLANT”"]
+    assert "Shapes, single-turn, page 2" in titles
+    assert re.fullmatch(r"Shapes, single-turn: aspects, Method \d+ and Method \d+ and 1 more", titles[-1])
+    kept = '<link rel="canonical" href="https://board.example.org/b/shapes/val">'
+    assert [kept in html for html in written if "<nav" in html] == [True] * (len(pages) - 1)
 
 
 def test_links_beside_the_table_lead_to_its_other_forms_and_one_may_be_framed(mixed: Server) -> None:
