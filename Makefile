@@ -7,6 +7,7 @@ SERVE  ?= 1
 RUN_VENV  := .venv/run
 TEST_VENV := .venv/test
 STATE     := .run
+DIALOGUES  = $(STATE)/dialogues
 OWN_STATE  = $(if $(filter-out .run,$(STATE)), STATE=$(STATE))
 PIP_FLAGS := -qq --disable-pip-version-check
 
@@ -50,6 +51,13 @@ run: $(RUN_VENV)/.installed
 	@$(RUN_VENV)/bin/cir entries --out $(STATE)/entries
 	@$(RUN_VENV)/bin/cir leaderboard add --baseline $(foreach name,random. image_only- text_only-,$(STATE)/entries/$(name)*.json.gz) >/dev/null
 	@$(RUN_VENV)/bin/cir leaderboard add $(STATE)/entries/*.json.gz >/dev/null
+	@if [ ! -f $(DIALOGUES)/.made ]; then \
+	echo "Playing the dialogues of shapes by three methods that need no weights ..."; \
+	mkdir -p $(DIALOGUES) && for method in random image_only_pixels image_text_sum_pixels; do \
+	$(RUN_VENV)/bin/cir multiround --benchmark shapes/val --method $$method --simulator oracle --max-rounds 5 --k 10 \
+	--history average --out $(DIALOGUES)/$$method.jsonl >/dev/null || exit 1; done; \
+	$(RUN_VENV)/bin/cir leaderboard add --baseline $(DIALOGUES)/random.jsonl $(DIALOGUES)/image_only_pixels.jsonl >/dev/null && \
+	$(RUN_VENV)/bin/cir leaderboard add $(DIALOGUES)/image_text_sum_pixels.jsonl >/dev/null && touch $(DIALOGUES)/.made; fi
 	@echo; $(RUN_VENV)/bin/cir leaderboard show shapes/val shapes/multiturn_val; echo
 	@echo "Real benchmarks for these boards, from any other shell, while the leaderboard runs or not:"
 	@echo "  make -C $(CURDIR) prepare$(OWN_STATE) BENCHMARKS=\"cirr/val fashioniq/val\""

@@ -146,6 +146,8 @@ class Board(BaseModel):
     primary: str
     """What ranks: a metric's name or `mean(a, b)`."""
     primary_label: str
+    primary_means: Annotated[str, Field(max_length=100)] = ""
+    """What it counts, in a few words for who does not know the metric; may be empty."""
     primary_unit: Literal["percent", "rank"] = "percent"
     primary_direction: Literal["higher", "lower"] = "higher"
     columns: Annotated[tuple[Column, ...], Field(min_length=1)]

@@ -31,12 +31,13 @@ _DEFAULT_ENCODER = "openai/clip-vit-large-patch14"
 
 @dataclass(frozen=True)
 class Fact:
-    """A term and what is so; `path` leads to more, `query` and `anchor` where it is on the same page."""
+    """A term and what is so; `path` leads to more, `means` says it in plain words."""
 
     term: str
     said: str
     path: str = ""
     title: str = ""
+    means: str = ""
 
 
 @dataclass(frozen=True)
@@ -71,13 +72,20 @@ def task(board: Board) -> str:
     """
     images = [spec.config.gallery for spec in board.specs]
     pictures = "the pictures of a gallery" if images[0] is None else f"{images[0]:,} pictures"
-    if len(images) > 1:
-        pictures = f"the pictures of each of {_word(len(images))} galleries"
     given = "a picture and a sentence that says what to change"
     if board.dialogue is not None:
-        given += ", and in each round a new sentence about the best picture that was found"
-    elif board.spec.kind == "multi_turn":
+        return (
+            f"A user gives {given}, and in each round a new sentence about the best picture found: rank "
+            f"{pictures} so that {_goal(board)}."
+        )
+    if board.spec.kind == "multi_turn":
         given = "a picture and, turn by turn, sentences that say what to change"
+    if len(images) > 1:
+        count = _word(len(images))
+        return (
+            f"In each of {count} galleries: given {given}, rank its pictures so that {_goal(board)}. "
+            f"The score is the mean of the {count}."
+        )
     return f"Given {given}, rank {pictures} so that {_goal(board)}."
 
 
@@ -153,7 +161,13 @@ def facts(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> list[
     several, count = _has_sessions(board), board.queries
     queries = "not counted yet" if count is None else counted_rows(count, several)
     return [
-        Fact("Ranked by", f"{_ranks(board)}, {better}", f"m/{next(iter(metrics))}", board.primary),
+        Fact(
+            "Ranked by",
+            f"{_ranks(board)}, {better}",
+            f"m/{next(iter(metrics))}",
+            board.primary,
+            board.primary_means,
+        ),
         Fact("Sessions" if several else "Queries", queries if count is None else f"{count:,}", "", queries),
         _gallery(board, view, lines),
         Fact("Reference", _reference(board)),
@@ -317,7 +331,7 @@ def _gallery(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> Fa
         size = "" if board.gallery is None else f" ({board.gallery:,} by the card)"
         return Fact("Gallery", f"not checked{size}", "", "the publisher's list of its images is not here")
     if board.suite is not None:
-        return Fact("Galleries", f"{len(board.benchmarks)}, {images:,} images together")
+        return Fact("Galleries", f"{len(board.benchmarks)}, of {images:,} images in all")
     digits = _gallery_hash(board, lines)
     if not digits:
         return Fact("Gallery", f"{images:,}")
@@ -348,7 +362,7 @@ def _chance(board: Board) -> Fact:
         unit = " %" if board.primary_unit == "percent" else ""
         return Fact("Chance", f"{shown}{unit}", "", "what a random order is expected to score, exactly")
     if board.dialogue is not None:
-        return Fact("Chance", "no closed form", "", "the rounds of a dialogue follow from each other")
+        return Fact("Chance", "not computed", "", "it depends on how the rounds of a dialogue go on")
     return Fact("Chance", "not known here", "", "it depends on queries that this server has not read")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
@@ -12,11 +13,20 @@ from leaderboard.pages.board_queries import example_of
 from leaderboard.pages.board_rows import Line, choice_words, lines_of, published_lines, read_choices, shown
 from leaderboard.pages.board_table import table_values
 from leaderboard.pages.board_tabs import tabs_here
+from leaderboard.pages.home_page import leaders
 from leaderboard.pages.site import FRAMED_POLICY, Page, Site
 from leaderboard.views import held_back_words
 
 _LONGEST_TAB = 40
 """Characters of an unknown tab's name that are shown."""
+
+
+@dataclass(frozen=True)
+class Notice:
+    """What must be known before all else; `organiser` is for who runs the server."""
+
+    said: str
+    organiser: str = ""
 
 
 def page(site: Site, board: Board, query: Mapping[str, str]) -> Page:
@@ -66,24 +76,39 @@ def _head(site: Site, board: Board, view: Mapping[str, Any], lines: Sequence[Lin
         "steps": board_head.steps(board, baselines, with_tokens=site.server.settings.accounts == "tokens"),
         "word": board_head.file_word(board),
         "lacks": board_head.meanwhile(board, view),
+        "leads": _leads(board, view),
     }
 
 
-def _unknown_tab(tab: str, tabs: Mapping[str, str]) -> list[str]:
+def _leads(board: Board, view: Mapping[str, Any]) -> str:
+    """What leads, in a line; empty where nothing stands there."""
+    found = leaders(board, view["rows"])
+    if found is None:
+        return ""
+    more = f" and {found.more} more" if found.more else ""
+    return f"{found.words}: {', '.join(found.names)}{more} ({found.score})."
+
+
+def _unknown_tab(tab: str, tabs: Mapping[str, str]) -> list[Notice]:
     """What is said where an address names a tab that the board has not here."""
     if tab in tabs:
         return []
     shortened = tab if len(tab) <= _LONGEST_TAB else f"{tab[:_LONGEST_TAB]}…"
     known = ", ".join(name for name in tabs if name)
-    return [f"This board has no tab {shortened} here; its table is shown. Tabs: {known}."]
+    return [Notice(f"This board has no tab {shortened} here; its table is shown. Tabs: {known}.")]
 
 
-def _notices(view: Mapping[str, Any]) -> list[str]:
+def _notices(view: Mapping[str, Any]) -> list[Notice]:
     """Why the board takes nothing now, and what it holds back."""
-    problem = view["paused"] or view["closed"] or view["unavailable"]
-    found = [] if problem is None else [f"This board takes no submissions now: {problem}"]
+    found = []
+    if problem := view["paused"] or view["closed"]:
+        found.append(Notice(f"This board takes no submissions now: {problem}"))
+    elif view["unavailable"]:
+        # Its first sentence says what is missing; what follows is what the organiser does about it.
+        why, _, organiser = view["unavailable"].partition(". ")
+        found.append(Notice(f"This board takes no submissions now: {why.rstrip('.')}.", organiser))
     held = held_back_words(view)
-    return [*found, held] if held and view["rows"] else found
+    return [*found, Notice(held)] if held and view["rows"] else found
 
 
 def _empty_words(board: Board) -> str:

@@ -251,11 +251,11 @@ def _note(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> str:
     elif view["groups_pending"]:
         said = ["Rank groups and intervals are being computed; until then ranks stand here."]
     else:
-        said = [_GROUPS]
+        said = [_GROUPS] if kinds - {"published"} else []
     outside = [KINDS[kind] for kind in ("baseline", "oracle", "published") if kind in kinds]
     if outside:
         listed = ", ".join(outside[:-1]) + (f" and {outside[-1]}" if outside[1:] else outside[0])
         said.append(f"{listed[0].upper()}{listed[1:]} stand in the order of their value, in italics.")
     if "published" in kinds:
-        said.append("Published rows are as reported: they were not scored here, and do not compare.")
+        said.append("Published rows are as reported: nobody scored them here, and they do not compare.")
     return " ".join(said)

@@ -114,7 +114,7 @@ def _card(board: Board, view: Mapping[str, Any]) -> BoardCard:
         board=board,
         metric=column_of(board.primary).head if len(board.primary_terms) > 1 else board.primary_label,
         over=_over(board),
-        leaders=_leaders(board, view["rows"]),
+        leaders=leaders(board, view["rows"]),
         entries=view["entries"],
         last=max((row["published_at"] or "" for row in view["rows"]), default="")[:10],
         is_open=state == "open",
@@ -150,7 +150,13 @@ def _over(board: Board) -> str:
     return " over ".join(found)
 
 
-def _leaders(board: Board, rows: Sequence[Mapping[str, Any]]) -> Leaders | None:
+def leaders(board: Board, rows: Sequence[Mapping[str, Any]]) -> Leaders | None:
+    """What leads a board, or None where nothing has been entered.
+
+    Args:
+        board: the board.
+        rows: of its table.
+    """
     first = [row for row in rows if row["group"] == 1]
     words = "Leading group"
     if not first:

@@ -297,7 +297,7 @@ def test_the_head_says_what_is_ranked_by_what_and_on_which_protocol(mixed: Serve
         "is among the first ten."
     )
     assert facts_of(page) == {
-        "Ranked by": "R@10, higher is better",
+        "Ranked by": "R@10, higher is better queries with the target in the first 10",
         "Queries": "300",
         "Gallery": "100",  # as the made-up signatures of these entries have it
         "Reference": "removed from the ranking",
@@ -337,16 +337,16 @@ def test_three_steps_are_commands_of_this_board(mixed: Server) -> None:
         (
             "fashioniq/val",
             "suite of 3",
-            "each of three galleries so that the wanted one is among the first ten, and at least among the",
+            "is among the first ten, and at least among the first 50. The score is the mean of the three.",
             'cir rank --benchmark fashioniq/val --lists rankings/ --method "My method" --out run.json',
             ("File", "bundle, up to 64 MB"),
         ),
         (
             "shapes/dialogue_val",
             "dialogue",
-            "in each round a new sentence about the best picture that was found",
+            "in each round a new sentence about the best picture found",
             TALK,
-            ("Chance", "no closed form"),
+            ("Chance", "not computed"),
         ),
         (
             "shapes/multiturn_val",
