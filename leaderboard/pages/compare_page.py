@@ -44,14 +44,14 @@ def page(site: Site, query: Mapping[str, str]) -> Page:
         try:
             found.append(_listed(site, each))
         except UploadRefusedError as error:
-            return _form(site, None, [], f"There is {error.message}", 404)
+            return _form(site, *_known(found), f"There is {error.message}", 404)
         except UnknownNameError as error:
-            return _form(site, None, [], str(error), 404)
+            return _form(site, *_known(found), str(error), 404)
     board = found[0][1] if found else None
     if board is None and query.get("board"):
         board = boards.board(query["board"])
     if not 2 <= len(found) <= MOST:
-        said = f"{counted(len(found), 'entry', 'entries')} chosen: a comparison takes two to {MOST}."
+        said = f"{counted(len(found), 'entry', 'entries')} chosen: a comparison takes 2 to {MOST}."
         return _form(site, board, ids, said if found else "", 200)
     others = sorted({each.id for _, each, _ in found})
     if board is None or len(others) > 1:
@@ -66,6 +66,16 @@ def page(site: Site, query: Mapping[str, str]) -> Page:
     if differences is None:
         return _waiting(board, rows)
     return _compared(site, board, submissions, rows, differences)
+
+
+def _known(
+    found: Sequence[tuple[Submission, Board, Mapping[str, Any]]],
+) -> tuple[Board | None, list[str]]:
+    """What a form keeps of the entries before one that is not known: the first one's board, and their ids."""
+    if not found:
+        return None, []
+    board = found[0][1]
+    return board, [one.id for one, other, _ in found if other == board]
 
 
 def _listed(site: Site, submission_id: str) -> tuple[Submission, Board, Mapping[str, Any]]:
@@ -195,7 +205,7 @@ def _words(board: Board, names: tuple[str, str], main: MetricDifference, tests: 
     by = f"by {metric_label(board, main.metric)}"
     chance = f"p {_p_words(main.p)}"
     if tests > 1:
-        chance += f" (after Holm's correction over the {tests} tests of this page: {_p_words(main.adjusted)})"
+        chance += f" (after Holm's correction over the {tests} tests of this page p {_p_words(main.adjusted)})"
     if not main.significant:
         return f"{chance}: no significant difference between {names[0]} and {names[1]} {by}."
     ahead, behind = names if is_better(main.metric, main.difference, 0.0) else names[::-1]

@@ -13,6 +13,8 @@ from leaderboard.callers import readable
 from leaderboard.identity import NOBODY
 from leaderboard.inspection.numbers import MemberNumbers, TurnPoint
 from leaderboard.inspection.protocol import protocol_check
+from leaderboard.pages.board_head import facts
+from leaderboard.pages.board_rows import lines_of
 from leaderboard.pages.citation import citation
 from leaderboard.pages.figures import number
 from leaderboard.pages.plots import Curve, Point, curve_svg, histogram_svg
@@ -38,6 +40,8 @@ _FACTS = (
     ("notes", "Notes"),
 )
 """Fields of the method block that are shown, with their headings."""
+_PROTOCOL = 5
+"""Facts of a board's protocol that an entry's first lines say: what ranks, queries, gallery, reference, chance."""
 _HAPPENED = {
     "received": "The server took the file in.",
     "validated": "The file passed validation.",
@@ -73,7 +77,8 @@ def page(site: Site, submission_id: str) -> Page:
     """
     submission = readable(site.server, NOBODY, submission_id)
     board = _board_of(submission)
-    rows = site.server.tables.of(board).view["rows"] if board is not None else []
+    table = site.server.tables.of(board).view if board is not None else {}
+    rows = table.get("rows", [])
     row = next((row for row in rows if row["submission"] == submission.id), None)
     if board is None or row is None:
         return _not_listed(submission)
@@ -90,6 +95,8 @@ def page(site: Site, submission_id: str) -> Page:
             "view": view,
             "name": name,
             "score": score,
+            "protocol": facts(board, table, lines_of(board, table))[:_PROTOCOL],
+            "open": table["paused"] is None and table["closed"] is None and table["unavailable"] is None,
             "facts": _facts(row["method"]),
             "metrics": metrics_table(board, row),
             "signature": signature_parts(submission, board),

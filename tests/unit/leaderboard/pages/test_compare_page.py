@@ -71,7 +71,7 @@ def test_numbers_are_those_of_cir_compare(shown_site: Site, pair: list[Submissio
     number = {p: p_value(p) if p < 0.0001 else f"= {p:.4f}" for p in (main.test.p, main.adjusted)}
     words = html.replace("&lt; ", "<")
     assert f"p {number[main.test.p]} (after Holm&#39;s correction over the" in words
-    assert f"tests of this page: {number[main.adjusted]})" in words
+    assert f"tests of this page p {number[main.adjusted]})" in words
     verdict = "significant at 5 %" if main.significant else "not significant at 5 %"
     assert f">{verdict}</span>" in html
 
@@ -129,7 +129,7 @@ def test_what_is_not_two_to_four_entries_is_chosen_by_a_form(few: Site) -> None:
     assert f'<option value="{one[2].id}" selected>Method 2' in html
     assert "1 entry chosen" in html
     _, html = opened(few, e=",".join(each.id for each in one))
-    assert "5 entries chosen: a comparison takes two to 4" in html
+    assert "5 entries chosen: a comparison takes 2 to 4" in html
 
 
 def test_entries_of_other_boards_or_unknown_ones_are_refused_in_a_sentence(few: Site) -> None:
@@ -138,6 +138,7 @@ def test_entries_of_other_boards_or_unknown_ones_are_refused_in_a_sentence(few: 
     other = add_entry(store, 2, board="shapes/again")
     page, html = opened(few, e=f"{one.id},zzz")
     assert (page.status, "no submission &#39;zzz&#39; here" in html) == (404, True)
+    assert f'<option value="{one.id}" selected>' in html
     hidden = store.append(add_entry(store, 3), [("hidden", {"reason": "a reason"})])
     page, html = opened(few, e=f"{one.id},{hidden.id}")
     assert (page.status, "a reason" in html) == (404, False)
