@@ -205,7 +205,8 @@ def _words(board: Board, names: tuple[str, str], main: MetricDifference, tests: 
     by = f"by {metric_label(board, main.metric)}"
     chance = f"p {_p_words(main.p)}"
     if tests > 1:
-        chance += f" (after Holm's correction over the {tests} tests of this page p {_p_words(main.adjusted)})"
+        adjusted = _p_words(main.adjusted)
+        chance += f" (after Holm's correction over the {tests} tests of this page p {adjusted})"
     if not main.significant:
         return f"{chance}: no significant difference between {names[0]} and {names[1]} {by}."
     ahead, behind = names if is_better(main.metric, main.difference, 0.0) else names[::-1]

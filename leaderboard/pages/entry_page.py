@@ -41,7 +41,7 @@ _FACTS = (
 )
 """Fields of the method block that are shown, with their headings."""
 _PROTOCOL = 5
-"""Facts of a board's protocol that an entry's first lines say: what ranks, queries, gallery, reference, chance."""
+"""Facts of a board that an entry's first lines say: what ranks, queries, gallery, reference, chance."""
 _HAPPENED = {
     "received": "The server took the file in.",
     "validated": "The file passed validation.",

@@ -130,6 +130,8 @@ def test_what_is_not_two_to_four_entries_is_chosen_by_a_form(few: Site) -> None:
     assert "1 entry chosen" in html
     _, html = opened(few, e=",".join(each.id for each in one))
     assert "5 entries chosen: a comparison takes 2 to 4" in html
+    _, html = opened(few, e=f"{one[2].id},zzz")
+    assert f'<option value="{one[2].id}" selected>Method 2' in html, "what is known stays chosen"
 
 
 def test_entries_of_other_boards_or_unknown_ones_are_refused_in_a_sentence(few: Site) -> None:
@@ -138,7 +140,6 @@ def test_entries_of_other_boards_or_unknown_ones_are_refused_in_a_sentence(few: 
     other = add_entry(store, 2, board="shapes/again")
     page, html = opened(few, e=f"{one.id},zzz")
     assert (page.status, "no submission &#39;zzz&#39; here" in html) == (404, True)
-    assert f'<option value="{one.id}" selected>' in html
     hidden = store.append(add_entry(store, 3), [("hidden", {"reason": "a reason"})])
     page, html = opened(few, e=f"{one.id},{hidden.id}")
     assert (page.status, "a reason" in html) == (404, False)
