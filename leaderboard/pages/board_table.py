@@ -72,7 +72,7 @@ def table_values(
         "pages": _pages(shown),
         "said": _said(shown),
         "note": _note(board, view, lines),
-        "width": "few" if len(board.columns) < 4 else "many" if len(board.columns) > 5 else "",
+        "width": "many" if len(board.columns) > 5 else "",
     }
 
 
@@ -257,5 +257,6 @@ def _note(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> str:
         listed = ", ".join(outside[:-1]) + (f" and {outside[-1]}" if outside[1:] else outside[0])
         said.append(f"{listed[0].upper()}{listed[1:]} stand in the order of their value, in italics.")
     if "published" in kinds:
-        said.append("Published rows are as reported: nobody scored them here, and they do not compare.")
+        who = "Published rows are" if outside[1:] else "They are"
+        said.append(f"{who} as reported: nobody scored them here, and they do not compare.")
     return " ".join(said)

@@ -390,7 +390,8 @@ def test_chance_needs_no_data_where_queries_have_one_target(
 def test_data_that_is_here_is_not_called_missing(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("leaderboard.data.problem", lambda _board: None)
     monkeypatch.setattr("leaderboard.pages.board_queries.last_prepared", lambda _spec: None)
-    assert "its queries are not read yet" in words(read(server, "b/cirr/val").select_one(".example"))
+    example = words(read(server, "b/cirr/val").select_one(".example"))
+    assert "reads the queries when the first file comes" in example
 
 
 def test_a_closed_board_says_what_it_lacks_and_shows_published_results(
