@@ -18,10 +18,10 @@ Query = Mapping[str, str]
 """What stands behind the ? of an address; values of a name that stands there twice are joined by a comma."""
 
 
-def _home(site: Site, _query: Query) -> Page:
+def _home(site: Site, query: Query) -> Page:
     from leaderboard.pages import home_page
 
-    return home_page.page(site)
+    return home_page.page(site, query.get("track", ""))
 
 
 def _board(site: Site, query: Query, board_id: str) -> Page:

@@ -19,6 +19,10 @@ from leaderboard.pages.published_rows import PublishedLine, best_for
 from leaderboard.pages.site import Page, Site
 from leaderboard.tables import KeptTable
 
+_TRACKS = {
+    "open": "Open: the ground truth is public",
+    "sealed": "Sealed: the organisers keep the ground truth",
+}
 _NAMED = 3
 """How many methods of the leading group a card names."""
 
@@ -67,13 +71,15 @@ class BoardCard:
     best: PublishedLine | None
 
 
-def page(site: Site) -> Page:
+def page(site: Site, track: str = "") -> Page:
     """The page.
 
     Args:
         site: of the server.
+        track: `open` or `sealed` shows the boards of that track; anything else shows all.
     """
-    cards = [card(board, site.server.tables.of(board)) for board in boards.boards()]
+    shown = [board for board in boards.boards() if track not in _TRACKS or board.track == track]
+    cards = [card(board, site.server.tables.of(board)) for board in shown]
     kinds: dict[str, list[BoardCard]] = {}
     for one in cards:
         kinds.setdefault(one.board.group, []).append(one)
@@ -86,12 +92,22 @@ def page(site: Site) -> Page:
         {
             "example": example,
             "kinds": kinds,
+            "tracks": _tracks(track),
             "entries": sum(card.entries for card in cards),
-            "count": len(cards),
+            "count": len(boards.boards()),
             "reported": (len(published()), len({row.source for row in published()})),
         },
         image=example["target"]["path"],
     )
+
+
+def _tracks(chosen: str) -> list[dict[str, Any]]:
+    """The filter by track; nothing where all boards have one track and none is chosen."""
+    there = {board.track for board in boards.boards()}
+    if len(there) < 2 and chosen not in _TRACKS:
+        return []
+    words = {"": "All boards", **_TRACKS}
+    return [{"track": name, "words": said, "on": name == chosen} for name, said in words.items()]
 
 
 def card(board: Board, table: KeptTable) -> BoardCard:

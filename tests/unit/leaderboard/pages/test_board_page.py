@@ -433,9 +433,18 @@ def test_a_sealed_board_shows_no_picture_and_says_where_its_folder_comes_from(
     server = Server.open(Settings(places.home, accounts="tokens"))
     try:
         page = read(server, f"b/{challenge_world.ID}")
+        by_track = {track: read(server, "", track=track) for track in ("", "sealed", "open", "no such")}
     finally:
         server.close()
     assert "sealed: the organisers keep the answers" in words(page.select_one(".badges"))
+    listed = {
+        track: {card["href"].removeprefix("./b/") for card in home.select(".card h3 a")}
+        for track, home in by_track.items()
+    }
+    assert listed["sealed"] == {challenge_world.ID}
+    assert listed["open"] == listed[""] - {challenge_world.ID}
+    assert listed["no such"] == listed[""]
+    assert words(by_track["sealed"].select_one("nav.chips [aria-current]")).startswith("Sealed")
     assert page.select(".example img") == []
     assert "picture-" not in str(page)
     commands = page.select_one("#enter").get_text()

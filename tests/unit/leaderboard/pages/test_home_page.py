@@ -67,6 +67,13 @@ def test_every_board_has_a_card_with_what_ranks_and_something_to_see(site: Site)
     assert "no entry yet" in found["shapes/dialogue_val"]
 
 
+def test_a_track_that_no_board_has_says_so(site: Site) -> None:
+    html = site.written(page_at(site, "", {"track": "sealed"}), Links(""))
+    assert "No board of this server is of that track." in html
+    assert 'href="./#boards"' in html
+    assert 'aria-label="Track"' not in site.written(page_at(site, "", {}), Links(""))
+
+
 def test_the_leading_group_is_named_with_the_leaders_interval_and_the_last_day(site: Site) -> None:
     store = site.server.store
     for seed, strength in ((1, 0.9), (2, 0.89), (3, 0.1)):

@@ -176,4 +176,15 @@ def test_make_run_ranks_compares_and_shows_the_boards(tmp_path: Path) -> None:
     # Twelve entries on the one board, eighteen on the other; the kind stands before the name.
     kinds = Counter(re.findall(r"^ *(?:\d+|-) +(?:(?:\d+|-) +)?(baseline|oracle) ", boards[0], re.MULTILINE))
     oracles = sum("oracle" in entry.method for entry in entries())
-    assert kinds == {"baseline": len(entries()) - oracles, "oracle": oracles}
+    baselines = sum(entry.file.startswith(("random.", "image_only-", "text_only-")) for entry in entries())
+    assert kinds == {"baseline": baselines, "oracle": oracles}
+    assert "Playing the dialogues of shapes" in said[0].stdout
+    assert "Playing the dialogues of shapes" not in said[1].stdout
+    home = str(tmp_path / "state" / "leaderboard")
+    talks = cir("leaderboard", "show", "shapes/dialogue_val", "--home", home).stdout
+    # Behind the rank stand the kind, where it is one, and the name.
+    assert re.findall(r"^(\d) +(Image \+ text|baseline +(?:Image only|Random))", talks, re.MULTILINE) == [
+        ("1", "Image + text"),
+        ("2", "baseline  Image only"),
+        ("3", "baseline  Random"),
+    ]
