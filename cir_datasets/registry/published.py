@@ -56,6 +56,8 @@ class PublishedTable(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     table: str
+    key: str = ""
+    """The table in short, behind the source's key, such as `T3`; the whole name where it is left out."""
     protocol: str
     """What the source says, or leaves open, about split and gallery."""
     note: str = ""
@@ -83,6 +85,8 @@ class PublishedSource(BaseModel):
 
     cite: str
     """How tables name it in short."""
+    key: str = ""
+    """Shorter still, where room is scarce, such as `QuRe 2025`; the words of `cite` where it is left out."""
     title: str
     url: str | None
     revision: str = ""
@@ -111,6 +115,8 @@ class Reported:
         url: where the source lies, or None.
         revision: of the source, where it changes.
         table_note: what is odd about the table.
+        key: source and table in a few letters, such as `QuRe 2025, T2/3/5`.
+        id: names the row among all of them: source, place of the table and of the row in its file.
     """
 
     method: str
@@ -128,6 +134,8 @@ class Reported:
     url: str | None = None
     revision: str = ""
     table_note: str = ""
+    key: str = ""
+    id: str = ""
 
     @property
     def means(self) -> dict[tuple[str, str], Decimal]:
@@ -243,9 +251,9 @@ def _nothing(word: str, among: Sequence[Reported], see_all: str) -> str:
 
 
 def _rows(name: str, source: PublishedSource) -> Iterator[Reported]:
-    for table in source.tables:
+    for place, table in enumerate(source.tables, 1):
         keys = [(benchmark, metric) for benchmark, metrics in table.columns.items() for metric in metrics]
-        for row in table.rows:
+        for line, row in enumerate(table.rows, 1):
             pairs: Iterable[tuple[tuple[str, str], str]] = zip(keys, row.values.split(), strict=True)
             yield Reported(
                 method=row.method,
@@ -263,6 +271,8 @@ def _rows(name: str, source: PublishedSource) -> Iterator[Reported]:
                 url=source.url,
                 revision=source.revision,
                 table_note=table.note.strip(),
+                key=f"{source.key or source.cite}, {table.key or table.table}",
+                id=f"{name}-{place}-{line}",
             )
 
 

@@ -48,6 +48,8 @@ class Line:
         differs: parts of the signature that are not the board's, `data`, `gallery`.
         texts: of a published row by metric the number as it is printed.
         where: of a published row its source, table and row.
+        key: of a published row source and table in a few letters.
+        anchor: of a published row the id of its place on the page of published results.
         other_split: of a published row words where its numbers are of another split.
         remarks: of a published row sentences on what is odd.
         row: the table's row; None of a published one.
@@ -72,6 +74,8 @@ class Line:
     differs: tuple[str, ...] = ()
     texts: Mapping[str, str] = field(default_factory=dict)
     where: str = ""
+    key: str = ""
+    anchor: str = ""
     other_split: str = ""
     remarks: tuple[str, ...] = ()
     row: Any = field(default=None, compare=False, repr=False)
@@ -79,7 +83,7 @@ class Line:
     @property
     def found_by(self) -> str:
         """What a search looks at."""
-        return _folded(f"{self.name} {self.backbone} {self.submitter} {self.where}")
+        return _folded(f"{self.name} {self.backbone} {self.submitter} {self.where} {self.key}")
 
 
 @dataclass(frozen=True)
@@ -307,6 +311,8 @@ def published_lines(board: Board) -> list[Line]:
                 received="" if each.row.year is None else str(each.row.year),
                 texts={metric: number.text for metric, number in each.numbers.items()},
                 where=each.where,
+                key=each.row.key,
+                anchor=each.anchor,
                 other_split=each.other_split,
                 remarks=tuple(filter(None, (each.row.protocol, *each.remarks, each.difference))),
             )

@@ -11,21 +11,33 @@ from dataclasses import dataclass
 from decimal import Decimal
 from itertools import groupby
 
+from cir_datasets.common.counts import counted
+from cir_datasets.common.yaml import own_yaml
 from cir_datasets.registry.cards import benchmark_ids
 from cir_datasets.registry.ids import base_spec
 from cir_datasets.registry.published import Reported, published
-from cir_datasets.registry.published_differences import Number, SeveralNumbers, differences, numbers_of
+from cir_datasets.registry.published_differences import (
+    Number,
+    SeveralNumbers,
+    differences,
+    numbers_of,
+)
 from cir_datasets.registry.schema import main_metric_terms
 from cir_datasets.registry.suites import suite, suite_ids
 from cir_metrics.catalogue import METRICS, parse_metric
 from cir_metrics.errors import CirError, did_you_mean
 from leaderboard import boards
-from leaderboard.pages.published_rows import boards_of
+from leaderboard.pages.published_rows import boards_of, row_anchor
 from leaderboard.pages.site import Page, Site
 
 _KEPT = 256
 """Choices of benchmark and method whose tables a process keeps."""
-_KINDS = ("", "average precision", "by round of a dialogue", "by category")
+_LONGEST = 60
+"""Letters of a method's name in the title."""
+_ROUNDS = "by round of a dialogue"
+_KINDS = ("", "average precision", _ROUNDS, "by category")
+_Numbered = tuple[Reported, dict[str, Number]]
+"""A row and its numbers by metric."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +48,15 @@ class ReportedColumn:
         metric: its printed name.
         head: what heads the column.
         page: path of the metric's page, or empty.
+        group: what it shares with the columns beside it, which stands once above them, or empty.
+        part: what heads the column below its group.
     """
 
     metric: str
     head: str
     page: str
+    group: str = ""
+    part: str = ""
 
 
 @dataclass(frozen=True)
@@ -50,14 +66,16 @@ class ReportedRow:
     Args:
         row: the row.
         numbers: by column what the source prints, or None.
-        also: other tables of the source that print the same.
+        also: rows of other tables of the source that print the same.
         anchor: of the method's differences below, or empty.
+        ids: of the places of this row and of those, empty where they stand in an earlier table.
     """
 
     row: Reported
     numbers: tuple[Number | None, ...]
-    also: tuple[str, ...]
+    also: tuple[Reported, ...]
     anchor: str
+    ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -76,7 +94,53 @@ class ReportedTable:
     kind: str
     columns: tuple[ReportedColumn, ...]
     lines: tuple[ReportedRow, ...]
-    claims: tuple[tuple[str, str, str], ...]
+    claims: tuple[tuple[Reported, str, str], ...]
+
+    @property
+    def groups(self) -> list[tuple[str, list[ReportedColumn]]]:
+        """The columns by what stands above them; a column without a group stands alone."""
+        found: list[tuple[str, list[ReportedColumn]]] = []
+        for column in self.columns:
+            if column.group and found and found[-1][0] == column.group:
+                found[-1][1].append(column)
+            else:
+                found.append((column.group, [column]))
+        return found
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether a line of groups stands above the heads."""
+        return any(column.group for column in self.columns)
+
+    @property
+    def has_remarks(self) -> bool:
+        """Whether something is odd about a row."""
+        return any(line.row.note or line.anchor or line.also for line in self.lines)
+
+
+@dataclass(frozen=True)
+class IndexLine:
+    """A benchmark in the list of all.
+
+    Args:
+        benchmark: its id.
+        title: what it is called.
+        rows: how many rows sources print.
+        sources: how many these are.
+        metric: head of the column whose best is shown.
+        best: the best number, as reported.
+        row: whose it is.
+        anchor: id of that row's place below.
+    """
+
+    benchmark: str
+    title: str
+    rows: int
+    sources: int
+    metric: str
+    best: Number
+    row: Reported
+    anchor: str
 
 
 @dataclass(frozen=True)
@@ -91,6 +155,7 @@ class Told:
         rows: the rows, and by column the number, or None where a row has none or has no other than the rest.
         apart: by column the largest distance of two numbers.
         why: what explains them, where known.
+        first: the numbers of the first column, each once, the largest first.
     """
 
     method: str
@@ -100,6 +165,7 @@ class Told:
     rows: tuple[tuple[Reported, tuple[Number | None, ...]], ...]
     apart: tuple[Decimal, ...]
     why: str
+    first: tuple[str, ...]
 
 
 def page(site: Site, query: Mapping[str, str]) -> Page:
@@ -116,19 +182,17 @@ def page(site: Site, query: Mapping[str, str]) -> Page:
     tables = [table for name in shown for table in tables_of(name, method.casefold())]
     rows = [row for row in _rows_of(method) if any(name in shown for name, _ in row.values)]
     told = [one for one in several_numbers() if _is_shown(one, benchmark, method)]
+    sources = {row.source: row for row in rows}
+    counts = (len(rows), len(sources))
+    shortened = method if len(method) <= _LONGEST else f"{method[:_LONGEST]}…"
     return Page(
         "published.html",
-        ": ".join(
-            (
-                "Published results",
-                *([title_of(benchmark)] if benchmark else ()),
-                *([method] if method else ()),
-            )
-        ),
-        "Numbers that papers and lists print for composed image retrieval, as reported, with source, table, "
-        "row and claimed protocol.",
+        _title(benchmark, shortened),
+        _description(benchmark, shortened, counts),
         {
             "asked": {"benchmark": benchmark, "method": method},
+            "index": [] if benchmark or method else [_index_line(name) for name in shown],
+            "sources": sorted(sources.values(), key=lambda row: row.key.casefold()),
             "nothing": "" if tables else _nothing(benchmark, method, all_benchmarks, all_methods),
             "benchmarks": [(name, title_of(name)) for name in all_benchmarks],
             "methods": all_methods,
@@ -136,9 +200,43 @@ def page(site: Site, query: Mapping[str, str]) -> Page:
             "titles": {name: title_of(name) for name in all_benchmarks},
             "boards": {name: [board.id for board in boards_of(name)] for name in shown},
             "told": told,
-            "counts": (len(rows), len({row.source for row in rows})),
+            "counts": counts,
         },
         section="published",
+    )
+
+
+def _title(benchmark: str, method: str) -> str:
+    on = f" on {title_of(benchmark)}" if benchmark else ""
+    return f"Published results{f' of {method}' if method else ''}{on}"
+
+
+def _description(benchmark: str, method: str, counts: tuple[int, int]) -> str:
+    rows, sources = counted(counts[0], "row"), counted(counts[1], "source")
+    if not rows or not (benchmark or method):
+        return (
+            f"What papers and lists print for composed image retrieval: {rows} of {sources}, each with "
+            "table and claimed protocol, not ranked with entries."
+        )
+    of, on = f" of {method}" if method else "", f" on {benchmark}" if benchmark else ""
+    said = f"{rows} of {sources}, each with table and claimed protocol, not ranked."
+    return f"Published numbers{of}{on} as reported: {said}"
+
+
+def _index_line(benchmark: str) -> IndexLine:
+    table = tables_of(benchmark)[0]
+    rows = [row for row in published() if any(name == benchmark for name, _ in row.values)]
+    first = table.lines[0]
+    best = next(number for number in first.numbers if number is not None)
+    return IndexLine(
+        benchmark,
+        title_of(benchmark),
+        len(rows),
+        len({row.source for row in rows}),
+        table.columns[first.numbers.index(best)].head,
+        best,
+        first.row,
+        row_anchor(benchmark, first.row),
     )
 
 
@@ -167,10 +265,12 @@ def column_of(metric: str) -> ReportedColumn:
         ('Mean of R@5, Rs@1', 'Hits@1, round 5')
         >>> column_of("recall@10").page
         'm/recall_at_k'
+        >>> column_of("mean(map@5, map@10, map@25)").head, column_of("hits@1@turn5").part
+        ('Mean of mAP@5, 10, 25', '5')
     """
     terms = main_metric_terms(metric)
     if len(terms) > 1:
-        return ReportedColumn(metric, f"Mean of {', '.join(column_of(term).head for term in terms)}", "")
+        return _mean_column(metric, [column_of(term) for term in terms])
     plain, _, aspect = metric.partition(" of ")
     plain, _, variant = plain.partition(":")
     name, _, turn = plain.partition("@turn")
@@ -179,10 +279,31 @@ def column_of(metric: str) -> ReportedColumn:
     except CirError:  # of another benchmark's own scores
         return ReportedColumn(metric, metric, "")
     head = name.replace(entry.printed, entry.short, 1)
+    coded = " by released code" if variant == "released_code" else ""
+    group, part = "", ""
+    if turn:
+        group, part = f"{head}, round", turn
+    elif aspect:
+        group, part = f"{head}{coded}", aspect
+    elif coded:
+        group, part = f"{entry.short}{coded}", head.removeprefix(entry.short)
     head += f", round {turn}" if turn else ""
     head += f", {aspect}" if aspect else ""
-    head += " by released code" if variant == "released_code" else ""
-    return ReportedColumn(metric, head, f"m/{entry.name}")
+    return ReportedColumn(metric, f"{head}{coded}", f"m/{entry.name}", group, part)
+
+
+def _mean_column(metric: str, terms: Sequence[ReportedColumn]) -> ReportedColumn:
+    """A mean; its metrics are named once where three or more differ in the cutoff alone."""
+    heads = [term.head for term in terms]
+    names = {head.partition("@")[0] for head in heads}
+    groups = {term.group for term in terms}
+    if len(names) > 1 or len(heads) < 3:
+        return ReportedColumn(metric, f"Mean of {', '.join(heads)}", "")
+    cutoffs = [head.partition("@")[2].partition(" ")[0] for head in heads]
+    coded = heads[0].partition(" ")[2]
+    head = f"Mean of {names.pop()}@{', '.join(cutoffs)}"
+    group = groups.pop() if len(groups) == 1 else ""
+    return ReportedColumn(metric, f"{head} {coded}".strip(), "", group, "mean" if group else "")
 
 
 @functools.lru_cache(_KEPT)
@@ -193,14 +314,15 @@ def tables_of(benchmark: str, method: str = "") -> tuple[ReportedTable, ...]:
         benchmark: its id.
         method: whose rows alone are wanted; empty for all.
     """
-    found = []
+    found: list[ReportedTable] = []
+    seen: set[str] = set()
     rows = _rows_of(method)
     own = [(row, numbers_of(row)) for row in rows if any(name == benchmark for name, _ in row.values)]
     has_recall = any(
         name == benchmark and metric == "recall@1" for row in published() for name, metric in row.values
     )
     for kind, words in enumerate(_KINDS):
-        of_kind: list[tuple[Reported, dict[str, Number]]] = []
+        of_kind: list[_Numbered] = []
         for row, known in own:
             numbers = {
                 metric: number
@@ -209,9 +331,18 @@ def tables_of(benchmark: str, method: str = "") -> tuple[ReportedTable, ...]:
             }
             if numbers:
                 of_kind.append((row, numbers))
-        if of_kind:
-            found.append(_table(benchmark, words, of_kind))
+        for said, part in _by_table(words, of_kind) if words == _ROUNDS else ((words, of_kind),):
+            if part:
+                found.append(_table(benchmark, said, part, seen))
     return tuple(found)
+
+
+def _by_table(words: str, rows: Sequence[_Numbered]) -> list[tuple[str, list[_Numbered]]]:
+    """The rows table by table of the sources: each prints other metrics by round."""
+    found: dict[str, list[_Numbered]] = {}
+    for row, numbers in rows:
+        found.setdefault(f"{words}: {row.cite}, {row.table}", []).append((row, numbers))
+    return list(found.items())
 
 
 @functools.cache
@@ -220,7 +351,8 @@ def several_numbers() -> tuple[Told, ...]:
     held: dict[tuple[str, str], list[SeveralNumbers]] = {}
     for one in sorted(differences(), key=lambda one: _rank_of(one.metric)):
         held.setdefault((one.method, one.benchmark), []).append(one)
-    ordered = sorted(held.items(), key=lambda item: (item[0][0].casefold(), item[0][1]))
+    places = {name: place for place, name in enumerate(_benchmarks())}
+    ordered = sorted(held.items(), key=lambda item: (places[item[0][1]], item[0][0].casefold()))
     return tuple(_told(method, benchmark, found) for (method, benchmark), found in ordered)
 
 
@@ -235,18 +367,19 @@ def _told(method: str, benchmark: str, found: Sequence[SeveralNumbers]) -> Told:
         tuple((row, tuple(numbers.get(key) for numbers in by_row)) for key, row in rows.items()),
         tuple(one.apart for one in found),
         found[0].why,
+        tuple({Decimal(number.text): number.text for _, number in found[0].numbers}.values()),
     )
 
 
-def _table(benchmark: str, kind: str, rows: Sequence[tuple[Reported, dict[str, Number]]]) -> ReportedTable:
+def _table(benchmark: str, kind: str, rows: Sequence[_Numbered], seen: set[str]) -> ReportedTable:
     metrics = _in_order([metric for _, numbers in rows for metric in numbers])
     anchors = {
-        (id(row), one.benchmark): _anchor(one.method, one.benchmark)
+        (row.id, one.benchmark): _anchor(one.method, one.benchmark)
         for one in differences()
         for row, _ in one.numbers
     }
-    also: dict[tuple[object, ...], list[str]] = {}
-    first: dict[tuple[object, ...], tuple[Reported, dict[str, Number]]] = {}
+    also: dict[tuple[object, ...], list[Reported]] = {}
+    first: dict[tuple[object, ...], _Numbered] = {}
     for row, numbers in rows:
         key = (
             row.source,
@@ -255,7 +388,7 @@ def _table(benchmark: str, kind: str, rows: Sequence[tuple[Reported, dict[str, N
             tuple((name, each.text) for name, each in numbers.items()),
         )
         if key in first:
-            also.setdefault(key, []).append(row.table)
+            also.setdefault(key, []).append(row)
         else:
             first[key] = (row, numbers)
     lines = [
@@ -263,25 +396,27 @@ def _table(benchmark: str, kind: str, rows: Sequence[tuple[Reported, dict[str, N
             row,
             tuple(numbers.get(metric) for metric in metrics),
             tuple(also.get(key, ())),
-            anchors.get((id(row), benchmark), ""),
+            anchors.get((row.id, benchmark), ""),
+            tuple(row_anchor(benchmark, one) for one in (row, *also.get(key, ())) if one.id not in seen),
         )
         for key, (row, numbers) in first.items()
     ]
-    claims = dict.fromkeys((f"{row.cite}, {row.table}", row.protocol, row.table_note) for row, _ in rows)
+    # An id stands on a page once: with the first table that has the row.
+    seen |= {row.id for row, _ in rows}
+    claims = {row.key: (row, row.protocol, row.table_note) for row, _ in reversed(rows)}
     return ReportedTable(
         benchmark,
         kind,
         tuple(column_of(metric) for metric in metrics),
-        tuple(sorted(lines, key=lambda line: _place(line, metrics[0]))),
-        tuple(claims),
+        tuple(sorted(lines, key=lambda line: _place(line, metrics))),
+        tuple(reversed(claims.values())),
     )
 
 
-def _place(line: ReportedRow, metric: str) -> tuple[bool, float]:
-    """Lines with a number in the first column first, the best of them first."""
-    number = line.numbers[0]
-    sign = 1 if "rank" in metric else -1
-    return (number is None, sign * float(number.value) if number is not None else 0.0)
+def _place(line: ReportedRow, metrics: Sequence[str]) -> tuple[int, Decimal]:
+    """By the first column that has a number in the line, the best of those first."""
+    at, number = next((at, number) for at, number in enumerate(line.numbers) if number is not None)
+    return (at, number.value if "rank" in metrics[at] else -number.value)
 
 
 def _in_order(metrics: Sequence[str]) -> list[str]:
@@ -305,7 +440,8 @@ def _kind(metric: str, has_recall: bool) -> int:
 
 
 def _benchmarks() -> list[str]:
-    """Those with published numbers: in the order of the boards, of which a test split follows its card's."""
+    """Those with published numbers, in the order of `published_order.yaml`, then of the boards."""
+    wanted = _first_wanted()
     found = sorted({name for row in published() for name, _ in row.values})
     places = {board.benchmark: place for place, board in reversed(list(enumerate(boards.boards())))}
     by_card: dict[str, int] = {}
@@ -313,10 +449,16 @@ def _benchmarks() -> list[str]:
         card = name.partition("/")[0]
         by_card[card] = min(place, by_card.get(card, place))
 
-    def order(name: str) -> tuple[int, int]:
-        return (by_card.get(name.partition("/")[0], len(places)), places.get(name, len(places)))
+    def order(name: str) -> tuple[int, int, int]:
+        first = wanted.index(name) if name in wanted else len(wanted)
+        return (first, by_card.get(name.partition("/")[0], len(places)), places.get(name, len(places)))
 
     return sorted(found, key=order)
+
+
+@functools.cache
+def _first_wanted() -> list[str]:
+    return list(own_yaml("leaderboard", "pages/published_order.yaml"))
 
 
 def _anchor(method: str, benchmark: str) -> str:

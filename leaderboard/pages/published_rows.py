@@ -48,9 +48,30 @@ class PublishedLine:
         return self.row.where
 
     @property
+    def anchor(self) -> str:
+        """Id of the row's place on the page of published results."""
+        named = [name for name, _ in self.row.values]
+        # A row of a suite's members alone stands with the first of them.
+        return row_anchor(self.benchmark if self.benchmark in named else named[0], self.row)
+
+    @property
     def difference(self) -> str:
         """In words, where the method has other numbers under the same name; empty where not."""
         return difference_words(self.differs[0], self.row) if self.differs else ""
+
+
+def row_anchor(benchmark: str, row: Reported) -> str:
+    """Id of a row on the page of published results, in the tables of one benchmark.
+
+    Args:
+        benchmark: its id.
+        row: the row.
+
+    Example:
+        >>> row_anchor("cirr/test1", published()[0])
+        'cirr-test1-cirr-1-1'
+    """
+    return f"{benchmark.replace('/', '-')}-{row.id}"
 
 
 def difference_words(found: SeveralNumbers, row: Reported) -> str:

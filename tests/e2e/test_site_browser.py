@@ -204,6 +204,17 @@ def test_every_page_is_quiet_steady_and_fits_at_200_percent(browser: Any, site: 
     assert found == []
 
 
+def test_titles_are_all_different_for_choices_too(site: Any) -> None:
+    addresses = site.pages() | site.choices()
+    del addresses["submit"]  # Gradio's own
+    titles: dict[str, str] = {}
+    for name, address in addresses.items():
+        found = re.search("<title>([^<]+)</title>", httpx.get(site.url + address, timeout=60).text)
+        assert found is not None, name
+        assert found[1] not in titles, f"{name} has the title of {titles[found[1]]}: {found[1]}"
+        titles[found[1]] = name
+
+
 def test_reading_pages_say_all_of_it_without_scripts(page: Any, without_scripts: Any, site: Any) -> None:
     def lost(address: str) -> set[str]:
         texts = []

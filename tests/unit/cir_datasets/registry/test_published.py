@@ -30,6 +30,13 @@ def test_every_number_is_of_a_benchmark_or_suite_or_set_apart() -> None:
     assert {name for row in ROWS for name, _ in row.values} - known == {"mmeb/cirr", "mmeb/fashioniq"}
 
 
+def test_every_row_has_a_short_source_of_its_table_and_an_id_of_its_own() -> None:
+    assert len({row.id for row in ROWS}) == len(ROWS)
+    by_key = {row.key: (row.cite, row.table) for row in ROWS}
+    assert len(by_key) == len({(row.cite, row.table) for row in ROWS})
+    assert by_key["QuRe 2025, T2/3/5"] == ("QuRe, arXiv 2507.12416", "Tables 2, 3 and 5")
+
+
 def means(row: Reported) -> list[tuple[str, float, float]]:
     """Printed means beside those of the printed numbers, where all of these are printed."""
     found = []

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from decimal import Decimal
 from html import unescape
 
 import pytest
+from bs4 import BeautifulSoup
 
 from cir_datasets.registry.published import published
-from cir_datasets.registry.published_differences import differences, numbers_of
+from cir_datasets.registry.published_differences import Number, differences, numbers_of
+from leaderboard import boards
 from leaderboard.pages.addresses import page_at
+from leaderboard.pages.published_page import several_numbers, tables_of
+from leaderboard.pages.published_rows import rows_for
 from leaderboard.pages.site import Links, Site
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 
+CIRR_MEAN = "mean(recall@5, recall_subset@1)"
+LEAST = Number(Decimal(), "0", False)
 EVIL = '"><script>alert(1)</script>'
 
 
@@ -49,7 +56,8 @@ def test_every_row_of_every_source_stands_there_with_its_source_protocol_and_not
 def test_a_sentence_on_top_says_why_none_is_ranked(site: Site) -> None:
     html = written(site)
     first = html[html.index("<h1>") : html.index("<form")]
-    assert "None of these numbers is ranked with our own" in first
+    assert "What papers and public lists print" in first
+    assert "None of these numbers is ranked with this site's entries" in first
 
 
 @pytest.mark.parametrize(
@@ -68,12 +76,13 @@ def test_both_numbers_stand_side_by_side_with_the_difference_named(
     assert "apart by" in section
     anchor = re.search(r'<section class="panel" id="(several-[^"]+)"', html)
     assert anchor is not None
-    assert html.count(f'href="#{anchor[1]}"') == 2, "both rows lead to it"
+    rows = html[html.index('class="of-benchmark"') :]
+    assert rows.count(f'href="#{anchor[1]}"') == 2, "both rows lead to it"
 
 
 def test_filters_choose_by_benchmark_and_method(site: Site) -> None:
     html = written(site, benchmark="circo/test", method="seize")
-    rows = re.findall(r'<tr><th scope="row">([^<]+)', html)
+    rows = re.findall(r'<tr id="[^"]+"><th scope="row">([^<]+)', html)
     assert {row.strip() for row in rows} == {"SEIZE"}
     assert "<code>circo/test</code>" in html
     assert "<code>cirr/test1</code>" not in html
@@ -106,6 +115,74 @@ def test_without_a_server_it_has_no_form(site: Site) -> None:
     html = site.written(page_at(site, "published", {}), Still("published"))
     assert "<form" not in html
     assert 'href="#cirr-test1"' in html
+
+
+def test_the_list_of_benchmarks_comes_first_and_names_the_highest_number_and_whose_it_is(site: Site) -> None:
+    page = BeautifulSoup(written(site), "html.parser")
+    index, pairs = page.select("table.index")
+    lines = [[" ".join(cell.get_text().split()) for cell in row("td")] for row in index.select("tbody tr")]
+    titles = [" ".join(head.get_text().split()) for head in index.select("tbody th")]
+    assert titles[:4] == ["CIRR, test1", "FashionIQ average", "CIRCO, test", "CIRR, val"]
+    rows = [row for row in published() if any(name == "cirr/test1" for name, _ in row.values)]
+    highest = max(numbers_of(row).get(("cirr/test1", CIRR_MEAN), LEAST).value for row in rows)
+    sources = {row.source for row in rows}
+    assert lines[0] == [str(len(rows)), str(len(sources)), str(highest), "Mean of R@5, Rs@1", "TMCIR"]
+    whose = index.select_one("tbody .whose a")
+    assert page.select_one(f"tr[id='{whose['href'][1:]}'] th").get_text().strip() == "TMCIR"
+    said = {tuple(cell.get_text().strip() for cell in row(["th", "td"])) for row in pairs.select("tbody tr")}
+    assert len(said) == len(several_numbers())
+    assert ("SPRC", "FashionIQ average", "64.85 · 62.14") in said
+    assert ("BLIP4CIR+Bi", "CIRR, test1", "72.59 · 63.95") in said
+
+
+def test_tables_have_no_empty_column_and_those_by_round_come_last_under_grouped_heads() -> None:
+    benchmarks = dict.fromkeys(name for row in published() for name, _ in row.values)
+    for name in benchmarks:
+        tables = tables_of(name)
+        kinds = ["by round" in table.kind for table in tables]
+        assert kinds == sorted(kinds)
+        for table in tables:
+            for place, column in enumerate(table.columns):
+                assert any(line.numbers[place] is not None for line in table.lines), (name, column.metric)
+    hits = tables_of("cirr/val")[0]
+    assert [(group, [column.part for column in columns]) for group, columns in hits.groups] == [
+        ("Hits@1, round", ["1", "3", "5"]),
+        ("Hits@5, round", ["1", "3", "5"]),
+    ]
+
+
+def test_the_heads_stand_above_their_numbers(site: Site) -> None:
+    """In every table each row of heads and each row of numbers spans the same columns."""
+    page = BeautifulSoup(written(site), "html.parser")
+    tables = page.select("table.reported")
+    assert len(tables) > 20
+    for table in tables:
+        first, *second = table.select("thead tr")
+        wide = sum(int(head.get("colspan", 1)) for head in first("th"))
+        grouped = sum(int(head.get("colspan", 1)) for head in first("th", scope="colgroup"))
+        assert [len(row("th")) for row in second] == ([grouped] if grouped else [])
+        assert {len(row(["th", "td"])) for row in table.select("tbody tr")} == {wide}
+
+
+def test_each_choice_has_its_own_title_and_description(site: Site) -> None:
+    choices = [{}, {"benchmark": "cirr/val"}, {"benchmark": "cirr/test1"}, {"method": "SPRC"}]
+    choices += [{"benchmark": "cirr/val", "method": "SPRC"}, {"method": "CASE"}]
+    pages = [page_at(site, "published", choice) for choice in choices]
+    assert len({page.title for page in pages}) == len({page.description for page in pages}) == len(pages)
+    assert pages[4].title == "Published results of SPRC on CIRR, val"
+    assert all(len(page.description) <= 160 for page in pages)
+
+
+def test_sources_are_links_and_the_rows_of_boards_lead_to_their_place(site: Site) -> None:
+    page = BeautifulSoup(written(site), "html.parser")
+    ids = {tag["id"] for tag in page.select("[id]")}
+    led = [line for board in boards.boards() for line in rows_for(board)]
+    assert len(led) > 100
+    assert [line.anchor for line in led if line.anchor not in ids] == []
+    for row in published():
+        assert row.url is None or page.select(f".from a[href='{row.url}']"), row.url
+    place = page.find(id=next(line.anchor for line in led if line.row.method == "SPRC (retrained)"))
+    assert place.select_one(".from").get_text().strip() == "QuRe 2025, T2/3/5"
 
 
 def test_ids_are_there_once(site: Site) -> None:
