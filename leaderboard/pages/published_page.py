@@ -201,6 +201,12 @@ def page(site: Site, query: Mapping[str, str]) -> Page:
             "boards": {name: [board.id for board in boards_of(name)] for name in shown},
             "told": told,
             "counts": counts,
+            "has_means": any(
+                number is not None and number.is_derived
+                for table in tables
+                for line in table.lines
+                for number in line.numbers
+            ),
         },
         section="published",
     )
@@ -420,8 +426,12 @@ def _place(line: ReportedRow, metrics: Sequence[str]) -> tuple[int, Decimal]:
 
 
 def _in_order(metrics: Sequence[str]) -> list[str]:
-    """Means first, then metric by metric in the order of the catalogue, each by its cutoff."""
-    return sorted(dict.fromkeys(metrics), key=_rank_of)
+    """Means first, then metric by metric in the catalogue's order, by cutoff; groups stand together."""
+    ordered = sorted(dict.fromkeys(metrics), key=_rank_of)
+    groups = [column_of(metric).group or metric for metric in ordered]
+    # A group's mean stands with the group, where that goes on.
+    last = {group: place for place, group in enumerate(groups)}
+    return [ordered[place] for place in sorted(range(len(ordered)), key=lambda place: last[groups[place]])]
 
 
 def _rank_of(metric: str) -> tuple[bool, int, tuple[int, ...], str]:
