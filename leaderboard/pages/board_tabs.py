@@ -336,7 +336,10 @@ def _members(board: Board, chosen: Sequence[Mapping[str, Any]]) -> dict[str, Any
 
 def _trend(board: Board, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     label = board.primary_label
-    about = f"{label} over the years; a line goes through the best so far."
+    about = (
+        f"{label} over the years: a point is a method, and a line goes through the best so far, which are "
+        "named. All names and sources stand in the tables below."
+    )
     shown: dict[str, Any] = {"about": about, "plot": "", "tables": []}
     own: list[tuple[str, Dated]] = []
     told: dict[str, list[tuple[Dated, PublishedLine]]] = {}
@@ -362,7 +365,7 @@ def _trend(board: Board, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     shown["plot"] = trend_svg(
         trends,
         title=f"{label} over the years",
-        description=f"{about} The same numbers stand in the tables below.",
+        description=about,
         y_label=f"{label}, %",
     )
     shown["figure"] = _trend_figure(trends, f"{label}, %")

@@ -10,22 +10,31 @@ from __future__ import annotations
 
 import hashlib
 import math
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import accumulate
 
 _WIDTH = 760
 _LEFT, _RIGHT, _BOTTOM = 52, 16, 46
 _PLOT_HEIGHT = 260
 _LINE = 20
 """Height of a line of text."""
-_LETTER = 7.2
-"""Width of a letter, as far as it can be known here: room is left."""
-_NAME = 31 * _LETTER
-"""Width of a name in a legend; a longer one is cut, and its title has the whole."""
+_LETTERS = {"narrow": 5.4, "small": 8.4, "large": 10.5, "wide": 13.5}
+"""Widths of letters of 13 pixels, as far as they can be known here: the widest of common fonts."""
+_NARROW, _WIDE = frozenset("fijlrtI.,:;!|'()[]/- "), frozenset("MWmw@%&…")
+_BESIDE = 270.0
+"""Width of a name in a legend of many; a longer one is cut, and its title has the whole."""
+_ABOVE = 220.0
+"""Width of a name above its point."""
+_FEW = 3
+"""So many names may have a line each."""
 _DASHES = ("", "7 4", "2 4", "9 3 2 3", "12 5", "4 2", "1 3")
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25)
 _MOST_STEPS = 6
+_MARK = 72.0
+"""Width of a mark in a legend with its letter, and the gap behind the name."""
 MOST_SERIES = 7
 """Methods that a plot can tell apart."""
 
@@ -171,7 +180,7 @@ def bars_svg(groups: Sequence[str], bars: Sequence[Bars], *, title: str, descrip
     """
     names = [each.name for each in bars]
     top = _legend_height(names)
-    left = min(240.0, 20 + _LETTER * max(map(len, groups), default=0))
+    left = min(240.0, 20 + max(map(_wide, groups), default=0.0))
     thick, gap = (18, 12) if len(bars) < 3 else (14, 12)
     rows = len(bars) * thick + gap
     height = top + len(groups) * rows + _BOTTOM
@@ -186,7 +195,7 @@ def bars_svg(groups: Sequence[str], bars: Sequence[Bars], *, title: str, descrip
     parts.append(_words(left + wide / 2, height - 8, "per cent", "middle"))
     for place, group in enumerate(groups):
         above = top + place * rows + gap / 2
-        parts.append(_words(left - 8, above + len(bars) * thick / 2 + 4.5, _cut(group, left), "end"))
+        parts.append(_words(left - 8, above + len(bars) * thick / 2 + 4.5, _cut(group, left - 12), "end"))
         for number, each in enumerate(bars):
             y = above + number * thick
             value = each.values[place]
@@ -225,7 +234,7 @@ def trend_svg(trends: Sequence[Trend], *, title: str, description: str, y_label:
     values = [value for trend in trends for value in trend.values]
     first, last = math.floor(min(each.year for each in values)), math.ceil(max(each.year for each in values))
     names = [trend.name for trend in trends]
-    frame = _Frame(_legend_height(names), (first - 0.4, last + 0.4), max(each.value for each in values))
+    frame = _Frame(_legend_height(names) + 10, (first - 0.4, last + 0.4), max(each.value for each in values))
     parts = [*_legend(names), *frame.grid(y_label)]
     every = max(1, math.ceil((last - first + 1) / 12))
     parts += [text for year in range(first, last + 1, every) for text in frame.tick(year, str(year))]
@@ -245,7 +254,21 @@ def trend_svg(trends: Sequence[Trend], *, title: str, description: str, y_label:
             _marker(number, frame.x(each.year), frame.y(each.value), each.words) for each in trend.values
         ]
         parts.append(_series(number, inner))
+    parts += _named(frame, [each for trend in trends for each in _best_so_far(trend.values)])
     return _svg(parts, frame.height, title, description)
+
+
+def _named(frame: _Frame, best: Sequence[Dated]) -> Iterator[str]:
+    """Names above their points, the highest first; where two would overlap, the lower has none."""
+    taken: list[tuple[float, float, float]] = []
+    for each in sorted(best, key=lambda one: (-one.value, -one.year)):
+        words = _cut(each.name, _ABOVE)
+        half = _wide(words) / 2
+        x = min(max(frame.x(each.year), _LEFT + half), _WIDTH - _RIGHT - half)
+        y = frame.y(each.value) - 9
+        if all(abs(x - at) >= half + wide or abs(y - height) >= _LINE for at, wide, height in taken):
+            taken.append((x, half, y))
+            yield _words(x, y, words, "middle", 12, title=each.name)
 
 
 def histogram_svg(
@@ -361,7 +384,7 @@ def _legend_rows(names: Sequence[str]) -> list[tuple[float, float]]:
     """Where each name's mark stands, lines from above."""
     x, y, places = float(_LEFT), 14.0, []
     for name in names:
-        width = 58 + _LETTER * len(_cut(name, _NAME))
+        width = _MARK + _wide(_cut(name, _most(names)))
         if x > _LEFT and x + width > _WIDTH - _RIGHT:
             x, y = float(_LEFT), y + _LINE
         places.append((x, y))
@@ -383,17 +406,43 @@ def _legend(names: Sequence[str], *, letters: bool = False) -> Iterator[str]:
             mark = line + _marker(number, x + 12, y)
         yield _series(number, [mark])
         letter = f"{_letter(number)} " if letters and len(names) > 1 else ""
-        yield _words(x + 30, y + 4.5, f"{letter}{_cut(name, _NAME)}", "start", title=name)
+        yield _words(x + 30, y + 4.5, f"{letter}{_cut(name, _most(names))}", "start", title=name)
 
 
 def _letter(number: int) -> str:
     return "ABCDEFG"[number % MOST_SERIES]
 
 
+def _most(names: Sequence[str]) -> float:
+    """How wide a name in a legend may be."""
+    return _WIDTH - _LEFT - _RIGHT - _MARK if len(names) <= _FEW else _BESIDE
+
+
+def _wide(words: str) -> float:
+    """How wide words are drawn, at most."""
+    return sum(map(_letter_width, words))
+
+
+def _letter_width(letter: str) -> float:
+    if letter in _WIDE or unicodedata.east_asian_width(letter) in "WF":
+        return _LETTERS["wide"]
+    if letter in _NARROW:
+        return _LETTERS["narrow"]
+    return _LETTERS["large" if letter.isupper() else "small"]
+
+
 def _cut(name: str, width: float) -> str:
-    """A name that is too long, with its beginning alone."""
-    most = max(4, int(width / _LETTER) - 1)
-    return name if len(name) <= most else f"{name[: most - 1]}…"
+    """A name that is too long, with its beginning alone.
+
+    Example:
+        >>> _cut("Composed", 100.0), _cut("WWWWWWWWWWWW", 100.0)
+        ('Composed', 'WWWWWW…')
+    """
+    if _wide(name) <= width:
+        return name
+    ends = accumulate(map(_letter_width, name))
+    whole = sum(end <= width - _LETTERS["wide"] for end in ends)
+    return f"{name[: max(1, whole)].rstrip()}…"
 
 
 def _words(x: float, y: float, words: str, anchor: str, size: int = 13, title: str = "") -> str:

@@ -101,6 +101,48 @@ def test_no_two_methods_look_alike_without_colours() -> None:
     assert all(f"{letter} 25.00" in bar for letter in "ABC")
 
 
+def said_by(text: ElementTree.Element) -> str:
+    """What a text shows: its title is shown by the mouse alone."""
+    return "".join(part for part in (text.text, *(one.tail for one in text)) if part)
+
+
+@pytest.mark.parametrize("letter", ["W", "m", "字", "n", "i", "A"])
+@pytest.mark.parametrize("count", [1, 3, 4, MOST_SERIES])
+@pytest.mark.parametrize("draw", [curves, bars])
+def test_names_of_80_letters_stand_beside_each_other(
+    draw: Callable[[list[str]], str], count: int, letter: str
+) -> None:
+    """A letter of 13 pixels is at most as wide as that of DejaVu Sans, in which W has 12.9 and n 8.3."""
+    width = {"W": 12.9, "m": 12.7, "字": 13.0, "n": 8.3, "i": 3.7, "A": 8.9}[letter]
+    root = ElementTree.fromstring(draw([letter * 80] * count))
+    words = [text for text in root.iter() if text.tag.endswith("text") and said_by(text).count(letter) > 3]
+    assert len(words) == count
+    drawn = []
+    for text in words:
+        said = said_by(text)
+        assert said.endswith("…") or said.count(letter) == 80
+        x, wide = float(text.attrib["x"]), width * said.count(letter) + 13 * (len(said) - said.count(letter))
+        assert x + wide <= 760
+        drawn.append((float(text.attrib["y"]), x - 30, x + wide))
+    for one, (y, _, end) in enumerate(drawn):
+        assert all(other_y != y or start >= end for other_y, start, _ in drawn[one + 1 :])
+
+
+def test_the_best_so_far_are_named_where_there_is_room() -> None:
+    found = [("Old", 2020, 0.2), ("Worse", 2020.5, 0.1), ("New", 2022, 0.4), ("Newer", 2022.1, 0.41)]
+    values = tuple(Dated(name, year, value, f"{name}: {value}") for name, year, value in found)
+    root = ElementTree.fromstring(
+        trend_svg([Trend("Published", values)], title="t", description="d", y_label="R@10, %")
+    )
+    named = {said_by(text) for text in root.iter() if text.tag.endswith("text")}
+    assert named & {name for name, _, _ in found} == {"Old", "Newer"}
+
+
+def test_few_names_stand_whole() -> None:
+    name = "Published results of the test split (cirr/test1), as reported"
+    assert f">{name}</text>" in curves([name, "Entries of this board"])
+
+
 def test_the_numbers_stand_where_they_belong() -> None:
     svg = curve_svg(
         [Curve("One", (Point(1, 0.0), Point(2, 0.5)))],
