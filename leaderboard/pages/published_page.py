@@ -33,7 +33,7 @@ from leaderboard.pages.site import Page, Site
 _KEPT = 256
 """Choices of benchmark and method whose tables a process keeps."""
 _LONGEST = 60
-"""Letters of a method's name in the title."""
+"""Letters of a name in the title."""
 _ROUNDS = "by round of a dialogue"
 _KINDS = ("", "average precision", _ROUNDS, "by category")
 _Numbered = tuple[Reported, dict[str, Number]]
@@ -184,11 +184,10 @@ def page(site: Site, query: Mapping[str, str]) -> Page:
     told = [one for one in several_numbers() if _is_shown(one, benchmark, method)]
     sources = {row.source: row for row in rows}
     counts = (len(rows), len(sources))
-    shortened = method if len(method) <= _LONGEST else f"{method[:_LONGEST]}…"
     return Page(
         "published.html",
-        _title(benchmark, shortened),
-        _description(benchmark, shortened, counts),
+        _title(_shortened(benchmark), _shortened(method)),
+        _description(_shortened(benchmark), _shortened(method), counts),
         {
             "asked": {"benchmark": benchmark, "method": method},
             "index": [] if benchmark or method else [_index_line(name) for name in shown],
@@ -212,6 +211,10 @@ def page(site: Site, query: Mapping[str, str]) -> Page:
     )
 
 
+def _shortened(name: str) -> str:
+    return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…"
+
+
 def _title(benchmark: str, method: str) -> str:
     on = f" on {title_of(benchmark)}" if benchmark else ""
     return f"Published results{f' of {method}' if method else ''}{on}"
@@ -219,12 +222,14 @@ def _title(benchmark: str, method: str) -> str:
 
 def _description(benchmark: str, method: str, counts: tuple[int, int]) -> str:
     rows, sources = counted(counts[0], "row"), counted(counts[1], "source")
-    if not rows or not (benchmark or method):
+    of, on = f" of {method}" if method else "", f" on {benchmark}" if benchmark else ""
+    if not counts[0]:
+        return f"No source prints a number{of}{on}."
+    if not (of or on):
         return (
             f"What papers and lists print for composed image retrieval: {rows} of {sources}, each with "
             "table and claimed protocol, not ranked with entries."
         )
-    of, on = f" of {method}" if method else "", f" on {benchmark}" if benchmark else ""
     said = f"{rows} of {sources}, each with table and claimed protocol, not ranked."
     return f"Published numbers{of}{on} as reported: {said}"
 

@@ -106,6 +106,7 @@ def test_a_choice_of_nothing_says_so(site: Site, query: dict[str, str], said: st
     html = written(site, **query)
     assert said in unescape(html)
     assert "<script>alert" not in html
+    assert page_at(site, "published", query).description.startswith("No source prints a number ")
 
 
 def test_without_a_server_it_has_no_form(site: Site) -> None:
@@ -170,7 +171,8 @@ def test_each_choice_has_its_own_title_and_description(site: Site) -> None:
     pages = [page_at(site, "published", choice) for choice in choices]
     assert len({page.title for page in pages}) == len({page.description for page in pages}) == len(pages)
     assert pages[4].title == "Published results of SPRC on CIRR, val"
-    assert all(len(page.description) <= 160 for page in pages)
+    long = page_at(site, "published", {"benchmark": "b" * 500, "method": "m" * 500})
+    assert all(len(page.description) <= 160 and len(page.title) <= 160 for page in (*pages, long))
 
 
 def test_sources_are_links_and_the_rows_of_boards_lead_to_their_place(site: Site) -> None:
