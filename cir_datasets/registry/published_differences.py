@@ -18,7 +18,7 @@ from cir_datasets.registry.published import Reported, published
 
 UNEXPLAINED = "The sources do not say why."
 _BACKBONE = re.compile(r"\b([BLHG])/(\d\d)\b")
-_SHOWN = Decimal("0.01")
+_SHOWN = Decimal("0.001")
 _MEAN_ERROR = Decimal("0.01")
 """How far a printed mean and the mean of printed numbers may be apart by rounding alone, in points."""
 
@@ -63,16 +63,18 @@ class SeveralNumbers:
 
 
 def mean_text(value: Decimal) -> str:
-    """A mean that no source prints, as it is shown: two digits, halves away from zero.
+    """A mean that no source prints, as it is shown: with three digits where two do not hold it.
+
+    So the mean of two printed numbers is exact; a longer one is rounded, halves away from zero.
 
     Args:
         value: in per cent.
 
     Example:
-        >>> [mean_text(Decimal(text)) for text in ("62.135", "57.925", "59.655", "30")]
-        ['62.14', '57.93', '59.66', '30.00']
+        >>> [mean_text(Decimal(text)) for text in ("62.135", "59.66", "37.5325", "30")]
+        ['62.135', '59.66', '37.533', '30.00']
     """
-    return str(value.quantize(_SHOWN, ROUND_HALF_UP))
+    return str(value.quantize(_SHOWN, ROUND_HALF_UP)).removesuffix("0")
 
 
 def numbers_of(row: Reported) -> dict[tuple[str, str], Number]:
@@ -96,7 +98,7 @@ def differences() -> tuple[SeveralNumbers, ...]:
         >>> found = {(one.method, one.benchmark, one.metric): one for one in differences()}
         >>> one = found["SPRC", "fashioniq/val", "mean(recall@10, recall@50)"]
         >>> [number.text for _, number in one.numbers]
-        ['64.85', '62.14']
+        ['64.85', '62.135']
     """
     held: dict[tuple[str, str, str], list[tuple[Reported, Number]]] = {}
     for row in published():

@@ -424,7 +424,7 @@ def test_a_closed_board_says_what_it_lacks_and_shows_published_results(
     longest = max(len(words(each)) for each in page.select("a.where"))
     assert longest <= 20, "stands whole on one line"
     odd = words(page.select_one(".odd"))
-    assert "SPRC has other numbers elsewhere: 62.14 (" in odd
+    assert "SPRC has other numbers elsewhere: 62.135 (" in odd
     assert page.select("input[form=compare]") == []
     hidden = read(server, "b/fashioniq/val", hide="published")
     assert "No row fits" in words(hidden.select_one(".panel:not(.head)"))
