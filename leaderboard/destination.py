@@ -19,7 +19,7 @@ from cir_datasets.registry.suites import suite, suite_ids
 from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.errors import UploadRefusedError
-from submissions.formats.containers import GZIP
+from submissions.formats.containers import GZIP, JSON, kind_of, other_kind
 from submissions.rank_file.model import BUNDLE, TRANSCRIPT
 
 HEAD_BYTES = 64 * 1024
@@ -48,12 +48,35 @@ def board_of_head(head: bytes) -> Board:
     words = _words_of(head)
     benchmark = _named(words)
     if benchmark is None:
+        said = f"the file's first {HEAD_BYTES // 1024} KB name no benchmark, so that its board is not clear."
+        start = _unpacked(head[:HEAD_BYTES]).removeprefix(codecs.BOM_UTF8).lstrip()
+        if kind_of(start) == JSON and not start.startswith((b"{", b"[")):
+            said = "the file is neither JSON, JSON Lines, Parquet nor a TREC run, and names no benchmark."
         raise UploadRefusedError(
             "missing-board",
-            f"the file's first {HEAD_BYTES // 1024} KB name no benchmark, so that its board is not clear.",
+            said,
             fix=f"choose the board (in the API: add ?board=), one of {', '.join(boards.ids())}",
         )
     return board_of_benchmark(benchmark, dialogue=words.get("format") == TRANSCRIPT)
+
+
+def refuse_other_kinds(head: bytes, name: str) -> None:
+    """Refuse a file at once that is neither JSON nor another container of rankings: a picture, an archive.
+
+    Args:
+        head: the file's first bytes.
+        name: what its sender calls it.
+
+    Raises:
+        UploadRefusedError: it is one (`unreadable`).
+    """
+    kind = other_kind(head)
+    if kind is not None:
+        raise UploadRefusedError(
+            "unreadable",
+            f"{name[:_SHOWN]} is not a rank file, bundle or transcript: it is {kind}.",
+            fix="send the file that `cir rank`, `cir run` or `cir multiround` wrote",
+        )
 
 
 def empty_file(board: Board | None = None) -> UploadRefusedError:

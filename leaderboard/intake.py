@@ -16,7 +16,13 @@ from typing import Any
 from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
 from leaderboard.boards import Board
-from leaderboard.destination import HEAD_BYTES, board_of_head, empty_file, named_board
+from leaderboard.destination import (
+    HEAD_BYTES,
+    board_of_head,
+    empty_file,
+    named_board,
+    refuse_other_kinds,
+)
 from leaderboard.errors import UploadRefusedError, refuse_unknown
 from leaderboard.identity import LOCAL
 from leaderboard.life import act
@@ -207,17 +213,19 @@ class Intake:
         self._data_problem = data_problem
         self._quotas = quotas
 
-    def board(self, board_id: str | None, head: bytes = b"") -> Board:
+    def board(self, board_id: str | None, head: bytes = b"", name: str = "the file") -> Board:
         """The board asked for, or the one that the file names, when it takes submissions.
 
         Args:
             board_id: the board asked for; None or empty goes by the file.
             head: the file's first bytes, see `destination`.
+            name: what its sender calls the file.
 
         Raises:
-            UploadRefusedError: neither names a board of this server, it is paused or no phase of it is open,
-                or its data is not on this server.
+            UploadRefusedError: the file is a picture, an archive or the like; neither names a board of this
+                server, it is paused or no phase of it is open, or its data is not on this server.
         """
+        refuse_other_kinds(head, name)
         board = known_board(board_id) if board_id else board_of_head(head)
         paused = self._store.paused(board.id)
         if paused is not None:
@@ -334,7 +342,7 @@ class Intake:
         head = b""
         while len(head) < HEAD_BYTES and (chunk := next(coming, b"")):
             head += chunk
-        board = self.board(board_id, head)
+        board = self.board(board_id, head, cover.file_name)
         incoming = self.incoming(board)
         try:
             incoming.write(head)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,7 @@ class FindingGroup:
         code: of `findings.yaml`, or of a refusal.
         severity: `error` or `warning`.
         count: how many places have it.
-        places: up to five of them, as text.
+        places: up to five of them, as text; a single one says what its sentence does not.
         messages: what is wrong, up to five sentences.
         fixes: what to do, each once.
     """
@@ -55,13 +56,42 @@ def grouped(findings: Iterable[Mapping[str, Any]]) -> list[FindingGroup]:
             code,
             severity,
             sum(int(one.get("count") or 1) for one in same),
-            _first(_place(one, example) for one in same for example in one.get("examples") or ()),
+            _places(same),
             _first(str(one["message"]) for one in same),
             _first(str(one["fix"]) for one in same),
         )
         for (severity, code), same in by_code.items()
     ]
     return sorted(groups, key=lambda group: group.severity != "error")
+
+
+_COMMANDS = re.compile(
+    r"`(?P<quoted>[^`]+)`"
+    r"|  (?P<apart>\S.*?)(?=  |$)"
+    r"|(?P<bare>\bcir [a-z]+(?: [a-z]+(?= --))?(?: --[a-z-]+)*|\bsubmissions\.\w+\([^)]*\))"
+)
+"""How sentences set off what is typed: between backticks, between double blanks, or as it is."""
+
+
+def with_commands(words: str) -> list[tuple[str, bool]]:
+    """The parts of a sentence, and whether each is a command.
+
+    Args:
+        words: a message or a fix, as terminals show it.
+
+    Example:
+        >>> with_commands("keep one, then run  cir validate run.json")
+        [('keep one, then run ', False), ('cir validate run.json', True)]
+        >>> with_commands("`cir score FILE` shows it")
+        [('cir score FILE', True), (' shows it', False)]
+    """
+    found: list[tuple[str, bool]] = []
+    place = 0
+    for each in _COMMANDS.finditer(words):
+        blank = " " if each["apart"] else ""
+        found += [(words[place : each.start()] + blank, False), (each[each.lastgroup or 0], True)]
+        place = each.end()
+    return [part for part in [*found, (words[place:], False)] if part[0]]
 
 
 def refusal(error: UploadRefusedError) -> list[FindingGroup]:
@@ -76,6 +106,16 @@ def refusal(error: UploadRefusedError) -> list[FindingGroup]:
 def _first(texts: Iterable[str]) -> tuple[str, ...]:
     """The first texts that are not empty, each once."""
     return tuple(dict.fromkeys(text for text in texts if text))[:PLACES]
+
+
+def _places(same: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """The first places of a group. The sentence on a single one names its position and value already."""
+    found = [(one, example) for one in same for example in one.get("examples") or ()]
+    if len(found) == 1 and int(found[0][0].get("count") or 1) == 1:
+        ((one, example),) = found
+        if str(example.get("value", "")) in str(one["message"]):
+            found = [(one, {**example, "position": None, "value": None})]
+    return _first(_place(one, example) for one, example in found)
 
 
 def _place(finding: Mapping[str, Any], example: Mapping[str, Any]) -> str:

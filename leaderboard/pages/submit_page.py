@@ -145,7 +145,7 @@ def named_html(server: Server, board_id: str, path: str | None) -> tuple[str, bo
     named, said = named_board(head), {"message": "", "fix": ""}
     board: Board | None
     try:
-        board = server.intake.board(board_id, head)
+        board = server.intake.board(board_id, head, Path(path).name)
     except UploadRefusedError as error:
         board, said = None, {"message": error.message, "fix": _fix(error)}
     is_other = named is not None and bool(board_id) and named.id != board_id

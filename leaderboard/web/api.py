@@ -375,7 +375,7 @@ async def _from_form(
             )
         texts = {**request.query_params, **form.texts}
         asked = named or texts.get("board")
-        board = await run_in_threadpool(server.intake.board, asked, bytes(head))
+        board = await run_in_threadpool(server.intake.board, asked, bytes(head), form.file_name)
         server.intake.check_size(incoming.size, board)
         cover = _cover(texts, form.file_name, sender)
         return await run_in_threadpool(server.intake.accept, board, incoming, cover)

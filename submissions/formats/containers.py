@@ -36,6 +36,32 @@ _LINES_HEADER = re.compile(
 _NUMBER = re.compile(rb"[-+]?(?:nan|inf|[0-9.]+(?:e[-+]?[0-9]+)?)", re.IGNORECASE)
 
 
+_OTHER_KINDS = {
+    b"\x89PNG\r\n\x1a\n": "a PNG picture",
+    b"\xff\xd8\xff": "a JPEG picture",
+    b"GIF87a": "a GIF picture",
+    b"GIF89a": "a GIF picture",
+    b"RIFF": "a WebP picture, or sound",
+    b"%PDF-": "a PDF document",
+    b"PK\x03\x04": "a zip archive; take the JSON file out of it",
+    b"Rar!\x1a\x07": "a RAR archive",
+    b"7z\xbc\xaf\x27\x1c": "a 7-Zip archive",
+    b"BZh91AY&SY": "packed with bzip2, and gzip alone is read",
+    b"\xfd7zXZ\x00": "packed with xz, and gzip alone is read",
+    b"\x28\xb5\x2f\xfd": "packed with Zstandard, and gzip alone is read",
+    b"\x93NUMPY": "an array of NumPy",
+    b"\x89HDF\r\n\x1a\n": "an HDF5 file",
+    b"SQLite format 3\x00": "an SQLite database",
+    b"\x80\x02": "a pickle of Python",
+    b"\x80\x03": "a pickle of Python",
+    b"\x80\x04": "a pickle of Python",
+    b"\x80\x05": "a pickle of Python",
+}
+"""How files begin that are often taken for a rank file, and what they are. None of it begins a text in UTF-8
+that a reader here takes."""
+_MARKUP = (b"<!doctype html", b"<html", b"<?xml", b"<svg")
+
+
 @dataclass(frozen=True)
 class Unpacked:
     """A file's content and how it is to be read.
@@ -99,6 +125,22 @@ def kind_of(content: bytes) -> str:
     return TREC if any(map(_is_trec, lines)) else JSON
 
 
+def other_kind(head: bytes) -> str | None:
+    """What a file is that no reader here takes, as the end of a sentence; None where its bytes do not say it.
+
+    Args:
+        head: the file's first bytes; where they are packed with gzip, what is inside is looked at.
+
+    Example:
+        >>> other_kind(b"\\x89PNG\\r\\n\\x1a\\n and more"), other_kind(b'{"benchmark": "shapes/val"}')
+        ('a PNG picture', None)
+    """
+    head = _inside(head)
+    if head[:_LOOKED_AT].lstrip()[:14].lower().startswith(_MARKUP):
+        return "a page of HTML or XML"
+    return next((words for begins, words in _OTHER_KINDS.items() if head.startswith(begins)), None)
+
+
 def suffix_of(head: bytes) -> str:
     """What a file's name should end with: `.json`, `.jsonl`, `.parquet` or `.trec`, with `.gz` where packed.
 
@@ -109,13 +151,18 @@ def suffix_of(head: bytes) -> str:
         >>> suffix_of(b'{"format": "cir-rank-file"}'), suffix_of(gzip.compress(b"q1 Q0 image1 1 0.97 clip"))
         ('.json', '.trec.gz')
     """
-    if head.startswith(GZIP):
-        try:
-            inside = zlib.decompressobj(wbits=31).decompress(head, _LOOKED_AT)
-        except zlib.error:
-            inside = b""
-        return f"{_SUFFIXES.get(kind_of(inside), '.json')}.gz"
-    return _SUFFIXES.get(kind_of(head), ".json")
+    packed = ".gz" if head.startswith(GZIP) else ""
+    return _SUFFIXES.get(kind_of(_inside(head)), ".json") + packed
+
+
+def _inside(head: bytes) -> bytes:
+    """The beginning of what is packed with gzip, nothing where it is damaged; other bytes as they are."""
+    if not head.startswith(GZIP):
+        return head
+    try:
+        return zlib.decompressobj(wbits=31).decompress(head, _LOOKED_AT)
+    except zlib.error:
+        return b""
 
 
 def byte_limit(content: bytes, max_bytes: int) -> int:

@@ -26,7 +26,7 @@ import orjson
 
 from submissions.errors import MissingFileError
 from submissions.formats.budget import MAX_BYTES, MAX_DEPTH, Budget
-from submissions.formats.containers import byte_limit, too_large
+from submissions.formats.containers import byte_limit, other_kind, too_large
 from submissions.rank_file.columns import Columns, Gathering
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, shown
 
@@ -45,11 +45,7 @@ _HEADER_BYTES = 2**16
 _LARGE = 2**26
 """Bytes of a text that is not to be copied."""
 
-_KINDS_OF_BYTES = {
-    b"PK\x03\x04": "is a zip archive; take the JSON file out of it",
-    b"\xff\xfe": "is UTF-16",
-    b"\xfe\xff": "is UTF-16",
-}
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def read_bytes(source: Source, findings: Findings, *, max_bytes: int = MAX_BYTES) -> bytes | None:
@@ -313,9 +309,9 @@ def _is_utf8(content: bytes, findings: Findings) -> bool:
         if not content.isascii():
             _check_utf8(content)
     except UnicodeDecodeError as error:
-        kind = next((text for magic, text in _KINDS_OF_BYTES.items() if content.startswith(magic)), None)
+        kind = "UTF-16" if content.startswith(_UTF16) else other_kind(content)
         findings.add(
-            "unreadable", f"this {kind}." if kind else f"byte {error.start + 1:,} is not UTF-8 text."
+            "unreadable", f"this is {kind}." if kind else f"byte {error.start + 1:,} is not UTF-8 text."
         )
         return False
     return True

@@ -1,6 +1,6 @@
 "use strict";
 // Pages are whole without this file. It copies text, writes this site's address into commands, shows the
-// row that the address names, and sends a form of choices when one is changed.
+// row that the address names, and sends a form of choices when one is changed, without its empty fields.
 (() => {
   for (const one of document.querySelectorAll("[data-site]")) {
     one.textContent = new URL(one.dataset.site, location.href).href.replace(/\/$/, "");
@@ -18,6 +18,14 @@
       button.textContent = "Copied";
       setTimeout(() => { button.textContent = said; }, 1500);
     });
+  });
+  // What is not chosen need not stand in the address. The fields come back: the page may be shown again.
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (form.method !== "get" || event.defaultPrevented) return;
+    const empty = [...form.elements].filter((one) => one.name && !one.disabled && one.value === "");
+    for (const one of empty) one.disabled = true;
+    setTimeout(() => { for (const one of empty) one.disabled = false; });
   });
   document.addEventListener("change", (event) => {
     const form = event.target.closest("form[data-at-once]");

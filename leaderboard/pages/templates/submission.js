@@ -49,10 +49,13 @@
         const held = document.activeElement;
         const there = held === document.body || part("outcome").contains(held) || part("submission").contains(held);
         await reload();
-        part("said").textContent = part("outcome-head").textContent;
+        // Where the focus goes to the outcome, it is read there; else it is said, and not shown a second time.
+        part("said").classList.add("visually-hidden");
         if (there) arrive();
+        else part("said").textContent = part("outcome-head").textContent;
       }
     } catch (error) {
+      part("said").classList.remove("visually-hidden");
       part("said").textContent = error.message;
     }
     await watch(waited + SECOND);
@@ -105,6 +108,7 @@
       if (words && (name === "correct" || name === "publish")) now = await correct(form);
       if (name !== "correct") now = await ask(`/${name}`, {});
       await reload();
+      part("said").classList.remove("visually-hidden");
       part("said").textContent = now.events.length > before ? DONE[name] : "Nothing has changed.";
       arrive();
     } catch (error) {

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from leaderboard.destination import HEAD_BYTES, benchmark_of_head, board_of_head
+from leaderboard.destination import HEAD_BYTES, benchmark_of_head, board_of_head, refuse_other_kinds
 from leaderboard.errors import UploadRefusedError
 
 HEADER = {"format": "cir-rank-file", "format_version": 1, "benchmark": "shapes/val"}
@@ -50,6 +50,42 @@ def test_what_names_no_benchmark_is_told_the_boards(head: bytes) -> None:
         board_of_head(head)
     assert caught.value.code == "missing-board"
     assert "shapes/val, " in caught.value.fix
+
+
+@pytest.mark.parametrize(
+    ("head", "kind"),
+    [
+        (b"\x89PNG\r\n\x1a\n" + bytes(20), "a PNG picture"),
+        (gzip.compress(b"\xff\xd8\xff\xe0 JFIF", mtime=0), "a JPEG picture"),
+        (b"PK\x03\x04" + bytes(20), "a zip archive; take the JSON file out of it"),
+        (b"\x80\x04\x95" + bytes(20), "a pickle of Python"),
+        (b"\n <!DOCTYPE html><title>x</title>", "a page of HTML or XML"),
+    ],
+    ids=["png", "jpeg.gz", "zip", "pickle", "html"],
+)
+def test_what_is_no_container_of_rankings_is_refused_by_what_it_is(head: bytes, kind: str) -> None:
+    with pytest.raises(UploadRefusedError) as caught:
+        refuse_other_kinds(head, "photo.png")
+    assert caught.value.message == f"photo.png is not a rank file, bundle or transcript: it is {kind}."
+
+
+def test_what_may_be_rankings_is_not_refused_by_its_kind() -> None:
+    for head in (
+        json.dumps(HEADER).encode(),
+        b"PAR1" + bytes(9),
+        b"1 Q0 a 1 0.5 run",
+        b"",
+        b"\x1f\x8b damaged",
+    ):
+        refuse_other_kinds(head, "run")
+
+
+def test_a_text_without_rankings_is_told_what_is_taken() -> None:
+    with pytest.raises(
+        UploadRefusedError, match="neither JSON, JSON Lines, Parquet nor a TREC run"
+    ) as caught:
+        board_of_head(b"hello, this is a letter")
+    assert caught.value.code == "missing-board"
 
 
 def test_an_empty_file_is_malformed_and_names_nothing() -> None:

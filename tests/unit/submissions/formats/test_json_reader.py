@@ -89,6 +89,7 @@ def test_a_value_is_read_as_it_stands() -> None:
         (b"", "the file is empty."),
         (b"\x00\x01\xff", "byte 3 is not UTF-8 text."),
         (b"PK\x03\x04\xff", "this is a zip archive; take the JSON file out of it."),
+        (b"\x89PNG\r\n\x1a\n", "this is a PNG picture."),
     ],
 )
 def test_odd_json_is_named_by_what_is_wrong_and_where(content: bytes, message: str) -> None:
