@@ -13,15 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
+from fastapi import Request
 
 from leaderboard import boards
 from leaderboard.boards import Board
-from leaderboard.callers import sender_of
+from leaderboard.callers import Sender, sender_of
 from leaderboard.destination import HEAD_BYTES, named_board
 from leaderboard.errors import FileStoreError, UploadRefusedError
 from leaderboard.identity.signed_in import name_signed_in, session_of
 from leaderboard.intake import Cover, checked_method, chunks_of
-from leaderboard.pages.findings import refusal
+from leaderboard.pages.findings import FindingGroup, refusal
 from leaderboard.pages.site import Page, environment
 from leaderboard.server import Server
 from leaderboard.views import submission_page
@@ -38,11 +39,12 @@ _GO_ON = """(address) => {
   else setTimeout(() => document.querySelector("#outcome .outcome")?.focus(), 50);
 }"""
 """Opens the page of the submission; where there is none, the focus moves to what is said instead."""
-_NO_FILE = UploadRefusedError("missing-file", "no file is chosen.", fix="choose one above")
-_NO_FILES = UploadRefusedError(
+NO_FILE = UploadRefusedError("missing-file", "no file is chosen.", fix="choose one, then send it again")
+NO_FILES = UploadRefusedError(
     "files-unavailable",
     "the server cannot read or write rank files now.",
     fix="try again later; if it stays so, tell its organisers",
+    status=503,
 )
 _CHOOSE = "choose the board that it answers in the list Board, if it is one of them, then check it"
 _AT_ONCE = 8
@@ -95,11 +97,15 @@ def page(server: Server, request: Any, head: str, application: str) -> Page:
         application: the element in which it draws, HTML.
     """
     oauth = server.settings.accounts == "oauth"
+    who = name_signed_in(session_of(request)) if oauth else ""
     values = {
         "gradio_head": head,
         "gradio_app": application,
         "oauth": oauth,
-        "who": name_signed_in(session_of(request)) if oauth else "",
+        "who": who,
+        "boards": boards.boards(),
+        "asked": request.query_params.get("board", ""),
+        "plain": server.settings.accounts == "local" or bool(who),
         "url": server.settings.url or str(request.base_url).rstrip("/"),
     }
     return Page(
@@ -109,6 +115,39 @@ def page(server: Server, request: Any, head: str, application: str) -> Page:
         values,
         section=PATH,
     )
+
+
+def sender_without_scripts(request: Request, server: Server) -> Sender:
+    """As whom a browser without scripts sends a file: who runs the server alone, or who has signed in.
+
+    Args:
+        request: of the plain form.
+        server: the leaderboard.
+
+    Raises:
+        UploadRefusedError: the sender would get a private link, whose page opens by a script alone; or this
+            server takes files from accounts, and there is none.
+    """
+    sender = sender_of(request, server)
+    if sender.edit_key:
+        raise UploadRefusedError(
+            "needs-script",
+            "on this server a private link opens your submission, and that takes JavaScript.",
+            fix="switch JavaScript on, or send the file from a terminal with `cir submit`",
+            status=403,
+        )
+    return sender
+
+
+def refused_page(error: UploadRefusedError) -> Page:
+    """The answer to the plain form where the file is not taken in.
+
+    Args:
+        error: why.
+    """
+    words = f"The file was not taken in: {error.message}"[:160]
+    values = {"groups": _refusal_groups(error)}
+    return Page("submit_refused.html", "Not accepted", words, values, error.status, section=PATH)
 
 
 def theme() -> Any:
@@ -165,7 +204,7 @@ def checked(server: Server, request: gr.Request, board_id: str, path: str | None
         What the page shows, and the address of the submission's own page, or nothing.
     """
     if path is None or not Path(path).is_file():
-        return _refused(_NO_FILE), ""
+        return _refused(NO_FILE), ""
     try:
         sender = sender_of(request, server)
         cover = Cover(
@@ -182,7 +221,7 @@ def checked(server: Server, request: gr.Request, board_id: str, path: str | None
     except FileStoreError as error:
         # Where the files lie is for the organisers.
         log.error("%s", error)
-        return _refused(_NO_FILES), ""
+        return _refused(NO_FILES), ""
     Path(path).unlink(missing_ok=True)
     address = submission_page(submission.id, sender.edit_key if new else "")
     return _filled("taken.html"), f".{address}"
@@ -194,8 +233,11 @@ def _html(**options: Any) -> Any:
 
 
 def _refused(error: UploadRefusedError) -> str:
-    groups = refusal(error)
-    return _filled("refusal.html", groups=[replace(group, fixes=(_fix(error),)) for group in groups])
+    return _filled("refusal.html", groups=_refusal_groups(error))
+
+
+def _refusal_groups(error: UploadRefusedError) -> list[FindingGroup]:
+    return [replace(group, fixes=(_fix(error),)) for group in refusal(error)]
 
 
 def _fix(error: UploadRefusedError) -> str:

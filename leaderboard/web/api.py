@@ -158,7 +158,7 @@ def _router(server: Server) -> APIRouter:
         if form is None:
             submission, new = await _from_body(request, server, sender)
         else:
-            submission, new = await _from_form(request, form, server, sender)
+            submission, new = await from_form(request, form, server, sender)
         return await run_in_threadpool(_taken, server, submission, sender, new=new)
 
     @router.post(V1_UPLOAD_PATH + "/{submission_id}/send-on", **passing_on)
@@ -351,9 +351,24 @@ def _methods_of(request: Request, routes: Iterable[BaseRoute]) -> set[str]:
     return found | {"HEAD"} if "GET" in found else found
 
 
-async def _from_form(
+async def from_form(
     request: Request, form: FormWatch, server: Server, sender: Sender
 ) -> tuple[Submission, bool]:
+    """Take in the file of a form while it comes.
+
+    Args:
+        request: whose body it is.
+        form: what watches it.
+        server: the leaderboard.
+        sender: who sends it.
+
+    Returns:
+        The submission, and whether it is new.
+
+    Raises:
+        UploadRefusedError: the form holds no file or other fields, or the file is not taken in.
+        FileStoreError: files cannot be written now.
+    """
     named = request.query_params.get("board")
     incoming, head = server.intake.incoming(known_board(named) if named else None), bytearray()
 

@@ -127,7 +127,7 @@ def guards(options: WebOptions, max_upload_bytes: int) -> list[Middleware]:
     limits = {
         **{
             ("POST", path): BodyLimit(size, FormLimits(files=1, texts=api.FIELDS))
-            for path in (api.UPLOAD_PATH, api.V1_UPLOAD_PATH)
+            for path in (api.UPLOAD_PATH, api.V1_UPLOAD_PATH, f"/{submit_page.PATH}")
         },
         ("POST", gradio_routes.UPLOAD): BodyLimit(size, FormLimits(files=1, texts=0)),
     }

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from urllib.parse import quote
 
 import orjson
 from fastapi import APIRouter, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse, Response
 
 from cir_metrics.errors import UnknownNameError
 from leaderboard.callers import as_whom, caller_of, readable
-from leaderboard.errors import UploadRefusedError
-from leaderboard.pages import pictures, site
+from leaderboard.errors import FileStoreError, UploadRefusedError
+from leaderboard.pages import pictures, site, submit_page
 from leaderboard.pages.addresses import FIRST_PARTS, page_at
 from leaderboard.pages.site import Links, Page, Site, missing_page
 from leaderboard.server import Server
 from leaderboard.views import entry_page
 from leaderboard.views import submission_page as address_of
+from leaderboard.web.api import from_form
+from leaderboard.web.forms import SCOPE_KEY
 from leaderboard.web.kept_answers import whole_answer
+
+log = logging.getLogger("leaderboard.web")
 
 _FOR_EVER = {"Cache-Control": "public, max-age=31536000, immutable"}
 _OWN = {"Cache-Control": "private, no-store", "Vary": "Accept-Encoding, Authorization, Cookie, X-Edit-Key"}
@@ -56,6 +62,22 @@ def router(server: Server) -> APIRouter:
         by, with_key = as_whom(server, caller, found), bool(caller.edit_key)
         page = submission_page.page(pages, found, by, with_key=with_key)
         return answer(request, path, page, _OWN)
+
+    @routes.post(f"/{submit_page.PATH}")
+    async def form(request: Request) -> Response:
+        """The plain form of browsers without scripts: on to the submission's page, or why it is not taken."""
+        try:
+            sender = await run_in_threadpool(submit_page.sender_without_scripts, request, server)
+            watch = request.scope.get(SCOPE_KEY)
+            if watch is None:
+                raise submit_page.NO_FILE
+            one, _ = await from_form(request, watch, server, sender)
+        except UploadRefusedError as error:
+            return answer(request, submit_page.PATH, submit_page.refused_page(error), _OWN)
+        except FileStoreError as error:
+            log.error("%s", error)
+            return answer(request, submit_page.PATH, submit_page.refused_page(submit_page.NO_FILES), _OWN)
+        return RedirectResponse(f".{address_of(one.id)}", 303)
 
     @routes.get("/site/{name}")
     def file(request: Request, name: str) -> Response:

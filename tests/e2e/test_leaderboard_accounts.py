@@ -169,6 +169,22 @@ def test_without_an_account_a_key_is_shown_once(server: Any, world: ModuleType) 
     assert other["id"] != sent["id"]
 
 
+def test_the_plain_form_takes_nothing_whose_private_link_a_browser_without_scripts_cannot_open(
+    server: Any, world: ModuleType
+) -> None:
+    files = {"file": ("run.json", world.as_bytes(world.rank_file(27, "By the plain form")))}
+    refused = httpx.post(f"{server.url}/submit", files=files, timeout=60)
+    assert refused.status_code == 403
+    assert refused.headers["content-type"].startswith("text/html")
+    assert "that takes JavaScript" in refused.text
+    assert "<code>cir submit</code>" in refused.text
+    shown = httpx.get(f"{server.url}/submit", timeout=60).text
+    assert "plain-file" not in shown
+    assert "private link to a submission need JavaScript" in shown
+    strange = httpx.post(f"{server.url}/submit", files=files, headers={"Origin": "http://evil.example"})
+    assert (strange.status_code, strange.json()["error"]["code"]) == (403, "cross-origin")
+
+
 def test_organisers_hide_with_a_reason_and_restore(
     server: Any, world: ModuleType, tokens: dict[str, str]
 ) -> None:

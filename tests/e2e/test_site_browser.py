@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -262,3 +264,63 @@ def test_every_reading_page_is_packed_and_is_not_sent_twice(site: Any) -> None:
                 if (again.status_code, again.content) != (304, b""):
                     wrong.append(f"{name}: {again.status_code} to its own tag")
     assert wrong == []
+
+
+def test_a_table_is_shown_in_a_frame_of_another_site_and_other_pages_are_not(page: Any, site: Any) -> None:
+    board = f"{site.url}/b/{LONG_BOARD}"
+    html = f'<iframe id="table" src="{board}?embed=1"></iframe><iframe id="page" src="{board}"></iframe>'
+
+    class Elsewhere(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(html.encode())
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    refused: list[str] = []
+    page.on("console", lambda message: refused.append(message.text))
+    # Another port is another origin.
+    with ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere) as other:
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        page.goto(f"http://127.0.0.1:{other.server_port}/")
+        page.frame_locator("#table").locator(".standings tbody tr").nth(LONG - 11).wait_for(state="attached")
+        other.shutdown()
+    assert page.frame_locator("#table").locator("h1 a").get_attribute("target") == "_blank"
+    assert sorted(frame.url for frame in page.frames[1:]) == [
+        "chrome-error://chromewebdata/",
+        f"{board}?embed=1",
+    ]
+    assert any("frame-ancestors" in said for said in refused), refused
+
+
+def test_plotly_comes_from_this_server_and_only_on_a_click(page: Any, site: Any) -> None:
+    asked_for: list[str] = []
+    page.on("request", lambda request: asked_for.append(request.url))
+    page.goto(f"{site.url}/b/shapes/multiturn_val?tab=turns", wait_until="networkidle")
+    assert page.locator("svg.plot").count() > 0
+    assert not [url for url in asked_for if "plotly" in url]
+    page.get_by_role("link", name="Interactive plot").first.click()
+    page.wait_for_selector("#plot .main-svg .trace")
+    assert [url.partition("?")[0] for url in asked_for if "plotly" in url] == [
+        f"{site.url}/site/plotly.min.js"
+    ]
+    assert [url for url in asked_for if not url.startswith((site.url, "data:", "blob:"))] == []
+
+
+def test_empty_fields_stay_out_of_the_address_and_dead_buttons_are_not_shown(
+    page: Any, without_scripts: Any, site: Any
+) -> None:
+    page.goto(f"{site.url}/b/{LONG_BOARD}")
+    page.fill("form.choices [name=q]", "Method 7")
+    page.press("form.choices [name=q]", "Enter")
+    page.wait_for_url("**q=Method**")
+    assert asked(page) == {"q": ["Method 7"]}
+    assert "=&" not in page.url
+    assert not page.url.partition("#")[0].endswith("=")
+    assert page.get_by_role("button", name="Copy link").is_visible()
+    without_scripts.goto(f"{site.url}/b/{LONG_BOARD}")
+    assert without_scripts.locator("[data-copy]").count() > 0
+    assert without_scripts.locator("[data-copy]:visible").count() == 0

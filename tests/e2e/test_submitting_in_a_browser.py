@@ -124,7 +124,8 @@ def test_a_broken_file_shows_its_findings_and_leaves_no_row(
         ["unknown-query", "error"],
         ["duplicate-image", "error"],
     ]
-    assert f"{query}, position 2" in groups[1]
+    assert f"{query}: " in groups[1]
+    assert page.get_by_text("Refused: ").count() == 1, "said once"
     assert "is ranked 1st and 2nd" in groups[1]
     assert "cir validate broken.json" in groups[1]
     assert server.rows() == before
@@ -184,7 +185,7 @@ def test_a_transcript_goes_from_a_board_of_rank_files_to_the_table_of_dialogues(
     assert "write the transcript again" in page.inner_text("#outcome")
     send(page, server, talk, board="shapes/val")
     page.wait_for_selector("#outcome.bad h2:text('Refused')")
-    assert "it is a transcript of dialogues, not a rank file" in page.inner_text(".finding")
+    assert "It is a transcript of dialogues, not a rank file" in page.inner_text(".finding")
     page.click("button:text('Check it on Shapes, dialogue')")
     page.wait_for_selector("#outcome.good")
     assert "Talked" in page.inner_text("#outcome h2")
@@ -202,7 +203,7 @@ def test_a_rank_file_on_a_board_of_dialogues_is_sent_to_its_own_by_a_click(
 ) -> None:
     send(page, server, written(tmp_path / "run.json", world.rank_file(12, "No dialogue")), board=TALKING)
     page.wait_for_selector("#outcome.bad h2:text('Refused')")
-    assert "it is a rank file, not a transcript" in page.inner_text(".finding")
+    assert "It is a rank file, not a transcript" in page.inner_text(".finding")
     page.click("button:text('Check it on Shapes, single-turn')")
     page.wait_for_selector("#outcome.good")
     assert "No dialogue" in page.inner_text("#outcome h2")
@@ -227,6 +228,12 @@ def test_the_board_is_said_in_words_before_the_file_is_checked(
 
 def test_a_file_that_names_no_board_is_asked_for_one(page: Any, server: Any, tmp_path: Path) -> None:
     choose(page, server, written(tmp_path / "run.json", {"0": [1, 2]}))
+    page.wait_for_selector("#named :text('name no benchmark')")
+    photo = tmp_path / "photo.png"
+    photo.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(99))
+    choose(page, server, photo, board="shapes/val")
+    page.wait_for_selector("#named :text('photo.png is not a rank file')")
+    choose(page, server, tmp_path / "run.json")
     page.wait_for_selector("#named :text('name no benchmark')")
     page.click("#send")
     page.wait_for_selector("#outcome .outcome.bad")
@@ -265,7 +272,49 @@ def test_the_page_stands_in_the_layout_of_all_pages(browser: Any, server: Any) -
     assert links == ["Boards", "Published results", "Metrics", "Submit", "About"]
     assert page.get_attribute("meta[property='og:title']", "content") == "Submit"
     assert page.query_selector("meta[property='og:image']") is None
-    assert f"cir submit FILE --to {server.url}" in page.inner_text("main pre")
+    assert f"cir submit FILE --to {server.url}" in page.inner_text("main")
+    context.close()
+
+
+def test_without_javascript_a_plain_form_takes_good_files_and_says_what_is_wrong_with_others(
+    browser: Any, server: Any, world: ModuleType, tmp_path: Path
+) -> None:
+    context = browser.new_context(java_script_enabled=False, viewport={"width": 390, "height": 800})
+    page = context.new_page()
+
+    def sent(file: Path, board: str = "") -> None:
+        page.goto(f"{server.url}/submit?board={board}")
+        assert page.input_value("#plain-board") == board
+        page.set_input_files("#plain-file", str(file))
+        page.click("main form button")
+
+    document = world.rank_file(24, "Sent without a script", hits=0.5)
+    sent(written(tmp_path / "run.json", document))
+    page.wait_for_selector("#outcome.good")
+    assert "/s/" in page.url
+    assert "Sent without a script" in page.inner_text("#outcome h2")
+    assert "Sent without a script" not in [row["method"]["name"] for row in server.rows()]
+    page.goto(f"{server.url}/submit")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.check("main form [name=publish]")
+    document = world.rank_file(26, "Published without a script", hits=0.4)
+    page.set_input_files("#plain-file", str(written(tmp_path / "again.json", document)))
+    page.click("main form button")
+    page.wait_for_selector("a.to-board")
+    sent(written(tmp_path / "broken.json", world.broken(world.rank_file(25, "Broken without"))))
+    page.wait_for_selector("#outcome.bad")
+    assert "duplicate-image" in page.inner_text(".finding")
+    photo = tmp_path / "photo.png"
+    photo.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(99))
+    sent(photo, "shapes/val")
+    assert "photo.png is not a rank file, bundle or transcript: it is a PNG picture." in page.inner_text(
+        ".finding"
+    )
+    assert page.url == f"{server.url}/submit"
+    sent(written(tmp_path / "none.json", {"0": [1, 2]}))
+    assert "in the list Board" in page.inner_text(".finding")
+    page.click("a:text('Choose another file')")
+    assert page.input_value("#plain-board") == ""
     context.close()
 
 
