@@ -65,16 +65,17 @@ def refuse_other_kinds(head: bytes, name: str) -> None:
 
     Args:
         head: the file's first bytes.
-        name: what its sender calls it.
+        name: what its sender calls it; may be empty.
 
     Raises:
         UploadRefusedError: it is one (`unreadable`).
     """
     kind = other_kind(head)
     if kind is not None:
+        file = f"the file {_shown(name)}" if name else "the file"
         raise UploadRefusedError(
             "unreadable",
-            f"{name[:_SHOWN]} is not a rank file, bundle or transcript: it is {kind}.",
+            f"{file} is not a rank file, bundle or transcript: it is {kind}.",
             fix="send the file that `cir rank`, `cir run` or `cir multiround` wrote",
         )
 

@@ -213,13 +213,13 @@ class Intake:
         self._data_problem = data_problem
         self._quotas = quotas
 
-    def board(self, board_id: str | None, head: bytes = b"", name: str = "the file") -> Board:
+    def board(self, board_id: str | None, head: bytes = b"", name: str = "") -> Board:
         """The board asked for, or the one that the file names, when it takes submissions.
 
         Args:
             board_id: the board asked for; None or empty goes by the file.
             head: the file's first bytes, see `destination`.
-            name: what its sender calls the file.
+            name: what its sender calls the file; may be empty.
 
         Raises:
             UploadRefusedError: the file is a picture, an archive or the like; neither names a board of this

@@ -232,7 +232,7 @@ def test_a_file_that_names_no_board_is_asked_for_one(page: Any, server: Any, tmp
     photo = tmp_path / "photo.png"
     photo.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(99))
     choose(page, server, photo, board="shapes/val")
-    page.wait_for_selector("#named :text('photo.png is not a rank file')")
+    page.wait_for_selector("#named :text(\"'photo.png' is not a rank file\")")
     choose(page, server, tmp_path / "run.json")
     page.wait_for_selector("#named :text('name no benchmark')")
     page.click("#send")
@@ -251,7 +251,7 @@ def test_without_a_file_the_page_says_so(page: Any, server: Any) -> None:
     page.wait_for_load_state("networkidle")
     page.click("#send")
     page.wait_for_selector("#outcome .outcome.bad")
-    assert "no file is chosen" in page.inner_text("#outcome")
+    assert "No file is chosen" in page.inner_text("#outcome")
 
 
 def test_a_board_without_data_refuses_on_the_page(
@@ -307,9 +307,8 @@ def test_without_javascript_a_plain_form_takes_good_files_and_says_what_is_wrong
     photo = tmp_path / "photo.png"
     photo.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(99))
     sent(photo, "shapes/val")
-    assert "photo.png is not a rank file, bundle or transcript: it is a PNG picture." in page.inner_text(
-        ".finding"
-    )
+    said = page.inner_text(".finding")
+    assert "The file 'photo.png' is not a rank file, bundle or transcript: it is a PNG picture." in said
     assert page.url == f"{server.url}/submit"
     sent(written(tmp_path / "none.json", {"0": [1, 2]}))
     assert "in the list Board" in page.inner_text(".finding")

@@ -66,7 +66,10 @@ def test_what_names_no_benchmark_is_told_the_boards(head: bytes) -> None:
 def test_what_is_no_container_of_rankings_is_refused_by_what_it_is(head: bytes, kind: str) -> None:
     with pytest.raises(UploadRefusedError) as caught:
         refuse_other_kinds(head, "photo.png")
-    assert caught.value.message == f"photo.png is not a rank file, bundle or transcript: it is {kind}."
+    assert (
+        caught.value.message
+        == f"the file 'photo.png' is not a rank file, bundle or transcript: it is {kind}."
+    )
 
 
 def test_what_may_be_rankings_is_not_refused_by_its_kind() -> None:
