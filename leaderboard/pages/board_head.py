@@ -24,6 +24,8 @@ _BESIDE = (
     ("oracle", "oracle", "oracles"),
     ("published", "published", "published"),
 )
+_IN_SHORT = 5
+"""Facts that every page of a board has: what ranks, queries, gallery, reference and chance."""
 _RANDOM = "Random"
 """The name of what `cir run --method random` makes."""
 _DEFAULT_ENCODER = "openai/clip-vit-large-patch14"
@@ -163,7 +165,7 @@ def facts(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> list[
     return [
         Fact(
             "Ranked by",
-            f"{_ranks(board)}, {better}",
+            f"{ranked_by(board)}, {better}",
             f"m/{next(iter(metrics))}",
             board.primary,
             board.primary_means,
@@ -176,6 +178,18 @@ def facts(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> list[
         Fact("Entries", _entries(view, lines)),
         _limits(board, view),
     ]
+
+
+def in_short(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> dict[str, Any]:
+    """What a page beside the board's table says of its protocol in one line, and whether files are taken.
+
+    Args:
+        board: the board.
+        view: its table.
+        lines: its rows.
+    """
+    takes = view["paused"] is None and view["closed"] is None and view["unavailable"] is None
+    return {"protocol": facts(board, view, lines)[:_IN_SHORT], "open": takes}
 
 
 def steps(board: Board, names: Collection[str] = (), *, with_tokens: bool = False) -> list[EntryStep]:
@@ -310,13 +324,17 @@ def meanwhile(board: Board, view: Mapping[str, Any]) -> str:
     if view["unavailable"] is None or board.sealed or board.spec.config.ground_truth == "withheld":
         return ""
     return (
-        "This server lacks the publisher's files. Where you have them, your own machine makes and scores a "
-        f"{file_word(board)} with the code that judges it here."
+        "This server lacks the publisher's files. If you have them, make and score your "
+        f"{file_word(board)} on your own machine: it is the same code."
     )
 
 
-def _ranks(board: Board) -> str:
-    """What ranks, as columns call it."""
+def ranked_by(board: Board) -> str:
+    """What ranks, as columns call it: `R@10`, or `mean of R@5 and Rs@1`.
+
+    Args:
+        board: the board.
+    """
     terms = board.primary_terms
     if len(terms) < 2:
         return board.primary_label

@@ -86,7 +86,7 @@ def _leads(board: Board, view: Mapping[str, Any]) -> str:
     if found is None:
         return ""
     more = f" and {found.more} more" if found.more else ""
-    return f"{found.words}: {', '.join(found.names)}{more} ({found.score})."
+    return f"{found.words}: {'; '.join(found.names)}{more} ({found.score})."
 
 
 def _unknown_tab(tab: str, tabs: Mapping[str, str]) -> list[Notice]:

@@ -175,7 +175,7 @@ def _invented(board: Board) -> BoardExample:
     if board.sealed:
         why = "the queries of a sealed board are not shown"
     elif data.problem(board) is None:
-        why = "the data is on this server, which reads the queries when the first file comes"
+        why = "real queries stand here once a file has come"
     else:
         why = "the queries were not prepared on this server"
     return BoardExample(

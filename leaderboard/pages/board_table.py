@@ -25,8 +25,8 @@ _WIDTH, _MARGIN = 100, 5
 """Of the picture of an interval, in pixels."""
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
 _GROUPS = (
-    "A group holds the methods that no paired test on the queries finds different from its first; inside a "
-    "group the order says nothing."
+    "Methods of one group do not differ significantly from its first, by paired tests on the queries; inside "
+    "a group the order says nothing."
 )
 _CHIPS = (("", "All"), ("zero-shot", "Zero-shot"), ("trained", "Trained"))
 _FILTERS = (("encoder", "Encoder"), ("trained_on", "Trained on"), ("caption_rule", "Caption rule"))
@@ -258,5 +258,5 @@ def _note(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> str:
         said.append(f"{listed[0].upper()}{listed[1:]} stand in the order of their value, in italics.")
     if "published" in kinds:
         who = "Published rows are" if outside[1:] else "They are"
-        said.append(f"{who} as reported: nobody scored them here, and they do not compare.")
+        said.append(f"{who} as reported: they were not scored here, and do not compare with entries.")
     return " ".join(said)

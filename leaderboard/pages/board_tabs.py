@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from html import escape
 from typing import Any
@@ -14,6 +15,8 @@ from cir_metrics.errors import UnknownNameError
 from leaderboard.boards import Board
 from leaderboard.inspection.numbers import EntryNumbers, MemberNumbers, main_cutoff
 from leaderboard.pages import board_about, queries_tab
+from leaderboard.pages.board_head import in_short, ranked_by
+from leaderboard.pages.board_rows import lines_of
 from leaderboard.pages.plots import (
     MOST_SERIES,
     Bars,
@@ -85,12 +88,15 @@ def page(site: Site, board: Board, query: Mapping[str, str]) -> Page | None:
     if tab == TABLE or tab not in tabs:
         return None
     if tab == ABOUT:
-        return board_about.page(site, board, tabs)
-    if tab == QUERIES:
-        return queries_tab.page(site, board, query, tabs)
-    words, values = _values(site, board, query, tab)
-    title = _title(board, words, values)
-    return Page("board_tab.html", title, f"{words} of {board.title}: {values['about']}", values)
+        made = board_about.page(site, board, tabs)
+    elif tab == QUERIES:
+        made = queries_tab.page(site, board, query, tabs)
+    else:
+        words, values = _values(site, board, query, tab)
+        about = f"{words} of {board.title}: {values['about']}"
+        made = Page("board_tab.html", _title(board, words, values), about, values)
+    view = site.server.tables.of(board).view
+    return replace(made, values={**made.values, **in_short(board, view, lines_of(board, view))})
 
 
 def plot_page(site: Site, board: Board, query: Mapping[str, str]) -> Page:
@@ -301,7 +307,7 @@ def _by_length(curves: Sequence[tuple[str, MemberNumbers]], k: int) -> Table | N
 
 def _members(board: Board, chosen: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Of a suite what ranks, member by member: the board's own numbers."""
-    members, label = board.benchmarks, board.primary_label
+    members, label = board.benchmarks, _what_ranks(board)
     about = f"{label} on each benchmark of the suite."
     shown: dict[str, Any] = {"about": about, "plot": "", "tables": []}
     if not chosen:
@@ -334,11 +340,17 @@ def _members(board: Board, chosen: Sequence[Mapping[str, Any]]) -> dict[str, Any
     return shown
 
 
+def _what_ranks(board: Board) -> str:
+    """What ranks, in words that say what a mean is over."""
+    said = ranked_by(board)
+    return said[0].upper() + said[1:]
+
+
 def _trend(board: Board, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    label = board.primary_label
+    label = _what_ranks(board)
     about = (
-        f"{label} over the years: a point is a method, and a line goes through the best so far, which are "
-        "named. All names and sources stand in the tables below."
+        f"{label} by year: each point is a method, and the line joins the best so far, which are named. "
+        "The tables below have all names and sources."
     )
     shown: dict[str, Any] = {"about": about, "plot": "", "tables": []}
     own: list[tuple[str, Dated]] = []

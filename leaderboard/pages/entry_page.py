@@ -13,7 +13,7 @@ from leaderboard.callers import readable
 from leaderboard.identity import NOBODY
 from leaderboard.inspection.numbers import MemberNumbers, TurnPoint
 from leaderboard.inspection.protocol import protocol_check
-from leaderboard.pages.board_head import facts
+from leaderboard.pages.board_head import in_short
 from leaderboard.pages.board_rows import lines_of
 from leaderboard.pages.citation import citation
 from leaderboard.pages.figures import number
@@ -40,8 +40,6 @@ _FACTS = (
     ("notes", "Notes"),
 )
 """Fields of the method block that are shown, with their headings."""
-_PROTOCOL = 5
-"""Facts of a board that an entry's first lines say: what ranks, queries, gallery, reference, chance."""
 _HAPPENED = {
     "received": "The server took the file in.",
     "validated": "The file passed validation.",
@@ -95,8 +93,7 @@ def page(site: Site, submission_id: str) -> Page:
             "view": view,
             "name": name,
             "score": score,
-            "protocol": facts(board, table, lines_of(board, table))[:_PROTOCOL],
-            "open": table["paused"] is None and table["closed"] is None and table["unavailable"] is None,
+            **in_short(board, table, lines_of(board, table)),
             "facts": _facts(row["method"]),
             "metrics": metrics_table(board, row),
             "signature": signature_parts(submission, board),

@@ -432,17 +432,20 @@ def _letter_width(letter: str) -> float:
 
 
 def _cut(name: str, width: float) -> str:
-    """A name that is too long, with its beginning alone.
+    """A name that is too long, without its middle: names of one method often differ at their end.
 
     Example:
-        >>> _cut("Composed", 100.0), _cut("WWWWWWWWWWWW", 100.0)
-        ('Composed', 'WWWWWW…')
+        >>> _cut("Composed", 100.0), _cut("W" * 6 + "I" * 6, 100.0)
+        ('Composed', 'WWWW…IIIIII')
     """
     if _wide(name) <= width:
         return name
-    ends = accumulate(map(_letter_width, name))
-    whole = sum(end <= width - _LETTERS["wide"] for end in ends)
-    return f"{name[: max(1, whole)].rstrip()}…"
+    left = width - _LETTERS["wide"]
+    ends = accumulate(map(_letter_width, reversed(name)))
+    last = max(1, sum(end <= left / 2 for end in ends))
+    left -= _wide(name[-last:])
+    first = max(1, sum(end <= left for end in accumulate(map(_letter_width, name))))
+    return f"{name[:first].rstrip()}…{name[-last:].lstrip()}"
 
 
 def _words(x: float, y: float, words: str, anchor: str, size: int = 13, title: str = "") -> str:

@@ -82,7 +82,7 @@ def test_rows_stand_by_value_and_share_groups_but_for_baselines_and_oracles(mixe
         "not stated",
     ]
     assert column(page, "encoder") == ["–", "CLIP ViT-B/32", "shapes", "–", "CLIP ViT-L/14"]
-    assert "A group holds the methods that no paired test" in words(page.select_one("main"))
+    assert "Methods of one group do not differ significantly" in words(page.select_one("main"))
 
 
 def test_a_row_says_its_number_and_interval_as_the_table_has_them(mixed: Server) -> None:
@@ -391,7 +391,7 @@ def test_data_that_is_here_is_not_called_missing(server: Server, monkeypatch: py
     monkeypatch.setattr("leaderboard.data.problem", lambda _board: None)
     monkeypatch.setattr("leaderboard.pages.board_queries.last_prepared", lambda _spec: None)
     example = words(read(server, "b/cirr/val").select_one(".example"))
-    assert "reads the queries when the first file comes" in example
+    assert "real queries stand here once a file has come" in example
 
 
 def test_a_closed_board_says_what_it_lacks_and_shows_published_results(

@@ -140,7 +140,7 @@ def test_a_sealed_board_shows_no_numbers_by_query() -> None:
 def test_the_trend_has_entries_and_published_rows_of_the_same_split(server: Server) -> None:
     page = read(server, "b/fashioniq/val", tab="trend")
     ((head, *rows),) = tables(page)
-    assert head == ["year", "method", "Average", "source"]
+    assert head == ["year", "method", "Mean of Avg R@10 and Avg R@50", "source"]
     assert ["2024", "DQU-CIR", "71.77"] in [row[:3] for row in rows]
     assert [row[0] for row in rows] == sorted(row[0] for row in rows)
     by_method = {tuple(row[1:3]) for row in rows}
@@ -150,7 +150,7 @@ def test_the_trend_has_entries_and_published_rows_of_the_same_split(server: Serv
     shown = zip(column(board, "name"), column(board, "main"), strict=True)
     assert told <= set(shown), "as the board shows them"
     assert "SPRC (retrained), 2025: 62.135 (" in str(page.select_one("svg.plot"))
-    assert words(page.select_one("svg.plot title")) == "Average over the years"
+    assert words(page.select_one("svg.plot title")) == "Mean of Avg R@10 and Avg R@50 over the years"
     assert page.select_one(".picked") is None
 
 

@@ -83,7 +83,7 @@ def test_the_leading_group_is_named_with_the_leaders_interval_and_the_last_day(s
     assert [row["group"] for row in rows] == [1, 1, 2]
     said = cards(site)[BOARD]
     low, high = rows[0]["interval"]
-    names = ", ".join(row["method"]["name"] for row in rows[:2])
+    names = "; ".join(row["method"]["name"] for row in rows[:2])
     assert (
         f"Leading group: {names} (R@10 {100 * rows[0]['main']:.2f} [{100 * low:.2f}, {100 * high:.2f}])"
         in said

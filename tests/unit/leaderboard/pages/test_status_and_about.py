@@ -77,7 +77,7 @@ def test_every_board_is_listed_with_what_it_lacks(site: Site) -> None:
     said = unescape(html)
     assert f"We move {EVIL}." in said
     assert "The publisher's file data/cirr_val.json is not on this server." in said
-    assert "nothing: files for it are judged" in said
+    assert "Why files for it are not judged" in said
     assert "<script>alert" not in html
     assert 'href="./status"' in html
     assert "http-equiv" not in html, "it is looked at again by hand"
