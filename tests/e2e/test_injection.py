@@ -128,31 +128,38 @@ def test_what_is_kept_holds_nothing_unseen(rows: list[dict[str, Any]]) -> None:
 
 @pytest.mark.browser
 def test_pages_show_all_of_it_as_text(server: Any, rows: list[dict[str, Any]], page: Any) -> None:
-    def inert(where: str) -> None:
+    def inert() -> None:
         found = page.evaluate(
-            """selector => [...document.querySelectorAll(selector + ' *')].flatMap(node => [
-                ...(/^(script|img|svg|iframe|b|x)$/i.test(node.tagName) ? [node.tagName] : []),
+            """() => [...document.querySelectorAll('main *')].flatMap(node => [
+                ...(/^(script|iframe|object|b|x)$/i.test(node.tagName) ? [node.tagName] : []),
                 ...[...node.attributes].map(one => one.name).filter(name => name.startsWith('on')),
+                ...(node.tagName === 'IMG' ? [node.getAttribute('src')] : []).filter(
+                    address => !/^(\\.\\.\\/)+site\\/pictures\\//.test(address)),
                 ...(node.tagName === 'A' ? [node.getAttribute('href')] : []).filter(
-                    address => !/^(\\.\\/|https:\\/\\/)/.test(address)),
-            ])""",
-            where,
+                    address => !/^(data:application\\/json;|#|\\.{1,2}\\/|https:\\/\\/)/.test(address)),
+            ])"""
         )
-        assert found == [], where
+        assert found == [], page.url
 
-    page.goto(f"{server.url}/?board=shapes/val")
+    def shown() -> str:
+        return " ".join(page.text_content("main").split())
+
+    page.goto(f"{server.url}/b/shapes/val?page=all")
     page.wait_for_selector(".standings")
-    page.eval_on_selector_all("#board details", "nodes => nodes.forEach(node => node.open = true)")
-    inert("#board")
-    words = " ".join(page.text_content("#board").split())
-    kept = [text for row in rows for text in shown_texts({**row, "flag": None})]
-    missing = [text for text in kept if " ".join(text.split()) not in words]
-    assert missing == []
+    inert()
+    names = shown()
+    assert [
+        row["method"]["name"] for row in rows if " ".join(row["method"]["name"].split()) not in names
+    ] == []
     for row in rows:
+        page.goto(f"{server.url}/e/{row['submission']}")
+        inert()
+        words = shown()
+        assert [text for text in shown_texts(row) if " ".join(text.split()) not in words] == []
         post(server, f"/api/submissions/{row['submission']}/unpublish", json={})
-        page.goto(f"{server.url}/?board=shapes/val&entry={row['submission']}")
-        page.wait_for_selector(".outcome")
-        inert("#board")
+        page.goto(f"{server.url}/s/{row['submission']}")
+        page.wait_for_selector("#outcome")
+        inert()
         post(server, f"/api/submissions/{row['submission']}/publish", json={})
 
 
@@ -175,7 +182,7 @@ def test_feed_and_headers_hold_nothing_but_their_own(server: Any, rows: list[dic
     feed = ElementTree.fromstring(server.get("/api/v1/feed.atom").content)
     tags = {element.tag.rpartition("}")[2] for element in feed.iter()}
     assert tags == {"feed", "id", "title", "updated", "author", "name", "link", "entry", "summary"}
-    assert {link.get("href", "")[:2] for link in feed.iter() if link.get("href")} <= {"/?", "/a"}
+    assert {link.get("href", "")[:2] for link in feed.iter() if link.get("href")} <= {"/b", "/a"}
     for path in ("boards/shapes/val", "feed.atom", *(f"submissions/{row['submission']}" for row in rows)):
         for more in ("", "/file") if path.startswith("submissions") else ("",):
             headers = server.get(f"/api/v1/{path}{more}").headers
