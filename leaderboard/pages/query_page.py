@@ -570,7 +570,7 @@ def hit_words(board: Board, k: int, where: str = "") -> str:
     if board.dialogue is not None or board.spec.kind == "multi_turn":
         return hit
     return (
-        f"{hit}; other positives make no hit"
+        f"{hit}; other right pictures do not count"
         if _counts_target(board)
         else f"{hit}; all positives are targets here"
     )

@@ -31,7 +31,7 @@ from submissions.formats.containers import label_of
 log = logging.getLogger("leaderboard.pages")
 
 PATH = "submit"
-_AS_NAMED = "the one that the file names"
+_AS_NAMED = "as the file says"
 _HIDDEN: Any = "hidden"
 """Of a component that only carries a value from one step to the next."""
 _GO_ON = """(address) => {
