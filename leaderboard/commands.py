@@ -138,7 +138,7 @@ def work(
     server = Server.open(settings.read(home))
     logs.configure(options.read().logs, "worker.log")
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: server.worker.stop_soon())
+        signal.signal(number, server.worker.stopped_by_signal)
     if parent is not None:
         live_no_longer_than(parent)
     else:

@@ -117,6 +117,14 @@ class Worker:
         if self._thread is not None:
             self._thread.join()
 
+    def stopped_by_signal(self, _number: int, _frame: object) -> None:
+        """Stop soon, as a handler of signals.
+
+        The flag has a lock. The thread that handles a signal may hold it already, from waiting or from an
+        earlier signal, and would wait for itself; another thread waits until it is free.
+        """
+        threading.Thread(target=self.stop_soon, name="stopped", daemon=True).start()
+
     def stop_soon(self) -> None:
         """Let `run` end at once, without waiting for it."""
         self._stop.set()

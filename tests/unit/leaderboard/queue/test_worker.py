@@ -8,6 +8,7 @@ import math
 import os
 import signal
 import sqlite3
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -150,6 +151,24 @@ def test_a_worker_stops_while_it_judges_and_the_submission_waits(server: Server,
         worker.stop()
     assert children() == []
     assert now(server, submission) == submission
+
+
+def test_signals_that_come_while_the_flag_is_locked_end_the_worker(server: Server) -> None:
+    """Handlers run in the thread that waits for the flag, between any two of its steps, and in each other."""
+    server.worker.start()
+    loop = server.worker._thread
+
+    def handled() -> None:
+        with server.worker._stop._cond:
+            for _ in range(3):
+                server.worker.stopped_by_signal(signal.SIGTERM, None)
+
+    handling = threading.Thread(target=handled, daemon=True)
+    handling.start()
+    handling.join(SECONDS)
+    assert not handling.is_alive()
+    loop.join(SECONDS)
+    assert not loop.is_alive()
 
 
 def test_an_unforeseen_error_ends_the_submission_and_not_the_loop(
