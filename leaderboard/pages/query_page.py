@@ -281,6 +281,12 @@ class _Browser:
             "first": first,
         }
 
+    def _came_out(self, here: int) -> str:
+        """How this query came out, `lost` say; empty where no method decides."""
+        found = tuple(bool(hits[here]) for hits in self.hits)
+        outcomes = _OUTCOMES.get(len(self.hits), {})
+        return next((_WORDS[name].lower() for name, hits in outcomes.items() if hits == found), "")
+
     def _outcome_choices(self) -> Iterator[dict[str, Any]]:
         if not self.hits:
             return
@@ -414,6 +420,7 @@ class _Browser:
             "previous": previous,
             "following": following,
             "position": position,
+            "came_out": self._came_out(here),
             "pair": chosen,
             "choices": self._choices(),
             "marks": _marks(query, card.get("methods", ())),
