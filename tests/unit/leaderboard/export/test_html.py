@@ -34,6 +34,8 @@ SECRET = "Only its owner knows this name"
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     """Hostile names on a board, no publisher's data, and what is not for others."""
     monkeypatch.delenv("CIR_DATA_HOME", raising=False)
+    # Tests beside this one prepare benchmarks in the cache that is shared; their queries would come and go here.
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path.parent / f"{tmp_path.name}-cache"))
     opened = Server.open(settings.read(tmp_path / "home"))
     for seed, text in enumerate(HOSTILE):
         add_entry(opened.store, seed, 0.3, name=text, notes=text, trained_on=[text], paper=text, code=text)
