@@ -34,7 +34,7 @@ SECRET = "Only its owner knows this name"
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     """Hostile names on a board, no publisher's data, and what is not for others."""
     monkeypatch.delenv("CIR_DATA_HOME", raising=False)
-    # Tests beside this one prepare benchmarks in the cache that is shared; their queries would come and go here.
+    # Tests beside this one prepare benchmarks in the shared cache: their queries would come and go here.
     monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path.parent / f"{tmp_path.name}-cache"))
     opened = Server.open(settings.read(tmp_path / "home"))
     for seed, text in enumerate(HOSTILE):
