@@ -5,10 +5,13 @@ A page's module is imported when the page is first asked for: whoever only sends
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable, Mapping
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
+from cir_datasets.registry.suites import suite_ids
+from cir_metrics.catalogue import METRICS
 from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
 from leaderboard.errors import UploadRefusedError
@@ -117,6 +120,30 @@ FIRST_PARTS = tuple(dict.fromkeys(pattern.partition("/")[0] for pattern in _PAGE
 """What the paths of pages begin with, before their first slash."""
 
 
+_LONGEST = 60
+"""Characters of an unknown name that are shown."""
+
+
+def _unknown(path: str, error: UnknownNameError) -> Page:
+    """The page in the place of an unknown board, metric or suite, with links to the ones of a like name."""
+    first, _, rest = path.partition("/")
+    kind, known = {
+        "b": ("board", {name: name for name in boards.ids()}),
+        "m": (
+            "metric",
+            {entry.printed: name for name, entry in METRICS.items()} | {name: name for name in METRICS},
+        ),
+        "suite": ("suite", {name: name for name in suite_ids()}),
+    }.get(first, ("", {}))
+    name = unquote(re.sub("/(q/[^/]+|plot)$", "", rest))
+    if not kind or name in boards.ids():
+        return missing_page("Not found", f"There is {error}")
+    like = difflib.get_close_matches(name.partition("@")[0][:_LONGEST], known, 3, 0.5)
+    near = dict.fromkeys((f"{first}/{quote(known[each])}", known[each]) for each in like)
+    shown = name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…"
+    return missing_page("Not found", f"There is no {kind} {shown} here.", near=tuple(near))
+
+
 def page_at(site: Site, path: str, query: Query) -> Page:
     """The page of an address; where there is none, a page with the status 404 that says so.
 
@@ -135,7 +162,7 @@ def page_at(site: Site, path: str, query: Query) -> Page:
             if found:
                 return make(site, query, *map(unquote, found.groups()))
     except UnknownNameError as error:
-        return missing_page("Not found", str(error))
+        return _unknown(path, error)
     except UploadRefusedError as error:
         return missing_page("Not found", f"There is {error.message}", f"Fix: {error.fix}.")
     return missing_page("Not found", "There is no page at this address.")

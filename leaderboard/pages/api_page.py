@@ -20,7 +20,7 @@ class Route:
         method: of HTTP.
         path: its path.
         words: what it does.
-        names: by name of a parameter or body what it is.
+        names: by names of parameters or bodies what they are.
         answers: media types of what it answers.
     """
 
@@ -63,11 +63,15 @@ def _route(method: str, path: str, route: Mapping[str, Any]) -> Route:
         if status == "200"
         for kind in one.get("content", ())
     }
+    # Names that say the same stand in one line.
+    alike: dict[str, list[str]] = {}
+    for name, words in (*names, *_bodies(route)):
+        alike.setdefault(words, []).append(name)
     return Route(
         method.upper(),
         path,
         inline_html_of(route.get("description", "")),
-        tuple((name, inline_html_of(words)) for name, words in (*names, *_bodies(route))),
+        tuple((", ".join(same), inline_html_of(words)) for words, same in alike.items()),
         tuple(sorted(answers)),
     )
 

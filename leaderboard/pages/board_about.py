@@ -47,6 +47,7 @@ def page(site: Site, board: Board, tabs: Mapping[str, str]) -> Page:
         "tabs": tabs,
         "card": card,
         "asker": asker(board, with_settings=True),
+        "unit": "Sessions" if board.spec.kind == "multi_turn" else "Queries",
         "members": [_member(spec.id, spec.config) for spec in board.specs],
         "metrics": _metrics(board),
         "signature": [(part, part_meaning(part)) for part in signature.split(" | ") if part],
@@ -68,15 +69,15 @@ def page(site: Site, board: Board, tabs: Mapping[str, str]) -> Page:
 
 
 def _member(name: str, config: Any) -> dict[str, Any]:
-    turns = ", ".join(f"{count:,} of {length}" for length, count in (config.turns or {}).items())
+    turns = ", ".join(f"{count:,} with {length}" for length, count in (config.turns or {}).items())
     return {
         "id": name,
         "split": config.split,
         "queries": "–" if config.queries is None else f"{config.queries:,}",
         "gallery": "–" if config.gallery is None else f"{config.gallery:,}",
         "reference": config.reference,
-        "subset": "–" if config.subset is None else str(config.subset),
-        "turns": turns or "–",
+        "subset": "" if config.subset is None else str(config.subset),
+        "turns": turns,
     }
 
 

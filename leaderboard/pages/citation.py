@@ -22,6 +22,9 @@ _BIBTEX = {
     "%": r"\%",
     "^": r"\^{}",
     "~": r"\~{}",
+    "<": r"{\textless}",
+    ">": r"{\textgreater}",
+    "|": r"{\textbar}",
 }
 
 

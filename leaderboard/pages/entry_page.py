@@ -278,6 +278,7 @@ def _member(board: Board, name: str, numbers: MemberNumbers) -> dict[str, Any]:
             title=f"Where {answers} stand: {name}",
             description="The table below has the numbers.",
             x_label=f"rank of {best}",
+            counted="sessions" if numbers.curve else "queries",
         ),
         "curve": numbers.curve,
         "curve_plot": curve_plot([(name, numbers.curve)], numbers.k) if numbers.curve else "",
@@ -320,6 +321,7 @@ def _grouping(board: Board, grouping: Grouping) -> dict[str, Any]:
     """A table by group: of the metric that ranks, or the first one of it that is reported by group."""
     known = grouping.groups[0].values if grouping.groups else {}
     metric = next((term for term in board.primary_terms if term in known), next(iter(known), ""))
+    not_shown = {name.partition("@")[0] for name in known} - {metric.partition("@")[0]}
     return {
         "title": grouping.title,
         "head": grouping.head.capitalize(),
@@ -333,9 +335,9 @@ def _grouping(board: Board, grouping: Grouping) -> dict[str, Any]:
                 "value": group.values.get(metric),
                 "random": group.random.get(metric),
             }
-            for group in grouping.groups
+            for group in (*grouping.groups, *grouping.means)
         ],
-        "notes": grouping.notes,
+        "notes": [note for note in grouping.notes if note.partition(":")[0] not in not_shown],
     }
 
 

@@ -78,7 +78,7 @@ def one_page(_site: Site, name: str) -> Page:
     """
     entry = METRICS.get(name)
     if entry is None:
-        raise UnknownNameError(_unknown(name))
+        raise UnknownNameError(f"no metric {name!r}.{did_you_mean(name, METRICS)}")
     sections = card_sections(name)
     first = [one for one in sections if one.title.startswith(_FIRST)]
     traps = [one for one in sections if one.title in _TRAPS]
@@ -156,12 +156,3 @@ def _is_of(metric: str, entry: MetricEntry) -> bool:
         return parse_metric(plain)[0] == entry.name
     except CirError:
         return False
-
-
-def _unknown(name: str) -> str:
-    try:
-        known = parse_metric(name)[0]
-    except CirError:
-        known = next((entry.name for entry in METRICS.values() if entry.printed == name), "")
-    hint = f" Its page is m/{known}." if known else did_you_mean(name, METRICS)
-    return f"no metric {name!r}.{hint} There are: {', '.join(METRICS)}."

@@ -272,7 +272,12 @@ def _named(frame: _Frame, best: Sequence[Dated]) -> Iterator[str]:
 
 
 def histogram_svg(
-    bins: Sequence[tuple[str, float, str]], *, title: str, description: str, x_label: str
+    bins: Sequence[tuple[str, float, str]],
+    *,
+    title: str,
+    description: str,
+    x_label: str,
+    counted: str = "queries",
 ) -> str:
     """Shares of ranges, such as of the ranks of right answers.
 
@@ -281,6 +286,7 @@ def histogram_svg(
         title: what the plot shows.
         description: what a reader who does not see it is told.
         x_label: of the axis below.
+        counted: what the shares are of, in the plural.
 
     Returns:
         An `svg` element.
@@ -291,7 +297,7 @@ def histogram_svg(
         2
     """
     frame = _Frame(14, (0.0, float(len(bins))), max((share for _, share, _ in bins), default=0.0))
-    parts = [*frame.grid("queries, %")]
+    parts = [*frame.grid(f"{counted}, %")]
     for place, (label, share, words) in enumerate(bins):
         x, width = frame.x(place + 0.14), frame.x(place + 0.86) - frame.x(place + 0.14)
         y = frame.y(share)

@@ -44,11 +44,10 @@ def page(site: Site, board: Board, query: Mapping[str, str], tabs: Mapping[str, 
         query: of the address: `q` (text or id), `aspect`, `member` (of a suite) and `page`.
         tabs: the board's, from `board_tabs.tabs_here`.
     """
-    member = query.get("member", "")
-    member = member if member in board.benchmarks else board.benchmarks[0]
+    wanted_member, wanted_aspect = query.get("member", ""), query.get("aspect", "")
+    member = wanted_member if wanted_member in board.benchmarks else board.benchmarks[0]
     queries = queries_of(member)
-    aspect = query.get("aspect", "")
-    aspect = aspect if aspect in queries.aspects else ""
+    aspect = wanted_aspect if wanted_aspect in queries.aspects else ""
     asked = query.get("q", "").strip()[:_LONGEST]
     having = queries.aspects[aspect].tolist() if aspect else [True] * len(queries.rows)
     found = [
@@ -59,6 +58,15 @@ def page(site: Site, board: Board, query: Mapping[str, str], tabs: Mapping[str, 
     pages = max(1, -(-len(found) // PAGE_QUERIES))
     said = query.get("page", "")
     here = min(max(int(said), 1), pages) if said.isdecimal() and len(said) < 10 else 1
+    remarks = [
+        f"There is no {word} {wanted[:_LONGEST]} here; {instead}."
+        for word, wanted, taken, instead in (
+            ("member", wanted_member, member, f"{member} is shown"),
+            ("aspect", wanted_aspect, aspect, "all are shown"),
+            ("page", said, str(here), f"page {here} of {pages} is shown"),
+        )
+        if wanted not in ("", taken)
+    ]
     first = (here - 1) * PAGE_QUERIES
     kept = {"tab": "queries", "member": "" if member == board.benchmarks[0] else member}
     kept |= {"aspect": aspect, "q": asked}
@@ -71,6 +79,7 @@ def page(site: Site, board: Board, query: Mapping[str, str], tabs: Mapping[str, 
         "tabs": tabs,
         "unit": unit,
         "several": several,
+        "remarks": remarks,
         "about": _counted(len(found), len(queries.rows), first, unit, several),
         "kept": kept,
         "asked": asked,

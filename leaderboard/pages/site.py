@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
@@ -238,12 +238,16 @@ def _addressed(paths: Mapping[str, str], to: Links) -> dict[str, str]:
     return {name: to(path) for name, path in paths.items() if path}
 
 
-def missing_page(what: str, words: str, fix: str = "") -> Page:
+def missing_page(
+    what: str, words: str, fix: str = "", near: Sequence[tuple[str, str]] = (), status: int = 404
+) -> Page:
     """The page in the place of one that there is not.
 
     Args:
         what: the heading, such as `No such board`.
         words: a sentence that says more.
         fix: a sentence that says where to go.
+        near: pages that may be meant, as paths and what they are called.
+        status: of the answer.
     """
-    return Page("missing.html", what, words, {"words": words, "fix": fix}, status=404)
+    return Page("missing.html", what, words, {"words": words, "fix": fix, "near": near}, status=status)

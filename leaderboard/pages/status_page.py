@@ -12,7 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.pages.home_page import state_words
-from leaderboard.pages.site import Page, Site
+from leaderboard.pages.site import Page, Site, missing_page
 from leaderboard.queue.jobs import LEASE_SECONDS
 
 log = logging.getLogger("leaderboard.pages.status")
@@ -51,7 +51,7 @@ def page(site: Site) -> Page:
     except (SQLAlchemyError, OSError):
         log.exception("the status cannot be told")
         words = "The server lives, but its database or its disk does not answer. Try again later."
-        return Page("missing.html", "Not available", words, {"words": words, "fix": ""}, status=503)
+        return missing_page("Not available", words, status=503)
     values = {"problems": problems(health, now), "lines": lines(health, now), "now": now, "listed": listed}
     return Page("status.html", "Status", _DESCRIPTION, values, section="status")
 

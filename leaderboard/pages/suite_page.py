@@ -12,6 +12,8 @@ from cir_datasets.registry.published_differences import Number, numbers_of
 from cir_datasets.registry.schema import main_metric_terms
 from cir_datasets.registry.suites import Suite, suite, suite_ids
 from cir_metrics.errors import UnknownNameError, did_you_mean
+from leaderboard.pages.board_head import in_short
+from leaderboard.pages.board_rows import lines_of
 from leaderboard.pages.published_page import column_of, title_of
 from leaderboard.pages.published_rows import boards_of
 from leaderboard.pages.site import Page, Site
@@ -92,6 +94,7 @@ def page(site: Site, suite_id: str) -> Page:
             "board": board,
             "view": view,
             "metric": column_of(found.main_metric),
+            **({} if board is None or view is None else in_short(board, view, lines_of(board, view))),
             "members": [_member(name) for name in found.benchmarks],
             "lines": [_line(found, row) for row in view["rows"]] if view is not None else [],
             "reported": _reported(found),

@@ -35,8 +35,9 @@ _AT_TURN = (
     "length + 1 and is counted as censored."
 )
 _LENGTHS = (
-    "hits: within K at any turn; final_recall: at the last; hits_auc: trapezoid over the turns that sessions "
-    "of that length have (with one turn: hits)."
+    "hits: a target within K at some turn.",
+    "final_recall: a target within K at the last turn.",
+    "hits_auc: the area under hits, over the turns that sessions of that length have (with one turn: hits).",
 )
 
 
@@ -133,7 +134,7 @@ def by_aspect(
         Group("macro", "macro mean", n, _macro(found), _macro(floors)),
         Group("micro", "micro mean", n, _micro(values, some), _micro(expected, some)),
     )
-    notes = ["macro: every aspect weighs the same; micro: every query that has an aspect does."]
+    notes = ["macro: the mean over the aspects; micro: the mean over the queries that have an aspect."]
     if (lengths > 1).any():
         notes.append("A query with several aspects counts in each of them.")
     without = len(lengths) - n
@@ -253,7 +254,7 @@ def by_length(
             if random is not None:
                 floors |= _length_values(random.hits(k)[own, :length], random.found(k)[own], k)
         groups.append(Group(length, str(length), int(own.sum()), values, floors))
-    return Grouping("By number of turns", "turns", "sessions", tuple(groups), notes=(_LENGTHS,))
+    return Grouping("By number of turns", "turns", "sessions", tuple(groups), notes=_LENGTHS)
 
 
 def _length_values(hits: FloatArray, final: FloatArray, k: int) -> dict[str, float | None]:

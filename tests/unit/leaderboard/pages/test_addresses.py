@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 
 from leaderboard import boards, settings
 from leaderboard.pages import addresses
-from leaderboard.pages.site import Page
+from leaderboard.pages.site import Page, missing_page
 from leaderboard.server import Server
 from leaderboard.web import site_routes
 
@@ -54,7 +54,7 @@ def test_odd_ids_reach_their_page_whole(
     """`GET` keeps the path as it was written: an id with a slash is one part, and links count its own."""
 
     def said(_site: object, query: dict[str, str], found: str) -> Page:
-        return Page("missing.html", "T", "D", {"words": f"[{found}][{query['e']}]", "fix": ""})
+        return missing_page("T", f"[{found}][{query['e']}]")
 
     monkeypatch.setitem(addresses._PAGES, "b/(.+)", said)
     page = client.get(f"/b/{quote(name, safe='').replace('.', '%2E')}?e=1&e=2")

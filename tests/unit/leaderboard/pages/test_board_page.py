@@ -299,7 +299,7 @@ def test_the_head_says_what_is_ranked_by_what_and_on_which_protocol(mixed: Serve
     assert facts_of(page) == {
         "Ranked by": "R@10, higher is better queries with the target in the first 10",
         "Queries": "300",
-        "Gallery": "100",  # as the made-up signatures of these entries have it
+        "Gallery": "100 images",  # as the made-up signatures of these entries have it
         "Reference": "removed from the ranking",
         "Chance": "0.25 %",
         "Versions": "benchmark 2, metric 1",

@@ -112,4 +112,4 @@ def test_published_averages_stand_as_reported(site: Site) -> None:
 def test_an_unknown_suite_is_a_page_that_names_the_nearest(site: Site) -> None:
     page, html = written(site, "fashioniq/vall")
     assert page.status == 404
-    assert "Did you mean 'fashioniq/val'?" in unescape(html)
+    assert 'Did you mean <a href="../../suite/fashioniq/val">fashioniq/val</a>' in html
