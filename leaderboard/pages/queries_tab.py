@@ -90,7 +90,8 @@ def page(site: Site, board: Board, query: Mapping[str, str], tabs: Mapping[str, 
         "queries": [_line(queries.spec, *each) for each in found[first : first + PAGE_QUERIES]],
         "pages": [(each, each == here) for each in linked_pages(here, pages)] if pages > 1 else [],
     }
-    title = f"{board.title}: {several}" + (f", page {here}" if here > 1 else "")
+    chosen = [kept["member"], aspect, f"“{asked}”" if asked else "", f"page {here}" if here > 1 else ""]
+    title = ", ".join([f"{board.title}: {several}", *filter(None, chosen)])
     about = f"The {several} of {board.title}, each with what methods rank first for it."
     return Page("board_queries.html", title, about, values)
 
