@@ -33,7 +33,14 @@ def test_home_and_boards_answer_and_what_is_not_there_is_said(client: TestClient
     assert client.get("/").status_code == 200
     assert boards.board("shapes/val").title in client.get("/b/shapes/val").text
     unknown = client.get("/b/shapes/vale")
-    assert (unknown.status_code, "shapes/val" in unknown.text) == (404, True)
+    assert unknown.status_code == 404
+    assert 'Did you mean <a href="../../b/shapes/val">shapes/val</a>' in unknown.text
+    # Words of strangers are cut, and nothing on the disk is named.
+    endless = client.get(f"/b/{'x' * 5000}").text
+    assert f"There is no board {'x' * 60}… here." in endless
+    assert len(endless) < 4000
+    of_a_query = client.get("/b/shapes/vale/q/1").text
+    assert "There is no board shapes/vale here." in of_a_query
     assert client.get("/site/site.css").headers["cache-control"].endswith("immutable")
     assert client.get("/site/other.css").status_code == 404
     moved = client.get("/?board=shapes/val&entry=289f32ba7118").headers["location"]

@@ -125,7 +125,7 @@ def test_what_the_lists_show_is_what_the_file_holds(
     assert f'<th scope="row">1</th><td class="num">{sum(first)}</td>' in html
     assert sum(first) == round(300 * report.metrics["recall@1"])
     grouped = full_report(report).groupings["by_aspect"]
-    for group in grouped.groups:
+    for group in (*grouped.groups, *grouped.means):
         value = f"{100 * (group.values['recall@10'] or 0):.2f}"
         assert (
             f'<th scope="row">{group.name}</th><td class="num">{group.n:,}</td><td class="num">{value}'
@@ -142,3 +142,8 @@ def test_sessions_have_a_curve(shown_site: Site, shown_entries: dict[str, Submis
         value = f"{100 * report.metrics[f'hits@10@turn{turn}']:.2f}"
         assert f'<th scope="row">{turn}</th><td class="num">{value}</td><td class="num">[' in html
     assert html.count('<svg class="plot"') == 2
+    assert "Hits AUC@10" in html
+    assert "hits_auc: the area under hits" in html
+    assert "final_recall: " not in html
+    assert ">sessions, %<" in html
+    assert ">queries, %<" not in html

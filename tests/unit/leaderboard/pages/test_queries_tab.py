@@ -62,6 +62,28 @@ def test_a_page_that_there_is_not_is_the_nearest(server: Server, said: str, here
     assert words(read(server, VAL, tab="queries", page=said).select_one(".pages [aria-current]")) == here
 
 
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ({"page": "7"}, "There is no page 7 here; page 6 of 6 is shown."),
+        ({"aspect": "shouting"}, "There is no aspect shouting here; all are shown."),
+        ({"member": "cirr/val"}, "There is no member cirr/val here; shapes/val is shown."),
+        ({"page": "2", "aspect": "negation"}, "There is no page 2 here; page 1 of 1 is shown."),
+        ({"page": "2", "aspect": "complex", "member": "shapes/val"}, ""),
+    ],
+)
+def test_what_an_address_asks_for_in_vain_is_said(server: Server, query: dict[str, str], said: str) -> None:
+    page = read(server, VAL, tab="queries", **query)
+    assert " ".join(map(words, page.select("main .notice"))) == said
+
+
+def test_chosen_queries_have_a_title_of_their_own(server: Server) -> None:
+    page = read(server, VAL, tab="queries", aspect="complex", q="and", page="2")
+    assert words(page.select_one("title")) == (
+        "Shapes, single-turn: queries, complex, “and”, page 2 · CIR leaderboard"
+    )
+
+
 def test_a_search_finds_captions_and_ids(server: Server) -> None:
     rows = cir_datasets.load("shapes/val").rows()
     blue = [row["query_id"] for row in rows if "blue" in row["relative_caption"].casefold()]
