@@ -211,7 +211,7 @@ def steps(board: Board, names: Collection[str] = (), *, with_tokens: bool = Fals
     )
     if not board.sealed:
         checked = "It is validated, then scored beside chance and baselines: the same code as here."
-    last = "Only you see the score until you publish it."
+    last = "Only you and the organisers see the score until you publish it."
     if _RANDOM in names:
         last += " A random ranking is scored, and stays private: its name is that of a baseline."
     if with_tokens:
@@ -296,13 +296,13 @@ def _goal(board: Board) -> str:
             return f"after {rounds} rounds the wanted ones are among the first {_word(k or 0)}"
         return f"within {rounds} rounds the wanted one {first}"
     if name == "hits_auc":
-        return f"the wanted one {first}, after as few turns as can be"
+        return f"the wanted one {first}, in as few turns as possible"
     if name in ("final_recall", "final_mrr"):
         return f"after the last turn the wanted one {first}"
     if name == "hits_at_k":
         return f"the wanted one {first} at some turn"
     if name in ("map_at_k", "pnr_map"):
-        return f"all the wanted ones are among the first {_word(k or 0)}, and as early as can be"
+        return f"all the wanted ones are among the first {_word(k or 0)}, and as early as possible"
     others = [_also(*each) for each in parsed[1:]]
     return f"the wanted one {first}" + "".join(f", and {each}" for each in others)
 

@@ -109,6 +109,8 @@ def example_of(board: Board) -> BoardExample:
         return _invented(board)
     row = next((row for row in rows if _fits(row)), rows[0])
     targets = right_answers(row, _deciding(board))
+    if row.get("target_image_id") in targets:  # the annotated one is shown
+        targets = list(dict.fromkeys([row["target_image_id"], *targets]))
     positives = {*targets, *(row.get("positive_image_ids") or ())}
     captions = [caption_of(turn) for turn in row.get("turns") or [row]]
     first = (row.get("turns") or [row])[0]
@@ -124,8 +126,23 @@ def example_of(board: Board) -> BoardExample:
     )
 
 
+def right_by(board: Board) -> Sequence[str]:
+    """The metrics of a benchmark that `right_answers` goes by; none where every right picture counts.
+
+    A dialogue ends at any of them, but for one that starts at random, which has its target alone.
+
+    Args:
+        board: the board.
+    """
+    if board.dialogue is not None and board.dialogue.choices.start == "published":
+        return ()
+    return board.spec.metrics
+
+
 def _deciding(board: Board) -> Sequence[str]:
     """The metrics that say which pictures are right: what ranks, where it counts all positives."""
+    if board.dialogue is not None:
+        return right_by(board)
     ranked = [member_metric(term) for term in board.primary_terms]
     counts_all = all(metric.startswith(("map@", "pnr_map@")) for metric in ranked)
     return ranked if counts_all else board.spec.metrics

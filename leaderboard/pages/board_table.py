@@ -259,4 +259,9 @@ def _note(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> str:
     if "published" in kinds:
         who = "Published rows are" if outside[1:] else "They are"
         said.append(f"{who} as reported: they were not scored here, and do not compare with entries.")
+    if kinds == {"published"}:
+        other = {line.other_split.partition(",")[0] for line in lines}
+        said.insert(0, "No entry stands on this board yet: what you see are numbers of papers and lists.")
+        if len(other) == 1 and "" not in other:
+            said.insert(1, f"All are of the {other.pop()}, another split than this board's.")
     return " ".join(said)

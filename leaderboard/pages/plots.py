@@ -25,7 +25,7 @@ _LETTERS = {"narrow": 5.4, "small": 8.4, "large": 10.5, "wide": 13.5}
 """Widths of letters of 13 pixels, as far as they can be known here: the widest of common fonts."""
 _NARROW, _WIDE = frozenset("fijlrtI.,:;!|'()[]/- "), frozenset("MWmw@%&…")
 _BESIDE = 270.0
-"""Width of a name in a legend of many; a longer one is cut, and its title has the whole."""
+"""Width of a name in a legend where names share lines; where one is longer, each may take a line."""
 _ABOVE = 220.0
 """Width of a name above its point."""
 _FEW = 3
@@ -421,7 +421,8 @@ def _letter(number: int) -> str:
 
 def _most(names: Sequence[str]) -> float:
     """How wide a name in a legend may be."""
-    return _WIDTH - _LEFT - _RIGHT - _MARK if len(names) <= _FEW else _BESIDE
+    has_lines = len(names) <= _FEW or any(_wide(name) > _BESIDE for name in names)
+    return _WIDTH - _LEFT - _RIGHT - _MARK if has_lines else _BESIDE
 
 
 def _wide(words: str) -> float:

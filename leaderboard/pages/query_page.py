@@ -20,6 +20,7 @@ from cir_metrics.catalogue import parse_metric
 from leaderboard.boards import Board
 from leaderboard.inspection.numbers import main_cutoff
 from leaderboard.inspection.reports import benchmark_here
+from leaderboard.pages.board_queries import right_by
 from leaderboard.pages.pictures import picture_path
 from leaderboard.pages.site import Page, Site, missing_page, query_path
 from submissions.scoring.score_report import member_metric
@@ -354,7 +355,7 @@ class _Browser:
     def _rounds(self) -> dict[str, Any]:
         """The dialogues of each method, in which every round has a caption of its own."""
         row = self.queries.rows[self.id]
-        metrics = self.queries.spec.metrics
+        metrics = right_by(self.board)
         methods = []
         for method in self.methods:
             if method.lists is None:
@@ -559,7 +560,7 @@ def answer_words(board: Board) -> str:
         board: of single queries, sessions or dialogues.
     """
     if board.dialogue is not None:
-        return "the target"
+        return "the target" if right_by(board) else "a right picture"
     if board.spec.kind == "multi_turn":
         return "a target"
     return "the target" if _counts_target(board) else "a positive"
