@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -71,6 +72,7 @@ def table_values(
         "filters": _filters(lines, shown.choices),
         "pages": _pages(shown),
         "said": _said(shown),
+        "lead": _lead(lines),
         "note": _note(board, view, lines),
         "width": "many" if len(board.columns) > 5 else "",
     }
@@ -243,6 +245,18 @@ def _said(shown: Shown) -> str:
     return f"{shown.first:,} to {last:,} of {among}"
 
 
+def _lead(lines: Sequence[Line]) -> str:
+    """What a reader of a table of published rows alone must know first; empty of other tables."""
+    if any(line.kind != "published" for line in lines):
+        return ""
+    others = Counter(line.other_split.partition(",")[0] for line in lines if line.other_split)
+    said = [
+        f"{count:,} of the {len(lines):,} are of the {split}, which does not compare with this board."
+        for split, count in others.items()
+    ]
+    return " ".join(["No entry yet. All rows are numbers of papers and lists.", *said])
+
+
 def _note(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> str:
     """What a reader of the table must know: its groups, its marks, its units."""
     kinds = {line.kind for line in lines}
@@ -259,9 +273,4 @@ def _note(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> str:
     if "published" in kinds:
         who = "Published rows are" if outside[1:] else "They are"
         said.append(f"{who} as reported: they were not scored here, and do not compare with entries.")
-    if kinds == {"published"}:
-        other = {line.other_split.partition(",")[0] for line in lines}
-        said.insert(0, "No entry stands on this board yet: what you see are numbers of papers and lists.")
-        if len(other) == 1 and "" not in other:
-            said.insert(1, f"All are of the {other.pop()}, another split than this board's.")
     return " ".join(said)

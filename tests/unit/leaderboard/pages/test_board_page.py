@@ -23,6 +23,7 @@ from leaderboard.challenge.making import Rules, default_phase, make
 from leaderboard.challenge.material import Material
 from leaderboard.pages.addresses import page_at
 from leaderboard.pages.board_rows import PAGE_ROWS, lines_of, read_choices, shown
+from leaderboard.pages.published_rows import rows_for
 from leaderboard.pages.site import Links, Site
 from leaderboard.server import Server
 from leaderboard.settings import Settings
@@ -536,3 +537,18 @@ def test_links_beside_the_table_lead_to_its_other_forms_and_one_may_be_framed(mi
     assert bare.select("form, nav, header, script, input") == []
     assert len(bare.select(".standings tbody tr")) == 5
     assert bare.select_one("h1 a")["target"] == "_blank"
+
+
+def test_a_table_of_published_rows_alone_says_first_that_nobody_has_entered(server: Server) -> None:
+    said = words(read(server, "b/cirr/val").select_one("p.about strong"))
+    lines = rows_for(boards.board("cirr/val"))
+    of_test = sum(bool(line.other_split) for line in lines)
+    assert 0 < of_test < len(lines)
+    assert said == (
+        "No entry yet. All rows are numbers of papers and lists. "
+        f"{of_test} of the {len(lines)} are of the test split (cirr/test1), which does not compare with this "
+        "board."
+    )
+    assert words(read(server, "b/fashioniq/dress_val").select_one("p.about strong")).endswith("and lists.")
+    add_entry(server.store, 1, 0.5, board="cirr/val")
+    assert read(server, "b/cirr/val").select_one("p.about strong") is None
