@@ -58,7 +58,7 @@ def test_boards_are_picked_by_address_and_by_link(page: Any, server: Any) -> Non
     for words in ("mean of R@5 and Rs@1, higher is better", "2,297", "removed from the ranking", "10.11 %"):
         assert words in facts
     page.goto(f"{server.url}/?board=no/board")
-    page.wait_for_selector("main:has-text(\"no board 'no/board'\")")
+    page.wait_for_selector("main:has-text('There is no board no/board here.')")
 
 
 def test_rank_groups_have_a_column_that_says_what_they_are(page: Any, server: Any, world: ModuleType) -> None:
