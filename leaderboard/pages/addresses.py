@@ -15,7 +15,7 @@ from cir_metrics.catalogue import METRICS
 from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
 from leaderboard.errors import UploadRefusedError
-from leaderboard.pages.site import Page, Site, missing_page
+from leaderboard.pages.site import NO_PAGE, Page, Site, missing_page
 
 Query = Mapping[str, str]
 """What stands behind the ? of an address; values of a name that stands there twice are joined by a comma."""
@@ -127,21 +127,30 @@ _LONGEST = 60
 def _unknown(path: str, error: UnknownNameError) -> Page:
     """The page in the place of an unknown board, metric or suite, with links to the ones of a like name."""
     first, _, rest = path.partition("/")
-    kind, known = {
-        "b": ("board", {name: name for name in boards.ids()}),
+    kind, known, fix = {
+        "b": (
+            "board",
+            {name: name for name in boards.ids()},
+            "The home page has a card for every board, with and without entries.",
+        ),
         "m": (
             "metric",
             {entry.printed: name for name, entry in METRICS.items()} | {name: name for name in METRICS},
+            "The page of all metrics lists them, and every board links to its own.",
         ),
-        "suite": ("suite", {name: name for name in suite_ids()}),
-    }.get(first, ("", {}))
+        "suite": (
+            "suite",
+            {name: name for name in suite_ids()},
+            "The home page links to every suite, next to the boards that are its members.",
+        ),
+    }.get(first, ("", {}, ""))
     name = unquote(re.sub("/(q/[^/]+|plot)$", "", rest))
     if not kind or name in boards.ids():
         return missing_page("Not found", f"There is {error}")
     like = difflib.get_close_matches(name.partition("@")[0][:_LONGEST], known, 3, 0.5)
     near = dict.fromkeys((f"{first}/{quote(known[each])}", known[each]) for each in like)
     shown = name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…"
-    return missing_page("Not found", f"There is no {kind} {shown} here.", near=tuple(near))
+    return missing_page("Not found", f"There is no {kind} {shown} here.", fix, tuple(near))
 
 
 def page_at(site: Site, path: str, query: Query) -> Page:
@@ -165,4 +174,4 @@ def page_at(site: Site, path: str, query: Query) -> Page:
         return _unknown(path, error)
     except UploadRefusedError as error:
         return missing_page("Not found", f"There is {error.message}", f"Fix: {error.fix}.")
-    return missing_page("Not found", "There is no page at this address.")
+    return NO_PAGE

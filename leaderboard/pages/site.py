@@ -251,3 +251,11 @@ def missing_page(
         status: of the answer.
     """
     return Page("missing.html", what, words, {"words": words, "fix": fix, "near": near}, status=status)
+
+
+NO_PAGE = missing_page(
+    "Not found",
+    "There is no page at this address.",
+    "It may be mistyped, or cut where it was copied. What is here can be reached from one of these pages:",
+)
+"""The page in the place of an address that nothing has."""

@@ -27,7 +27,7 @@ from cir_metrics.signature import package_version
 from leaderboard import settings
 from leaderboard.errors import ServeError
 from leaderboard.pages import submit_page
-from leaderboard.pages.site import ICON, Links, Site, asset, missing_page
+from leaderboard.pages.site import ICON, NO_PAGE, Links, Site, asset
 from leaderboard.queue.processes import WorkerProcesses
 from leaderboard.server import Server
 from leaderboard.settings import Settings, check_place
@@ -190,9 +190,8 @@ def mount_pages(app: FastAPI, server: Server, uploads: UploadFolder) -> None:
     site = Site(server)
 
     async def missing(scope: Scope, receive: Receive, send: Send) -> None:
-        page = missing_page("Not found", "There is no page at this address.")
-        html = site.written(page, Links(quote(scope["path"].lstrip("/"))))
-        answer = HTMLResponse(html, 404, headers={"Content-Security-Policy": page.policy})
+        html = site.written(NO_PAGE, Links(quote(scope["path"].lstrip("/"))))
+        answer = HTMLResponse(html, 404, headers={"Content-Security-Policy": NO_PAGE.policy})
         await answer(scope, receive, send)
 
     needed = PagesOnly(guarded, [f"/{page[0]}" for page in demo.pages if page[0]], missing)
