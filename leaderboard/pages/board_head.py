@@ -304,14 +304,14 @@ def _goal(board: Board) -> str:
     if name in ("map_at_k", "pnr_map"):
         return f"all the wanted ones are among the first {_word(k or 0)}, and as early as possible"
     others = [_also(*each) for each in parsed[1:]]
-    return f"the wanted one {first}" + "".join(f", and {each}" for each in others)
+    return f"the wanted one {first}" + "".join(f", {each}" for each in others)
 
 
 def _also(name: str, k: int | None) -> str:
     if name == "recall_subset":
         place = "first" if k == 1 else f"among the first {_word(k or 0)}"
-        return f"{place} within its own small set of pictures that look alike"
-    return f"at least among the first {_word(k or 0)}"
+        return f"and {place} within its own small set of pictures that look alike"
+    return f"or at least among the first {_word(k or 0)}"
 
 
 def meanwhile(board: Board, view: Mapping[str, Any]) -> str:

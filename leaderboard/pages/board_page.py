@@ -68,6 +68,7 @@ def page(site: Site, board: Board, query: Mapping[str, str]) -> Page:
 
 def _head(site: Site, board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> dict[str, Any]:
     baselines = [line.name for line in lines if line.kind == "baseline"]
+    first = leaders(board, view["rows"])
     return {
         "badges": board_head.badges(board, view["unavailable"]),
         "task": board_head.task(board),
@@ -76,17 +77,8 @@ def _head(site: Site, board: Board, view: Mapping[str, Any], lines: Sequence[Lin
         "steps": board_head.steps(board, baselines, with_tokens=site.server.settings.accounts == "tokens"),
         "word": board_head.file_word(board),
         "lacks": board_head.meanwhile(board, view),
-        "leads": _leads(board, view),
+        "leads": "" if first is None else f"{first.said}.",
     }
-
-
-def _leads(board: Board, view: Mapping[str, Any]) -> str:
-    """What leads, in a line; empty where nothing stands there."""
-    found = leaders(board, view["rows"])
-    if found is None:
-        return ""
-    more = f" and {found.more} more" if found.more else ""
-    return f"{found.words}: {'; '.join(found.names)}{more} ({found.score})."
 
 
 def _unknown_tab(tab: str, tabs: Mapping[str, str]) -> list[Notice]:

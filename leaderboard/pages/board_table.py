@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from cir_datasets.common.counts import counted
-from leaderboard.boards import Board
+from leaderboard.boards import Board, Column
 from leaderboard.pages.board_rows import (
     KINDS,
     PAGE_ROWS,
@@ -45,15 +45,18 @@ def table_values(
         shown: those that are asked for.
     """
     scale = _scale(lines)
+    columns = [column for column in board.columns if _has_values(column.metric, lines, shown)]
     with_interval = any(line.interval is not None for line in lines)
     ruled = shown.choices.sort == "main" and has_groups(board, view)
     return {
         "shown": shown,
         "choices": shown.choices,
-        "heads": _heads(board, view, shown.choices),
+        "heads": _heads(board, view, lines, columns, shown.choices),
+        "all_published": _all_published(lines),
+        "with_encoder": _has_encoders(lines, shown.choices),
         "with_interval": with_interval,
         "scale": "" if scale is None else f"{_end(board, scale[0])} to {_end(board, scale[1])}",
-        "rows": _rows(board, shown, scale, ruled=ruled),
+        "rows": _rows(board, columns, shown, scale, ruled=ruled),
         "odd": [line for line in shown.lines if len(line.remarks) > 1 or line.other_split],
         "chips": [
             {"words": words, "query": shown.choices.query(training=word, page=None), "on": on}
@@ -74,23 +77,43 @@ def table_values(
         "said": _said(shown),
         "lead": _lead(lines),
         "note": _note(board, view, lines),
-        "width": "many" if len(board.columns) > 5 else "",
+        "width": "many" if len(columns) > 5 else "",
     }
 
 
-def _heads(board: Board, view: Mapping[str, Any], choices: Choices) -> list[dict[str, Any]]:
+def _all_published(lines: Sequence[Line]) -> bool:
+    return bool(lines) and all(line.kind == "published" for line in lines)
+
+
+def _has_encoders(lines: Sequence[Line], choices: Choices) -> bool:
+    """Whether the column of encoders is shown: entries state one, sources of published rows may."""
+    return not _all_published(lines) or choices.sort == "encoder" or any(line.encoder for line in lines)
+
+
+def _has_values(metric: str, lines: Sequence[Line], shown: Shown) -> bool:
+    """Whether a column has a value in any row, or is the one that the address sorts by."""
+    return shown.choices.sort == metric or any(
+        metric in line.texts or line.values.get(metric) is not None for line in lines
+    )
+
+
+def _heads(
+    board: Board, view: Mapping[str, Any], lines: Sequence[Line], columns: Sequence[Column], choices: Choices
+) -> list[dict[str, Any]]:
     """The columns that rows are sorted by, in order; the first has no order of its own."""
     order = choices.order or best_first(board, choices.sort)
+    # Published rows have no rank, and their source and year stand where entries say how and when.
+    published = _all_published(lines)
     named = [
         ("name", "Method", "higher", ""),
-        ("training", "Training", "higher", ""),
-        ("encoder", "Encoder", "higher", ""),
+        ("training", "Source" if published else "Training", "higher", ""),
+        *([("encoder", "Encoder", "higher", "")] if _has_encoders(lines, choices) else []),
         ("main", board.primary_label, board.primary_direction, board.primary),
-        *((column.metric, column.label, column.direction, column.metric) for column in board.columns),
-        ("received", "Received", "higher", ""),
+        *((column.metric, column.label, column.direction, column.metric) for column in columns),
+        ("received", "Year" if published else "Received", "higher", ""),
     ]
     first = "Group" if has_groups(board, view) else "Rank"
-    found = [_head("place", first, "higher", "", None, "")]
+    found = [] if published else [_head("place", first, "higher", "", None, "")]
     for key, label, direction, metric in named:
         here = key == choices.sort
         own = best_first(board, key)
@@ -116,7 +139,12 @@ def _head(
 
 
 def _rows(
-    board: Board, shown: Shown, scale: tuple[float, float] | None, *, ruled: bool
+    board: Board,
+    columns: Sequence[Column],
+    shown: Shown,
+    scale: tuple[float, float] | None,
+    *,
+    ruled: bool,
 ) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     group = None
@@ -128,8 +156,7 @@ def _rows(
                 "line": line,
                 "main": line.texts.get(board.primary) or number(line.main, board.primary_unit),
                 "values": [
-                    line.texts.get(c.metric) or number(line.values.get(c.metric), c.unit)
-                    for c in board.columns
+                    line.texts.get(c.metric) or number(line.values.get(c.metric), c.unit) for c in columns
                 ],
                 "interval": _interval(line, board.primary_unit, scale),
                 "received": line.received[:10],
@@ -247,7 +274,7 @@ def _said(shown: Shown) -> str:
 
 def _lead(lines: Sequence[Line]) -> str:
     """What a reader of a table of published rows alone must know first; empty of other tables."""
-    if any(line.kind != "published" for line in lines):
+    if not _all_published(lines):
         return ""
     others = Counter(line.other_split.partition(",")[0] for line in lines if line.other_split)
     said = [
@@ -270,6 +297,8 @@ def _note(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> str:
     if outside:
         listed = ", ".join(outside[:-1]) + (f" and {outside[-1]}" if outside[1:] else outside[0])
         said.append(f"{listed[0].upper()}{listed[1:]} stand in the order of their value, in italics.")
+    if "oracle" in kinds:
+        said.append("An oracle is told what no user's query says, so it may stand above the first group.")
     if "published" in kinds:
         who = "Published rows are" if outside[1:] else "They are"
         said.append(f"{who} as reported: they were not scored here, and do not compare with entries.")

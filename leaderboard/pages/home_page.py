@@ -12,7 +12,8 @@ from cir_datasets.registry import spec
 from cir_datasets.registry.published import published
 from leaderboard import boards
 from leaderboard.boards import Board
-from leaderboard.pages.figures import number
+from leaderboard.pages.board_head import ranked_by
+from leaderboard.pages.figures import Unit, number
 from leaderboard.pages.pictures import picture_path
 from leaderboard.pages.published_page import column_of
 from leaderboard.pages.published_rows import PublishedLine, best_for
@@ -33,15 +34,23 @@ class Leaders:
 
     Args:
         words: what they are: `Leading group`, `First` or `Best baseline`.
-        names: of the first few methods.
+        metric: what ranks.
+        methods: names of the first few, each with its value as tables show it and its interval, where it has
+            one.
         more: how many are not named.
-        score: the first one's value as tables show it, with its interval where it has one.
     """
 
     words: str
-    names: tuple[str, ...]
+    metric: str
+    methods: tuple[tuple[str, str], ...]
     more: int
-    score: str
+
+    @property
+    def said(self) -> str:
+        """All of it in one line."""
+        listed = "; ".join(f"{name} {score}" for name, score in self.methods)
+        more = f"; and {self.more} more" if self.more else ""
+        return f"{self.words} by {self.metric}: {listed}{more}"
 
 
 @dataclass(frozen=True)
@@ -182,12 +191,19 @@ def leaders(board: Board, rows: Sequence[Mapping[str, Any]]) -> Leaders | None:
         words = "First" if entered else "Best baseline"
     if not first:
         return None
-    names = tuple(str(row["method"].get("name", "unnamed")) for row in first)
-    score = number(first[0]["main"], board.primary_unit)
-    if first[0]["interval"] is not None:
-        low, high = (number(end, board.primary_unit) for end in first[0]["interval"])
-        score += f" [{low}, {high}]"
-    return Leaders(words, names[:_NAMED], len(names[_NAMED:]), f"{board.primary_label} {score}")
+    methods = tuple(
+        (str(row["method"].get("name", "unnamed")), _score(row, board.primary_unit)) for row in first[:_NAMED]
+    )
+    metric = f"the {ranked_by(board)}" if len(board.primary_terms) > 1 else board.primary_label
+    return Leaders(words, metric, methods, len(first[_NAMED:]))
+
+
+def _score(row: Mapping[str, Any], unit: Unit) -> str:
+    score = number(row["main"], unit)
+    if row["interval"] is None:
+        return score
+    low, high = (number(end, unit) for end in row["interval"])
+    return f"{score} [{low}, {high}]"
 
 
 @functools.cache

@@ -468,10 +468,7 @@ class _Browser:
         where = {ANY: f" at any {unit}", LAST: f" at the last {unit}"}.get(
             self.turn, f" at {unit} {self.turn}" + (" or before" if self.turn not in ("", "1") else "")
         )
-        hit = f"{hit_words(self.board, self.k, where if self.several else '').capitalize()}."
-        if len(names) == 1:
-            return hit
-        return f"Won: the first hits and the second misses; lost: the other way round. {hit}"
+        return f"{hit_words(self.board, self.k, where if self.several else '').capitalize()}."
 
     def _choices(self) -> list[tuple[str, str]]:
         chosen = {each.id for each in self.methods}

@@ -57,7 +57,7 @@ def page(site: Site) -> Page:
 
 
 def board_states(site: Site, now: datetime) -> list[BoardState]:
-    """How every board is.
+    """How every board is: those that are not open first.
 
     Args:
         site: of the server.
@@ -74,7 +74,7 @@ def board_states(site: Site, now: datetime) -> list[BoardState]:
         state = state_words(view).partition(":")[0]
         lacks = " ".join(_sentence(words) for words in view.values() if words)
         found.append(BoardState(board, state, lacks, counts.get(board.id, 0)))
-    return found
+    return sorted(found, key=lambda one: one.state == "open")
 
 
 def problems(health: dict[str, Any], now: datetime) -> list[str]:

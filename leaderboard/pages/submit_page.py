@@ -107,6 +107,7 @@ def page(server: Server, request: Any, head: str, application: str) -> Page:
         "asked": request.query_params.get("board", ""),
         "plain": server.settings.accounts == "local" or bool(who),
         "url": server.settings.url or str(request.base_url).rstrip("/"),
+        "size": f"{server.settings.max_upload_bytes / 2**20:.0f} MB",
     }
     return Page(
         "submit.html",

@@ -191,5 +191,6 @@ def openapi_details() -> dict[str, Any]:
     """What the OpenAPI document says about the API as a whole."""
     return {
         "summary": "Boards of composed image retrieval: read them, and submit rank files.",
-        "description": "Errors are JSON: `error` with `code`, `message` and `fix`. Values are fractions.",
+        "description": "Errors are JSON: `error` with `code`, `message` and `fix`. Values are fractions: "
+        "0.59 here is 59.00 on the pages.",
     }

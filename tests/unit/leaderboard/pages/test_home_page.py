@@ -82,12 +82,12 @@ def test_the_leading_group_is_named_with_the_leaders_interval_and_the_last_day(s
     rows = table.view["rows"]
     assert [row["group"] for row in rows] == [1, 1, 2]
     said = cards(site)[BOARD]
-    low, high = rows[0]["interval"]
-    names = "; ".join(row["method"]["name"] for row in rows[:2])
-    assert (
-        f"Leading group: {names} (R@10 {100 * rows[0]['main']:.2f} [{100 * low:.2f}, {100 * high:.2f}])"
-        in said
-    )
+    each = [
+        f"{row['method']['name']} {100 * row['main']:.2f} "
+        f"[{100 * row['interval'][0]:.2f}, {100 * row['interval'][1]:.2f}]"
+        for row in rows[:2]
+    ]
+    assert f"Leading group by R@10: {each[0]}; {each[1]} 3 entries" in said
     assert f"3 entries, last on {rows[0]['published_at'][:10]}" in said
     assert "method 3" not in said
 
@@ -95,7 +95,7 @@ def test_the_leading_group_is_named_with_the_leaders_interval_and_the_last_day(s
 def test_baselines_alone_lead_as_baselines(site: Site) -> None:
     add_entry(site.server.store, 1, 0.3, baseline=True, name="Random")
     site.server.tables.refresh(boards.board(BOARD))
-    assert "Best baseline: Random (R@10" in cards(site)[BOARD]
+    assert "Best baseline by R@10: Random " in cards(site)[BOARD]
 
 
 def test_what_a_board_lacks_is_said_in_words(site: Site) -> None:

@@ -57,7 +57,7 @@ def test_a_sentence_on_top_says_why_none_is_ranked(site: Site) -> None:
     html = written(site)
     first = html[html.index("<h1>") : html.index("<form")]
     assert "What papers and public lists print" in first
-    assert "None of these numbers is ranked with this site's entries" in first
+    assert "They have no rank among this site's entries, and boards show them in italics" in first
 
 
 @pytest.mark.parametrize(

@@ -75,9 +75,9 @@ def test_outcomes_are_those_of_cir_compare(shown_site: Site, shown_entries: dict
     same = 300 - len(won) - len(lost)
     assert f"{len(won)} won, {len(lost)} lost, {same} same at R@10" in html
     assert "A hit has the target among its first 10; other right pictures do not count." in html
-    assert '<strong class="came-out">won</strong>' in html
+    assert "this query: <strong>won</strong>" in html
     turned = ",".join(reversed(pair(shown_entries).split(",")))
-    assert '<strong class="came-out">lost</strong>' in opened(shown_site, BOARD, won[0], e=turned)[1]
+    assert "this query: <strong>lost</strong>" in opened(shown_site, BOARD, won[0], e=turned)[1]
     assert html.index('<form class="choose"') < html.index('aria-label="Queries"')
     ids = html[html.index("Show the pictures") :]
     assert page.data is not None

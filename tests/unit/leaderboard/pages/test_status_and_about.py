@@ -73,7 +73,11 @@ def test_every_board_is_listed_with_what_it_lacks(site: Site) -> None:
     site.server.store.pause("shapes/val", f"we move {EVIL}")
     page, html = written(site, "status")
     assert page.status == 200
-    assert re.findall(r'<th scope="row"><a href="\./b/([^"]+)"', html) == [one.id for one in boards.boards()]
+    listed = re.findall(r'<th scope="row"><a href="\./b/([^"]+)".*?<span class="badge[^>]*>([^<]+)<', html)
+    assert sorted(name for name, _ in listed) == sorted(one.id for one in boards.boards())
+    states = [state for _, state in listed]
+    assert states == sorted(states, key=lambda state: state == "open"), "what is not open stands first"
+    assert {"open", "paused", "no data"} == set(states)
     said = unescape(html)
     assert f"We move {EVIL}." in said
     assert "The publisher's file data/cirr_val.json is not on this server." in said
