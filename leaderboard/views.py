@@ -236,7 +236,7 @@ def why_not_listed(submission: Submission) -> str | None:
         if reason:
             said = f"{reason['message']} Fix: {reason['fix']}, then publish it."
             return f"It is scored, but not on the board: {said}"
-        return "It is scored, but not on the board: its owner has not published it."
+        return "It is scored, but not on the board: it has not been published."
     if submission.state == "superseded":
         superseded = submission.last("superseded")
         found = {} if superseded is None else superseded.payload

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("leaderboard.inspection")
 
-_VERSION = 1
+_VERSION = 2
 """Goes up whenever the lists of the same file would be kept otherwise."""
 _DATA_SECONDS = 30.0
 """As for tables: how long what was prepared is taken to be as it was."""
@@ -169,6 +169,25 @@ class MemberLists:
         """Whether each query's last list holds a right answer among its first `k`, shape (queries,)."""
         found: NDArray[np.bool_] = (self.final_ranks != UNLISTED) & (self.final_ranks <= k)
         return found
+
+    def alike(self, other: MemberLists) -> int:
+        """How many lists begin with the same images in the same order as those of another entry.
+
+        Of dialogues with other numbers of rounds the rounds that both have are compared.
+
+        Args:
+            other: its lists for the same benchmark.
+        """
+        if self.names != other.names:
+            return 0
+        own = {image: code for code, image in enumerate(self._images)}
+        # The last one is where -1 points to, which stands behind the end of a list.
+        codes = np.array([*(own.get(image, -2) for image in other._images), -1], dtype=np.int32)
+        counts = np.minimum(np.diff(self.starts), np.diff(other.starts))
+        within = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+        mine = self._top[np.repeat(self.starts[:-1], counts) + within]
+        theirs = codes[other._top[np.repeat(other.starts[:-1], counts) + within]]
+        return int((mine == theirs).all(axis=1).sum())
 
     def _ranking(self, number: int) -> ShownRanking:
         return self._shown(self._top[number], self.ranks[number], self.listed[number])

@@ -122,6 +122,7 @@ def _arrays(
     from cir_datasets.browse import right_answers
     from submissions.rank_file.benchmarks import board_depth
     from submissions.scoring.coding import as_columns
+    from submissions.transcripts.transcript import SILENT
 
     benchmark, names = evidence.benchmark, evidence.query_ids
     columns = as_columns(rank_file.rankings, by_turn=benchmark.multi_turn or rounds is not None)
@@ -147,6 +148,9 @@ def _arrays(
         ranks = np.array([each.rank for each in played], dtype=np.int32)
         references = [each.reference for each in played]
         about |= {"captions": [each.caption for each in played], "references": references}
+    if rounds is not None:
+        # A user who falls silent ends a dialogue: that round ranks nothing, and repeats the list before it.
+        references = [None if each.end.startswith(SILENT) else each.reference for each in played]
     about |= _reference_facts(codes, references, places)
     about |= _gallery_facts(benchmark, codes, images)
     arrays: dict[str, NDArray[Any]] = {

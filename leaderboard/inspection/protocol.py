@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from leaderboard.boards import Board
+from leaderboard.inspection.alike import Alike
 from leaderboard.inspection.lists import KeptLists
+from leaderboard.inspection.making import SHOWN
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class ProtocolCheck:
         subsets_compared: of these, queries whose list holds two images of the subset ranking or more.
         subsets_consistent: of these, queries where those stand in the order of the subset ranking.
         equals: ids of other entries of the board with the same rankings.
+        alike: other entries near its score of whose lists half or more begin as its own do.
     """
 
     reference: Literal["kept", "removed"]
@@ -58,13 +61,14 @@ class ProtocolCheck:
     subsets_compared: int
     subsets_consistent: int
     equals: tuple[str, ...]
+    alike: tuple[Alike, ...] = ()
 
     def findings(self) -> list[ProtocolFinding]:
         """What the numbers say, a label, a value and a sentence each."""
         found = [self._of_reference()] if self.lists_with_reference else []
         if self.subsets:
             found.append(self._of_subsets())
-        return [*found, self._of_gallery(), self._of_equals()]
+        return [*found, self._of_gallery(), self._of_equals(), self._of_alike()]
 
     def _of_reference(self) -> ProtocolFinding:
         value = f"in {_share(self.lists_that_rank_it, self.lists_with_reference, 'lists')}"
@@ -106,21 +110,36 @@ class ProtocolCheck:
     def _of_equals(self) -> ProtocolFinding:
         if not self.equals:
             return ProtocolFinding(
-                "Same rankings", "none", "No other entry of this board has the same rankings."
+                "Same rankings", "none", "No other entry of this board has the very same rankings."
             )
         names = ", ".join(self.equals)
         return ProtocolFinding(
             "Same rankings", names, "These entries of this board have the very same rankings."
         )
 
+    def _of_alike(self) -> ProtocolFinding:
+        label = "Lists that begin the same"
+        if not self.alike:
+            words = f"No entry near its score has the same first {SHOWN} images in half of the lists."
+            return ProtocolFinding(label, "none", words)
+        named = "; ".join(f"{one.id}: {_share(one.same, one.lists, 'lists')}" for one in self.alike)
+        words = (
+            f"These entries have the same first {SHOWN} images in the same order: it may be one method, sent "
+            "again with few changes."
+        )
+        return ProtocolFinding(label, named, words)
 
-def protocol_check(board: Board, lists: KeptLists, equals: Sequence[str] = ()) -> ProtocolCheck:
+
+def protocol_check(
+    board: Board, lists: KeptLists, equals: Sequence[str] = (), alike: Sequence[Alike] = ()
+) -> ProtocolCheck:
     """Check an entry's lists.
 
     Args:
         board: its board, an open one.
         lists: the entry's.
         equals: ids of other entries of the board with the same rankings, from `Server.equals`.
+        alike: entries whose lists begin as its own do, from `entries_alike`.
     """
     about = [member.about for member in lists.members]
 
@@ -141,6 +160,7 @@ def protocol_check(board: Board, lists: KeptLists, equals: Sequence[str] = ()) -
         subsets_compared=total("subsets_compared"),
         subsets_consistent=total("subsets_consistent"),
         equals=tuple(equals),
+        alike=tuple(alike),
     )
 
 

@@ -12,7 +12,7 @@ from leaderboard.pages import board_head
 from leaderboard.pages.board_queries import example_of
 from leaderboard.pages.board_rows import Line, choice_words, lines_of, published_lines, read_choices, shown
 from leaderboard.pages.board_table import table_values
-from leaderboard.pages.board_tabs import tabs_here
+from leaderboard.pages.board_tabs import asked_tab, tabs_here
 from leaderboard.pages.home_page import leaders
 from leaderboard.pages.site import FRAMED_POLICY, Page, Site
 from leaderboard.views import held_back_words
@@ -56,7 +56,7 @@ def page(site: Site, board: Board, query: Mapping[str, str]) -> Page:
         "example": example_of(board),
         "head": _head(site, board, view, lines),
         "table": table_values(board, view, lines, found),
-        "notices": [*_unknown_tab(query.get("tab", ""), tabs), *_notices(view)],
+        "notices": [*_unknown_tab(asked_tab(query, tabs), tabs), *_notices(view)],
         "missing_entry": _missing_entry(view, choices.entry),
         "empty": held_back_words(view) or _empty_words(board),
     }
@@ -86,7 +86,7 @@ def _unknown_tab(tab: str, tabs: Mapping[str, str]) -> list[Notice]:
     if tab in tabs:
         return []
     shortened = tab if len(tab) <= _LONGEST_TAB else f"{tab[:_LONGEST_TAB]}…"
-    known = ", ".join(name for name in tabs if name)
+    known = ", ".join(title.lower() for name, title in tabs.items() if name)
     return [Notice(f"This board has no tab {shortened} here; its table is shown. Tabs: {known}.")]
 
 

@@ -87,6 +87,15 @@ def benchmark_here(spec: BenchmarkSpec) -> Benchmark | None:
         return None
 
 
+def are_prepared(board: Board) -> bool:
+    """Whether every benchmark of a board was prepared on this server.
+
+    Args:
+        board: the board.
+    """
+    return all(benchmark_here(spec) is not None for spec in board.specs)
+
+
 def queries_here(spec: BenchmarkSpec) -> Sequence[Row] | None:
     """Its queries or sessions in their order, or None where it was not prepared here."""
     benchmark = benchmark_here(spec)

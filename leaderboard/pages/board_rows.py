@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 from leaderboard.boards import Board
-from leaderboard.pages.published_rows import rows_for
+from leaderboard.pages.published_rows import as_sentence, rows_for
 from submissions.rank_file.words import OTHER
 
 PAGE_ROWS = 50
@@ -47,6 +47,7 @@ class Line:
         flag: what the organisers warn of, or None.
         differs: parts of the signature that are not the board's, `data`, `gallery`.
         texts: of a published row by metric the number as it is printed.
+        derived: of a published row the metrics whose number is a mean that its source does not print.
         where: of a published row its source, table and row.
         key: of a published row source and table in a few letters.
         anchor: of a published row the id of its place on the page of published results.
@@ -73,6 +74,7 @@ class Line:
     interval: tuple[float, float] | None = None
     differs: tuple[str, ...] = ()
     texts: Mapping[str, str] = field(default_factory=dict)
+    derived: frozenset[str] = frozenset()
     where: str = ""
     key: str = ""
     anchor: str = ""
@@ -255,6 +257,10 @@ def shown(board: Board, lines: Sequence[Line], choices: Choices, remarks: Sequen
     elif page > pages:
         said.append(f"There is no page {page}: this is the last.")
         page = pages
+    if any(line.id == choices.entry for line in lines if line.id) and all(
+        line.id != choices.entry for line in left
+    ):
+        said.append(f"The entry {choices.entry} stands on this board, and does not fit these choices.")
     start = max(0, page - 1) * PAGE_ROWS
     part = left if page == 0 else left[start : start + PAGE_ROWS]
     return Shown(
@@ -310,11 +316,12 @@ def published_lines(board: Board) -> list[Line]:
                 backbone=each.row.backbone,
                 received="" if each.row.year is None else str(each.row.year),
                 texts={metric: number.text for metric, number in each.numbers.items()},
+                derived=frozenset(metric for metric, number in each.numbers.items() if number.is_derived),
                 where=each.where,
                 key=each.row.key,
                 anchor=each.anchor,
                 other_split=each.other_split,
-                remarks=tuple(filter(None, (each.row.protocol, *each.remarks, each.difference))),
+                remarks=tuple(filter(None, (as_sentence(each.row.protocol), *each.remarks, each.difference))),
             )
         )
     return found

@@ -29,7 +29,7 @@ _GROUPS = (
     "Methods of one group do not differ significantly from its first, by paired tests on the queries; inside "
     "a group the order says nothing."
 )
-_CHIPS = (("", "All"), ("zero-shot", "Zero-shot"), ("trained", "Trained"))
+_CHIPS = {"zero-shot": "Zero-shot", "trained": "Trained"}
 _FILTERS = (("encoder", "Encoder"), ("trained_on", "Trained on"), ("caption_rule", "Caption rule"))
 
 
@@ -58,11 +58,7 @@ def table_values(
         "scale": "" if scale is None else f"{_end(board, scale[0])} to {_end(board, scale[1])}",
         "rows": _rows(board, columns, shown, scale, ruled=ruled),
         "odd": [line for line in shown.lines if len(line.remarks) > 1 or line.other_split],
-        "chips": [
-            {"words": words, "query": shown.choices.query(training=word, page=None), "on": on}
-            for word, words in _CHIPS
-            for on in [shown.choices.training == word]
-        ],
+        "chips": _chips(lines, shown.choices),
         "toggles": [
             {
                 "words": f"Hide {words}",
@@ -154,10 +150,8 @@ def _rows(
         found.append(
             {
                 "line": line,
-                "main": line.texts.get(board.primary) or number(line.main, board.primary_unit),
-                "values": [
-                    line.texts.get(c.metric) or number(line.values.get(c.metric), c.unit) for c in columns
-                ],
+                "main": _printed(line, board.primary, line.main, board.primary_unit),
+                "values": [_printed(line, c.metric, line.values.get(c.metric), c.unit) for c in columns],
                 "interval": _interval(line, board.primary_unit, scale),
                 "received": line.received[:10],
                 "moment": _moment(board, line),
@@ -166,6 +160,12 @@ def _rows(
             }
         )
     return found
+
+
+def _printed(line: Line, metric: str, value: float | None, unit: Unit) -> dict[str, Any]:
+    """A number as its source prints it or as tables show it, and whether it is a mean that is not printed."""
+    text = line.texts.get(metric) or number(value, unit)
+    return {"text": text, "is_derived": metric in line.derived}
 
 
 def _moment(board: Board, line: Line) -> str:
@@ -212,13 +212,23 @@ def _end(board: Board, value: float) -> str:
     return f"{100 * value:.6g}" if board.primary_unit == "percent" else f"{value:,.6g}"
 
 
+def _chips(lines: Sequence[Line], choices: Choices) -> list[dict[str, Any]]:
+    """All rows, and those of one kind of training where some row states it or the address asks for it."""
+    there = {line.training for line in lines} | {choices.training}
+    named = {"": "All", **{word: words for word, words in _CHIPS.items() if word in there}}
+    return [
+        {"words": words, "query": choices.query(training=word, page=None), "on": choices.training == word}
+        for word, words in named.items()
+    ]
+
+
 def _filters(lines: Sequence[Line], choices: Choices) -> list[dict[str, Any]]:
     """The further filters: those that have something to choose from, or that the address chooses by."""
     words = filter_words(lines)
     found = []
     for name, label in _FILTERS:
         chosen = getattr(choices, name)
-        if len(words[name]) > 1 or chosen:
+        if len(words[name]) > 1 or chosen or (words[name] and not all(getattr(line, name) for line in lines)):
             listed = words[name] if not chosen or chosen in words[name] else [chosen, *words[name]]
             found.append({"name": name, "label": label, "chosen": chosen, "words": listed})
     if any(line.verified for line in lines) or choices.verified:
@@ -302,4 +312,6 @@ def _note(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> str:
     if "published" in kinds:
         who = "Published rows are" if outside[1:] else "They are"
         said.append(f"{who} as reported: they were not scored here, and do not compare with entries.")
+    if any(line.derived for line in lines):
+        said.append("A raised m marks a mean that the source does not print.")
     return " ".join(said)

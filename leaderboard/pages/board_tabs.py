@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from cir_datasets.common.tables import Cell, Table
 from cir_datasets.pages import table_values
+from cir_datasets.registry.published_differences import Number
 from cir_metrics.errors import UnknownNameError
 from leaderboard.boards import Board
 from leaderboard.inspection.numbers import EntryNumbers, MemberNumbers, main_cutoff
@@ -76,6 +77,22 @@ def tabs_here(site: Site, board: Board) -> dict[str, str]:
     return {**found, QUERIES: "Queries", ABOUT: about}
 
 
+def asked_tab(query: Mapping[str, str], tabs: Mapping[str, str]) -> str:
+    """The tab that an address names, by its own name or by what the page calls it.
+
+    Args:
+        query: of the address.
+        tabs: the board's, by name what the page calls them.
+
+    Example:
+        >>> asked_tab({"tab": "members"}, {"": "Table", "aspects": "Members"})
+        'aspects'
+    """
+    said = query.get("tab", "")
+    titled = (name for name, title in tabs.items() if title.casefold() == said.casefold())
+    return said if said in tabs else next(titled, said)
+
+
 def page(site: Site, board: Board, query: Mapping[str, str]) -> Page | None:
     """The page of a tab, or None where the address names none that the board has.
 
@@ -84,7 +101,8 @@ def page(site: Site, board: Board, query: Mapping[str, str]) -> Page | None:
         board: which board.
         query: of the address: `tab`, `e` (ids of entries by commas) and `metric`.
     """
-    tab, tabs = query.get("tab", ""), tabs_here(site, board)
+    tabs = tabs_here(site, board)
+    tab = asked_tab(query, tabs)
     if tab == TABLE or tab not in tabs:
         return None
     if tab == ABOUT:
@@ -166,7 +184,7 @@ def _name(row: Mapping[str, Any]) -> str:
 
 def _chosen(rows: Sequence[Mapping[str, Any]], asked: str) -> tuple[list[Mapping[str, Any]], list[str]]:
     """The rows that are drawn, and what is said of the others that the address names."""
-    ids = list(dict.fromkeys(filter(None, asked.split(","))))
+    ids = list(dict.fromkeys(filter(None, map(str.strip, asked.split(",")))))
     by_id = {row["submission"]: row for row in rows}
     found = [by_id[each] for each in ids if each in by_id]
     remarks = []
@@ -392,7 +410,7 @@ def _trend(board: Board, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             (
                 Cell(str(line.row.year)),
                 Cell(each.name),
-                Cell(line.numbers[board.primary].text, each.value),
+                Cell(_as_printed(line.numbers[board.primary]), each.value),
                 Cell(line.where),
             )
             for each, line in sorted(reported, key=lambda one: (one[0].year, one[0].value))
@@ -401,9 +419,15 @@ def _trend(board: Board, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             "As reported; whether the protocols agree is said on the page of published results. "
             "The year is the one that the source gives the method; where it gives none, the source's own."
         )
+        if any(line.numbers[board.primary].is_derived for _, line in reported):
+            note += " An m behind a number marks a mean that the source does not print."
         heads = ("year", "method", label, "source")
         shown["tables"].append(table_values(Table(name, heads, lines, (note,))))
     return shown
+
+
+def _as_printed(number: Number) -> str:
+    return f"{number.text} m" if number.is_derived else number.text
 
 
 def _bar_figure(groups: Sequence[str], bars: Sequence[Bars], label: str) -> dict[str, Any]:

@@ -38,7 +38,7 @@ def page(site: Site, query: Mapping[str, str]) -> Page:
         site: of the server.
         query: of the address: `e`, two to four ids of entries by commas; or `board`, to choose from.
     """
-    ids = list(dict.fromkeys(filter(None, query.get("e", "").split(","))))
+    ids = list(dict.fromkeys(filter(None, map(str.strip, query.get("e", "").split(",")))))
     found: list[tuple[Submission, Board, Mapping[str, Any]]] = []
     for each in ids:
         try:

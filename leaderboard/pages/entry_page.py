@@ -11,9 +11,10 @@ from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.callers import readable
 from leaderboard.identity import NOBODY
+from leaderboard.inspection.alike import entries_alike
 from leaderboard.inspection.numbers import MemberNumbers, TurnPoint
 from leaderboard.inspection.protocol import protocol_check
-from leaderboard.pages.board_head import in_short
+from leaderboard.pages.board_head import file_word, in_short
 from leaderboard.pages.board_rows import lines_of
 from leaderboard.pages.citation import citation
 from leaderboard.pages.figures import number
@@ -26,6 +27,8 @@ from leaderboard.views import results_from, submission_view, why_not_listed
 from submissions.report.grouping import Grouping
 from submissions.scoring.score_report import shown_value
 
+_MOST_METRICS = 16
+"""Of an entry with more metrics those of the board are shown, the others on a click."""
 _FACTS = (
     ("backbone", "Backbone"),
     ("trained_on", "Trained on"),
@@ -93,6 +96,7 @@ def page(site: Site, submission_id: str) -> Page:
             "view": view,
             "name": name,
             "score": score,
+            "word": file_word(board),
             **in_short(board, table, lines_of(board, table)),
             "facts": _facts(row["method"]),
             "metrics": metrics_table(board, row),
@@ -182,7 +186,7 @@ def metrics_table(board: Board, row: Mapping[str, Any]) -> dict[str, Any]:
         rows.append(
             {"metric": name, "label": headings.get(name, ""), "shown": shown, "page": _metric_path(name)}
         )
-    return {"rows": rows}
+    return {"rows": rows, "folds": len(rows) > _MOST_METRICS and any(row["label"] for row in rows)}
 
 
 def metric_label(board: Board, metric: str) -> str:
@@ -258,7 +262,10 @@ def _looked_at(site: Site, board: Board, submission: Submission) -> dict[str, An
     if not server.lists.shown(submission):
         return {"checked": [], "members": [], "waits": False}
     lists, numbers = server.lists.of(submission), server.numbers.of(submission)
-    checked = [] if lists is None else protocol_check(board, lists, server.equals(submission)).findings()
+    checked = []
+    if lists is not None:
+        alike = entries_alike(server, server.tables.of(board), submission)
+        checked = protocol_check(board, lists, server.equals(submission), alike).findings()
     name = str((submission.method or {}).get("name", "unnamed"))
     members = [] if numbers is None else [_member(board, name, each) for each in numbers.members]
     return {"checked": checked, "members": members, "waits": lists is None}

@@ -157,7 +157,7 @@ def _each_once(lines: list[PublishedLine]) -> list[PublishedLine]:
         key = (line.row.source, line.row.method, line.row.backbone, printed)
         first = found.setdefault(key, line)
         if first is not line:
-            also = f"{line.row.table} prints the same"
+            also = f"{line.row.table} prints the same."
             found[key] = replace(first, remarks=(*first.remarks, also))
     return list(found.values())
 
@@ -170,18 +170,28 @@ def _line(board: Board, row: Reported, benchmark: str, other_split: str) -> Publ
     if not found and board.dialogue is None:
         found = _first_rounds(board, known, keys)
         if found:
-            remarks.append("the first round of its dialogues, which is the published query")
+            remarks.append("The numbers are of its dialogues' first round, which is the published query")
     if not found:
         return None
     if any(number.is_derived for number in found.values()):
-        remarks.append("its source prints no average: here is the mean of its printed numbers")
+        remarks.append("A raised m marks a mean that its source does not print")
     differs = tuple(
         one
         for metric in found
         for one in differences()
         if (one.benchmark, one.metric) == keys[metric] and any(other is row for other, _ in one.numbers)
     )
-    return PublishedLine(row, benchmark, found, tuple(remarks), other_split, differs)
+    return PublishedLine(row, benchmark, found, tuple(map(as_sentence, remarks)), other_split, differs)
+
+
+def as_sentence(words: str) -> str:
+    """Words with a capital in front and a full stop behind.
+
+    Example:
+        >>> as_sentence("retrained by the authors")
+        'Retrained by the authors.'
+    """
+    return f"{words[:1].upper()}{words[1:].rstrip('.')}." if words else ""
 
 
 def _metrics(board: Board) -> list[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from leaderboard.boards import Board
-from leaderboard.pages.board_queries import benchmark_here, caption_of
+from leaderboard.pages.board_queries import are_prepared, caption_of
 from leaderboard.pages.board_table import linked_pages
 from leaderboard.pages.pictures import picture_path
 from leaderboard.pages.query_page import queries_of
@@ -32,7 +32,7 @@ def can_list(site: Site, board: Board) -> bool:
     """
     if board.sealed or site.server.tables.problem(board) is not None:
         return False
-    return all(benchmark_here(spec) is not None for spec in board.specs)
+    return are_prepared(board)
 
 
 def page(site: Site, board: Board, query: Mapping[str, str], tabs: Mapping[str, str]) -> Page:

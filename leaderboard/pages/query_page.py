@@ -20,7 +20,7 @@ from cir_metrics.catalogue import parse_metric
 from leaderboard.boards import Board
 from leaderboard.inspection.numbers import main_cutoff
 from leaderboard.inspection.reports import benchmark_here
-from leaderboard.pages.board_queries import right_by
+from leaderboard.pages.board_queries import are_prepared, right_by
 from leaderboard.pages.pictures import picture_path
 from leaderboard.pages.site import Page, Site, missing_page, query_path
 from submissions.scoring.score_report import member_metric
@@ -135,6 +135,12 @@ def page(site: Site, board: Board, query_id: str, asked: Mapping[str, str]) -> P
         return missing_page(
             "No queries to look at", f"The queries of {board.title} cannot be shown here: {problem}"
         )
+    if not are_prepared(board):
+        return missing_page(
+            "No queries to look at",
+            f"The queries of {board.title} are not prepared on this server.",
+            f"Its organiser prepares them: cir datasets prepare {' '.join(board.benchmarks)}.",
+        )
     found = _find(board, query_id, asked.get("member", ""))
     if isinstance(found, list):
         return _unknown(board, query_id, found)
@@ -194,7 +200,7 @@ class _Browser:
         if chosen is None:
             wanted = default_pair(self.rows)
         else:
-            wanted = list(dict.fromkeys(filter(None, chosen.split(","))))
+            wanted = list(dict.fromkeys(filter(None, map(str.strip, chosen.split(",")))))
             unknown = [each for each in wanted if each not in by_id]
             self.notes += [f"{each[:40]} is not an entry of this board, and is left out." for each in unknown]
             wanted = [each for each in wanted if each in by_id]
@@ -345,7 +351,7 @@ class _Browser:
         headings = [each.name for each in shown]
         for name, subset in subsets:
             if subset is not None:
-                headings.append(f"{name}: the subset")
+                headings.append(f"{name}: the subset, as far as the file ranks it")
                 by_turn[0].append(subset)
         return {
             "query": query_card(row, {self.id: by_turn}, self.k, self.queries.spec.metrics, len(shown)),
@@ -429,7 +435,7 @@ class _Browser:
             "drawn": drawn,
             "pictures_words": "Pictures are drawn by the package."
             if drawn
-            else "Images are shown by their ids: the pictures' publisher does not allow others to show them.",
+            else "Images are shown by their ids: the pictures are their publisher's.",
         }
         return Page(
             "query_browser.html",
@@ -601,6 +607,6 @@ def default_pair(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def first_query(site: Site, board: Board) -> str:
     """Path of a board's first query, or empty where its queries cannot be shown here."""
-    if board.sealed or site.server.tables.problem(board) is not None:
+    if board.sealed or site.server.tables.problem(board) is not None or not are_prepared(board):
         return ""
     return query_path(board.id, next(iter(queries_of(board.benchmarks[0]).rows)))

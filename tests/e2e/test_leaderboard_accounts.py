@@ -392,7 +392,7 @@ def test_a_file_that_was_checked_is_published_by_sending_it_again(
 ) -> None:
     ada, content = bearer(tokens, "ada"), world.as_bytes(world.rank_file(31, "Sent twice"))
     first = send(server, content, ada)
-    assert finished(server, first["id"], ada)["message"].endswith("its owner has not published it.")
+    assert finished(server, first["id"], ada)["message"].endswith("it has not been published.")
     again = send(server, content, ada, publish="yes")
     assert (again["id"], again["state"]) == (first["id"], "published")
 

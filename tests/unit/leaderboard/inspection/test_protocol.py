@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 from dataclasses import replace
+from pathlib import Path
 
-from inspected_entries import FILES
+import orjson
+from inspected_entries import FILES, handed_in
+from shapes_dialogues import as_lines, shapes_dialogue
 
 import cir_datasets
 from leaderboard import boards
+from leaderboard.inspection.alike import Alike, entries_alike
 from leaderboard.inspection.protocol import ProtocolCheck, protocol_check
 from leaderboard.server import Server
+from leaderboard.settings import Settings
 from leaderboard.submission import Submission
 from submissions.validation import read
 
@@ -77,7 +83,59 @@ def test_the_check_of_sessions_looks_at_each_turns_reference(
         "Reference ranked",
         "Images never ranked",
         "Same rankings",
+        "Lists that begin the same",
     ]
+
+
+def test_a_round_that_a_silent_user_ends_ranks_nothing(server: Server) -> None:
+    played = shapes_dialogue(hits=0.0)
+    rounds, silent = [], 0
+    for first, *others in played.sessions().values():
+        rounds.append(first)
+        if others:
+            # As `cir multiround` writes it: the list before it again, which may hold the new reference.
+            again = {"top": first.top, "rank": first.rank, "end": "silent: it has no words", "caption": ""}
+            rounds.append(others[0].model_copy(update=again))
+            silent += others[0].reference in first.top
+    assert silent > 100
+    sent = as_lines(played.model_copy(update={"rounds": rounds}))
+    found = check(server, handed_in(server, sent, "silent.jsonl", "shapes/dialogue_val"))
+    assert (found.lists, found.lists_with_reference, found.lists_that_rank_it) == (len(rounds), 300, 0)
+
+
+def test_entries_whose_lists_begin_the_same_are_named(tmp_path: Path) -> None:
+    content = orjson.loads(gzip.decompress(FILES["sum"].read_bytes()))
+    rankings, subsets = content["rankings"], content["subset_rankings"]
+    swapped = {name: [*ids[:40], ids[41], ids[40], *ids[42:]] for name, ids in rankings.items()}
+    copy = {
+        "rankings": swapped,
+        "subset_rankings": {name: ids[::-1] for name, ids in subsets.items()},
+        "method": {**content["method"], "name": "another"},
+    }
+    # Of the third every second query's list begins otherwise, and that of one more.
+    turned = {
+        name: ids[::-1] if place % 2 or place == 0 else ids
+        for place, (name, ids) in enumerate(rankings.items())
+    }
+    third = {"rankings": turned, "method": {**content["method"], "name": "third"}}
+    opened = Server.open(Settings(tmp_path))
+    sent = [
+        handed_in(opened, orjson.dumps({**content, **each}), f"{number}.json")
+        for number, each in enumerate(({}, copy, third))
+    ]
+    for each in sent:
+        assert opened.lists.make(each) is not None
+    table = opened.tables.refresh(boards.board("shapes/val"))
+    found = [entries_alike(opened, table, each) for each in sent]
+    assert found[0] == (Alike(sent[1].id, 300, 300),)
+    assert found[1] == (Alike(sent[0].id, 300, 300),)
+    assert found[2] == ()
+    lists = opened.lists.make(sent[0])
+    assert lists is not None
+    last = protocol_check(boards.board("shapes/val"), lists, (), found[0]).findings()[-1]
+    assert last.value == f"{sent[1].id}: 300 of 300 lists (100.00 %)"
+    assert "the same first 10 images in the same order" in last.sentence
+    opened.close()
 
 
 def test_findings_say_what_the_numbers_mean() -> None:
@@ -86,6 +144,7 @@ def test_findings_say_what_the_numbers_mean() -> None:
         ("in 6 of 8 queries (75.00 %)", None),
         ("not known", None),
         ("289f32ba7118", None),
+        ("none", None),
     ]
     said = " ".join(each.sentence for each in KEPT.findings())
     assert "keeps the reference image: a list may hold it" in said
@@ -106,5 +165,5 @@ def test_equal_rankings_are_named(server: Server, entries: dict[str, Submission]
     lists = server.lists.make(entries["sum"])
     assert lists is not None
     board = boards.board("shapes/val")
-    assert protocol_check(board, lists, ["b", "a"]).findings()[-1].value == "b, a"
-    assert protocol_check(board, lists).findings()[-1].value == "none"
+    assert protocol_check(board, lists, ["b", "a"]).findings()[-2].value == "b, a"
+    assert protocol_check(board, lists).findings()[-2].value == "none"

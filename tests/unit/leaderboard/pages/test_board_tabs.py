@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -144,11 +145,15 @@ def test_the_trend_has_entries_and_published_rows_of_the_same_split(server: Serv
     assert ["2024", "DQU-CIR", "71.77"] in [row[:3] for row in rows]
     assert [row[0] for row in rows] == sorted(row[0] for row in rows)
     by_method = {tuple(row[1:3]) for row in rows}
-    assert by_method >= {("SPRC (retrained)", "62.135"), ("CaLa", "57.925"), ("CASE", "59.655")}
+    assert by_method >= {("SPRC (retrained)", "62.135 m"), ("CaLa", "57.925 m"), ("CASE", "59.655 m")}
     told = {row[1:3] for row in map(tuple, rows)}
     board = read(server, "b/fashioniq/val", page="all")
-    shown = zip(column(board, "name"), column(board, "main"), strict=True)
+    main = [re.sub(r"\s*m$", " m", text) for text in column(board, "main")]
+    shown = zip(column(board, "name"), main, strict=True)
     assert told <= set(shown), "as the board shows them"
+    marks = "marks a mean that the source does not print."
+    assert f"An m behind a number {marks}" in words(page.select_one("main"))
+    assert f"A raised m {marks}" in words(board.select_one("main"))
     assert "SPRC (retrained), 2025: 62.135 (" in str(page.select_one("svg.plot"))
     assert words(page.select_one("svg.plot title")) == "Mean of Avg R@10 and Avg R@50 over the years"
     assert page.select_one(".picked") is None

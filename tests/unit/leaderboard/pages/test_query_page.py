@@ -167,10 +167,17 @@ def test_pictures_of_others_are_ids_and_a_suite_has_members(
     monkeypatch.setenv("CIR_VERIFICATION_MODE", "no_checks")
     server = Server.open(Settings(tmp_path / "home"))
     page, html = opened(Site(server), "fashioniq/val", "shirt_val_00001")
+    assert page.status == 404
+    assert "are not prepared on this server" in html
+    assert "cir datasets prepare fashioniq/dress_val fashioniq/shirt_val fashioniq/toptee_val" in html
+    assert not (tmp_path / "cache" / "prepared").exists(), "nothing is prepared for a reader"
+    for category in ("dress", "shirt", "toptee"):
+        cir_datasets.load(f"fashioniq/{category}_val")
+    page, html = opened(Site(server), "fashioniq/val", "shirt_val_00001")
     assert page.status == 200, html
     assert '<span class="id">S000000002</span>' in html
     assert "<img" not in html
-    assert "does not allow others to show them" in html
+    assert "the pictures are their publisher's." in entities.unescape(html)
     assert re.search(r'aria-current="true">fashioniq/shirt_val \(20\)', html)
     server.close()
 

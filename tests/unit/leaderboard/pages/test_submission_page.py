@@ -125,7 +125,7 @@ def test_every_state_has_a_page_on_which_words_of_strangers_are_text(
 @pytest.mark.parametrize(
     ("kind", "payload", "words"),
     [
-        ("private", {}, "its owner has not published it"),
+        ("private", {}, "it has not been published"),
         (
             "private",
             {"reason": {"message": "the name is taken.", "fix": "take another"}},

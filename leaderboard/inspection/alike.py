@@ -1,0 +1,74 @@
+"""Entries whose lists begin alike: the same method sent twice, or a file in which little was changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from leaderboard.inspection.lists import KeptLists
+from leaderboard.server import Server
+from leaderboard.submission import Submission
+from leaderboard.tables import KeptTable
+
+_NEAREST = 12
+"""Entries that an entry is compared with: those nearest to its score."""
+_SHARE = 0.5
+"""Entries are alike from this share of lists on."""
+
+
+@dataclass(frozen=True)
+class Alike:
+    """An entry whose lists begin as another's do.
+
+    Args:
+        id: of the entry.
+        same: lists that begin with the same images in the same order.
+        lists: how many lists there are.
+    """
+
+    id: str
+    same: int
+    lists: int
+
+
+def entries_alike(server: Server, table: KeptTable, submission: Submission) -> tuple[Alike, ...]:
+    """Entries near an entry's score of whose lists half or more begin as its own do, the most alike first.
+
+    Args:
+        server: the server; what it has not read yet is left out until it has.
+        table: of the entry's board.
+        submission: the entry.
+    """
+    key = ("alike", submission.id)
+    found: tuple[Alike, ...] | None = table.derived.get(key)
+    if found is not None:
+        return found
+    own = server.lists.of(submission)
+    others = [server.store.submission(each) for each in _nearest(table.view["rows"], submission.id)]
+    lists = [(other.id, server.lists.of(other)) for other in others if other is not None]
+    if own is None:
+        return ()
+    made = [_compared(name, own, other) for name, other in lists if other is not None]
+    alike = sorted(
+        (one for one in made if one.same >= _SHARE * one.lists), key=lambda one: (-one.same, one.id)
+    )
+    if all(other is not None for _, other in lists):
+        table.derived[key] = tuple(alike)
+    return tuple(alike)
+
+
+def _nearest(rows: Sequence[Mapping[str, Any]], own: str) -> list[str]:
+    main = next((row["main"] for row in rows if row["submission"] == own), None)
+    if main is None:
+        return []
+    others = [row for row in rows if row["submission"] != own]
+    return [row["submission"] for row in sorted(others, key=lambda row: abs(row["main"] - main))[:_NEAREST]]
+
+
+def _compared(name: str, one: KeptLists, other: KeptLists) -> Alike:
+    total = sum(len(member.ranks) for member in one.members)
+    if [each.benchmark for each in one.members] != [each.benchmark for each in other.members]:
+        return Alike(name, 0, total)
+    same = sum(mine.alike(yours) for mine, yours in zip(one.members, other.members, strict=True))
+    return Alike(name, same, total)
