@@ -45,6 +45,7 @@ _LONGEST = 120
 _WHOLE = ("", "m", "published", "about")
 _FORMATS = ("csv", "json", "parquet", "latex", "bibtex")
 _DOWNLOAD = re.compile(r"api/v1/boards/(?P<board>.+)")
+_PUBLISHED = "api/v1/published"
 _QUERY = re.compile(r"b/(?P<board>.+)/q/(?P<query>[^/]+)")
 _HOLLOW = re.compile(r'(<a\b[^<>]*?) href=""')
 
@@ -187,7 +188,7 @@ class Mirror:
         while self._waiting:
             address = self._waiting.popleft()
             path, query = address
-            if path.startswith("site/") or _DOWNLOAD.fullmatch(path):
+            if path.startswith("site/") or path == _PUBLISHED or _DOWNLOAD.fullmatch(path):
                 self._save(folder, self._crawl.by_address[address], self._answer(path, query))
             elif self._write_page(folder, address):
                 pages += 1
@@ -275,6 +276,8 @@ class Mirror:
         if first == "b":
             whole = set(query) <= {"tab", "page", "metric", "member"} and query.get("page") != "all"
             return whole and unquote(rest) in self._queries
+        if path == _PUBLISHED:
+            return set(query) == {"board"} and query["board"] in self._queries
         download = _DOWNLOAD.fullmatch(path)
         if download:
             return set(query) <= {"format"} and unquote(download["board"]) in self._queries
@@ -312,6 +315,8 @@ def file_name(path: str, query: Mapping[str, str]) -> str:
         'b/shapes/val/board.csv'
         >>> file_name("api/v1/boards/shapes/val", {"format": "latex"})
         'b/shapes/val/board.tex'
+        >>> file_name("api/v1/published", {"board": "cirr/val"})
+        'b/cirr/val/published.csv'
         >>> file_name("site/pictures/shapes/2/val-000123.png", {})
         'site/pictures/shapes/2/val-000123.png'
     """
@@ -319,6 +324,8 @@ def file_name(path: str, query: Mapping[str, str]) -> str:
     if download:
         form = query.get("format", "json")
         folder, name = f"b/{download['board']}", f"board.{SUFFIXES.get(form, form)}"
+    elif path == _PUBLISHED:
+        folder, name = f"b/{query['board']}", "published.csv"
     elif path.startswith("site/"):
         folder, _, name = path.rpartition("/")
     else:

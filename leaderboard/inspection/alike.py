@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from leaderboard.inspection.lists import KeptLists
-from leaderboard.server import Server
+from leaderboard.inspection.lists import KeptLists, Lists
+from leaderboard.store import Store
 from leaderboard.submission import Submission
 from leaderboard.tables import KeptTable
 
@@ -32,29 +32,30 @@ class Alike:
     lists: int
 
 
-def entries_alike(server: Server, table: KeptTable, submission: Submission) -> tuple[Alike, ...]:
+def entries_alike(store: Store, lists: Lists, table: KeptTable, submission: Submission) -> tuple[Alike, ...]:
     """Entries near an entry's score of whose lists half or more begin as its own do, the most alike first.
 
     Args:
-        server: the server; what it has not read yet is left out until it has.
+        store: the submissions.
+        lists: of entries; what is not read yet is left out until it is.
         table: of the entry's board.
         submission: the entry.
     """
-    key = ("alike", submission.id)
-    found: tuple[Alike, ...] | None = table.derived.get(key)
+    kept: dict[str, tuple[Alike, ...]] = table.derived.setdefault("alike", {})
+    found = kept.get(submission.id)
     if found is not None:
         return found
-    own = server.lists.of(submission)
-    others = [server.store.submission(each) for each in _nearest(table.view["rows"], submission.id)]
-    lists = [(other.id, server.lists.of(other)) for other in others if other is not None]
+    own = lists.of(submission)
+    others = [store.submission(each) for each in _nearest(table.view["rows"], submission.id)]
+    theirs = [(other.id, lists.of(other)) for other in others if other is not None]
     if own is None:
         return ()
-    made = [_compared(name, own, other) for name, other in lists if other is not None]
+    made = [_compared(name, own, other) for name, other in theirs if other is not None]
     alike = sorted(
         (one for one in made if one.same >= _SHARE * one.lists), key=lambda one: (-one.same, one.id)
     )
-    if all(other is not None for _, other in lists):
-        table.derived[key] = tuple(alike)
+    if all(other is not None for _, other in theirs):
+        kept[submission.id] = tuple(alike)
     return tuple(alike)
 
 

@@ -53,6 +53,7 @@ def table_values(
         "choices": shown.choices,
         "heads": _heads(board, view, lines, columns, shown.choices),
         "all_published": _all_published(lines),
+        "has_published": any(line.kind == "published" for line in lines),
         "with_encoder": _has_encoders(lines, shown.choices),
         "with_interval": with_interval,
         "scale": "" if scale is None else f"{_end(board, scale[0])} to {_end(board, scale[1])}",

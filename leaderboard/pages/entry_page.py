@@ -264,7 +264,7 @@ def _looked_at(site: Site, board: Board, submission: Submission) -> dict[str, An
     lists, numbers = server.lists.of(submission), server.numbers.of(submission)
     checked = []
     if lists is not None:
-        alike = entries_alike(server, server.tables.of(board), submission)
+        alike = entries_alike(server.store, server.lists, server.tables.of(board), submission)
         checked = protocol_check(board, lists, server.equals(submission), alike).findings()
     name = str((submission.method or {}).get("name", "unnamed"))
     members = [] if numbers is None else [_member(board, name, each) for each in numbers.members]

@@ -1,4 +1,7 @@
-"""A board's table in other forms: CSV and Parquet with the same columns and values, LaTeX, and BibTeX."""
+"""A board's table in other forms: CSV and Parquet with the same columns and values, LaTeX, and BibTeX.
+
+They hold the entries. Published results, which never stand among entries, are a CSV file of their own.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from cir_datasets.common.tables import Cell, Table, render
 from leaderboard.boards import Board
 from leaderboard.pages.citation import citation
 from leaderboard.pages.figures import number
+from leaderboard.pages.published_rows import rows_for
 from submissions.rank_file.model import Method
 
 """What a spreadsheet takes for the beginning of a formula; the wide letters too."""
@@ -29,6 +33,20 @@ _FIRST = {
     "interval_low": "number",
     "interval_high": "number",
 }
+_PUBLISHED = (
+    "method",
+    "backbone",
+    "year",
+    "source",
+    "table",
+    "row",
+    "url",
+    "benchmark",
+    "other_split",
+    "protocol",
+    "remarks",
+    "means_not_printed",
+)
 _ENDS = {"interval_low": 0, "interval_high": 1}
 _LAST = {
     "flag": "string",
@@ -73,6 +91,26 @@ def as_csv(view: Mapping[str, Any]) -> bytes:
     writer.writerow(names)
     for row in view["rows"]:
         writer.writerow([_cell(_value(row, name)) for name in names])
+    return written.getvalue().encode()
+
+
+def as_published_csv(board: Board) -> bytes:
+    """The published rows of a board as CSV (RFC 4180, UTF-8), in the order of its page; numbers as printed.
+
+    Args:
+        board: the board.
+    """
+    metrics = list(dict.fromkeys([board.primary, *(column.metric for column in board.columns)]))
+    written = io.StringIO()
+    writer = csv.writer(written, lineterminator="\r\n")
+    writer.writerow([*_PUBLISHED, *metrics])
+    for line in rows_for(board):
+        row = line.row
+        derived = ", ".join(metric for metric, each in line.numbers.items() if each.is_derived)
+        values: list[Any] = [row.method, row.backbone, row.year, row.cite, row.table, row.row, row.url]
+        values += [line.benchmark, bool(line.other_split), row.protocol, " ".join(line.remarks), derived]
+        values += [line.numbers[metric].text if metric in line.numbers else None for metric in metrics]
+        writer.writerow([_cell(value) for value in values])
     return written.getvalue().encode()
 
 

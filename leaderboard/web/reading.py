@@ -143,6 +143,18 @@ def router(server: Server) -> APIRouter:
         return packed_answer(request, etag, packed, _JSON, headers)
 
     @routes.get(
+        f"{VERSION}/published",
+        response_class=Response,
+        responses={200: {"content": {"text/csv": _TEXT}}},
+    )
+    def published_rows(request: Request, board: BoardId) -> Response:
+        """What papers and lists print for a board, as CSV: numbers as printed, with source and protocol."""
+        found = known_board(board)
+        name = f"{found.id.replace('/', '-')}-published.csv"
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return whole_answer(request, formats.as_published_csv(found), _CSV, headers)
+
+    @routes.get(
         f"{VERSION}/feed.atom",
         response_class=Response,
         responses={200: {"content": {"application/atom+xml": {"schema": {"type": "string"}}}}},
@@ -157,7 +169,7 @@ def router(server: Server) -> APIRouter:
             [(one, server.tables.of(one).by_number) for one in chosen],
             title=server.settings.name if board is None else f"{chosen[0].title}, {server.settings.name}",
             name=server.settings.name,
-            address=server.settings.url,
+            address=server.settings.url or str(request.base_url).rstrip("/"),
             own=f"{VERSION}/feed.atom{query}",
             key=server.key.public_pem,
         )

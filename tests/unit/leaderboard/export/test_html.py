@@ -69,6 +69,8 @@ def test_every_link_of_a_mirror_leads_to_a_file_in_it_and_hostile_texts_stay_tex
     assert "b/cirr/val/page-2.html" in pages
     assert len(list(csv.DictReader((rows / "board.csv").open(newline="")))) == LONG
     assert len(json.loads((rows / "board.json").read_text())["rows"]) == LONG
+    reported = (rows / "published.csv").read_text()
+    assert "TMCIR" in reported
     assert pq.read_table(rows / "board.parquet").num_rows == LONG
     for name in pages:
         text = (tmp_path / "mirror" / name).read_text()

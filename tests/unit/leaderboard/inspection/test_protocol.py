@@ -126,7 +126,7 @@ def test_entries_whose_lists_begin_the_same_are_named(tmp_path: Path) -> None:
     for each in sent:
         assert opened.lists.make(each) is not None
     table = opened.tables.refresh(boards.board("shapes/val"))
-    found = [entries_alike(opened, table, each) for each in sent]
+    found = [entries_alike(opened.store, opened.lists, table, each) for each in sent]
     assert found[0] == (Alike(sent[1].id, 300, 300),)
     assert found[1] == (Alike(sent[0].id, 300, 300),)
     assert found[2] == ()

@@ -51,6 +51,8 @@ def test_a_slash_at_the_end_leads_to_the_page(client: TestClient) -> None:
     moved = client.get("/b/shapes/val/?q=one%20two")
     assert (moved.status_code, moved.headers["location"]) == (308, "../val?q=one%20two")
     assert client.get("/about/").headers["location"] == "../about"
+    assert client.get("/submit/?board=cirr/val").headers["location"] == "../submit?board=cirr/val"
+    assert client.get("/api/").headers["location"] == "../api"
     assert client.get("/b/shapes/val//").status_code == 404
 
 

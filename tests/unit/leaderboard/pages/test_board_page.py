@@ -535,6 +535,12 @@ def test_links_beside_the_table_lead_to_its_other_forms_and_one_may_be_framed(mi
     links = {words(each): each["href"] for each in page.select(".exports a")}
     assert links["CSV"] == "../../api/v1/boards/shapes/val?format=csv"
     assert links["BibTeX"].endswith("?format=bibtex")
+    assert "Published CSV" not in links, "no source prints a number for it"
+    reported = {words(each): each["href"] for each in read(mixed, "b/cirr/val").select(".exports a")}
+    assert reported == {
+        "Published CSV": "../../api/v1/published?board=cirr%2Fval",
+        "Feed": "../../api/v1/feed.atom?board=cirr%2Fval",
+    }, "files of entries are not offered where there is none"
     assert links["Feed"] == "../../api/v1/feed.atom?board=shapes%2Fval"
     assert "/b/shapes/val?embed=1" in page.select_one("#frame").get_text()
     app = FastAPI(middleware=[Middleware(SecurityHeaders)])

@@ -22,6 +22,7 @@ import submissions
 from leaderboard import boards
 from leaderboard.commands import board_text
 from leaderboard.intake import Cover
+from leaderboard.pages.published_rows import rows_for
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.store import Store
@@ -255,6 +256,27 @@ def test_texts_of_strangers_are_inert(client: Any, opened: tuple[Any, Server]) -
     page = html_of(server, f"b/{BOARD}")
     assert page.count("<script") == 1
     assert "<x/>" not in page
+
+
+def test_published_rows_are_a_file_of_their_own_with_numbers_as_printed(client: Any) -> None:
+    board = boards.board("fashioniq/val")
+    sent = client.get(f"/api/v1/published?board={board.id}")
+    assert sent.headers["content-type"] == "text/csv; charset=utf-8"
+    assert sent.headers["content-disposition"] == 'attachment; filename="fashioniq-val-published.csv"'
+    rows = list(csv.DictReader(io.StringIO(sent.text, newline="")))
+    lines = rows_for(board)
+    assert [row["method"] for row in rows] == [line.row.method for line in lines]
+    assert [row[board.primary] for row in rows] == [
+        line.numbers[board.primary].text if board.primary in line.numbers else "" for line in lines
+    ]
+    retrained = next(row for row in rows if row["method"] == "SPRC (retrained)")
+    assert retrained[board.primary] == "62.135"
+    assert retrained["means_not_printed"] == board.primary
+    assert retrained["source"].startswith("QuRe")
+    assert client.get("/api/v1/published?board=cirr/val").text.count(",true,") >= 83
+    refused = client.get("/api/v1/published?board=no/such")
+    assert refused.status_code == 404
+    assert refused.json()["error"]["fix"]
 
 
 def test_the_feed_is_what_atom_asks(client: Any, store: Store) -> None:
