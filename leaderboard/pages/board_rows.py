@@ -443,7 +443,7 @@ def _sorted(board: Board, lines: list[Line], choices: Choices) -> list[Line]:
 
 
 def _each(words: Iterable[str]) -> list[str]:
-    return sorted({word for word in words if word}, key=_folded)
+    return sorted({word for word in words if word}, key=lambda word: (_folded(word), word))
 
 
 def _folded(text: str) -> str:

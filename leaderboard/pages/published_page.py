@@ -177,7 +177,9 @@ def page(site: Site, query: Mapping[str, str]) -> Page:
     """
     benchmark, method = query.get("benchmark", "").strip(), query.get("method", "").strip()
     all_benchmarks = _benchmarks()
-    all_methods = sorted({name for row in published() for name in row.names}, key=str.casefold)
+    all_methods = sorted(
+        {name for row in published() for name in row.names}, key=lambda name: (name.casefold(), name)
+    )
     shown = [name for name in all_benchmarks if benchmark in ("", name)]
     tables = [table for name in shown for table in tables_of(name, method.casefold())]
     rows = [row for row in _rows_of(method) if any(name in shown for name, _ in row.values)]
