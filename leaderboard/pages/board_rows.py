@@ -426,7 +426,10 @@ def _is_wanted(line: Line, choices: Choices) -> bool:
 
 
 def _sorted(board: Board, lines: list[Line], choices: Choices) -> list[Line]:
-    """By the column; rows without a value come behind those with one, and what does not compare last."""
+    """By the column; rows without a value come behind those with one, what does not compare behind both.
+
+    Published rows of another split are last: a higher number there is another question's.
+    """
     sort, order = choices.sort, choices.order or best_first(board, choices.sort)
     texts = {"name": lambda line: line.name, "training": lambda line: line.training}
     texts |= {"encoder": lambda line: line.encoder, "received": lambda line: line.received}
@@ -439,7 +442,7 @@ def _sorted(board: Board, lines: list[Line], choices: Choices) -> list[Line]:
     known = [line for line in lines if value(line) is not None]
     known.sort(key=value, reverse=order == "desc")
     unknown = [line for line in lines if value(line) is None]
-    return sorted([*known, *unknown], key=lambda line: line.kind == "apart")
+    return sorted([*known, *unknown], key=lambda line: (bool(line.other_split), line.kind == "apart"))
 
 
 def _each(words: Iterable[str]) -> list[str]:

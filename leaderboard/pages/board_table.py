@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -26,8 +26,7 @@ _WIDTH, _MARGIN = 100, 5
 """Of the picture of an interval, in pixels."""
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
 _GROUPS = (
-    "Methods of one group do not differ significantly from its first, by paired tests on the queries; inside "
-    "a group the order says nothing."
+    "Methods of one group do not differ significantly from its first; inside a group the order says nothing."
 )
 _CHIPS = {"zero-shot": "Zero-shot", "trained": "Trained"}
 _FILTERS = (("encoder", "Encoder"), ("trained_on", "Trained on"), ("caption_rule", "Caption rule"))
@@ -74,6 +73,7 @@ def table_values(
         "said": _said(shown),
         "lead": _lead(lines),
         "note": _note(board, view, lines),
+        "legend": _legend(board, view, lines),
         "width": "many" if len(columns) > 5 else "",
     }
 
@@ -296,7 +296,7 @@ def _lead(lines: Sequence[Line]) -> str:
 
 
 def _note(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> str:
-    """What a reader of the table must know: its groups, its marks, its units."""
+    """What a reader must know before the table: what its first column says, and who stands outside."""
     kinds = {line.kind for line in lines}
     if board.sealed:
         said = ["Equal values share a rank; a sealed board has no groups, as it gives out no values a query."]
@@ -304,15 +304,31 @@ def _note(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> str:
         said = ["Rank groups and intervals are being computed; until then ranks stand here."]
     else:
         said = [_GROUPS] if kinds - {"published"} else []
-    outside = [KINDS[kind] for kind in ("baseline", "oracle", "published") if kind in kinds]
-    if outside:
-        listed = ", ".join(outside[:-1]) + (f" and {outside[-1]}" if outside[1:] else outside[0])
-        said.append(f"{listed[0].upper()}{listed[1:]} stand in the order of their value, in italics.")
+    outside = _outside(kinds)
+    if outside and kinds - {"published"}:
+        said.append(f"{outside} have none.")
+    return " ".join(said)
+
+
+def _outside(kinds: Collection[str]) -> str:
+    """The kinds of rows here that have no group, to begin a sentence with; empty where there is none."""
+    named = [KINDS[kind] for kind in ("baseline", "oracle", "published") if kind in kinds]
+    listed = ", ".join(named[:-1]) + f" and {named[-1]}" if named[1:] else "".join(named)
+    return f"{listed[:1].upper()}{listed[1:]}"
+
+
+def _legend(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> str:
+    """What explains the table's marks, behind it: where groups come from, rows in italics, raised letters."""
+    kinds = {line.kind for line in lines}
+    said = []
+    if has_groups(board, view) and kinds - {"published"}:
+        said.append("Groups come from paired tests on the queries.")
+    if outside := _outside(kinds):
+        said.append(f"{outside} stand in italics, in the order of their value.")
     if "oracle" in kinds:
         said.append("An oracle is told what no user's query says, so it may stand above the first group.")
     if "published" in kinds:
-        who = "Published rows are" if outside[1:] else "They are"
-        said.append(f"{who} as reported: they were not scored here, and do not compare with entries.")
+        said.append("Published rows are as reported: not scored here, and they do not compare with entries.")
     if any(line.derived for line in lines):
         said.append("A raised m marks a mean that the source does not print.")
     return " ".join(said)

@@ -189,7 +189,10 @@ def _pair(
     return {
         "ids": f"{one.id},{other.id}",
         "names": names,
+        "places": (pair.first, pair.second),
         "words": _words(board, names, main, found.tests),
+        "verdict": _verdict(main),
+        "adjusted": p_value(main.adjusted),
         "significant": main.significant,
         "main": main,
         "difference": signed(board, main.metric, main.difference),
@@ -211,6 +214,13 @@ def _words(board: Board, names: tuple[str, str], main: MetricDifference, tests: 
         return f"{chance}: no significant difference between {names[0]} and {names[1]} {by}."
     ahead, behind = names if is_better(main.metric, main.difference, 0.0) else names[::-1]
     return f"{chance}: {ahead} is significantly better than {behind} {by}."
+
+
+def _verdict(main: MetricDifference) -> str:
+    """Who is better, in the words of a table's cell."""
+    if not main.significant:
+        return "not significant"
+    return "first better" if is_better(main.metric, main.difference, 0.0) else "second better"
 
 
 def _row(board: Board, each: MetricDifference) -> dict[str, Any]:

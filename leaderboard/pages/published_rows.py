@@ -140,11 +140,20 @@ def boards_of(benchmark: str) -> tuple[Board, ...]:
 
 
 def _in_order(board: Board, lines: list[PublishedLine]) -> list[PublishedLine]:
-    sign = 1 if board.primary_direction == "lower" else -1
+    directions = {board.primary: board.primary_direction}
+    directions |= {column.metric: column.direction for column in board.columns}
 
-    def place(line: PublishedLine) -> tuple[bool, float, str]:
-        number = line.numbers.get(board.primary)
-        return (number is None, 0.0 if number is None else sign * float(number.value), line.row.method)
+    def place(line: PublishedLine) -> tuple[object, ...]:
+        # Rows that lack what ranks are ordered by the first column that they have.
+        places = [
+            (
+                number is None,
+                0.0 if number is None else float(number.value) * (1 if better == "lower" else -1),
+            )
+            for metric, better in directions.items()
+            for number in (line.numbers.get(metric),)
+        ]
+        return (*places, line.row.method)
 
     return sorted(lines, key=place)
 

@@ -565,6 +565,11 @@ def test_a_table_of_published_rows_alone_says_first_that_nobody_has_entered(serv
         "board."
     )
     assert words(read(server, "b/fashioniq/dress_val").select_one("p.about strong")).endswith("and lists.")
+    # Numbers of another split are another question's, and stand last however the table is sorted.
+    for query in ({}, {"sort": "name"}, {"sort": "recall@10", "order": "asc"}):
+        page = read(server, "b/cirr/val", page="all", **query)
+        splits = ["test split" in each for each in column(page, "training")]
+        assert splits == [False] * (len(lines) - of_test) + [True] * of_test
     add_entry(server.store, 1, 0.5, board="cirr/val")
     assert words(read(server, "b/cirr/val").select_one("p.about strong")).startswith(
         "First by the mean of R@5 and Rs@1: Method 1 "

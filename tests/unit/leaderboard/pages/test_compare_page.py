@@ -93,6 +93,34 @@ def test_won_and_lost_lead_into_the_query_browser(shown_site: Site, pair: list[S
 
 
 @pytest.mark.slow
+def test_more_than_two_entries_are_a_table_of_pairs(
+    shown_site: Site, shown_entries: dict[str, Submission], pair: list[Submission]
+) -> None:
+    three = [*pair, shown_entries["sum"]]
+    shown_site.server.compared.make(three)
+    page, html = opened(shown_site, e=",".join(each.id for each in three))
+    assert page.data is not None
+    board = boards.board("shapes/val")
+    table = html[html.index("<caption>Every pair by R@10</caption>") :].partition("</table>")[0]
+    rows = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in table.split("<tr>")[2:]]
+    told = [[re.sub("<[^>]*>", "", cell) for cell in row] for row in rows]
+    assert len(told) == len(page.data["pairs"]) == 3
+    for cells, said in zip(told, page.data["pairs"], strict=True):
+        main = next(each for each in said["metrics"] if each["metric"] == "recall@10")
+        better = "first better" if main["difference"] > 0 else "second better"
+        assert cells[2:] == [
+            signed(board, "recall@10", main["difference"]),
+            f"[{signed(board, 'recall@10', main['low'])}, {signed(board, 'recall@10', main['high'])}]",
+            p_value(main["adjusted"]).replace("<", "&lt;"),
+            better if main["significant"] else "not significant",
+            str(said["won"]),
+            str(said["lost"]),
+            "alone",
+        ]
+    assert html.count("<details><summary>") == 3, "every metric of a pair is a click away"
+
+
+@pytest.mark.slow
 def test_sessions_have_curves_with_bands_and_queries_have_aspects(
     shown_site: Site, shown_entries: dict[str, Submission], pair: list[Submission]
 ) -> None:

@@ -132,6 +132,9 @@ def test_what_the_lists_show_is_what_the_file_holds(
             in html
         )
     assert html.count('<svg class="plot"') == 1
+    heads = re.findall("<h2>(.*?)</h2>", html)
+    assert heads[:4] == ["Where targets stand", "By aspect", "Method", "All metrics"]
+    assert heads[4:] == ["Protocol check", "Signature", "File", "History", "Cite"]
 
 
 @pytest.mark.slow
@@ -142,6 +145,7 @@ def test_sessions_have_a_curve(shown_site: Site, shown_entries: dict[str, Submis
         value = f"{100 * report.metrics[f'hits@10@turn{turn}']:.2f}"
         assert f'<th scope="row">{turn}</th><td class="num">{value}</td><td class="num">[' in html
     assert html.count('<svg class="plot"') == 2
+    assert re.findall("<h2>(.*?)</h2>", html)[:2] == ["Hits@10 by turn", "Where targets stand"]
     assert "Hits AUC@10" in html
     assert "hits_auc: the area under hits" in html
     assert "final_recall: " not in html

@@ -53,6 +53,13 @@ def test_every_row_of_every_source_stands_there_with_its_source_protocol_and_not
             assert number.text in said
 
 
+def test_names_that_differ_by_case_alone_have_one_order_in_every_process(site: Site) -> None:
+    page = page_at(site, "published", {})
+    names = list(page.values["methods"])
+    assert len(set(map(str.casefold, names))) < len(names), "there are such names"
+    assert names == sorted(names, key=lambda name: (name.casefold(), name))
+
+
 def test_a_sentence_on_top_says_why_none_is_ranked(site: Site) -> None:
     html = written(site)
     first = html[html.index("<h1>") : html.index("<form")]
